@@ -1,0 +1,278 @@
+"""Where the bins lie: value → index, and index → lowest, highest and middle value. Buckets know no counts.
+
+Two layouts cover everything that tools print:
+
+* `HdrBuckets` is HdrHistogram's log-linear layout: within each power of two, ``10**digits`` (rounded up to a power
+  of two) equal bins, so that a bucket is never wider than one part in ``10**digits`` of its value. It has no upper
+  end: ``highestTrackableValue`` limits a recorder, not the layout.
+* `EdgeBuckets` lists its edges: the ``le`` bounds of a scrape, fio's bins, the rows of a percentile table, or raw
+  values (bins of no width).
+
+Index arithmetic follows ``AbstractHistogram.java`` of HdrHistogram 2.2.2 (``getBucketIndex``, ``valueFromIndex``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Buckets", "EdgeBuckets", "HdrBuckets", "coarser"]
+
+_CHUNK = 1 << 16  # samples a pass: the temporaries stay in the cache
+_EXACT = 1 << 53  # above this a float64 cannot hold every integer
+
+
+class Buckets:
+    """What both layouts answer; see `HdrBuckets` and `EdgeBuckets`."""
+
+    def index_of(self, values: ArrayLike) -> Ints:
+        """Return the index of the bucket that holds each value, int64, the shape of `values`."""
+        raise NotImplementedError
+
+    def low(self, index: ArrayLike) -> Floats:
+        """Return the lowest value of each bucket, float64."""
+        raise NotImplementedError
+
+    def high(self, index: ArrayLike) -> Floats:
+        """Return the highest value of each bucket, float64."""
+        raise NotImplementedError
+
+    def mid(self, index: ArrayLike) -> Floats:
+        """Return the middle of each bucket, float64: what means are made of."""
+        raise NotImplementedError
+
+    def scaled(self, factor: float) -> Buckets:
+        """Return the same buckets over values `factor` times as large."""
+        raise NotImplementedError
+
+    @property
+    def scale(self) -> float:
+        """What one stored unit is worth; statistics are added up before it is applied, as the reference does."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class HdrBuckets(Buckets):
+    """HdrHistogram's log-linear layout.
+
+    Parameters
+    ----------
+    digits : int
+        Significant decimal digits, 0 to 5.
+    lowest : int, default 1
+        ``lowestDiscernibleValue``: bins are never narrower than the power of two below it.
+    scale : float, default 1.0
+        Value of one integer step: DoubleHistogram's ratio, or a change of unit.
+
+    Examples
+    --------
+    >>> b = HdrBuckets(3)
+    >>> int(b.index_of(1_000_000)), b.low(11169).item(), b.high(11169).item()
+    (11169, 999936.0, 1000447.0)
+    """
+
+    digits: int
+    lowest: int = field(default=1, compare=False)
+    ratio: float = field(default=1.0, repr=False)
+    unit_magnitude: int = field(init=False, repr=False)
+    half_magnitude: int = field(init=False, repr=False)
+
+    def __init__(self, digits: int, lowest: int = 1, scale: float = 1.0) -> None:
+        if not 0 <= digits <= 5:
+            raise UsageError(f"significant digits must be 0 to 5, not {digits}")
+        if not 1 <= lowest <= 1 << 62:
+            raise UsageError(f"the lowest discernible value must be 1 to 2**62, not {lowest}")
+        if not (math.isfinite(scale) and scale > 0):
+            raise UsageError(f"the scale of a layout must be a positive number, not {scale}")
+        half = max(1, math.ceil(math.log2(2 * 10**digits))) - 1
+        unit = int(lowest).bit_length() - 1
+        if unit + half + 1 > 62:
+            raise UsageError(f"{digits} digits above a lowest value of {lowest} do not fit in 63 bits")
+        for name, value in (("digits", digits), ("lowest", int(lowest)), ("ratio", float(scale))):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "unit_magnitude", unit)
+        object.__setattr__(self, "half_magnitude", half)
+
+    @property
+    def scale(self) -> float:
+        """Value of one integer step."""
+        return self.ratio
+
+    @property
+    def slots(self) -> int:
+        """Number of indices that 63-bit values can have."""
+        return (65 - self.unit_magnitude - self.half_magnitude) << self.half_magnitude
+
+    def index_of(self, values: ArrayLike) -> Ints:
+        """Return the index of each value (int64 of the same shape); values must be finite and ≥ 0.
+
+        Integers go in as they are; a float is cut to the integer step below it, as recording it would.
+        """
+        given = np.asarray(values)
+        flat = given.reshape(-1)
+        out = np.empty(flat.shape, np.int64)
+        for at in range(0, flat.size, _CHUNK):
+            out[at : at + _CHUNK] = self._index_of_chunk(flat[at : at + _CHUNK])
+        return out.reshape(given.shape)
+
+    def _index_of_chunk(self, chunk: NDArray[Any]) -> Ints:
+        """A float64's exponent and its top mantissa bits are the index, but for a constant."""
+        if self.ratio != 1.0:
+            chunk = chunk / self.ratio
+        if chunk.dtype.kind in "iu":
+            if chunk.size and int(chunk.max()) >= _EXACT:  # the cast must not round into the next bucket
+                chunk = np.where(chunk >= _EXACT, chunk & ~np.int64(2047), chunk)
+        elif chunk.dtype != np.float64:
+            chunk = chunk.astype(np.float64)
+        if chunk.size and not (chunk.min() >= 0 and chunk.max() < 2.0**63):
+            raise UsageError(
+                "only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot"
+            )
+        reals = chunk.astype(np.float64)
+        index = reals.view(np.int64) >> (52 - self.half_magnitude)
+        index -= (1022 + self.half_magnitude + self.unit_magnitude) << self.half_magnitude
+        linear = reals < float(1 << (self.unit_magnitude + self.half_magnitude))
+        if linear.any():
+            index[linear] = reals[linear].astype(np.int64) >> self.unit_magnitude
+        return index
+
+    def _steps(self, index: ArrayLike) -> tuple[Ints, Ints]:
+        """Lowest integer value of each bucket and log2 of its width."""
+        i = np.asarray(index, np.int64)
+        shift = (i >> self.half_magnitude) - 1
+        sub = (i & ((1 << self.half_magnitude) - 1)) + (1 << self.half_magnitude)
+        first = shift < 0
+        sub = np.where(first, sub - (1 << self.half_magnitude), sub)
+        shift = np.where(first, 0, shift) + self.unit_magnitude
+        return sub << shift, shift
+
+    def low_steps(self, index: ArrayLike) -> Ints:
+        """Return the lowest integer value of each bucket, before `scale`, int64."""
+        return self._steps(index)[0]
+
+    def high_steps(self, index: ArrayLike) -> Ints:
+        """Return the highest integer value of each bucket, before `scale`, int64."""
+        low, shift = self._steps(index)
+        return low + ((np.int64(1) << shift) - 1)
+
+    def mid_steps(self, index: ArrayLike) -> Ints:
+        """Return the middle integer value of each bucket, before `scale`, int64."""
+        low, shift = self._steps(index)
+        return low + ((np.int64(1) << shift) >> 1)
+
+    def low(self, index: ArrayLike) -> Floats:
+        """Return the lowest value of each bucket, float64."""
+        return self.low_steps(index) * self.ratio
+
+    def high(self, index: ArrayLike) -> Floats:
+        """Return the highest value of each bucket, float64."""
+        return self.high_steps(index) * self.ratio
+
+    def mid(self, index: ArrayLike) -> Floats:
+        """Return the middle of each bucket, float64."""
+        return self.mid_steps(index) * self.ratio
+
+    def scaled(self, factor: float) -> HdrBuckets:
+        """Return the same buckets over values `factor` times as large."""
+        return HdrBuckets(self.digits, self.lowest, self.ratio * factor)
+
+    def __repr__(self) -> str:
+        scale = "" if self.ratio == 1.0 else f", scale={self.ratio:g}"
+        return f"HdrBuckets({self.digits}, {self.lowest}{scale})"
+
+
+class EdgeBuckets(Buckets):
+    """Buckets with listed edges, in ascending order.
+
+    Parameters
+    ----------
+    low, high : array_like of float, shape (buckets,)
+        Edges of each bucket; equal for raw values. Upper edges ascend; lower edges may overlap, as they do where
+        two sources were merged.
+
+    Examples
+    --------
+    >>> b = EdgeBuckets([0, 10, 20], [10, 20, 50])
+    >>> b.index_of([5, 10, 10.5, 50]).tolist(), b.mid([2]).tolist()
+    ([0, 0, 1, 2], [35.0])
+    """
+
+    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        self.lows, self.highs = np.array(low, np.float64), np.array(high, np.float64)
+        if self.lows.shape != self.highs.shape or self.lows.ndim != 1:
+            raise UsageError("edges must come as many low as high ones")
+        if not (np.isfinite(self.lows).all() and np.isfinite(self.highs).all()):
+            raise UsageError("edges must be finite; what lies above the last one is censored mass")
+        if not ((self.lows <= self.highs).all() and (np.diff(self.highs) >= 0).all()):
+            raise UsageError("upper edges must ascend, and no lower edge may exceed its upper one")
+        self.lows.setflags(write=False)
+        self.highs.setflags(write=False)
+
+    def __len__(self) -> int:
+        return int(self.highs.size)
+
+    def index_of(self, values: ArrayLike) -> Ints:
+        """Return the index of the first bucket whose upper edge is not below each value, int64."""
+        return np.minimum(
+            np.searchsorted(self.highs, np.asarray(values, np.float64), "left"), len(self) - 1
+        ).astype(np.int64)
+
+    def low(self, index: ArrayLike) -> Floats:
+        """Return the lower edge of each bucket, float64."""
+        return self.lows[np.asarray(index, np.int64)]
+
+    def high(self, index: ArrayLike) -> Floats:
+        """Return the upper edge of each bucket, float64."""
+        return self.highs[np.asarray(index, np.int64)]
+
+    def mid(self, index: ArrayLike) -> Floats:
+        """Return the middle of each bucket, float64."""
+        i = np.asarray(index, np.int64)
+        return (self.lows[i] + self.highs[i]) / 2
+
+    def scaled(self, factor: float) -> EdgeBuckets:
+        """Return the same buckets over values `factor` times as large."""
+        return EdgeBuckets(self.lows * factor, self.highs * factor)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EdgeBuckets):
+            return NotImplemented
+        return np.array_equal(self.lows, other.lows) and np.array_equal(self.highs, other.highs)
+
+    def __hash__(self) -> int:
+        return hash((self.lows.tobytes(), self.highs.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"EdgeBuckets({len(self)} buckets)"
+
+
+def coarser(a: HdrBuckets, b: HdrBuckets) -> HdrBuckets:
+    """Return a layout that both can be re-recorded into: the coarser of each dimension.
+
+    Where the scales are a power of two apart (a DoubleHistogram's ranges) no bucket is cut; otherwise a value may move
+    by one bucket of the result.
+
+    Examples
+    --------
+    >>> coarser(HdrBuckets(3, 1), HdrBuckets(2, 1000))
+    HdrBuckets(2, 1000)
+    >>> coarser(HdrBuckets(3, 1, 0.5), HdrBuckets(3, 1, 2.0))
+    HdrBuckets(3, 4, scale=0.5)
+    """
+    fine, coarse = sorted((a, b), key=lambda layout: layout.scale)
+    steps = coarse.scale / fine.scale
+    if not math.log2(steps).is_integer():
+        return HdrBuckets(min(a.digits, b.digits), coarse.lowest, coarse.scale)
+    lifted = coarse.lowest * int(steps)
+    return HdrBuckets(min(a.digits, b.digits), max(fine.lowest, lifted, key=int.bit_length), fine.scale)

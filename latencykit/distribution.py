@@ -1,0 +1,102 @@
+"""What a model gives: buckets and probabilities, no counts and so no confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.errors import UsageError
+from latencykit.run import Run
+from latencykit.units import unit_factor
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.buckets import Buckets
+
+__all__ = ["Distribution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """A distribution over buckets: fan-out, sums, hedges, mixtures.
+
+    Parameters
+    ----------
+    buckets : Buckets
+        Where the bins lie.
+    index : ndarray of int64, shape (buckets,)
+        Ascending bucket indices that carry probability.
+    probabilities : ndarray of float64, shape (buckets,)
+        Probability of each; they sum to 1.
+    unit : str
+        Unit of the values.
+    run : Run
+        The pedigree of what the model was fed with.
+
+    Examples
+    --------
+    >>> from latencykit.buckets import EdgeBuckets
+    >>> d = Distribution(EdgeBuckets([0, 1], [1, 10]), np.array([0, 1]), np.array([0.9, 0.1]))
+    >>> d.percentile([50, 95]).tolist(), d.share_above(1)
+    ([1.0, 10.0], 0.1)
+    """
+
+    buckets: Buckets
+    index: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    unit: str = "ns"
+    run: Run = field(default_factory=Run)
+
+    def __post_init__(self) -> None:
+        if self.index.shape != self.probabilities.shape or not self.index.size:
+            raise UsageError("a distribution needs one probability a bucket, and at least one bucket")
+        if (self.probabilities < 0).any() or abs(float(self.probabilities.sum()) - 1.0) > 1e-6:
+            raise UsageError(f"probabilities must be ≥ 0 and sum to 1, not {self.probabilities.sum():g}")
+
+    def quantile(self, quantile: ArrayLike) -> float | NDArray[np.float64]:
+        """Return the highest value of the bucket in which each quantile (0..1) lies."""
+        q = np.asarray(quantile, np.float64)
+        if not ((q >= 0) & (q <= 1)).all():
+            raise UsageError(f"quantiles must be from 0 to 1, not {q.tolist()}")
+        held = self.probabilities > 0
+        cumulative = np.cumsum(self.probabilities[held])
+        # A sum of probabilities may fall short of its exact value by rounding; the margin is far below any sample's.
+        at = np.searchsorted(cumulative * (1 + 1e-12), q, "left")
+        values = self.buckets.high(self.index[held][np.minimum(at, cumulative.size - 1)])
+        return float(values) if values.ndim == 0 else values
+
+    def percentile(self, percentile: ArrayLike) -> float | NDArray[np.float64]:
+        """Return the highest value of the bucket in which each percentile (0..100) lies."""
+        p = np.asarray(percentile, np.float64)
+        if not ((p >= 0) & (p <= 100)).all():
+            raise UsageError(f"percentiles must be from 0 to 100, not {p.tolist()}")
+        return self.quantile(p / 100.0)
+
+    def share_above(self, value: float) -> float:
+        """Return the probability (0..1) of a value that is not surely at or below `value`."""
+        return float(self.probabilities[self.buckets.high(self.index) > value].sum())
+
+    @property
+    def min(self) -> float:
+        """Lowest value of the lowest bucket."""
+        return float(self.buckets.low(self.index[self.probabilities > 0][0]))
+
+    @property
+    def max(self) -> float:
+        """Highest value of the highest bucket."""
+        return float(self.buckets.high(self.index[self.probabilities > 0][-1]))
+
+    @property
+    def mean(self) -> float:
+        """Mean, from the middle of each bucket."""
+        return float((self.buckets.mid(self.index) * self.probabilities).sum())
+
+    def to_unit(self, unit: str) -> Distribution:
+        """Return the same distribution in another unit."""
+        if unit == self.unit:
+            return self
+        buckets = self.buckets.scaled(unit_factor(self.unit, unit))
+        return Distribution(buckets, self.index, self.probabilities, unit, self.run.but(unit=unit))

@@ -1,0 +1,592 @@
+"""Counts in buckets: the rung that answers every question but those about time and single requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from latencykit.buckets import EdgeBuckets, HdrBuckets, coarser
+from latencykit.errors import LimitError, MissingPackageError, NotHeldError, UsageError
+from latencykit.run import Run, merge_runs
+from latencykit.stats.means import mean_std
+from latencykit.stats.quantiles import highest_supported_percentile, rank_interval, ranks
+from latencykit.summary import Summary
+from latencykit.units import NANOSECONDS, format_count, format_value, unit_factor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.buckets import Buckets
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["STANDARD_PERCENTILES", "Histogram", "PercentileRow"]
+
+STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
+_NO_UNIT_SCALE = 2.0**-30  # the resolution of plain numbers that may be fractions
+
+
+@dataclass(frozen=True)
+class PercentileRow:
+    """One percentile and how far it can be trusted.
+
+    Attributes
+    ----------
+    percentile, value : float
+    low, high : float
+        Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
+        infinity where there is no upper bound.
+    bucket_low, bucket_high : float
+        The bucket that the value lies in: the resolution of the source.
+    supported : bool
+        Whether the sample is large enough to bound the percentile from above.
+    events : int or None
+        How many events (stalls, intervals) make up what lies above it, where the source knows of time.
+    """
+
+    percentile: float
+    value: float
+    low: float
+    high: float
+    bucket_low: float
+    bucket_high: float
+    supported: bool
+    events: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts in buckets, immutable.
+
+    Parameters
+    ----------
+    buckets : Buckets
+        Where the bins lie.
+    index, counts : ndarray of int64, shape (nonzero,)
+        Ascending bucket indices with a count above zero, and their counts.
+    unit : str
+        Unit of the values: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
+    run : Run
+        What the source says of the measurement.
+    told : mapping of str to float
+        ``mean``, ``std``, ``min``, ``max`` as the source itself states them: they win over the buckets.
+    printed : tuple of two tuples of float
+        Percentiles and values that the tool printed; they are given back as printed.
+    censored : int
+        Values known only to be at least `censored_at`: timeouts, clips, overflows.
+    censored_at : float
+        That bound.
+
+    Examples
+    --------
+    >>> h = Histogram.of([1_000, 2_000, 2_000, 90_000])
+    >>> h.count, h.percentile(50), h.max
+    (4, 2000.0, 90047.0)
+    """
+
+    buckets: Buckets
+    index: Ints
+    counts: Ints
+    unit: str = "ns"
+    run: Run = field(default_factory=Run)
+    told: Mapping[str, float] = field(default_factory=dict)
+    printed: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    censored: int = 0
+    censored_at: float = float("inf")
+
+    # ------------------------------------------------------------ making one
+
+    @classmethod
+    def of(
+        cls,
+        values: ArrayLike | Iterable[ArrayLike],
+        digits: int = 3,
+        unit: str = "ns",
+        run: Run | None = None,
+    ) -> Histogram:
+        """Count raw values.
+
+        Parameters
+        ----------
+        values : array_like, or iterable of arrays
+            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns.
+        digits : int, default 3
+            Significant decimal digits of the buckets.
+        unit : str, default "ns"
+            Unit of the values: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
+        run : Run, optional
+            What is known of the measurement.
+
+        Raises
+        ------
+        UsageError
+            For negative or not-a-number values.
+
+        Examples
+        --------
+        >>> Histogram.of((np.arange(1000) for _ in range(3)), unit="us").count
+        3000
+        """
+        chunks = _chunks(values)
+        first = next(chunks, np.empty(0, np.int64))
+        real = first.dtype.kind == "f"
+        scale = 1.0 / NANOSECONDS[unit] if real and unit in NANOSECONDS else _NO_UNIT_SCALE if real else 1.0
+        buckets = HdrBuckets(digits, 1, scale)
+        total = _count_chunk(buckets, first, np.zeros(0, np.int64))
+        for chunk in chunks:
+            total = _count_chunk(buckets, chunk, total)
+        index = np.flatnonzero(total)
+        return cls(buckets, index, total[index], unit, run or Run(unit=unit))
+
+    @classmethod
+    def from_buckets(
+        cls, low: ArrayLike, high: ArrayLike, counts: ArrayLike, unit: str = "ns", **known: Any
+    ) -> Histogram:
+        """Take counts between listed edges (arrays of one length, ascending); `known` are further fields."""
+        numbers = np.asarray(counts, np.int64)
+        if (numbers < 0).any():
+            raise UsageError(
+                "counts must not be negative; cumulative buckets must be turned into differences first"
+            )
+        index = np.flatnonzero(numbers)
+        return cls(EdgeBuckets(low, high), index, numbers[index], unit, **known)
+
+    @classmethod
+    def from_percentiles(
+        cls, percentiles: Sequence[float], values: Sequence[float], count: int, unit: str = "ns", **known: Any
+    ) -> Histogram:
+        """Rebuild a histogram from printed percentiles: its buckets reach from one printed value to the next.
+
+        Parameters
+        ----------
+        percentiles, values : sequence of float
+            Ascending percentiles (0..100) and their values; ``told`` may add ``min`` and ``max``.
+        count : int
+            Number of values behind them.
+        unit : str
+        **known
+            Further fields: `run`, `told`, `censored`, `censored_at`.
+
+        Returns
+        -------
+        Histogram
+            What lies above the last value, where no maximum is known, is censored there.
+
+        Examples
+        --------
+        >>> h = Histogram.from_percentiles([50, 99], [1.2e6, 5e6], 1000, told={"max": 6e6})
+        >>> h.percentile([50, 98, 99, 100]).tolist()
+        [1200000.0, 5000000.0, 5000000.0, 6000000.0]
+        """
+        told = dict(known.get("told", {}))
+        p, v = np.asarray(percentiles, np.float64), np.asarray(values, np.float64)
+        if "max" in told and (not p.size or p[-1] < 100):
+            p, v = np.append(p, 100.0), np.append(v, max(told["max"], v[-1] if v.size else 0.0))
+        if not p.size or count <= 0:
+            raise NotHeldError("a histogram cannot be rebuilt without a count and at least one percentile")
+        order = np.argsort(p, kind="stable")
+        p, v = p[order], np.maximum.accumulate(v[order])
+        known["printed"] = (tuple(p.tolist()), tuple(v.tolist()))
+        held = ranks(p, count + int(known.get("censored", 0)))
+        cumulative = np.minimum(np.where(p > 0, held, 0), count)
+        if (
+            cumulative[-1] < count
+        ):  # nothing is known of the values above the last row but that they lie there
+            known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
+            known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
+        lows = np.concatenate(([min(told.get("min", 0.0), v[0])], v[:-1]))
+        return cls.from_buckets(lows, v, np.diff(cumulative, prepend=0), unit, **known)
+
+    @classmethod
+    def from_hdrh(cls, other: Any, unit: str = "ns", run: Run | None = None) -> Histogram:
+        """Take an ``hdrh.histogram.HdrHistogram`` of the hdrhistogram package."""
+        counts = np.fromiter((other.counts[i] for i in range(other.counts_len)), np.int64, other.counts_len)
+        index = np.flatnonzero(counts)
+        layout = HdrBuckets(other.significant_figures, other.lowest_trackable_value)
+        return cls(layout, index, counts[index], unit, run or Run(unit=unit))
+
+    def to_hdrh(self) -> Any:
+        """Return an ``hdrh.histogram.HdrHistogram`` with the same buckets and counts."""
+        try:
+            from hdrh.histogram import HdrHistogram
+        except ImportError as missing:
+            raise MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
+        layout = self.buckets
+        if not isinstance(layout, HdrBuckets) or layout.scale != 1.0:
+            raise UsageError(
+                "only an HDR histogram of whole values has a counterpart in the hdrhistogram package"
+            )
+        top = int(layout.high_steps(self.index[-1])) if self.index.size else 2 * layout.lowest
+        other = HdrHistogram(layout.lowest, max(top, 2 * layout.lowest), layout.digits)
+        for value, count in zip(layout.low_steps(self.index).tolist(), self.counts.tolist(), strict=True):
+            other.record_value(value, count)
+        return other
+
+    # ------------------------------------------------------------ plain facts
+
+    @cached_property
+    def count(self) -> int:
+        """Number of values counted; censored ones apart."""
+        return int(self.counts.sum())
+
+    @property
+    def min(self) -> float:
+        """Lowest value: the lower edge of the lowest bucket, unless the source states it."""
+        return self._told("min", lambda: float(self.buckets.low(self.index[0])))
+
+    @property
+    def max(self) -> float:
+        """Highest value: the upper edge of the highest bucket, unless the source states it."""
+        return self._told("max", lambda: float(self.buckets.high(self.index[-1])))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the buckets' middles, as the reference has it, unless the source states it."""
+        return self._told("mean", lambda: self._mean_std[0])
+
+    @property
+    def std(self) -> float:
+        """Population standard deviation of the buckets' middles, unless the source states it."""
+        return self._told("std", lambda: self._mean_std[1])
+
+    @cached_property
+    def _mean_std(self) -> tuple[float, float]:
+        steps = (
+            self.buckets.mid_steps(self.index)
+            if isinstance(self.buckets, HdrBuckets)
+            else self.buckets.mid(self.index)
+        )
+        mean, std = mean_std(steps, self.counts)
+        return mean * self.buckets.scale, std * self.buckets.scale
+
+    def _told(self, name: str, otherwise: Any) -> float:
+        if name in self.told:
+            return self.told[name]
+        return float(otherwise()) if self.index.size else float("nan")
+
+    @cached_property
+    def cumulative(self) -> Ints:
+        """Running total of the counts, int64, shape (nonzero,)."""
+        return np.cumsum(self.counts)
+
+    # ------------------------------------------------------------ questions
+
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: ArrayLike) -> float | Floats:
+        """Return the value at each percentile (0..100): a float for a scalar, an array for an array.
+
+        The value is the highest of its bucket (the reference's rule); a percentile that the tool printed is given
+        as printed; one that reaches the censored mass gives its bound, of which the truth is "at least".
+        """
+        p = np.asarray(percentile, np.float64)
+        values = self._values_at(np.atleast_1d(p))[0]
+        return float(values[0]) if p.ndim == 0 else values.reshape(p.shape)
+
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: ArrayLike) -> float | Floats:
+        """Return the value at each quantile (0..1); see `percentile`."""
+        q = np.asarray(quantile, np.float64)
+        if not ((q >= 0) & (q <= 1)).all():
+            raise UsageError(f"quantiles must be from 0 to 1, not {q.tolist()}")
+        return self.percentile(q * 100.0)
+
+    def _values_at(self, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+        """Value, bucket position and "this is only a lower bound" of each percentile."""
+        wanted = ranks(p, self.count + self.censored)
+        if not self.index.size:
+            return (
+                np.full(p.shape, self.censored_at if self.censored else np.nan),
+                np.zeros(p.shape, np.int64),
+                wanted > 0,
+            )
+        below = self.count
+        if self.censored:
+            below = int(self.counts[self.buckets.high(self.index) <= self.censored_at].sum())
+        position, bounded = self._positions(wanted, below)
+        values = np.where(
+            p == 0, self.buckets.low(self.index[position]), self.buckets.high(self.index[position])
+        )
+        values = self._as_printed(p, values)
+        inside = (wanted > below) & (wanted <= below + self.censored)
+        values = np.where(inside, np.maximum(self.censored_at, values) if self.censored else values, values)
+        if "max" in self.told:
+            values = np.where(
+                inside, values, np.minimum(values, np.maximum(self.told["max"], self._printed_top))
+            )
+        return values, position, bounded
+
+    @property
+    def _printed_top(self) -> float:
+        return self.printed[1][-1] if self.printed[1] else -np.inf
+
+    def _positions(self, wanted: Ints, below: int) -> tuple[Ints, NDArray[np.bool_]]:
+        """Bucket position of each rank when the censored values stand right above the first `below` values."""
+        own = np.where(wanted > below, np.maximum(wanted - self.censored, min(below, self.count)), wanted)
+        position = np.searchsorted(self.cumulative, np.maximum(own, 1), "left")
+        return np.minimum(position, self.index.size - 1).astype(np.int64), (wanted > below) & (
+            self.censored > 0
+        )
+
+    def _as_printed(self, p: Floats, values: Floats) -> Floats:
+        """Hold each value between the printed rows around it."""
+        at, printed = (np.asarray(side, np.float64) for side in self.printed)
+        if not at.size:
+            return values
+        before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
+        floor = np.where(before >= 0, printed[np.maximum(before, 0)], -np.inf)
+        ceiling = np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)
+        return np.clip(values, floor, np.maximum(ceiling, floor))
+
+    def percentile_rows(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return each percentile with its confidence interval, its bucket and whether the sample supports it."""
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        values, position, open_above = self._values_at(p)
+        low, high = self._interval(p, confidence)
+        edges = (
+            [self.buckets.low(self.index[position]), self.buckets.high(self.index[position])]
+            if self.index.size
+            else [values] * 2
+        )
+        limit = self.highest_supported_percentile(confidence)
+        supported = (p <= limit) & ~open_above
+        high = np.where(open_above, np.inf, np.maximum(high, values))
+        columns = (
+            p,
+            values,
+            np.minimum(low, values),
+            high,
+            np.minimum(edges[0], values),
+            np.maximum(edges[1], values),
+        )
+        rows = zip(*(column.tolist() for column in columns), supported.tolist(), strict=True)
+        return [PercentileRow(*row) for row in rows]
+
+    def _interval(self, p: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """Order-statistic interval joined with the buckets; none for corrected counts, whose ranks are invented."""
+        nothing = np.full(p.shape, np.nan)
+        if self.run.corrected in ("us", "tool") or not self.index.size:
+            return nothing, np.full(p.shape, np.inf) if not self.index.size else nothing
+        total = self.count + self.censored
+        low, high = rank_interval(total, p, confidence)
+        at_low, at_high = (
+            np.searchsorted(self.cumulative, np.clip(r, 1, self.count), "left") for r in (low, high)
+        )
+        lows = np.where(low >= 1, self.buckets.low(self.index[at_low]), np.nan)
+        highs = np.where((high <= self.count) | (p >= 100), self.buckets.high(self.index[at_high]), np.inf)
+        return lows, np.where(p >= 100, np.inf, highs)
+
+    def percentiles(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a table of percentiles with the columns of `PercentileRow`, indexed by percentile."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(row) for row in self.percentile_rows(percentiles, confidence)]).set_index(
+            "percentile"
+        )
+
+    def percentile_of(self, value: float) -> float:
+        """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
+        within = int(self.counts[self.buckets.high(self.index) <= value].sum())
+        total = self.count + self.censored
+        return 100.0 * within / total if total else float("nan")
+
+    def count_above(self, value: float) -> int:
+        """Return how many values are not surely at or below `value`, censored ones included."""
+        return int(self.counts[self.buckets.high(self.index) > value].sum()) + self.censored
+
+    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the number of values can bound from above; 0 where none."""
+        return highest_supported_percentile(self.count + self.censored, confidence)
+
+    # ------------------------------------------------------------ making others
+
+    def __add__(self, other: Histogram) -> Histogram:
+        return merge_histograms([self, other])
+
+    def __sub__(self, other: Histogram) -> Histogram:
+        """Return what was counted between two scrapes: `self` is the later one."""
+        merge_runs([self.run.but(unit=self.unit), other.run.but(unit=other.unit)])
+        if self.buckets != other.buckets:
+            raise UsageError("only histograms of equal buckets can be subtracted")
+        size = int(max(self.index.max(initial=-1), other.index.max(initial=-1))) + 1
+        counts = np.zeros(size, np.int64)
+        counts[self.index] = self.counts
+        counts[other.index] -= other.counts
+        if (counts < 0).any() or self.censored < other.censored:
+            raise UsageError(
+                "a bucket shrank between the two: swap them, or the counter was reset in between"
+            )
+        index = np.flatnonzero(counts)
+        return replace(
+            self,
+            index=index,
+            counts=counts[index],
+            told={},
+            printed=((), ()),
+            censored=self.censored - other.censored,
+        )
+
+    def rebucket(self, layout: HdrBuckets, *, as_reference: bool = False) -> Histogram:
+        """Record every bucket anew into another layout.
+
+        A bucket goes where its highest value lies, so that nothing reads better than before; with
+        `as_reference`, where its lowest value lies, as the reference's ``add`` does.
+        """
+        values = self.buckets.low(self.index) if as_reference else self.buckets.high(self.index)
+        if isinstance(self.buckets, HdrBuckets) and self.buckets.scale == layout.scale:
+            values = (
+                self.buckets.low_steps(self.index) if as_reference else self.buckets.high_steps(self.index)
+            )
+            moved = HdrBuckets(layout.digits, layout.lowest).index_of(values)
+        else:
+            moved = layout.index_of(values)
+        index, inverse = np.unique(moved, return_inverse=True)
+        counts = np.zeros(index.size, np.int64)
+        np.add.at(counts, inverse, self.counts)
+        return replace(self, buckets=layout, index=index, counts=counts)
+
+    def to_unit(self, unit: str) -> Histogram:
+        """Return the same histogram with its values in another unit."""
+        if unit == self.unit:
+            return self
+        factor = unit_factor(self.unit, unit)
+        told = {name: value * factor for name, value in self.told.items()}
+        printed = (self.printed[0], tuple(value * factor for value in self.printed[1]))
+        return replace(
+            self, buckets=self.buckets.scaled(factor), unit=unit, told=told, printed=printed,
+            censored_at=self.censored_at * factor, run=self.run.but(unit=self.run.unit),
+        )  # fmt: skip
+
+    def but(self, **changes: Any) -> Histogram:
+        """Return a copy with some facts of the run changed."""
+        return replace(self, run=self.run.but(**changes))
+
+    def histogram(self) -> Histogram:
+        """Return itself: the rung asked for."""
+        return self
+
+    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
+        """Step down to named statistics."""
+        stats = {name: getattr(self, name) for name in ("mean", "std", "min", "max")}
+        values = np.asarray(self.percentile(list(percentiles))).tolist()
+        return Summary(stats, dict(zip(percentiles, values, strict=True)), self.count, self.unit, self.run)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row a bucket: low, high, count."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"low": self.buckets.low(self.index), "high": self.buckets.high(self.index), "count": self.counts}
+        )
+
+    def __repr__(self) -> str:
+        if not self.index.size:
+            return "Histogram(no values)"
+        shown = {"p50": self.percentile(50), "p99": self.percentile(99), "max": self.max}
+        numbers = ", ".join(f"{name} {format_value(value, self.unit)}" for name, value in shown.items())
+        return f"Histogram({format_count(self.count)} values: {numbers})"
+
+
+def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
+    """Return the sum of histograms; unlike HDR layouts meet in the coarser of each dimension, and a note says so.
+
+    Raises
+    ------
+    MixedInputsError
+        Where units, measures or corrections differ.
+
+    Examples
+    --------
+    >>> merge_histograms([Histogram.of([1, 2]), Histogram.of([3])]).count
+    3
+    """
+    run = merge_runs([part.run.but(unit=part.unit) for part in parts])
+    layout = parts[0].buckets
+    if any(part.buckets != layout for part in parts[1:]):
+        if all(isinstance(part.buckets, HdrBuckets) for part in parts):
+            parts, note = _on_one_grid(parts)
+            run = run.noting(note)
+            layout = parts[0].buckets
+        else:
+            return replace(_edge_union(parts), run=run, **_censored(parts))
+    index = np.unique(np.concatenate([part.index for part in parts]))
+    counts = np.zeros(index.size, np.int64)
+    for part in parts:
+        np.add.at(counts, np.searchsorted(index, part.index), part.counts)
+    if sum(part.count for part in parts) >= 1 << 63:
+        raise LimitError("the sum of the counts does not fit in 63 bits")
+    return Histogram(layout, index, counts, parts[0].unit, run, _told(parts), **_censored(parts))
+
+
+def _told(parts: Sequence[Histogram]) -> dict[str, float]:
+    """Extremes that every part states are stated by the sum, too."""
+    told: dict[str, float] = {}
+    for name, pick in (("min", min), ("max", max)):
+        if all(name in part.told for part in parts):
+            told[name] = pick(part.told[name] for part in parts)
+    return told
+
+
+def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
+    return {
+        "censored": sum(part.censored for part in parts),
+        "censored_at": min(part.censored_at for part in parts),
+    }
+
+
+def _on_one_grid(parts: Sequence[Histogram]) -> tuple[list[Histogram], str]:
+    layouts = [part.buckets for part in parts if isinstance(part.buckets, HdrBuckets)]
+    grid = layouts[0]
+    for layout in layouts[1:]:
+        grid = coarser(grid, layout)
+    width = 100.0 / (1 << grid.half_magnitude)
+    note = f"layouts of {len(set(layouts))} kinds were merged into {grid.digits} digits: a bucket is up to {width:.2g} % wide"
+    return [part.rebucket(grid) if part.buckets != grid else part for part in parts], note
+
+
+def _edge_union(parts: Sequence[Histogram]) -> Histogram:
+    """All buckets of all parts side by side, those of equal edges added up."""
+    edges = np.concatenate(
+        [np.stack([part.buckets.high(part.index), part.buckets.low(part.index)], 1) for part in parts]
+    )
+    unique, inverse = np.unique(edges, axis=0, return_inverse=True)
+    counts = np.zeros(len(unique), np.int64)
+    np.add.at(counts, inverse.reshape(-1), np.concatenate([part.counts for part in parts]))
+    return Histogram.from_buckets(unique[:, 1], unique[:, 0], counts, parts[0].unit, told=_told(parts))
+
+
+def _chunks(values: ArrayLike | Iterable[ArrayLike]) -> Iterator[NDArray[Any]]:
+    """One array, or an iterable of arrays, as an iterator of one-dimensional arrays."""
+    if isinstance(values, (np.ndarray, list, tuple)) or np.isscalar(values) or hasattr(values, "__array__"):
+        yield np.asarray(values).reshape(-1)
+        return
+    for chunk in values:
+        yield np.asarray(chunk).reshape(-1)
+
+
+def _count_chunk(buckets: HdrBuckets, chunk: NDArray[Any], total: Ints) -> Ints:
+    """`total` plus the chunk's counts; counted in pieces so that temporaries stay small."""
+    if chunk.dtype.kind not in "iuf" and chunk.size:
+        raise UsageError(f"values must be numbers, not {chunk.dtype}")
+    for at in range(0, chunk.size, 1 << 16):
+        found = np.bincount(buckets.index_of(chunk[at : at + (1 << 16)]), minlength=total.size)
+        if found.size > total.size:
+            total = np.concatenate((total, np.zeros(found.size - total.size, np.int64)))
+        total += found
+    return total

@@ -1,0 +1,177 @@
+"""Ranks and quantiles of counted values, and how far a sample supports them.
+
+The rule is the reference implementation's (``AbstractHistogram.getValueAtPercentile``, HdrHistogram 2.2.2): the
+percentile is lowered by one unit in the last place, the rank is rounded up, and the value is the highest
+equivalent value of the bucket that reaches the rank. So p99.94 of 1,000 values is the 1,000th, not the 999th.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "highest_supported_percentile",
+    "quantile_positions",
+    "rank_interval",
+    "ranks",
+    "row_quantile_positions",
+]
+
+
+def _percentiles(percentiles: ArrayLike) -> Floats:
+    p = np.asarray(percentiles, np.float64)
+    if not ((p >= 0) & (p <= 100)).all():
+        raise UsageError(f"percentiles must be from 0 to 100, not {np.asarray(percentiles).tolist()}")
+    return p
+
+
+def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
+    """Return the 1-based rank of each percentile among `total` values.
+
+    Parameters
+    ----------
+    percentiles : array_like of float
+        In 0..100.
+    total : array_like of int
+        Number of values; broadcast against `percentiles`.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Examples
+    --------
+    >>> ranks([50, 99.94, 100], 1000).tolist()
+    [500, 1000, 1000]
+    """
+    below = np.clip(np.nextafter(_percentiles(percentiles), -np.inf), 0.0, 100.0)
+    wanted = np.ceil(below * np.asarray(total, np.int64) / 100.0)
+    return np.maximum(wanted.astype(np.int64), 1)
+
+
+def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
+    """Return the position in `counts` of the bucket that holds each percentile.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (buckets,)
+        Counts in ascending order of value, at least one above zero.
+    percentiles : array_like of float, shape (p,)
+
+    Returns
+    -------
+    ndarray of int64, shape (p,)
+
+    Examples
+    --------
+    >>> quantile_positions([1, 4], [20, 25]).tolist()
+    [0, 1]
+    """
+    cumulative = np.cumsum(np.asarray(counts, np.int64))
+    wanted = ranks(percentiles, cumulative[-1])
+    return np.minimum(np.searchsorted(cumulative, wanted, "left"), cumulative.size - 1).astype(np.int64)
+
+
+def row_quantile_positions(indptr: Ints, counts: Ints, percentiles: ArrayLike) -> Ints:
+    """Return the position of each percentile's bucket for every row of a CSR block at once.
+
+    One cumulative sum over all rows and one sorted search answer rows × percentiles.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (rows + 1,)
+        Row r holds ``counts[indptr[r]:indptr[r + 1]]``.
+    counts : ndarray of int64, shape (nonzero,)
+    percentiles : array_like of float, shape (p,)
+
+    Returns
+    -------
+    ndarray of int64, shape (rows, p)
+        Positions in `counts`; −1 for rows without counts.
+
+    Examples
+    --------
+    >>> row_quantile_positions(np.array([0, 2, 2, 3]), np.array([1, 4, 9]), [20, 100]).tolist()
+    [[0, 1], [-1, -1], [2, 2]]
+    """
+    cumulative = np.cumsum(counts)
+    before = np.concatenate(([0], cumulative))[indptr]
+    totals = np.diff(before)
+    wanted = ranks(np.asarray(percentiles, np.float64)[None, :], totals[:, None]) + before[:-1, None]
+    found = np.searchsorted(cumulative, wanted, "left")
+    last = np.maximum(indptr[1:, None] - 1, indptr[:-1, None])
+    return np.where(totals[:, None] > 0, np.minimum(found, last), -1).astype(np.int64)
+
+
+def rank_interval(total: int, percentiles: ArrayLike, confidence: float = 0.95) -> tuple[Ints, Ints]:
+    """Return the distribution-free confidence interval of each percentile as a pair of ranks.
+
+    The number of values below the true quantile is binomial, whatever the distribution: the interval holds
+    for independent requests, and is what `scipy.stats.quantile_test` gives. Correlated requests (stalls) widen it;
+    see `latencykit.stats.blocks` for logs.
+
+    Parameters
+    ----------
+    total : int
+        Number of values.
+    percentiles : array_like of float, shape (p,)
+    confidence : float, default 0.95
+
+    Returns
+    -------
+    low, high : ndarray of int64, shape (p,)
+        1-based ranks; 0 means no lower bound, ``total + 1`` no upper bound.
+
+    Examples
+    --------
+    >>> low, high = rank_interval(1500, [50, 99, 99.9])
+    >>> low.tolist(), high.tolist()
+    ([712, 1477, 1496], [789, 1493, 1501])
+    """
+    if not 0 < confidence < 1:
+        raise UsageError(f"a confidence must be between 0 and 1, not {confidence}")
+    q = _percentiles(percentiles) / 100.0
+    tail = (1.0 - confidence) / 2
+    low = _binomial_quantile(tail, total, q)
+    high = _binomial_quantile(1 - tail, total, q) + 1
+    return np.where(q <= 0, 0, low), np.where(q >= 1, total + 1, high)
+
+
+def _binomial_quantile(probability: float, n: int, q: Floats) -> Ints:
+    """Smallest k with P(Binomial(n, q) ≤ k) ≥ probability (`scipy.stats.binom.ppf`, without its import)."""
+    from scipy import special
+
+    guess = special.bdtrik(probability, n, np.clip(q, 1e-300, 1 - 1e-16))
+    k = np.clip(np.ceil(guess), 0, n)
+    below = np.maximum(k - 1, 0)
+    k = np.where((k > 0) & (special.bdtr(below, n, q) >= probability), below, k)
+    return np.asarray(k, np.int64)
+
+
+def highest_supported_percentile(total: int, confidence: float = 0.95, *, two_sided: bool = True) -> float:
+    """Return the highest percentile that has an upper confidence bound among `total` values.
+
+    Beyond it the interval is open: the sample's maximum stands in for the percentile. The chance that
+    all `total` values lie below quantile q is qⁿ, which must not exceed α (or α/2): q = α^(1/n).
+
+    Examples
+    --------
+    >>> round(highest_supported_percentile(1500), 3)
+    99.754
+    >>> round(highest_supported_percentile(1500, two_sided=False), 2)
+    99.8
+    """
+    if total <= 0:
+        return 0.0
+    alpha = (1.0 - confidence) / (2 if two_sided else 1)
+    return float(100.0 * alpha ** (1.0 / total))

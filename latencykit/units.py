@@ -1,0 +1,186 @@
+"""Text and numbers: durations ("1.5ms" ⇄ nanoseconds), percentiles ("p99.9" → 99.9) and how both are printed."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from latencykit.errors import UsageError
+
+__all__ = [
+    "NANOSECONDS",
+    "format_count",
+    "format_duration",
+    "format_percentile",
+    "format_value",
+    "parse_duration",
+    "parse_percentile",
+    "printable",
+    "unit_factor",
+]
+
+NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+"""Nanoseconds in each unit that a stored value may have; ``none`` (a bare number) has none."""
+
+_SPELLINGS = {
+    **{u: NANOSECONDS["ns"] for u in ("ns", "nsec", "nanosecond", "nanoseconds")},
+    **{u: NANOSECONDS["us"] for u in ("us", "usec", "µs", "μs", "microsecond", "microseconds")},
+    **{u: NANOSECONDS["ms"] for u in ("ms", "msec", "millisecond", "milliseconds")},
+    **{u: NANOSECONDS["s"] for u in ("s", "sec", "secs", "second", "seconds")},
+    **{u: 60e9 for u in ("m", "min", "mins", "minute", "minutes")},
+    **{u: 3600e9 for u in ("h", "hr", "hour", "hours")},
+    **{u: 86_400e9 for u in ("d", "day", "days")},
+}
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_PART = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*")
+_PERCENTILE = re.compile(rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*")
+_STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+
+
+def unit_factor(source: str, target: str) -> float:
+    """Return how many `target` units one `source` unit is.
+
+    Examples
+    --------
+    >>> unit_factor("ms", "ns")
+    1000000.0
+    """
+    if source == target:
+        return 1.0
+    if source not in NANOSECONDS or target not in NANOSECONDS:
+        raise UsageError(
+            f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with unit="
+        )
+    return NANOSECONDS[source] / NANOSECONDS[target]
+
+
+def parse_duration(text: str | float, default: str | None = None) -> float:
+    """Return a duration in nanoseconds.
+
+    Parameters
+    ----------
+    text : str or float
+        ``"1.5ms"``, ``"250 µs"``, ``"1m2.3s"`` (Go's form); a bare number is taken in `default` units.
+    default : str, optional
+        ``"ns"``, ``"us"``, ``"ms"`` or ``"s"``; without it a bare number is refused.
+
+    Returns
+    -------
+    float
+        Nanoseconds.
+
+    Raises
+    ------
+    UsageError
+        Where the text is no duration.
+
+    Examples
+    --------
+    >>> parse_duration("1.5ms"), parse_duration("1m2.3s"), parse_duration(2, "s")
+    (1500000.0, 62300000000.0, 2000000000.0)
+    """
+    words = str(text)
+    if default is not None and re.fullmatch(rf"\s*{_NUMBER}\s*", words):
+        return float(words) * NANOSECONDS[default]
+    total, at = 0.0, 0
+    for part in _PART.finditer(words):
+        factor = _SPELLINGS.get(part[2]) or _SPELLINGS.get(part[2].lower())
+        if part.start() != at or factor is None:
+            break
+        total, at = total + float(part[1]) * factor, part.end()
+    if at == 0 or at != len(words) or not math.isfinite(total):
+        raise UsageError(f"{words!r} is no duration; write a number and a unit, such as 250us, 1.5ms or 2s")
+    return total
+
+
+def format_duration(nanoseconds: float, digits: int = 3) -> str:
+    """Return a duration as people write it: three significant digits and the largest unit that fits.
+
+    Examples
+    --------
+    >>> [format_duration(v) for v in (0, 63_000, 1_040_000, 6.002e9, 63e9)]
+    ['0', '63 µs', '1.04 ms', '6 s', '63 s']
+    """
+    if math.isnan(nanoseconds):
+        return "unknown"
+    if math.isinf(nanoseconds):
+        return "∞" if nanoseconds > 0 else "-∞"
+    if nanoseconds == 0:
+        return "0"
+    rounded = float(f"{nanoseconds:.{digits}g}")
+    unit, factor = next((step for step in _STEPS if abs(rounded) >= step[1]), _STEPS[-1])
+    return f"{_plain(rounded / factor, digits)} {unit}"
+
+
+def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
+    """Return a stored value for people: a duration where the unit is one, else the bare number.
+
+    Examples
+    --------
+    >>> format_value(1500, "us"), format_value(1500, "none")
+    ('1.5 ms', '1,500')
+    """
+    if unit in NANOSECONDS:
+        return format_duration(value * NANOSECONDS[unit], digits)
+    return _plain(float(value), max(digits, len(f"{abs(value):.0f}")), comma=True)
+
+
+def _plain(number: float, digits: int, comma: bool = False) -> str:
+    """`number` with so many significant digits, never with an exponent."""
+    if number == 0 or not math.isfinite(number):
+        return f"{number:g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))
+    text = f"{number:{',' if comma else ''}.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_count(count: float) -> str:
+    """Return a count with thousands separators.
+
+    Examples
+    --------
+    >>> format_count(6852)
+    '6,852'
+    """
+    return f"{count:,.0f}"
+
+
+def parse_percentile(text: str | float) -> float:
+    """Return a percentile in 0..100 from ``99.9``, ``"p99.9"``, ``"99.9%"`` or ``"99.9th"``.
+
+    Examples
+    --------
+    >>> parse_percentile("p99.9"), parse_percentile("50%")
+    (99.9, 50.0)
+    """
+    found = _PERCENTILE.fullmatch(str(text))
+    value = float(found[1]) if found else math.nan
+    if not 0 <= value <= 100:
+        raise UsageError(f"{text!r} is no percentile; write a number from 0 to 100, such as 99.9")
+    return value
+
+
+def format_percentile(percentile: float) -> str:
+    """Return a percentile as the shortest text that reads back the same.
+
+    Examples
+    --------
+    >>> format_percentile(99.0), format_percentile(99.99)
+    ('99', '99.99')
+    """
+    text = repr(float(percentile))
+    return text.removesuffix(".0")
+
+
+def printable(text: str, limit: int = 60) -> str:
+    r"""Return foreign text safe for a terminal and a message: control characters escaped, cut at `limit`.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in cut
+    )
