@@ -1,0 +1,205 @@
+"""A stream of CSR blocks, and the folds that ask several questions of it in one pass.
+
+A day of one-second intervals of a busy server is 4 GB as one sparse matrix, so nobody builds it: intervals are decoded
+a block at a time, every fold sees each block once, and memory does not grow with the length of a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from latencykit.buckets import HdrBuckets
+from latencykit.errors import LimitError
+from latencykit.stats.means import row_mean_std
+from latencykit.stats.quantiles import row_quantile_positions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.buckets import Buckets
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Block", "Fold", "MemoryPart", "Part", "SeriesFold", "TotalsFold", "block_of_rows", "feed"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some intervals of a log, decoded.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (r,)
+        Which interval each row is.
+    indptr : ndarray of int64, shape (r + 1,)
+        Row i holds ``index[indptr[i]:indptr[i + 1]]``.
+    index, counts : ndarray of int64, shape (nonzero,)
+        Ascending bucket indices within a row, and their counts.
+    buckets : Buckets
+        The layout that all its rows share.
+    """
+
+    rows: Ints
+    indptr: Ints
+    index: Ints
+    counts: Ints
+    buckets: Buckets
+
+    @property
+    def entry_rows(self) -> Ints:
+        """Position (0..r-1) of the row that each entry belongs to, int64, shape (nonzero,)."""
+        return np.repeat(np.arange(self.rows.size), np.diff(self.indptr))
+
+    def take(self, positions: Ints) -> Block:
+        """Return the block of some of its rows."""
+        lengths = np.diff(self.indptr)[positions]
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        entries = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - self.indptr[positions], lengths)
+        return Block(self.rows[positions], indptr, self.index[entries], self.counts[entries], self.buckets)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays take, in bytes."""
+        return self.rows.nbytes + self.indptr.nbytes + self.index.nbytes + self.counts.nbytes
+
+
+class Part(Protocol):
+    """Where the intervals of a log come from: a file, memory, or another log seen differently."""
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows (ascending), each once, in any grouping; empty ones may be left out."""
+
+
+class MemoryPart:
+    """Intervals held as blocks in memory."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = tuple(blocks)
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows."""
+        for block in self._blocks:
+            chosen = np.flatnonzero(np.isin(block.rows, rows, assume_unique=True))
+            if chosen.size == block.rows.size:
+                yield block
+            elif chosen.size:
+                yield block.take(chosen)
+
+
+def block_of_rows(row_of_value: Ints, index: Ints, rows: int, buckets: Buckets) -> Block:
+    """Count values (their interval and bucket index) into one block of `rows` intervals."""
+    width = int(index.max(initial=0)) + 1
+    keys, counts = np.unique(row_of_value * width + index, return_counts=True)
+    indptr = np.searchsorted(keys, np.arange(rows + 1) * width)
+    return Block(np.arange(rows), indptr.astype(np.int64), keys % width, counts.astype(np.int64), buckets)
+
+
+class Fold(Protocol):
+    """A question that is answered by seeing each block of a log once, in any order."""
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+
+
+class TotalsFold:
+    """Sum of counts, a group at a time (a group a tag, or a time slot, or one for all).
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (intervals,)
+        Group of each interval of the log, from 0.
+    """
+
+    def __init__(self, group: Ints) -> None:
+        self._group = group
+        self._groups = int(group.max(initial=0)) + 1
+        self._dense: dict[Buckets, Ints] = {}
+        self._sums = [0] * self._groups
+
+    def add(self, block: Block) -> None:
+        """Add the block's counts."""
+        group = self._group[block.rows]
+        before = np.concatenate(([0], np.cumsum(block.counts)))[block.indptr]
+        for g in np.unique(group).tolist():
+            self._sums[g] += sum(np.diff(before)[group == g].tolist())
+            if self._sums[g] >= 1 << 63:
+                raise LimitError("the sum of the counts does not fit in 63 bits; take a slice of the log")
+        dense = self._room(block)
+        entry_group = np.repeat(group, np.diff(block.indptr)) if self._groups > 1 else 0
+        np.add.at(dense.reshape(-1), entry_group * dense.shape[1] + block.index, block.counts)
+
+    def _room(self, block: Block) -> Ints:
+        """The dense totals of the block's layout, wide enough for its indices."""
+        held = self._dense.get(block.buckets, np.zeros((self._groups, 0), np.int64))
+        needed = int(block.index.max(initial=0)) + 1
+        if needed > held.shape[1]:
+            wider = np.zeros((self._groups, needed + 1024), np.int64)
+            wider[:, : held.shape[1]] = held
+            held = self._dense[block.buckets] = wider
+        return held
+
+    def totals(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
+        """Yield (group, layout, index, counts) for every group and layout with counts."""
+        for buckets, dense in self._dense.items():
+            for group in range(self._groups):
+                index = np.flatnonzero(dense[group])
+                if index.size:
+                    yield group, buckets, index, dense[group, index]
+
+
+class SeriesFold:
+    """Count, extremes, mean and percentiles of every interval.
+
+    Parameters
+    ----------
+    intervals : int
+        Number of intervals of the log.
+    percentiles : sequence of float
+        In 0..100.
+    moments : bool, default False
+        Whether means and standard deviations are wanted, too.
+    """
+
+    def __init__(self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False) -> None:
+        self.percentiles = tuple(float(p) for p in percentiles)
+        self.count = np.zeros(intervals, np.int64)
+        self.min, self.max = np.full(intervals, np.nan), np.full(intervals, np.nan)
+        self.values = np.full((intervals, len(self.percentiles)), np.nan)
+        self.mean = np.full(intervals if moments else 0, np.nan)
+        self.std = np.full(intervals if moments else 0, np.nan)
+
+    def add(self, block: Block) -> None:
+        """Take a block in: a few array operations, whatever its number of rows."""
+        rows, buckets = block.rows, block.buckets
+        self.count[rows] = np.diff(np.concatenate(([0], np.cumsum(block.counts)))[block.indptr])
+        held = np.flatnonzero(np.diff(block.indptr))
+        if not held.size:
+            return
+        self.min[rows[held]] = buckets.low(block.index[block.indptr[held]])
+        self.max[rows[held]] = buckets.high(block.index[block.indptr[held + 1] - 1])
+        if self.percentiles:
+            position = row_quantile_positions(block.indptr, block.counts, self.percentiles)[held]
+            self.values[rows[held]] = buckets.high(block.index[position])
+            zero = [k for k, p in enumerate(self.percentiles) if p == 0]
+            self.values[np.ix_(rows[held], zero)] = buckets.low(block.index[position[:, zero]])
+        if self.mean.size:
+            steps = (
+                buckets.mid_steps(block.index)
+                if isinstance(buckets, HdrBuckets)
+                else buckets.mid(block.index)
+            )
+            mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
+            self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
+
+
+def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
+    """Show every block to every fold."""
+    for block in blocks:
+        for fold in folds:
+            fold.add(block)

@@ -1,0 +1,443 @@
+"""One histogram an interval: the rung that knows when, without single requests.
+
+A `HistogramLog` knows its intervals (start, length, tag, and where the payload lies) and decodes them on demand, a
+block of lines at a time. Slicing, selecting tags, merging, resampling and changing units make views: nothing is
+decoded for them, and memory does not grow with the length of the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.blocks import Block, SeriesFold, TotalsFold, feed
+from latencykit.errors import MixedInputsError, UsageError
+from latencykit.histogram import STANDARD_PERCENTILES, Histogram, merge_histograms
+from latencykit.run import Run, merge_runs
+from latencykit.units import format_count, format_duration, format_percentile, parse_duration, unit_factor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.blocks import Fold, Part
+    from latencykit.buckets import Buckets, HdrBuckets
+    from latencykit.summary import Summary
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["HistogramLog", "IntervalSeries", "merge_logs"]
+
+
+@dataclass(frozen=True)
+class IntervalSeries:
+    """What each interval of a log says: arrays of one length.
+
+    Attributes
+    ----------
+    start, length : ndarray of float64, shape (intervals,)
+        Seconds from the log's start, and seconds.
+    count : ndarray of int64, shape (intervals,)
+    min, max : ndarray of float64, shape (intervals,)
+        NaN where nothing was counted.
+    percentiles : tuple of float
+    values : ndarray of float64, shape (intervals, percentiles)
+    mean, std : ndarray of float64, shape (intervals,) or (0,)
+    unit : str
+    """
+
+    start: Floats
+    length: Floats
+    count: Ints
+    min: Floats
+    max: Floats
+    percentiles: tuple[float, ...]
+    values: Floats
+    mean: Floats
+    std: Floats
+    unit: str
+
+
+class HistogramLog:
+    """A log of histograms, immutable.
+
+    Parameters
+    ----------
+    start, length : array_like of float, shape (intervals,)
+        Seconds from the log's start (``run.start``), and seconds.
+    parts : sequence of Part
+        Where the payloads lie.
+    where : tuple of two ndarrays of int64, optional
+        Part and row of each interval; by default the rows of the only part, in order.
+    tag_code : array_like of int, optional
+        Position in `tag_names` of each interval's tag.
+    tag_names : sequence of str
+        ``""`` stands for untagged lines.
+    unit : str
+        Unit of the values.
+    run : Run
+    factor : float
+        What the parts' values are multiplied by.
+
+    Examples
+    --------
+    >>> from latencykit.blocks import MemoryPart, block_of_rows
+    >>> from latencykit.buckets import HdrBuckets
+    >>> b = HdrBuckets(3)
+    >>> block = block_of_rows(np.array([0, 0, 1]), b.index_of([5, 7, 900]), 2, b)
+    >>> log = HistogramLog([0, 1], [1, 1], [MemoryPart([block])])
+    >>> len(log), log.histogram().count, log.between(1, 2).histogram().max
+    (2, 3, 900.0)
+    """
+
+    def __init__(
+        self,
+        start: ArrayLike,
+        length: ArrayLike,
+        parts: Sequence[Part],
+        *,
+        where: tuple[Ints, Ints] | None = None,
+        tag_code: ArrayLike | None = None,
+        tag_names: Sequence[str] = ("",),
+        unit: str = "ns",
+        run: Run | None = None,
+        factor: float = 1.0,
+    ) -> None:
+        self.starts, self.lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
+        size = self.starts.size
+        self._parts = tuple(parts)
+        self._where = where or (np.zeros(size, np.int64), np.arange(size))
+        self._tag_code = np.zeros(size, np.int64) if tag_code is None else np.asarray(tag_code, np.int64)
+        self._tag_names = tuple(tag_names)
+        self._factor = factor
+        self.unit, self.run = unit, run or Run(unit=unit)
+
+    def __len__(self) -> int:
+        return int(self.starts.size)
+
+    # ------------------------------------------------------------ plain facts
+
+    @property
+    def start(self) -> float | None:
+        """The log's start in seconds since the epoch, where it is known."""
+        return self.run.start
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first interval's start to the last one's end."""
+        return float((self.starts + self.lengths).max() - self.starts.min()) if len(self) else 0.0
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of the lines, ``""`` for untagged ones beside tagged ones; empty for a log without tags."""
+        names = tuple(self._tag_names[code] for code in np.unique(self._tag_code))
+        return () if names == ("",) else names
+
+    def tag_of_rows(self) -> list[str]:
+        """Return the tag of every interval, ``""`` for none."""
+        return [self._tag_names[code] for code in self._tag_code]
+
+    # ------------------------------------------------------------ views
+
+    def _rows(self, rows: Ints, **changes: Any) -> HistogramLog:
+        part, row = self._where
+        facts: dict[str, Any] = {
+            "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows], "tag_names": self._tag_names,
+            "unit": self.unit, "run": self.run, "factor": self._factor,
+        }  # fmt: skip
+        return HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
+
+    def between(self, start: float = -np.inf, end: float = np.inf) -> HistogramLog:
+        """Return the intervals that start within [start, end], in seconds from the log's start."""
+        return self._rows(np.flatnonzero((self.starts >= start) & (self.starts <= end)))
+
+    def tagged(self, tag: str) -> HistogramLog:
+        """Return the intervals of one tag; ``""`` for the untagged ones.
+
+        Raises
+        ------
+        UsageError
+            Where no line has that tag.
+        """
+        code = self._tag_names.index(tag) if tag in self._tag_names else -1
+        rows = np.flatnonzero(self._tag_code == code)
+        if not rows.size:
+            raise UsageError(
+                f"no interval is tagged {tag!r}; the tags are {', '.join(map(repr, self.tags)) or 'none'}"
+            )
+        return self._rows(rows, run=self.run.but(tags=(tag,) if tag else ()))
+
+    def by_tag(self) -> dict[str, HistogramLog]:
+        """Return one log a tag, ``""`` for untagged lines."""
+        return {name: self.tagged(name) for name in (self.tags or ("",))} if len(self) else {"": self}
+
+    def to_unit(self, unit: str) -> HistogramLog:
+        """Return the same log with its values in another unit."""
+        if unit == self.unit:
+            return self
+        return self._rows(np.arange(len(self)), unit=unit, factor=self._factor * unit_factor(self.unit, unit))
+
+    def but(self, **changes: Any) -> HistogramLog:
+        """Return a copy with some facts of the run changed."""
+        return self._rows(np.arange(len(self)), run=self.run.but(**changes))
+
+    def resample(self, interval: str | float) -> HistogramLog:
+        """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact."""
+        width = parse_duration(interval, "s") / 1e9
+        if not width > 0:
+            raise UsageError(f"an interval must be longer than nothing, not {interval!r}")
+        slot = np.floor(self.starts / width + 1e-9).astype(np.int64)
+        keys, group = np.unique(np.stack([slot, self._tag_code], 1), axis=0, return_inverse=True)
+        starts, ends = keys[:, 0] * width, np.full(len(keys), -np.inf)
+        np.maximum.at(ends, group.reshape(-1), self.starts + self.lengths)
+        last = keys[:, 0] == keys[:, 0].max(initial=0)
+        lengths = np.where(last, ends - starts, np.maximum(width, ends - starts))
+        part = _SlotPart(self, group.reshape(-1), len(keys))
+        return HistogramLog(
+            starts,
+            lengths,
+            [part],
+            tag_code=keys[:, 1],
+            tag_names=self._tag_names,
+            unit=self.unit,
+            run=self.run,
+        )
+
+    def __add__(self, other: HistogramLog) -> HistogramLog:
+        return merge_logs([self, other])
+
+    # ------------------------------------------------------------ one pass over the payloads
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all intervals as blocks, each once, in any order; `Block.rows` are this log's."""
+        part_of, row_of = self._where
+        scaled: dict[Buckets, Buckets] = {}
+        for number, part in enumerate(self._parts):
+            mine = np.flatnonzero(part_of == number)
+            mine = mine[np.argsort(row_of[mine], kind="stable")]
+            wanted = row_of[mine]
+            for block in part.blocks(wanted) if mine.size else ():
+                buckets = block.buckets
+                if self._factor != 1.0:
+                    buckets = scaled.setdefault(buckets, buckets.scaled(self._factor))
+                rows = mine[np.searchsorted(wanted, block.rows)]
+                yield Block(rows, block.indptr, block.index, block.counts, buckets)
+
+    def scan(self, *folds: Fold) -> None:
+        """Show every block to every fold: several questions, one pass."""
+        feed(self.blocks(), folds)
+
+    def totals_fold(self, *, by_tag: bool = False) -> TotalsFold:
+        """Return a fold for `scan` that sums all intervals, or each tag's."""
+        return TotalsFold(self._tag_code if by_tag else np.zeros(len(self), np.int64))
+
+    def series_fold(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> SeriesFold:
+        """Return a fold for `scan` that takes each interval's numbers."""
+        return SeriesFold(len(self), percentiles, moments=moments)
+
+    def histogram_of(
+        self, fold: TotalsFold, tag: str | None = None, like: HdrBuckets | None = None
+    ) -> Histogram:
+        """Return the histogram that a scanned `totals_fold` holds, of one tag if the fold kept them apart."""
+        group = 0 if tag is None else self._tag_names.index(tag)
+        run = self.run.but(unit=self.unit, duration=self.run.duration or self.duration or None)
+        run = run if tag is None else run.but(tags=(tag,) if tag else ())
+        found = [(buckets, index, counts) for g, buckets, index, counts in fold.totals() if g == group]
+        parts = [Histogram(buckets, index, counts, self.unit, run) for buckets, index, counts in found]
+        if like is not None:
+            parts = [part.rebucket(like, as_reference=True) for part in parts]
+        if not parts:
+            from latencykit.buckets import HdrBuckets
+
+            return Histogram(
+                like or HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64), self.unit, run
+            )
+        if len(parts) == 1:
+            return parts[0]
+        return merge_histograms(parts).but(
+            **{name: getattr(run, name) for name in ("failed", "timeouts", "dropped", "unfinished")}
+        )
+
+    def series_of(self, fold: SeriesFold) -> IntervalSeries:
+        """Return the arrays that a scanned `series_fold` holds, with the intervals' times."""
+        return IntervalSeries(
+            self.starts,
+            self.lengths,
+            fold.count,
+            fold.min,
+            fold.max,
+            fold.percentiles,
+            fold.values,
+            fold.mean,
+            fold.std,
+            self.unit,
+        )
+
+    # ------------------------------------------------------------ questions
+
+    def histogram(self, like: HdrBuckets | None = None) -> Histogram:
+        """Return the sum of all intervals, all tags together.
+
+        Parameters
+        ----------
+        like : HdrBuckets, optional
+            Record every bucket anew at its lowest value into this layout, as the reference's ``add`` does; its
+            published sums come out so.
+        """
+        fold = self.totals_fold()
+        self.scan(fold)
+        return self.histogram_of(fold, like=like)
+
+    def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
+        """Return count, extremes and percentiles of every interval, in one pass."""
+        fold = self.series_fold(percentiles, moments=moments)
+        self.scan(fold)
+        return self.series_of(fold)
+
+    def percentiles(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
+        """Return a table with one row an interval: start, length, tag, count, max and the percentiles."""
+        import pandas as pd
+
+        series = self.series(percentiles)
+        columns = {
+            "start": series.start,
+            "length": series.length,
+            "tag": self.tag_of_rows(),
+            "count": series.count,
+            "max": series.max,
+        }
+        named = {f"p{format_percentile(p)}": series.values[:, k] for k, p in enumerate(series.percentiles)}
+        return pd.DataFrame(columns | named)
+
+    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
+        """Step down to named statistics of all intervals."""
+        return self.histogram().summary(percentiles)
+
+    def to_log(self, interval: str | float | None = None) -> HistogramLog:
+        """Return itself, or itself resampled."""
+        return self if interval is None else self.resample(interval)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row a bucket an interval: start, length, tag, low, high, count."""
+        import pandas as pd
+
+        tags = np.asarray(self.tag_of_rows(), object)
+        frames = []
+        for block in self.blocks():
+            row = block.rows[block.entry_rows]
+            columns = {
+                "start": self.starts[row], "length": self.lengths[row], "tag": tags[row],
+                "low": block.buckets.low(block.index), "high": block.buckets.high(block.index), "count": block.counts,
+            }  # fmt: skip
+            frames.append(pd.DataFrame(columns))
+        empty = pd.DataFrame({name: [] for name in ("start", "length", "tag", "low", "high", "count")})
+        return (
+            pd.concat(frames, ignore_index=True).sort_values(["start", "tag", "low"], ignore_index=True)
+            if frames
+            else empty
+        )
+
+    def __repr__(self) -> str:
+        tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""
+        return f"HistogramLog({format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}{tags})"
+
+
+class _SlotPart:
+    """A log's intervals summed into slots, decoded when asked for."""
+
+    def __init__(self, log: HistogramLog, group: Ints, size: int) -> None:
+        self._log, self._group, self._size = log, group, size
+        self._order = np.argsort(group, kind="stable")
+        self._bounds = np.searchsorted(group[self._order], np.arange(size + 1))
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the slots' blocks; some slots at a time, so that few intervals are in memory at once."""
+        for slots in np.array_split(rows, max(1, rows.size // 16)):
+            chosen = np.concatenate(
+                [self._order[self._bounds[s] : self._bounds[s + 1]] for s in slots.tolist()]
+            )
+            local = np.searchsorted(slots, self._group[chosen])
+            by_row = np.argsort(chosen, kind="stable")
+            view = self._log._rows(chosen[by_row])
+            fold = TotalsFold(local[by_row])
+            view.scan(fold)
+            yield from _as_blocks(fold, slots)
+
+
+def _as_blocks(fold: TotalsFold, slots: Ints) -> Iterator[Block]:
+    """The totals of some slots as blocks, one a layout; a slot of several layouts is brought to one."""
+    held: dict[int, Histogram] = {}
+    for slot, buckets, index, counts in fold.totals():
+        part = Histogram(buckets, index, counts)
+        held[slot] = merge_histograms([held[slot], part]) if slot in held else part
+    layouts: dict[Buckets, list[int]] = {}
+    for slot, histogram in sorted(held.items()):
+        layouts.setdefault(histogram.buckets, []).append(slot)
+    for buckets, members in layouts.items():
+        indices, counts = [held[s].index for s in members], [held[s].counts for s in members]
+        indptr = np.concatenate(([0], np.cumsum([part.size for part in indices])))
+        yield Block(slots[members], indptr, np.concatenate(indices), np.concatenate(counts), buckets)
+
+
+def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> HistogramLog:
+    """Return all intervals of all logs, sorted by time; a view, nothing is decoded.
+
+    Parameters
+    ----------
+    logs : sequence of HistogramLog
+    align : {"absolute", "relative"}
+        By the clock (where every log knows its start), or by the time since each log's start.
+
+    Raises
+    ------
+    MixedInputsError
+        Where units, measures or corrections differ.
+    """
+    if align not in ("absolute", "relative"):
+        raise UsageError(f"align must be 'absolute' or 'relative', not {align!r}")
+    run = merge_runs([log.run.but(unit=log.unit) for log in logs])
+    by_clock = align == "absolute" and all(log.start is not None for log in logs)
+    origin = min(log.start or 0.0 for log in logs) if by_clock else 0.0
+    if align == "absolute" and not by_clock and any(log.start is not None for log in logs):
+        raise MixedInputsError(
+            "some of these logs do not say when they began; merge them with align='relative' (--align relative)"
+        )
+    names = list(dict.fromkeys(name for log in logs for name in log._tag_names))
+    starts, parts, part_of, row_of, codes = [], [], [], [], []
+    for log in logs:
+        shift = (log.start or 0.0) - origin if by_clock else 0.0
+        starts.append(log.starts + shift)
+        view = log if log._factor == 1.0 else None
+        part_of.append((log._where[0] if view else np.zeros(len(log), np.int64)) + len(parts))
+        row_of.append(log._where[1] if view else np.arange(len(log)))
+        parts.extend(log._parts if view else [_LogPart(log)])
+        codes.append(np.array([names.index(name) for name in log._tag_names], np.int64)[log._tag_code])
+    start = np.concatenate(starts)
+    order = np.argsort(start, kind="stable")
+    return HistogramLog(
+        start[order],
+        np.concatenate([log.lengths for log in logs])[order],
+        parts,
+        where=(np.concatenate(part_of)[order], np.concatenate(row_of)[order]),
+        tag_code=np.concatenate(codes)[order],
+        tag_names=names,
+        unit=logs[0].unit,
+        run=run.but(start=origin if by_clock else None, tags=()),
+    )
+
+
+class _LogPart:
+    """Another log's rows as a part: for views that change its values."""
+
+    def __init__(self, log: HistogramLog) -> None:
+        self._log = log
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the log's blocks of the given rows, numbered as the log numbers them."""
+        for block in self._log._rows(rows).blocks():
+            yield Block(rows[block.rows], block.indptr, block.index, block.counts, block.buckets)

@@ -1,0 +1,379 @@
+"""One row a request: the top of the ladder, from which everything else can be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.blocks import MemoryPart, block_of_rows
+from latencykit.buckets import HdrBuckets
+from latencykit.errors import LimitError, NotHeldError, UsageError
+from latencykit.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.log import HistogramLog
+from latencykit.run import Run
+from latencykit.units import NANOSECONDS, format_count, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.run import Measure
+    from latencykit.summary import Summary
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["OUTCOMES", "Samples"]
+
+OUTCOMES = ("ok", "error", "timeout", "dropped", "unfinished")
+"""What became of a request; `Samples.outcome` holds positions in this tuple."""
+
+_MAX_INTERVALS = 5_000_000
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Samples:
+    """Requests, one row each, as arrays of one length.
+
+    Parameters
+    ----------
+    start : array_like, shape (n,), optional
+        When each request was sent: nanoseconds since the epoch or since the run's begin, in `unit`.
+    duration : array_like, shape (n,)
+        Service time: from the send to the reply.
+    intended : array_like, shape (n,), optional
+        When each request was due; with it the response time (from the intended start) is known, too.
+    outcome : array_like of int or str, optional
+        ``ok``, ``error``, ``timeout``, ``dropped`` or ``unfinished`` (or its position in `OUTCOMES`).
+    connection : array_like of int, optional
+        Which connection, user or thread sent it.
+    tag : array_like of str, optional
+        Which operation it was.
+    unit : str, default "ns"
+        Unit of the given times and durations (``none`` for bare numbers); inside they are nanoseconds, int64.
+    run : Run, optional
+
+    Examples
+    --------
+    >>> s = Samples(start=[0, 10, 20], duration=[1, 2, 300], unit="ms")
+    >>> s.histogram().max, len(s)
+    (300023807.0, 3)
+    """
+
+    start: Ints | None
+    duration: Ints
+    intended: Ints | None
+    outcome: NDArray[np.int8] | None
+    connection: Ints | None
+    tag: NDArray[np.str_] | None
+    unit: str
+    run: Run
+
+    def __init__(
+        self,
+        *,
+        duration: ArrayLike,
+        start: ArrayLike | None = None,
+        intended: ArrayLike | None = None,
+        outcome: ArrayLike | None = None,
+        connection: ArrayLike | None = None,
+        tag: ArrayLike | None = None,
+        unit: str = "ns",
+        run: Run | None = None,
+    ) -> None:
+        given: dict[str, Any] = {
+            "duration": _nanoseconds(duration, unit),
+            "start": None if start is None else _nanoseconds(start, unit),
+            "intended": None if intended is None else _nanoseconds(intended, unit),
+            "outcome": None if outcome is None else _outcome_codes(outcome),
+            "connection": None if connection is None else np.asarray(connection, np.int64),
+            "tag": None if tag is None else np.asarray(tag, np.str_),
+        }
+        sizes = {name: array.shape for name, array in given.items() if array is not None}
+        if len(set(sizes.values())) > 1 or len(given["duration"].shape) != 1:
+            raise UsageError(f"the columns of samples must be of one length, not {sizes}")
+        if (given["duration"] < 0).any():
+            raise UsageError("durations must not be negative; leave such rows out and say so in a note")
+        measure: Measure = "response" if intended is not None else "service"
+        known = run or Run(unit=unit)
+        if known.measure == "unknown":
+            known = known.but(measure=measure)
+        for name, array in given.items():
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
+        object.__setattr__(self, "run", known)
+
+    @classmethod
+    def from_frame(
+        cls, frame: pd.DataFrame, *, duration: str, unit: str = "ns", run: Run | None = None, **columns: str
+    ) -> Samples:
+        """Take columns of a DataFrame: ``Samples.from_frame(df, duration="ms", start="sent", unit="ms")``.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        duration : str
+            Name of the column of durations.
+        unit : str
+        **columns : str
+            Names of further columns: `start`, `intended`, `outcome`, `connection`, `tag`. Columns of datetimes and
+            timedeltas are understood whatever `unit` is.
+        """
+        missing = [name for name in (duration, *columns.values()) if name not in frame.columns]
+        if missing:
+            raise UsageError(
+                f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
+            )
+        arrays = {
+            name: frame[column].to_numpy() for name, column in {"duration": duration, **columns}.items()
+        }
+        for name in ("duration", "start", "intended"):
+            if name in arrays and arrays[name].dtype.kind in "mM":
+                ns = arrays[name].astype(f"{arrays[name].dtype.kind}8[ns]").astype(np.int64)
+                arrays[name] = ns if unit in ("ns", "none") else ns / NANOSECONDS[unit]
+        return cls(unit=unit, run=run, **arrays)
+
+    def __len__(self) -> int:
+        return int(self.duration.size)
+
+    # ------------------------------------------------------------ what is measured
+
+    @property
+    def good(self) -> NDArray[np.bool_]:
+        """Which rows were answered well, bool, shape (n,)."""
+        return np.ones(len(self), np.bool_) if self.outcome is None else self.outcome == 0
+
+    @property
+    def response(self) -> Ints:
+        """Response time: from the intended start to the reply, int64 ns, shape (n,).
+
+        Raises
+        ------
+        NotHeldError
+            Where the source does not know when requests were due.
+        """
+        if self.intended is None or self.start is None:
+            raise NotHeldError(
+                "these samples do not know when each request was due; lk.retime(samples, rate=...) takes it from the schedule"
+            )
+        return np.maximum(self.start + self.duration - self.intended, 0)
+
+    @property
+    def values(self) -> Ints:
+        """Latency of every row by the run's measure (response where the intended start is known), int64."""
+        return (
+            self.response if self.run.measure == "response" and self.intended is not None else self.duration
+        )
+
+    def measured(self, measure: Measure) -> Samples:
+        """Return the same samples, asked for their ``service`` or ``response`` time.
+
+        Raises
+        ------
+        NotHeldError
+            For the response time, where no intended start is known.
+        """
+        if measure == "response" and self.run.measure != "response":
+            _ = self.response
+        return self.but(measure=measure)
+
+    def but(self, **changes: Any) -> Samples:
+        """Return a copy with some facts of the run changed."""
+        copy = object.__new__(Samples)
+        for name in ("start", "duration", "intended", "outcome", "connection", "tag", "unit"):
+            object.__setattr__(copy, name, getattr(self, name))
+        object.__setattr__(copy, "run", replace(self.run, **changes))
+        return copy
+
+    def to_unit(self, unit: str) -> Samples:
+        """Return itself: samples are nanoseconds (or bare numbers) inside.
+
+        Raises
+        ------
+        UsageError
+            For any other unit: ask the histogram for it.
+        """
+        if unit != self.unit:
+            raise UsageError(f"samples hold {self.unit}; take .histogram().to_unit({unit!r})")
+        return self
+
+    def select(self, rows: NDArray[Any]) -> Samples:
+        """Return some of the rows: a boolean mask or positions."""
+        copy = self.but()
+        for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
+            column = getattr(self, name)
+            object.__setattr__(copy, name, None if column is None else column[rows])
+        return copy
+
+    def between(self, start: float = -np.inf, end: float = np.inf) -> Samples:
+        """Return the requests sent within [start, end], in seconds from the first one's send."""
+        offset = self._offsets() / 1e9
+        return self.select((offset >= start) & (offset <= end))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of the rows, in order of name; empty where there are none."""
+        return () if self.tag is None else tuple(np.unique(self.tag).tolist())
+
+    def tagged(self, tag: str) -> Samples:
+        """Return the rows of one tag."""
+        if self.tag is None or tag not in self.tags:
+            raise UsageError(f"no row is tagged {tag!r}; the tags are {', '.join(self.tags) or 'none'}")
+        return self.select(self.tag == tag).but(tags=(tag,) if tag else ())
+
+    def by_tag(self) -> dict[str, Samples]:
+        """Return one set of samples a tag."""
+        return {tag: self.tagged(tag) for tag in self.tags} if self.tags else {"": self}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds from the first send to the last reply, or what the run says."""
+        if self.start is None or not len(self):
+            return self.run.duration or 0.0
+        return float((self.start + self.duration).max() - self._origin) / 1e9
+
+    @property
+    def _origin(self) -> int:
+        """First moment that the samples know of, ns."""
+        if self.start is None:
+            raise NotHeldError(
+                "these samples do not know when each request was sent; name the column with start="
+            )
+        first = int(self.start.min()) if len(self) else 0
+        return first if self.intended is None or not len(self) else min(first, int(self.intended.min()))
+
+    def _offsets(self) -> NDArray[np.float64]:
+        """Nanoseconds from the first moment to each send."""
+        origin = self._origin
+        assert self.start is not None
+        return (self.start - origin).astype(np.float64)
+
+    # ------------------------------------------------------------ down the ladder
+
+    def _run_with_failures(self, run: Run) -> Run:
+        """`run` with the rows' outcomes counted in."""
+        if self.outcome is None:
+            return run
+        n = np.bincount(self.outcome, minlength=len(OUTCOMES)).tolist()
+        names = ("failed", "timeouts", "dropped", "unfinished")
+        found = {name: max(getattr(run, name), count) for name, count in zip(names, n[1:], strict=True)}
+        return run.but(**found)
+
+    def histogram(self, digits: int = 3) -> Histogram:
+        """Count the good requests' latencies; timeouts become censored mass at the timeout.
+
+        Parameters
+        ----------
+        digits : int, default 3
+            Significant digits of the buckets.
+        """
+        run = self._run_with_failures(self.run)
+        run = run.but(duration=run.duration or (self.elapsed or None))
+        good, values = self.good, self.values
+        counted = Histogram.of(values[good], digits, self.unit, run)
+        exact = {"min": float(values[good].min()), "max": float(values[good].max())} if good.any() else {}
+        late = (
+            np.zeros(0, np.int64)
+            if self.outcome is None
+            else values[self.outcome == OUTCOMES.index("timeout")]
+        )
+        bound = float(late.min()) if late.size else float("inf")
+        return replace(counted, censored=int(late.size), censored_at=bound, told=exact)
+
+    def to_log(self, interval: str | float = "1s", digits: int = 3) -> HistogramLog:
+        """Count the good requests into intervals by the time of their reply, as a recorder would.
+
+        Parameters
+        ----------
+        interval : str or float, default "1s"
+            ``"1s"``, ``"100ms"``, or seconds.
+        digits : int, default 3
+
+        Raises
+        ------
+        NotHeldError
+            Where no start times are known.
+        """
+        width = parse_duration(interval, "s")
+        good, origin = self.good, self._origin
+        assert self.start is not None
+        end = (self.start + self.duration)[good] - origin
+        slot = (end // int(max(width, 1))).astype(np.int64)
+        size = int(slot.max(initial=-1)) + 1
+        if size > _MAX_INTERVALS:
+            raise LimitError(
+                f"intervals of {format_duration(width)} would make {size:,} of them; take longer ones"
+            )
+        names = self.tags or ("",)
+        code = (
+            np.zeros(slot.size, np.int64)
+            if self.tag is None
+            else np.searchsorted(np.asarray(names), self.tag[good])
+        )
+        buckets = HdrBuckets(digits)
+        block = block_of_rows(
+            slot * len(names) + code, buckets.index_of(self.values[good]), size * len(names), buckets
+        )
+        starts = np.repeat(np.arange(size) * (width / 1e9), len(names))
+        run = self._run_with_failures(self.run)
+        epoch = origin / 1e9 if origin > 10**17 else run.start
+        return HistogramLog(
+            starts,
+            np.full(starts.size, width / 1e9),
+            [MemoryPart([block])],
+            tag_code=np.tile(np.arange(len(names)), size),
+            tag_names=names,
+            unit=self.unit,
+            run=run.but(start=epoch, duration=run.duration or self.elapsed),
+        )
+
+    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
+        """Step down to named statistics."""
+        return self.histogram().summary(percentiles)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row a request; times in ns, outcomes as words."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"start": self.start, "duration": self.duration, "intended": self.intended}
+        if self.outcome is not None:
+            columns["outcome"] = np.asarray(OUTCOMES)[self.outcome]
+        columns |= {"connection": self.connection, "tag": self.tag}
+        return pd.DataFrame({name: column for name, column in columns.items() if column is not None})
+
+    def __repr__(self) -> str:
+        good = int(self.good.sum())
+        others = f", {format_count(len(self) - good)} others" if good < len(self) else ""
+        over = f" over {format_duration(self.elapsed * 1e9)}" if self.start is not None and len(self) else ""
+        return f"Samples({format_count(good)} good requests{others}{over})"
+
+
+def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
+    """Times of a unit as int64 nanoseconds; floats are rounded to the nearest one."""
+    given = np.asarray(values)
+    factor = 1.0 if unit == "none" else NANOSECONDS.get(unit)
+    if factor is None:
+        raise UsageError(f"unit must be one of ns, us, ms, s, none; not {unit!r}")
+    if given.dtype.kind in "iu":
+        return given.astype(np.int64) * np.int64(factor)
+    reals = given.astype(np.float64) * factor
+    if not np.isfinite(reals).all():
+        raise UsageError("times must be finite; leave rows without a latency out, or give them an outcome")
+    return np.rint(reals).astype(np.int64)
+
+
+def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
+    given = np.asarray(outcome)
+    if given.dtype.kind in "iub":
+        codes = given.astype(np.int8)
+        if codes.size and not (0 <= codes.min() and codes.max() < len(OUTCOMES)):
+            raise UsageError(f"outcomes are positions 0 to {len(OUTCOMES) - 1} in {OUTCOMES}")
+        return codes
+    names, inverse = np.unique(given.astype(np.str_), return_inverse=True)
+    unknown = [name for name in names.tolist() if name not in OUTCOMES]
+    if unknown:
+        raise UsageError(f"an outcome must be one of {', '.join(OUTCOMES)}; not {unknown[0]!r}")
+    return np.array([OUTCOMES.index(name) for name in names.tolist()], np.int8)[inverse]
