@@ -1,5 +1,44 @@
-"""latencykit: the whole latency distribution, from what your tools already print."""
+"""latencykit: the whole latency distribution, from what your tools already print.
+
+Every name below is loaded when it is first used, so that ``import latencykit`` costs nothing.
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 __version__ = "0.1.0"
+
+_NAMES = {
+    "Buckets": "latencykit.buckets",
+    "EdgeBuckets": "latencykit.buckets",
+    "HdrBuckets": "latencykit.buckets",
+    "Distribution": "latencykit.distribution",
+    "Histogram": "latencykit.histogram",
+    "HistogramLog": "latencykit.log",
+    "Run": "latencykit.run",
+    "Samples": "latencykit.samples",
+    "Summary": "latencykit.summary",
+    "LatencyKitError": "latencykit.errors",
+    "read": "latencykit.formats.reading",
+    "read_all": "latencykit.formats.reading",
+}
+_ROOMS = ("formats",)
+
+__all__ = [*sorted(_NAMES), *_ROOMS]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        value = getattr(importlib.import_module(_NAMES[name]), name)
+    elif name in _ROOMS:
+        value = importlib.import_module(f"latencykit.{name}")
+    else:
+        raise AttributeError(f"module 'latencykit' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__version__"})

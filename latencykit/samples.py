@@ -60,7 +60,7 @@ class Samples:
     --------
     >>> s = Samples(start=[0, 10, 20], duration=[1, 2, 300], unit="ms")
     >>> s.histogram().max, len(s)
-    (300023807.0, 3)
+    (300000000.0, 3)
     """
 
     start: Ints | None

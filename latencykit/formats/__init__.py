@@ -1,0 +1,16 @@
+"""Every format that can be read: one file a tool, and the ordered registry.
+
+To add one: write a module with a tuple ``FORMATS``, name it here, and lay a sample under ``tests/data/formats``.
+"""
+
+from __future__ import annotations
+
+from latencykit.formats.base import Format
+from latencykit.formats.reading import formats
+from latencykit.rooms import make_callable
+
+FORMATS: tuple[Format, ...] = ()
+
+__all__ = ["FORMATS"]
+
+make_callable(__name__, formats)

@@ -1,0 +1,335 @@
+"""What every reader is made of: a source that can be opened again, its head, the options, and `Format`."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from latencykit.errors import CorruptInputError, LimitError, MissingPackageError, UsageError
+from latencykit.histogram import Histogram
+from latencykit.log import HistogramLog
+from latencykit.run import UnitFrom
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+from latencykit.units import NANOSECONDS
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Confidence", "Format", "Head", "ReadOptions", "Rung", "Source", "rung_name"]
+
+Rung = Samples | HistogramLog | Histogram | Summary
+HEAD_SIZE = 64 * 1024
+WHOLE_LIMIT = 1 << 30
+
+
+class Confidence(IntEnum):
+    """How sure a format is that an input is its own."""
+
+    NO = 0
+    GENERIC = 1
+    LIKELY = 2
+    CERTAIN = 3
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of an input, decompressed: all that sniffing sees.
+
+    Attributes
+    ----------
+    name : str
+        File name without its folder, and without a compression suffix.
+    data : bytes
+        Up to 64 KiB.
+    path : Path or None
+        The path, for formats that are a directory.
+    """
+
+    name: str
+    data: bytes
+    path: Path | None = None
+
+    @property
+    def is_dir(self) -> bool:
+        """Whether the input is a directory."""
+        return self.path is not None and self.path.is_dir()
+
+    @property
+    def whole(self) -> bool:
+        """Whether `data` is all there is."""
+        return len(self.data) < HEAD_SIZE
+
+    @cached_property
+    def text(self) -> str:
+        """The head as text: UTF-8 without its byte order mark, foreign bytes replaced."""
+        return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines of the head; a last line that the head cuts is left out."""
+        lines = self.text.splitlines()
+        return lines if self.whole or len(lines) < 2 else lines[:-1]
+
+    @property
+    def suffix(self) -> str:
+        """Lower-case suffix of the name, with its dot."""
+        return Path(self.name).suffix.lower()
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user says about an input.
+
+    Attributes
+    ----------
+    unit : str or None
+        Unit of the stored values: ``ns``, ``us``, ``ms``, ``s``, ``none``.
+    column, start_column : str or None
+        Column of latencies and of start times in tables of raw samples.
+    lenient : bool
+        Skip damaged lines, and report each.
+    report : callable
+        Takes one sentence at a time: what was skipped, and why.
+    """
+
+    unit: str | None = None
+    column: str | None = None
+    start_column: str | None = None
+    lenient: bool = False
+    report: Callable[[str], None] = field(default=lambda _: None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and self.unit not in (*NANOSECONDS, "none"):
+            raise UsageError(f"unit must be one of ns, us, ms, s, none; not {self.unit!r}")
+
+    def resolve_unit(self, default: str, origin: UnitFrom = "format") -> tuple[str, UnitFrom]:
+        """Return the unit of the stored values, and where it comes from: the option wins over the reader's `default`."""
+        return (default, origin) if self.unit is None else (self.unit, "option")
+
+    def damaged(self, error: CorruptInputError) -> None:
+        """Raise `error`, or under `lenient` report it so that the reader can go on to the next line."""
+        if not self.lenient:
+            raise error
+        self.report(f"skipped: {error}")
+
+
+@dataclass(frozen=True)
+class Format:
+    """One input or output format.
+
+    Attributes
+    ----------
+    name : str
+        Short name, as ``--format-in`` takes it: ``hlog``, ``wrk2``, ``vegeta-json``.
+    title : str
+        What it is, in words.
+    rung : str
+        Richest rung that it gives: ``samples``, ``log``, ``histogram`` or ``summary``.
+    suffixes : tuple of str
+        Usual file name endings, with the dot.
+    sniff : callable
+        Head → Confidence; never raises.
+    read : callable
+        (Source, ReadOptions) → series name → rung. The name ``""`` stands for "named after the file".
+    write : callable or None
+        (rung, path, **options) → None.
+    unit : str or None
+        Unit of the stored values by the format's own rules; None where the output states it.
+    example : str
+        The command that makes such an output.
+    """
+
+    name: str
+    title: str
+    rung: str
+    suffixes: tuple[str, ...]
+    sniff: Callable[[Head], Confidence]
+    read: Callable[[Source, ReadOptions], dict[str, Rung]]
+    write: Callable[..., None] | None = None
+    unit: str | None = None
+    example: str = ""
+
+
+class Source:
+    """An input that can be opened again and again: a path, or standard input spooled to disk.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file, a directory where a tool writes one, or ``-``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.shown = str(path)
+        self.cut = False  # whether a compressed stream ended early
+        self._spool: IO[bytes] | None = None
+        if self.shown == "-":
+            self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the source
+            shutil.copyfileobj(sys.stdin.buffer, self._spool)
+        self.path = Path(path)
+
+    @property
+    def is_dir(self) -> bool:
+        """Whether the source is a directory."""
+        return self._spool is None and self.path.is_dir()
+
+    @property
+    def name(self) -> str:
+        """File name without its folder and compression suffix; ``stdin`` for standard input."""
+        if self._spool is not None:
+            return "stdin"
+        path = self.path if self.path.name not in ("", ".", "..") else self.path.resolve()
+        return path.stem if path.suffix.lower() in (".gz", ".zst", ".xz", ".bz2") else path.name
+
+    def open(self) -> IO[bytes]:
+        """Open the bytes, decompressed by magic number; gzip, xz, bzip2 and zstd are understood."""
+        raw = self._raw()
+        magic = raw.read(6)
+        raw.seek(0)
+        if magic[:2] == b"\x1f\x8b":
+            stream: Any = _gzip_open(raw)
+        elif magic[:6] == b"\xfd7zXZ\x00":
+            stream = lzma.open(raw)  # noqa: SIM115 - handed on
+        elif magic[:3] == b"BZh":
+            stream = bz2.open(raw)  # noqa: SIM115 - handed on
+        elif magic[:4] == b"\x28\xb5\x2f\xfd":
+            stream = _zstd_open(raw)
+        else:
+            return raw
+        return cast("IO[bytes]", io.BufferedReader(_Tolerant(stream, self), 1 << 17))
+
+    def _raw(self) -> IO[bytes]:
+        if self._spool is not None:
+            copy = open(self._spool.fileno(), "rb", buffering=1 << 17, closefd=False)  # noqa: SIM115, PTH123 - handed on
+            copy.seek(0)
+            return copy
+        try:
+            return self.path.open("rb", buffering=1 << 17)
+        except IsADirectoryError:
+            raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
+        except OSError as error:
+            raise CorruptInputError(self.shown, None, f"cannot be read: {error.strerror or error}") from None
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the bytes have to be decompressed: seeking in them is slow."""
+        with self._raw() as raw:
+            return raw.read(2) == b"\x1f\x8b" or self.path.suffix.lower() in (".gz", ".xz", ".bz2", ".zst")
+
+    @cached_property
+    def head(self) -> Head:
+        """The first 64 KiB; empty for a directory."""
+        if self.is_dir:
+            return Head(self.path.resolve().name, b"", self.path)
+        with self.open() as stream:
+            return Head(self.name, stream.read(HEAD_SIZE), None if self._spool is not None else self.path)
+
+    def bytes(self, limit: int = WHOLE_LIMIT) -> bytes:
+        """Return all bytes of a source that has to be taken whole.
+
+        Raises
+        ------
+        LimitError
+            Where it is larger than `limit`.
+        """
+        with self.open() as stream:
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise LimitError(
+                f"{self.shown}: larger than {limit >> 20} MiB; such a file has to be cut into parts first"
+            )
+        return data
+
+    def text(self, limit: int = WHOLE_LIMIT) -> str:
+        """Return all text: UTF-8 without byte order mark, foreign bytes escaped so that nothing is lost.
+
+        Raises
+        ------
+        CorruptInputError
+            For UTF-16 and other wide encodings.
+        """
+        data = self.bytes(limit)
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise CorruptInputError(
+                self.shown, 1, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8"
+            )
+        return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+
+    def corrupt(
+        self, line: int | None, seen: str, expected: str = "", way_out: str = ""
+    ) -> CorruptInputError:
+        """Return the error that names this source."""
+        return CorruptInputError(self.shown, line, seen, expected, way_out)
+
+
+class _Tolerant(io.RawIOBase):
+    """A decompressed stream whose early end is remembered instead of raised: what was decoded is kept."""
+
+    def __init__(self, stream: Any, source: Source) -> None:
+        self._stream, self._source = stream, source
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = (
+                self._stream.read1(len(buffer))
+                if hasattr(self._stream, "read1")
+                else self._stream.read(len(buffer))
+            )
+        except EOFError:
+            self._source.cut = True
+            return 0
+        except (OSError, lzma.LZMAError, ValueError) as error:
+            raise self._source.corrupt(
+                None, f"the compressed stream is damaged ({error})", "", "decompress it by hand and see"
+            ) from None
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._stream.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._stream.tell())
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _gzip_open(raw: IO[bytes]) -> Any:
+    try:
+        from isal import igzip
+    except ImportError:
+        return gzip.GzipFile(fileobj=raw)
+    return igzip.IGzipFile(fileobj=raw)
+
+
+def _zstd_open(raw: IO[bytes]) -> Any:
+    try:
+        import zstandard
+    except ImportError as missing:
+        raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
+    return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw, read_across_frames=True)
+
+
+def rung_name(rung: Rung) -> str:
+    """Return ``samples``, ``log``, ``histogram`` or ``summary``."""
+    return {Samples: "samples", HistogramLog: "log", Histogram: "histogram", Summary: "summary"}[type(rung)]

@@ -1,0 +1,241 @@
+"""From a path to rungs: find the format, read, name the series, and apply what the user asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from latencykit.errors import CorruptInputError, NotHeldError, UnknownFormatError, UsageError
+from latencykit.formats.base import Confidence, Format, ReadOptions, Rung, Source, rung_name
+from latencykit.log import HistogramLog
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+
+__all__ = ["detect", "formats", "read", "read_all", "read_source"]
+
+
+def registry() -> tuple[Format, ...]:
+    """Return all formats in order."""
+    from latencykit.formats import FORMATS
+
+    return FORMATS
+
+
+def detect(source: Source, name: str | None = None) -> Format:
+    """Return the format of a source: the one named, or the one that is surest.
+
+    Raises
+    ------
+    UnknownFormatError
+        Where none recognises it, or several are equally sure; the message lists them.
+    """
+    if name is not None:
+        found = next((one for one in registry() if one.name == name), None)
+        if found is None:
+            known = ", ".join(sorted(one.name for one in registry()))
+            raise UsageError(f"there is no format {name!r}; the formats are {known}")
+        return found
+    if not source.is_dir and not source.head.data.strip():
+        raise CorruptInputError(
+            source.shown, None, "the file is empty", "the output of a tool", "was the tool's run recorded?"
+        )
+    sure = [(one.sniff(source.head), one) for one in registry()]
+    best = max(confidence for confidence, _ in sure)
+    candidates = [one for confidence, one in sure if confidence == best]
+    if best == Confidence.NO:
+        start = printable(source.head.lines[0] if source.head.lines else "", 50)
+        raise UnknownFormatError(
+            f"{source.shown}: no reader knows this input (it begins {start!r}); `latencykit formats` lists what can be read, "
+            "--format-in NAME forces one"
+        )
+    if len(candidates) > 1:
+        names = ", ".join(one.name for one in candidates)
+        raise UnknownFormatError(
+            f"{source.shown}: this could be any of {names}; say which with --format-in (format=)"
+        )
+    return candidates[0]
+
+
+def read_source(source: Source, options: ReadOptions, format: str | None = None) -> dict[str, Rung]:  # noqa: A002
+    """Read every series of a source: name → rung, with the run's source and format filled in."""
+    chosen = detect(source, format)
+    found = chosen.read(source, options)
+    if not found:
+        raise CorruptInputError(
+            source.shown, None, f"this {chosen.title} holds no latencies", "at least one", ""
+        )
+    if options.unit is not None and all(rung.run.unit_from != "option" for rung in found.values()):
+        raise UsageError(f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out")
+    notes = ("the compressed file is cut at its end",) if source.cut else ()
+    return {
+        name or source.name: rung.but(
+            source=source.name, format=chosen.name, notes=tuple(dict.fromkeys((*rung.run.notes, *notes)))
+        )
+        for name, rung in found.items()
+    }
+
+
+def with_measure(rung: Rung, measure: str | None) -> Rung:
+    """Return the rung by the measure asked for.
+
+    Raises
+    ------
+    NotHeldError
+        Where the source measured the other one only.
+    """
+    if measure is None:
+        return rung
+    if measure not in ("response", "service"):
+        raise UsageError(f"measure must be 'response' or 'service', not {measure!r}")
+    if isinstance(rung, Samples):
+        return rung.measured("response" if measure == "response" else "service")
+    if rung.run.measure not in (measure, "unknown"):
+        raise NotHeldError(
+            f"{rung.run.source} holds {rung.run.measure} times only; raw samples with intended starts hold both"
+        )
+    return rung
+
+
+def expand_tags(name: str, rung: Rung) -> dict[str, Rung]:
+    """Return one entry a tag of a tagged log or tagged samples; others as they are."""
+    if not isinstance(rung, HistogramLog | Samples) or not rung.tags:
+        return {name: rung}
+    return {tag or name: part for tag, part in rung.by_tag().items()}
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the contract's name
+    series: str | None = None,
+    tag: str | None = None,
+    measure: str | None = None,
+    unit: str | None = None,
+    column: str | None = None,
+    lenient: bool = False,
+) -> Any:
+    """Read one series of any output that latencykit knows.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file (also compressed), a directory where the tool writes one, or ``-``.
+    format : str, optional
+        Name of the format, to skip recognising it.
+    series : str, optional
+        Which series, where the output holds several.
+    tag : str, optional
+        One tag of a tagged log; ``""`` for its untagged lines. Without it, all tags stay in one `HistogramLog`.
+    measure : {"response", "service"}, optional
+        For sources that know the intended start; response is the default there.
+    unit : str, optional
+        What the stored values are: ``ns``, ``us``, ``ms``, ``s``, ``none``.
+    column : str, optional
+        The column of latencies in a table of raw samples.
+    lenient : bool, default False
+        Skip damaged lines; the notes of the run count them.
+
+    Returns
+    -------
+    Samples, HistogramLog, Histogram or Summary
+        The richest rung that the output holds.
+
+    Raises
+    ------
+    LatencyKitError
+        Unknown format, damaged input, several series and none named.
+    """
+    options = ReadOptions(unit=unit, column=column, lenient=lenient)
+    found = read_source(Source(path), options, format)
+    if series is None and len(found) > 1:
+        raise UsageError(
+            f"{path}: holds several series: {', '.join(found)}; name one with series= (or take read_all)"
+        )
+    if series is not None and series not in found:
+        raise UsageError(f"{path}: holds no series {series!r}; it holds {', '.join(found)}")
+    rung = with_measure(found[series] if series is not None else next(iter(found.values())), measure)
+    if tag is None:
+        return rung
+    if not isinstance(rung, HistogramLog | Samples):
+        raise UsageError(f"{path}: a {rung_name(rung)} has no tags")
+    return rung.tagged(tag)
+
+
+def read_all(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    format: str | None = None,  # noqa: A002 - the contract's name
+    series: str | Sequence[str] | None = None,
+    tag: str | Sequence[str] | None = None,
+    measure: str | None = None,
+    unit: str | None = None,
+    column: str | None = None,
+    lenient: bool = False,
+) -> dict[str, Any]:
+    """Read every series of several files; the parameters are those of `read`.
+
+    Returns
+    -------
+    dict of str to rung
+        One entry a series (a tagged log: one a tag); equal names get the file's name in front.
+    """
+    many = [paths] if isinstance(paths, str | Path) or hasattr(paths, "__fspath__") else list(paths)  # type: ignore[arg-type]
+    options = ReadOptions(unit=unit, column=column, lenient=lenient)
+    named: list[tuple[str, str, Rung]] = []
+    for path in many:
+        source = Source(path)
+        for name, rung in read_source(source, options, format).items():
+            one = with_measure(rung, measure)
+            named += [(source.name, label, part) for label, part in expand_tags(name, one).items()]
+    wanted_series, wanted_tags = _listed(series), _listed(tag)
+    if wanted_series is not None:
+        named = [entry for entry in named if entry[1] in wanted_series]
+    if wanted_tags is not None:
+        named = [entry for entry in named if (entry[2].run.tags or ("",))[0] in wanted_tags]
+    if not named:
+        raise UsageError("none of the files holds the series or tags asked for")
+    return unique_names(named)
+
+
+def unique_names(named: Sequence[tuple[str, str, Rung]]) -> dict[str, Any]:
+    """Return name → rung from (file, name, rung); equal names get the file's in front, equal ones of that a number."""
+    names = [name for _, name, _ in named]
+    result: dict[str, Any] = {}
+    for file, name, rung in named:
+        label = name if names.count(name) == 1 else f"{file}:{name}" if name != file else file
+        number, unique = 2, label
+        while unique in result:
+            unique, number = f"{label} ({number})", number + 1
+        result[unique] = rung
+    return result
+
+
+def _listed(value: str | Sequence[str] | None) -> list[str] | None:
+    return None if value is None else [value] if isinstance(value, str) else list(value)
+
+
+def formats() -> pd.DataFrame:
+    """Return a table of all formats: name, title, rung, suffixes, unit, whether they are read and written.
+
+    Examples
+    --------
+    >>> bool(formats().loc["hlog", "writes"])
+    True
+    """
+    import pandas as pd
+
+    rows = [
+        {
+            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes), "rung": one.rung,
+            "unit": one.unit or "stated", "reads": True, "writes": one.write is not None, "example": one.example,
+        }
+        for one in registry()
+    ]  # fmt: skip
+    return pd.DataFrame(rows).set_index("name")
