@@ -1,0 +1,32 @@
+"""HdrHistogram payloads ⇄ arrays: bytes in, arrays out, and back.
+
+* ``open_payload(text, limits=DEFAULT) -> Payload`` opens one base64 field.
+* ``decode_rows(payloads) -> (indptr, index, counts)`` decodes many at once.
+* ``encode(buckets, index, counts, *, double=False, highest=None) -> bytes`` writes one.
+* ``PayloadError`` says what is wrong with a payload, ``RowError`` also which of many it is; ``Limits`` bound them.
+
+To read a log, open line by line and decode a few hundred KiB of bodies at a time. ``payload.layout`` is the same object
+for equal headers, so that the common case costs one ``is``; payloads may share a call where ``layout.joins(other)``.
+
+The format: ``AbstractHistogram.java``, ``DoubleHistogram.java`` and ``ZigZagEncoding.java`` of HdrHistogram 2.2.2.
+"""
+
+from __future__ import annotations
+
+from latencykit.codec.limits import DEFAULT, Limits, PayloadError, RowError
+from latencykit.codec.payload import Layout, Payload, open_payload, slots_of
+from latencykit.codec.rows import decode_rows
+from latencykit.codec.write import encode
+
+__all__ = [
+    "DEFAULT",
+    "Layout",
+    "Limits",
+    "Payload",
+    "PayloadError",
+    "RowError",
+    "decode_rows",
+    "encode",
+    "open_payload",
+    "slots_of",
+]

@@ -1,0 +1,268 @@
+"""HdrHistogram interval logs: ``.hlog``, versions 1.0 to 1.3, of any writer.
+
+`latencykit.formats.hlog_lines` tells what the lines mean; here they become a `HistogramLog`. Nothing in the format
+names the unit: a comment of the generator does, or the user, else nanoseconds are assumed and a note says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.codec import DEFAULT, PayloadError, open_payload
+from latencykit.errors import CorruptInputError, LimitError
+from latencykit.formats.base import Confidence, Format
+from latencykit.formats.hlog_lines import EPOCH_FROM, Intervals, LineError, TagTable, Times, end_column, split_line
+from latencykit.formats.hlog_part import KEEP, BlockBuilder, HlogPart
+from latencykit.formats.hlog_writer import write_hlog
+from latencykit.log import HistogramLog
+from latencykit.run import Run
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from latencykit.blocks import Block
+    from latencykit.formats.base import Head, ReadOptions, Rung, Source
+    from latencykit.run import UnitFrom
+
+__all__ = ["FORMATS"]
+
+MOST_INTERVALS = 5_000_000
+EAGER = 32 << 20
+"""A file of fewer bytes is decoded while it is read: one pass, and damage shows at once."""
+
+_BOM = b"\xef\xbb\xbf"
+_LEGEND = re.compile(r'^"(Start)?Timestamp"', re.MULTILINE)
+_PAYLOAD = re.compile(r"^(Tag=[^,\n]*,)?[-+\d.eEnaif]+,[^,\n]*,[^,\n]*,\s*D?HIST", re.MULTILINE)
+_HISTOGRAM_UNITS = re.compile(r"values in the histogram\s*=\s*(\w+)", re.IGNORECASE)
+_WORDS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
+_OWN = re.compile(r"#\[latencykit (.*)\]")
+# What the comments of well-known generators tell: tool, unit of the values, who corrected.
+_GENERATORS = (
+    (re.compile(r"#\[Logged with jHiccup(?: version (\S+?))?\]"), "jHiccup", "ns", {"corrected": "tool", "loop": "open", "measure": "service"}),
+    (re.compile(r"#\[Logging for: \S+\]"), "YCSB", "us", {}),
+    (re.compile(r"#\s*Logging op latencies for Cassandra Stress"), "cassandra-stress", "ns", {}),
+    (re.compile(r"#\s*\[?\s*logging histograms for session", re.IGNORECASE), "NoSQLBench", "ns", {}),
+    (re.compile(r"#\[Logged with latencykit hiccup.*\]"), "latencykit hiccup", "ns", {}),
+)  # fmt: skip
+
+
+def sniff(head: Head) -> Confidence:
+    """Tell a log by its version line, its legend or the shape of an interval line."""
+    text = head.text
+    if _PAYLOAD.search(text):
+        return Confidence.CERTAIN
+    if "#[Histogram log format version" in text or ("#[StartTime:" in text and _LEGEND.search(text)):
+        return Confidence.CERTAIN
+    if _LEGEND.search(text) and "Interval_Compressed_Histogram" in text:
+        return Confidence.CERTAIN
+    return Confidence.LIKELY if head.suffix == ".hlog" else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read a log; its payloads are decoded now if it is small, else when they are asked for."""
+    scan = _Scan(source, options)
+    scan.run()
+    return {"": scan.log()}
+
+
+class _Scan:
+    """One pass over the lines."""
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        self.source, self.options = source, options
+        self.times, self.tags, self.found = Times(), TagTable(), Intervals()
+        self.comments: list[str] = []
+        self.notes: list[str] = []
+        self.end_legend = False
+        self.skipped = 0
+        self.raw_start: list[float] = []
+        self.eager = options.lenient or source.path.name == "-" or source.head.whole or _small(source)
+        self.part = HlogPart(source, self.found, self._error)
+        self.builder = BlockBuilder(self._row_damaged)
+        self.blocks: list[Block] = []
+        self.kept_bytes = 0
+        self.bad_rows: set[int] = set()
+
+    # ------------------------------------------------------------ lines
+
+    def run(self) -> None:
+        """Go through all lines; remember the intervals."""
+        offset = number = 0
+        with self.source.open() as stream:
+            while True:
+                line = stream.readline(DEFAULT.line)
+                if not line:
+                    break
+                number += 1
+                if len(line) >= DEFAULT.line:
+                    raise self.source.corrupt(number, f"a line longer than {DEFAULT.line >> 20} MiB", "an interval log")
+                ended = line.endswith(b"\n")
+                for piece, at in _pieces(line):
+                    self._line(piece, offset + at, number, ended)
+                offset += len(line)
+        self._keep(self.builder.flush() if self.eager else None)
+
+    def _line(self, line: bytes, offset: int, number: int, ended: bool) -> None:
+        text = line.strip()
+        if text.startswith(_BOM):
+            text = text[3:]
+        if not text or text.startswith(b'"'):
+            self.end_legend |= b"EndTimestamp" in text
+            return
+        try:
+            if text.startswith(b"#"):
+                self._comment(text)
+            else:
+                self._interval(line, offset, number)
+        except (LineError, PayloadError) as bad:
+            expected = bad.expected if isinstance(bad, LineError) else ""
+            if not ended or not text.strip(b"\0"):
+                self.notes.append(f"the last line is incomplete and was left out ({bad})")
+                return
+            self._damaged(self._error(number, str(bad), expected))
+
+    def _comment(self, text: bytes) -> None:
+        if len(self.comments) < 1000:
+            self.comments.append(text.decode("utf-8", "surrogateescape"))
+        self.times.header(text)
+
+    def _interval(self, line: bytes, offset: int, number: int) -> None:
+        tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
+        row = len(self.found)
+        opened = open_payload(payload) if self.eager else None
+        if row >= MOST_INTERVALS:
+            raise LimitError(f"{self.source.shown}: more than {MOST_INTERVALS:,} intervals; cut the log into parts first")
+        found = self.found
+        found.start.append(self.times.absolute(stamp))
+        found.length.append(column)
+        found.tag.append(self.tags.codes.get(tag) if tag in self.tags.codes else self.tags.code(tag))  # type: ignore[arg-type]
+        found.offset.append(offset + line.rindex(b",") + 1 + (0 if line.rstrip(b"\r\n").endswith(payload) else 1))
+        found.size.append(len(payload))
+        found.line.append(number)
+        if opened is not None:
+            self._keep(self.builder.add(row, opened))
+
+    # ------------------------------------------------------------ damage
+
+    def _error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
+        if b"\0" in reason.encode("utf-8", "replace"):
+            reason = printable(reason)
+        read = f"{len(self.found):,} intervals before it were read; --lenient skips such lines"
+        return self.source.corrupt(line, reason, expected, read)
+
+    def _damaged(self, error: CorruptInputError) -> None:
+        self.options.damaged(error)
+        self.skipped += 1
+
+    def _row_damaged(self, row: int, reason: str) -> None:
+        self._damaged(self._error(self.found.line[row], reason))
+        self.bad_rows.add(row)
+
+    def _keep(self, block: Block | None) -> None:
+        if block is None or self.kept_bytes > KEEP:
+            return
+        self.kept_bytes += block.nbytes
+        self.blocks = [] if self.kept_bytes > KEEP else [*self.blocks, block] if len(self.blocks) < 64 else self._appended(block)
+
+    def _appended(self, block: Block) -> list[Block]:
+        self.blocks.append(block)
+        return self.blocks
+
+    # ------------------------------------------------------------ the log
+
+    def log(self) -> HistogramLog:
+        """Return what was found as a log."""
+        start, length = np.array(self.found.start, np.float64), np.array(self.found.length, np.float64)
+        self._end_times(start, length)
+        if self.eager and self.kept_bytes <= KEEP:
+            self.part.keep(self.blocks)
+        first = self.times.first_start if self.times.first_start is not None else self.times.start
+        origin = 0.0 if first is None else first
+        offsets = start - origin
+        good = np.array(sorted(set(range(start.size)) - self.bad_rows), np.int64) if self.bad_rows else np.arange(start.size)
+        back = int((np.diff(offsets) < 0).sum())
+        if back:
+            self.notes.append(f"{back} intervals begin before the one above them; they were sorted by time")
+        order = good[np.argsort(offsets[good], kind="stable")]
+        if self.skipped:
+            self.notes.append(f"{self.skipped} damaged lines were skipped")
+        if self.times.restarts:
+            self.notes.append(f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on its own clock")
+        epoch = first if first is not None and first > EPOCH_FROM else None
+        if first is not None and epoch is None and start.size:
+            self.notes.append(f"StartTime {first:g} is no time since the epoch; only the distances between intervals are known")
+        run, unit = self._run(epoch)
+        return HistogramLog(
+            offsets[order], length[order], [self.part], where=(np.zeros(order.size, np.int64), order),
+            tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names, unit=unit, run=run,
+        )  # fmt: skip
+
+    def _end_times(self, start: np.ndarray[Any, Any], column: np.ndarray[Any, Any]) -> None:
+        """Turn a column of end times into lengths."""
+        base = self.times.base or 0.0
+        if (self.end_legend or (start.size and column[0] >= start[0] - base)) and end_column(start - base, column):
+            column -= start - base
+            self.notes.append("the second column holds end times (as HdrHistogram_c writes them); lengths were taken from them")
+
+    def _run(self, epoch: float | None) -> tuple[Run, str]:
+        text = "\n".join(self.comments)
+        facts: dict[str, Any] = {"start": epoch}
+        unit, origin = self._told_unit(text)
+        for pattern, tool, its_unit, pedigree in _GENERATORS:
+            hit = pattern.search(text)
+            if hit is not None:
+                facts |= {"tool": tool, **pedigree}
+                facts["version"] = hit[1] if hit.re.groups else None
+                if origin == "assumed":
+                    unit, origin = its_unit, "file"
+                break
+        own = _OWN.search(text)
+        if own is not None:
+            facts |= {k: v for k, _, v in (part.partition(": ") for part in own[1].split(", ")) if k in ("corrected", "measure", "loop")}
+        unit, unit_from = self.options.resolve_unit(unit, origin)
+        if unit_from == "assumed":
+            self.notes.append("the file does not say its unit; nanoseconds are assumed (--unit says otherwise)")
+        return Run(unit=unit, unit_from=unit_from, notes=tuple(dict.fromkeys(self.times.notes + self.notes)), **facts), unit
+
+    @staticmethod
+    def _told_unit(text: str) -> tuple[str, UnitFrom]:
+        hit = _HISTOGRAM_UNITS.search(text)
+        if hit is not None and hit[1].lower() in _WORDS:
+            return _WORDS[hit[1].lower()], "file"
+        return "ns", "assumed"
+
+
+def _small(source: Source) -> bool:
+    try:
+        return source.path.stat().st_size < EAGER
+    except OSError:
+        return True
+
+
+def _pieces(line: bytes) -> list[tuple[bytes, int]]:
+    """A physical line, cut at lone carriage returns; each piece with its offset."""
+    body = line.rstrip(b"\r\n")
+    if b"\r" not in body:
+        return [(line, 0)]
+    pieces, at = [], 0
+    for piece in line.split(b"\r"):
+        pieces.append((piece, at))
+        at += len(piece) + 1
+    return pieces
+
+
+FORMATS = (
+    Format(
+        name="hlog",
+        title="HdrHistogram interval log",
+        rung="log",
+        suffixes=(".hlog", ".hgrm.log"),
+        sniff=sniff,
+        read=read,
+        write=write_hlog,
+        unit="ns",
+        example="HistogramLogWriter, jHiccup -l hiccup.hlog, YCSB -p hdrhistogram.fileoutput=true",
+    ),
+)

@@ -1,0 +1,117 @@
+"""The payloads of a log file as a part of a `HistogramLog`: decoded a block of lines at a time, when asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.blocks import Block, MemoryPart
+from latencykit.codec import PayloadError, RowError, decode_rows, open_payload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from latencykit.codec import Payload
+    from latencykit.errors import CorruptInputError
+    from latencykit.formats.base import Source
+    from latencykit.formats.hlog_lines import Intervals
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["BlockBuilder", "HlogPart"]
+
+CHUNK = 192 * 1024
+"""Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
+KEEP = 24 << 20
+"""A log whose decoded blocks take less memory than this keeps them."""
+
+
+class BlockBuilder:
+    """Gathers opened payloads of one layout and decodes them a block at a time.
+
+    Parameters
+    ----------
+    damaged : callable
+        Takes (row, reason) of a payload that turns out to be damaged; returns if it may be skipped.
+    """
+
+    def __init__(self, damaged: Callable[[int, str], None]) -> None:
+        self._damaged = damaged
+        self._rows: list[int] = []
+        self._payloads: list[Payload] = []
+        self._size = 0
+
+    def add(self, row: int, payload: Payload) -> Block | None:
+        """Take a payload; return a block when enough are gathered."""
+        ready = None
+        if self._payloads and payload[0] is not self._payloads[0][0] and not payload[0].joins(self._payloads[0][0]):
+            ready = self.flush()
+        self._rows.append(row)
+        self._payloads.append(payload)
+        self._size += len(payload[1]) + 64
+        if ready is None and self._size >= CHUNK:
+            return self.flush()
+        return ready
+
+    def flush(self) -> Block | None:
+        """Decode what is gathered."""
+        rows, payloads = self._rows, self._payloads
+        self._rows, self._payloads, self._size = [], [], 0
+        while payloads:
+            try:
+                indptr, index, counts = decode_rows(payloads)
+            except RowError as bad:
+                self._damaged(rows[bad.row], str(bad))
+                del rows[bad.row], payloads[bad.row]
+                continue
+            return Block(np.array(rows, np.int64), indptr, index, counts, payloads[0].buckets)
+        return None
+
+
+class HlogPart:
+    """A log file's intervals.
+
+    Parameters
+    ----------
+    source : Source
+    intervals : Intervals
+        Where each payload lies.
+    damaged : callable
+        (line, reason) → the error that names the file.
+    """
+
+    def __init__(self, source: Source, intervals: Intervals, damaged: Callable[[int, str], CorruptInputError]) -> None:
+        self._source, self._damaged = source, damaged
+        self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
+        self._kept: MemoryPart | None = None
+
+    def keep(self, blocks: list[Block]) -> None:
+        """Hold on to the blocks of a small log."""
+        self._kept = MemoryPart(blocks)
+
+    def _raise(self, row: int, reason: str) -> None:
+        raise self._damaged(self._line[row], reason)
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows."""
+        if self._kept is not None:
+            yield from self._kept.blocks(rows)
+            return
+        builder = BlockBuilder(self._raise)
+        with self._source.open() as stream:
+            for row in rows.tolist():
+                stream.seek(self._offset[row])
+                try:
+                    payload = open_payload(stream.read(self._size[row]))
+                except PayloadError as bad:
+                    self._raise(row, str(bad))
+                    raise
+                block = builder.add(row, payload)
+                if block is not None:
+                    yield block
+        last = builder.flush()
+        if last is not None:
+            yield last
