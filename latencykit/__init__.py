@@ -20,6 +20,7 @@ _NAMES = {
     "Run": "latencykit.run",
     "Samples": "latencykit.samples",
     "Summary": "latencykit.summary",
+    "merge": "latencykit.merging",
     "LatencyKitError": "latencykit.errors",
     "read": "latencykit.formats.reading",
     "read_all": "latencykit.formats.reading",

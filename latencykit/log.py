@@ -187,20 +187,22 @@ class HistogramLog:
         return self._rows(np.arange(len(self)), run=self.run.but(**changes))
 
     def resample(self, interval: str | float) -> HistogramLog:
-        """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact."""
+        """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact.
+
+        An interval goes whole into the slot that it starts in; a slot's start and length are those of what is in it.
+        """
         width = parse_duration(interval, "s") / 1e9
         if not width > 0:
             raise UsageError(f"an interval must be longer than nothing, not {interval!r}")
         slot = np.floor(self.starts / width + 1e-9).astype(np.int64)
         keys, group = np.unique(np.stack([slot, self._tag_code], 1), axis=0, return_inverse=True)
-        starts, ends = keys[:, 0] * width, np.full(len(keys), -np.inf)
+        starts, ends = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
+        np.minimum.at(starts, group.reshape(-1), self.starts)
         np.maximum.at(ends, group.reshape(-1), self.starts + self.lengths)
-        last = keys[:, 0] == keys[:, 0].max(initial=0)
-        lengths = np.where(last, ends - starts, np.maximum(width, ends - starts))
         part = _SlotPart(self, group.reshape(-1), len(keys))
         return HistogramLog(
             starts,
-            lengths,
+            ends - starts,
             [part],
             tag_code=keys[:, 1],
             tag_names=self._tag_names,

@@ -1,0 +1,93 @@
+"""The command line: one command a file; each parses, calls the library, and prints.
+
+Only click is imported here, and a command's module when it runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit import __version__
+from latencykit.errors import LatencyKitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+# Commands by what people want to do, each with a line of help and an example.
+TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "Look": (
+        ("chart", "Draw the whole distribution, or its course over time.", "latencykit chart run.hlog -o run.png"),
+        ("summary", "Print the key numbers and how far they hold.", "latencykit summary run.hlog other.hlog"),
+    ),
+    "Convert": (
+        ("convert", "Turn a file into another format.", "latencykit convert run.hlog run.hgrm"),
+        ("merge", "Join logs of several hosts or runs into one.", "latencykit merge 'host*.hlog' -o all.hlog"),
+        ("formats", "List what can be read and written.", "latencykit formats"),
+    ),
+}
+
+
+class Tasks(click.Group):
+    """A group whose commands are loaded when they are used, and listed by task."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return [name for commands in TASKS.values() for name, _, _ in commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # halves the time that importing numpy takes
+        module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for task, commands in TASKS.items():
+            with formatter.section(task):
+                formatter.write_dl([(name, f"{text}  e.g. {example}") for name, text, example in commands])
+
+
+@click.command(cls=Tasks, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="latencykit")
+@click.option("-q", "--quiet", is_flag=True, help="Print no notes and no progress on standard error.")
+@click.pass_context
+def cli(ctx: click.Context, quiet: bool) -> None:
+    """Read what your tools print, see the whole latency distribution, and know how far to trust it.
+
+    FILES are paths, globs, NAME=path for a label, or - for standard input.
+    Exit status: 0 good, 1 a verdict is negative, 2 usage or unreadable input.
+    """
+    ctx.obj = {"quiet": quiet}
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; errors of the library become one line and status 2."""
+    try:
+        result: Any = cli.main(args=args, prog_name="latencykit", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be said there
+        sys.exit(141)
+    except LatencyKitError as error:
+        click.echo(f"latencykit: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"latencykit: {where}{error.strerror or error}", err=True)
+        sys.exit(2)
+    sys.exit(result if isinstance(result, int) else 0)

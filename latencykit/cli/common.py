@@ -1,0 +1,282 @@
+"""What the commands share: options, loading the inputs, printing, and writing files whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import glob
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.errors import CorruptInputError, LatencyKitError, NotHeldError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["Input", "Inputs", "atomic", "inputs", "load", "note", "numbers", "print_json", "printing", "progress"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the common options say."""
+
+    files: tuple[str, ...] = ()
+    format_in: str | None = None
+    series: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    measure: str | None = None
+    begin: str | None = None
+    end: str | None = None
+    unit: str | None = None
+    out_unit: str | None = None
+    column: str | None = None
+    lenient: bool = False
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Input:
+    """One series of one file."""
+
+    name: str
+    rung: Any
+    path: str = field(compare=False)
+
+
+_OPTIONS = (
+    click.option("--format-in", metavar="NAME", help="The input's format, instead of recognising it."),
+    click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable)."),
+    click.option("--tag", multiple=True, metavar="NAME", help='Only this tag (repeatable; "" for untagged lines).'),
+    click.option("--measure", type=click.Choice(["response", "service"]), help="Which time, where the source knows both."),
+    click.option("--from", "begin", metavar="T", help="Leave out what began earlier: seconds from the start, or ISO time (UTC)."),
+    click.option("--to", "end", metavar="T", help="Leave out what began later."),
+    click.option("--unit", type=click.Choice(["ns", "us", "ms", "s", "none"]), help="What the stored values are."),
+    click.option("--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."),
+    click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
+    click.option("--lenient", is_flag=True, help="Skip damaged lines and unreadable files, and report each."),
+    click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="all cores", help="Files read at once."),
+)
+
+
+def inputs(*, nargs: int = -1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the FILES argument and the common options, as one `Inputs`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(files: str | tuple[str, ...], **options: Any) -> Any:
+            named = {key: options.pop(key) for key in Inputs.__dataclass_fields__ if key in options}
+            return function(Inputs(files=(files,) if isinstance(files, str) else files, **named), **options)
+
+        for option in reversed(_OPTIONS):
+            wrapped = option(wrapped)
+        return click.argument("files", nargs=nargs, required=True)(wrapped)
+
+    return decorate
+
+
+def printing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--format``."""
+    choice = click.Choice(["table", "json", "csv", "markdown"])
+    return click.option("--format", "style", type=choice, default="table", show_default=True, help="What prints.")(function)
+
+
+def note(text: str) -> None:
+    """Print a note on standard error, unless the user wants none."""
+    context = click.get_current_context(silent=True)
+    if context is None or not (context.find_root().obj or {}).get("quiet"):
+        click.echo(text, err=True)
+
+
+def print_json(record: Any) -> None:
+    """Print JSON on standard output, and nothing else there."""
+    click.echo(json.dumps(record, ensure_ascii=True, allow_nan=False, indent=1))
+
+
+def numbers(text: str) -> list[float]:
+    """Return percentiles from a list such as ``50,99,99.9``."""
+    from latencykit.units import parse_percentile
+
+    found = [parse_percentile(part) for part in text.split(",") if part.strip()]
+    if not found:
+        raise UsageError(f"{text!r} names no percentiles; write them as 50,99,99.9")
+    for value in found:
+        if 0.9 <= value < 1:
+            note(f"note: p{value:g} lies below the first per cent; was p{value * 100:g} meant?")
+    return found
+
+
+# ---------------------------------------------------------------- inputs
+
+
+def _expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
+    """Labels and paths; a glob that the shell left alone is expanded here."""
+    found: list[tuple[str | None, str]] = []
+    for given in files:
+        label, path = None, given
+        head, equals, tail = given.partition("=")
+        if equals and tail and not os.path.lexists(given) and "/" not in head:
+            label, path = head, tail
+        matches = sorted(glob.glob(path)) if not os.path.lexists(path) and glob.has_magic(path) else [path]
+        if not matches:
+            raise UsageError(f"{path}: no file matches")
+        found += [(label, match) for match in matches]
+    return found
+
+
+def load(given: Inputs) -> list[Input]:
+    """Read every series of every file, as the options say.
+
+    Raises
+    ------
+    LatencyKitError
+        For the first file that cannot be read, before anything is printed or written; under ``--lenient`` such files
+        are reported and left out.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    paths = _expand(given.files)
+    reader = functools.partial(_read_one, given)
+    with ThreadPoolExecutor(min(given.jobs, len(paths))) as pool, progress(f"reading {len(paths)} files"):
+        results = list(pool.map(reader, paths))
+    found: list[tuple[str, str, Any]] = []
+    names: dict[int, str] = {}
+    for (label, path), series in zip(paths, results, strict=True):
+        for name, rung in series:
+            own = name if label is None else label if len(series) == 1 else f"{label}:{name}"
+            names[len(found)] = path
+            found.append((Path(path).name, own, rung))
+    if not found:
+        raise UsageError("none of the files holds what was asked for")
+    from latencykit.formats.reading import unique_names
+
+    loaded = [Input(name, rung, names[k]) for k, (name, rung) in enumerate(unique_names(found).items())]
+    for one in loaded:
+        for text in one.rung.run.notes:
+            note(f"{one.name}: {text}")
+    return loaded
+
+
+def _read_one(given: Inputs, labelled: tuple[str | None, str]) -> list[tuple[str, Any]]:
+    """One file's series, or none where it cannot be read and that is allowed."""
+    from latencykit.formats.base import ReadOptions, Source
+    from latencykit.formats.reading import expand_tags, read_source, with_measure
+
+    path = labelled[1]
+    options = ReadOptions(unit=given.unit, column=given.column, lenient=given.lenient, report=lambda text: note(f"latencykit: {text}"))
+    try:
+        found = read_source(Source(path), options, given.format_in)
+    except LatencyKitError as error:
+        if not given.lenient:
+            raise
+        note(f"latencykit: left out: {error}")
+        return []
+    chosen: list[tuple[str, Any]] = []
+    missing = [name for name in given.series if name not in found]
+    if missing:
+        raise UsageError(f"{path}: holds no series {missing[0]!r}; it holds {', '.join(found)}")
+    for name, rung in found.items():
+        if given.series and name not in given.series:
+            continue
+        for label, part in expand_tags(name, with_measure(rung, given.measure)).items():
+            if not given.tag or (part.run.tags or ("",))[0] in given.tag:
+                chosen.append((label, _window(part, given)))
+    if not chosen:
+        raise UsageError(f"{path}: no line has the tag {given.tag[0]!r}")
+    return chosen
+
+
+def _window(rung: Any, given: Inputs) -> Any:
+    """The part of a rung that ``--from`` and ``--to`` leave."""
+    if given.begin is None and given.end is None:
+        return rung
+    if not hasattr(rung, "between"):
+        raise NotHeldError(f"{rung.run.source}: a histogram of the whole run knows no time; --from and --to need a log or samples")
+    start = _moment(given.begin, rung, float("-inf"))
+    end = _moment(given.end, rung, float("inf"))
+    part = rung.between(start, end)
+    if len(part) < len(rung):
+        whole, left = rung.histogram(), part.histogram()
+        kept = "is still in it" if left.count and left.max == whole.max else "is among what was left out"
+        note(f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}")
+    return part
+
+
+def _moment(text: str | None, rung: Any, default: float) -> float:
+    if text is None:
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is no time; write seconds from the start, or an ISO time such as 2026-01-31T12:00:00") from None
+    epoch = (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    start = rung.run.start
+    if start is None:
+        raise NotHeldError(f"{rung.run.source}: does not say when it began; give --from and --to in seconds from its start")
+    return float(epoch - start)
+
+
+# ---------------------------------------------------------------- outputs
+
+
+@contextlib.contextmanager
+def atomic(path: Path, sources: Sequence[str] = ()) -> Iterator[Path]:
+    """Give a temporary path beside `path`, which takes its place when all went well; an input is never overwritten."""
+    for source in sources:
+        if source != "-" and path.exists() and os.path.exists(source) and os.path.samefile(path, source):
+            raise UsageError(f"{path}: is one of the inputs; name another output")
+    if not path.parent.is_dir():
+        raise CorruptInputError(str(path.parent), None, "there is no such directory", "", "make it first")
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem[:40]}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Say on standard error what takes longer than a second, where a person is watching."""
+    import threading
+
+    if not click.get_text_stream("stderr").isatty():
+        yield
+        return
+    done = threading.Event()
+
+    def tell() -> None:
+        began = time.monotonic()
+        while not done.wait(1.0):
+            note(f"\r{what} … {time.monotonic() - began:.0f} s")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
+    """Leave out series that sum up others, unless there is nothing else."""
+    return [one for one in loaded if not one.rung.run.aggregate] or list(loaded)
+
+

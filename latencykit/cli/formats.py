@@ -1,0 +1,40 @@
+"""``latencykit formats``."""
+
+from __future__ import annotations
+
+import click
+
+from latencykit.cli.common import print_json, printing
+
+__all__ = ["command"]
+
+
+@click.command("formats")
+@printing
+def command(style: str) -> None:
+    """List what can be read and written.
+
+    \b
+    latencykit formats
+    latencykit formats --format json
+    """
+    from latencykit.formats.reading import registry
+    from latencykit.report.tables import csv_text, markdown, text_table
+
+    if style == "json":
+        print_json(
+            [
+                {
+                    "name": one.name, "title": one.title, "suffixes": list(one.suffixes), "rung": one.rung,
+                    "reads": True, "writes": one.write is not None,
+                }
+                for one in registry()
+            ]
+        )  # fmt: skip
+        return
+    header = ["name", "what it is", "rung", "unit", "writes", "made by"]
+    rows = [
+        [one.name, one.title, one.rung, one.unit or "stated", "yes" if one.write else "", one.example] for one in registry()
+    ]
+    render = {"table": text_table, "markdown": markdown}.get(style)
+    click.echo(render(header, rows, left=6) if render else csv_text(header, rows))

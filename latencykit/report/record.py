@@ -1,0 +1,144 @@
+"""One series as the dictionary that the command line prints as JSON; values in nanoseconds."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.buckets import HdrBuckets
+from latencykit.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.log import HistogramLog
+from latencykit.samples import Samples
+from latencykit.stats.means import trimmed_mean
+from latencykit.summary import Summary
+from latencykit.units import NANOSECONDS, format_percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.histogram import PercentileRow
+    from latencykit.log import IntervalSeries
+    from latencykit.run import Run
+
+    Rung = Samples | HistogramLog | Histogram | Summary
+
+__all__ = ["TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]
+
+TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
+"""Two-sided trimmed means: the share that is left out on each side."""
+
+
+def number(value: float | None) -> float | int | None:
+    """Return a number as JSON has it: whole ones as integers, unbounded and unknown ones as null.
+
+    Examples
+    --------
+    >>> number(3.0), number(2.5), number(float("inf"))
+    (3, 2.5, None)
+    """
+    if value is None or not math.isfinite(value):
+        return None
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def in_nanoseconds(rung: Any) -> Any:
+    """Return the rung in nanoseconds, or as it is where its values have no unit."""
+    return rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
+
+
+def series_record(
+    name: str,
+    rung: Rung,
+    percentiles: Sequence[float] = STANDARD_PERCENTILES,
+    confidence: float = 0.95,
+    histogram: Histogram | None = None,
+) -> dict[str, Any]:
+    """Return one series as a dictionary of plain values.
+
+    Parameters
+    ----------
+    name : str
+    rung : Samples, HistogramLog, Histogram or Summary
+    percentiles : sequence of float
+    confidence : float, default 0.95
+    histogram : Histogram, optional
+        Of the same rung, where it was already counted.
+    """
+    rung = in_nanoseconds(rung)
+    if isinstance(rung, Summary):
+        return _of_summary(name, rung, percentiles)
+    counted = in_nanoseconds(histogram if histogram is not None else rung.histogram())
+    run: Run = counted.run
+    rows = counted.percentile_rows(percentiles, confidence) if counted.count + counted.censored else []
+    kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(rung)]
+    return _frame(name, kind, counted.unit, run) | {
+        "count": counted.count,
+        **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
+        "percentiles": [_row(row) for row in rows],
+        "trimmed_means": trimmed_means(counted),
+        "highest_supported_percentile": number(counted.highest_supported_percentile(confidence)),
+    }
+
+
+def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
+    """What every record has, whatever the rung."""
+    return {
+        "name": name, "source": run.source, "format": run.format, "rung": rung, "unit": unit, "unit_from": run.unit_from,
+        "aggregate": run.aggregate, "tags": list(run.tags), "count": None, "failed": run.failed, "timeouts": run.timeouts,
+        "min": None, "max": None, "mean": None, "std": None, "start": number(run.start), "duration": number(run.duration),
+        "percentiles": [], "trimmed_means": {}, "highest_supported_percentile": None,
+        "run": {
+            "tool": run.tool, "version": run.version, "command": run.command, "loop": run.loop, "measure": run.measure,
+            "corrected": run.corrected, "rate": number(run.rate), "achieved": number(run.achieved),
+            "connections": run.connections, "dropped": run.dropped, "unfinished": run.unfinished,
+        },
+        "notes": list(run.notes),
+    }  # fmt: skip
+
+
+def _of_summary(name: str, summary: Summary, percentiles: Sequence[float]) -> dict[str, Any]:
+    """Only what the tool printed; percentiles that were asked for and are not held are left out."""
+    held = {p: v for p, v in summary.percentiles.items() if p in percentiles} or dict(summary.percentiles)
+    nothing = {"low": None, "high": None, "bucket_low": None, "bucket_high": None, "supported": False, "events": None}
+    return _frame(name, "summary", summary.unit, summary.run) | {
+        "count": summary.count,
+        **{key: number(summary.stats.get(key)) for key in ("min", "max", "mean", "std")},
+        "percentiles": [{"percentile": p, "value": number(v), **nothing} for p, v in held.items()],
+    }
+
+
+def _row(row: PercentileRow) -> dict[str, Any]:
+    return {
+        "percentile": row.percentile,
+        **{key: number(getattr(row, key)) for key in ("value", "low", "high", "bucket_low", "bucket_high")},
+        "supported": row.supported,
+        "events": row.events,
+    }
+
+
+def trimmed_means(histogram: Histogram) -> dict[str, float | int | None]:
+    """Return the two-sided trimmed means of a histogram by name."""
+    if not histogram.count:
+        return {}
+    layout = histogram.buckets
+    middle = layout.mid_steps(histogram.index) if isinstance(layout, HdrBuckets) else layout.mid(histogram.index)
+    return {
+        name: number(trimmed_mean(middle, histogram.counts, share, 1 - share) * layout.scale)
+        for name, share in TRIMMED.items()
+    }
+
+
+def interval_records(series: IntervalSeries) -> list[dict[str, Any]]:
+    """Return one dictionary an interval: start, length, count, max, percentiles."""
+    names = [format_percentile(p) for p in series.percentiles]
+    values = np.where(np.isfinite(series.values), series.values, np.nan).tolist()
+    columns = zip(series.start.tolist(), series.length.tolist(), series.count.tolist(), series.max.tolist(), values, strict=True)
+    return [
+        {
+            "start": number(start), "length": number(length), "count": count, "max": number(top),
+            "percentiles": dict(zip(names, map(number, row), strict=True)),
+        }
+        for start, length, count, top, row in columns
+    ]  # fmt: skip

@@ -1,0 +1,99 @@
+"""Series records as text: a table for the terminal, Markdown or CSV."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from latencykit.report.tables import csv_text, markdown, text_table
+from latencykit.units import NANOSECONDS, format_count, format_percentile, format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["intervals_text", "summary_text"]
+
+
+def summary_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row a series: count, failures, percentiles, maximum, mean, and the highest supported percentile.
+
+    A percentile in brackets is not supported by the sample: it is one of its largest values in disguise.
+    """
+    wanted = sorted({row["percentile"] for record in records for row in record["percentiles"]})
+    shown = [p for p in wanted if p < 100]
+    bad = any(record["failed"] or record["timeouts"] for record in records)
+    header = ["series", "requests", *(["failed", "timeouts"] if bad else []), *(f"p{format_percentile(p)}" for p in shown)]
+    header += ["max", "mean", "tm99", "trust up to"]
+    rows = [_row(record, shown, bad, style, out_unit) for record in records]
+    if style == "csv":
+        return csv_text(header, rows)
+    text = (markdown if style == "markdown" else text_table)(header, [[str(cell) for cell in row] for row in rows])
+    unsupported = any(not row["supported"] and row["percentile"] < 100 for record in records for row in record["percentiles"])
+    return text + ("\n(in brackets: more than so many requests can support)" if unsupported and style == "table" else "")
+
+
+def _row(record: dict[str, Any], shown: list[float], bad: bool, style: str, out_unit: str | None) -> list[Any]:
+    def show(value: float | None) -> Any:
+        return _value(value, record["unit"], style, out_unit)
+
+    held = {row["percentile"]: row for row in record["percentiles"]}
+    cells: list[Any] = [record["name"], record["count"] if style == "csv" else format_count(record["count"] or 0) if record["count"] is not None else ""]
+    cells += [record["failed"], record["timeouts"]] if bad else []
+    for p in shown:
+        row = held.get(p)
+        text = show(None if row is None else row["value"])
+        if row is not None and style != "csv":
+            text = f"≥ {text}" if row["high"] is None and row["bucket_low"] is not None and _open(record, row) else text
+            text = text if row["supported"] else f"({text})"
+        cells.append(text)
+    supported = record["highest_supported_percentile"]
+    trust = "" if supported is None else f"{supported:.6f}" if style == "csv" else f"p{_nines(supported)}"
+    return [*cells, show(record["max"]), show(record["mean"]), show(record["trimmed_means"].get("tm99")), trust]
+
+
+def _open(record: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether the percentile reaches censored values: its bound is above all that was counted."""
+    return record["max"] is not None and row["value"] is not None and row["value"] > record["max"]
+
+
+def _nines(percentile: float) -> str:
+    """A percentile cut (never rounded up) to the digits that matter.
+
+    Examples
+    --------
+    >>> _nines(99.99462), _nines(36.9)
+    ('99.994', '36')
+    """
+    if percentile < 90:
+        return f"{int(percentile)}"
+    digits = 1
+    while 10 ** (-digits) * 0.5 > 100 - percentile and digits < 9:
+        digits += 1
+    digits += 1
+    cut = int(percentile * 10 ** (digits - 1)) / 10 ** (digits - 1)
+    return format_percentile(cut)
+
+
+def _value(value: float | None, unit: str, style: str, out_unit: str | None) -> Any:
+    """A value for a cell: a bare number in CSV and where a unit is asked for, else with the unit that suits it."""
+    if value is None:
+        return "" if style != "csv" else None
+    if out_unit is not None and unit in NANOSECONDS:
+        scaled = value / NANOSECONDS[out_unit]
+        return scaled if style == "csv" else f"{scaled:,.6g} {out_unit}"
+    return value if style == "csv" else format_value(value, unit)
+
+
+def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row an interval of every series."""
+    names = list(dict.fromkeys(p for record in records for row in record["intervals"] for p in row["percentiles"]))
+    header = ["series", "start", "length", "requests", *(f"p{name}" for name in names), "max"]
+    rows: list[list[Any]] = []
+    for record in records:
+        for row in record["intervals"]:
+            values = [_value(row["percentiles"].get(name), record["unit"], style, out_unit) for name in names]
+            last = _value(row["max"], record["unit"], style, out_unit)
+            rows.append([record["name"], row["start"], row["length"], row["count"], *values, last])
+    if style == "csv":
+        return csv_text(header, rows)
+    texts = [[str(row[0]), f"{row[1]:.3f}", f"{row[2]:.3f}", format_count(row[3]), *map(str, row[4:])] for row in rows]
+    return (markdown if style == "markdown" else text_table)(header, texts)

@@ -1,0 +1,77 @@
+"""Rows of text as a table for a terminal, as Markdown, or as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from typing import TYPE_CHECKING
+
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["csv_text", "guarded", "markdown", "text_table"]
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return rows in aligned columns; the first `left` columns are flush left, numbers flush right.
+
+    Examples
+    --------
+    >>> print(text_table(["series", "p99"], [["get", "1.04 ms"]]))
+    series      p99
+    get     1.04 ms
+    """
+    cells = [[printable(cell, 80) for cell in row] for row in (header, *rows)]
+    widths = [max(_width(row[k]) for row in cells) for k in range(len(header))]
+    lines = []
+    for row in cells:
+        padded = [
+            cell + " " * (widths[k] - _width(cell)) if k < left else " " * (widths[k] - _width(cell)) + cell
+            for k, cell in enumerate(row)
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return rows as a Markdown table.
+
+    Examples
+    --------
+    >>> print(markdown(["series", "p99"], [["a|b", "1 ms"]]))
+    | series | p99 |
+    |---|--:|
+    | a\\|b | 1 ms |
+    """
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(printable(cell, 200).replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
+
+    rule = "|" + "|".join("---" if k < left else "--:" for k in range(len(header))) + "|"
+    return "\n".join([line(header), rule, *(line(row) for row in rows)])
+
+
+def guarded(cell: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe.
+
+    Examples
+    --------
+    >>> guarded("=1+1"), guarded(-1.5)
+    ("'=1+1", -1.5)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return rows as CSV (RFC 4180 quoting, line feeds)."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([["" if cell is None else guarded(cell) for cell in row] for row in rows])
+    return out.getvalue().rstrip("\n")
