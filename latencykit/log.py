@@ -176,6 +176,12 @@ class HistogramLog:
         """Return one log a tag, ``""`` for untagged lines."""
         return {name: self.tagged(name) for name in (self.tags or ("",))} if len(self) else {"": self}
 
+    def retagged(self, tag: str | None) -> HistogramLog:
+        """Return the same log with every interval tagged so; as it is for None."""
+        if tag is None:
+            return self
+        return self._rows(np.arange(len(self)), tag_code=np.zeros(len(self), np.int64), tag_names=(tag,))
+
     def to_unit(self, unit: str) -> HistogramLog:
         """Return the same log with its values in another unit."""
         if unit == self.unit:

@@ -23,12 +23,20 @@ __all__ = ["main"]
 # Commands by what people want to do, each with a line of help and an example.
 TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Look": (
-        ("chart", "Draw the whole distribution, or its course over time.", "latencykit chart run.hlog -o run.png"),
+        (
+            "chart",
+            "Draw the whole distribution, or its course over time.",
+            "latencykit chart run.hlog -o run.png",
+        ),
         ("summary", "Print the key numbers and how far they hold.", "latencykit summary run.hlog other.hlog"),
     ),
     "Convert": (
         ("convert", "Turn a file into another format.", "latencykit convert run.hlog run.hgrm"),
-        ("merge", "Join logs of several hosts or runs into one.", "latencykit merge 'host*.hlog' -o all.hlog"),
+        (
+            "merge",
+            "Join logs of several hosts or runs into one.",
+            "latencykit merge 'host*.hlog' -o all.hlog",
+        ),
         ("formats", "List what can be read and written.", "latencykit formats"),
     ),
 }

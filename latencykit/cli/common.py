@@ -21,7 +21,18 @@ from latencykit.errors import CorruptInputError, LatencyKitError, NotHeldError, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Input", "Inputs", "atomic", "inputs", "load", "note", "numbers", "print_json", "printing", "progress"]
+__all__ = [
+    "Input",
+    "Inputs",
+    "atomic",
+    "inputs",
+    "load",
+    "note",
+    "numbers",
+    "print_json",
+    "printing",
+    "progress",
+]
 
 
 @dataclass(frozen=True)
@@ -54,15 +65,36 @@ class Input:
 _OPTIONS = (
     click.option("--format-in", metavar="NAME", help="The input's format, instead of recognising it."),
     click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable)."),
-    click.option("--tag", multiple=True, metavar="NAME", help='Only this tag (repeatable; "" for untagged lines).'),
-    click.option("--measure", type=click.Choice(["response", "service"]), help="Which time, where the source knows both."),
-    click.option("--from", "begin", metavar="T", help="Leave out what began earlier: seconds from the start, or ISO time (UTC)."),
+    click.option(
+        "--tag", multiple=True, metavar="NAME", help='Only this tag (repeatable; "" for untagged lines).'
+    ),
+    click.option(
+        "--measure",
+        type=click.Choice(["response", "service"]),
+        help="Which time, where the source knows both.",
+    ),
+    click.option(
+        "--from",
+        "begin",
+        metavar="T",
+        help="Leave out what began earlier: seconds from the start, or ISO time (UTC).",
+    ),
     click.option("--to", "end", metavar="T", help="Leave out what began later."),
-    click.option("--unit", type=click.Choice(["ns", "us", "ms", "s", "none"]), help="What the stored values are."),
-    click.option("--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."),
+    click.option(
+        "--unit", type=click.Choice(["ns", "us", "ms", "s", "none"]), help="What the stored values are."
+    ),
+    click.option(
+        "--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."
+    ),
     click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
     click.option("--lenient", is_flag=True, help="Skip damaged lines and unreadable files, and report each."),
-    click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="all cores", help="Files read at once."),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        default=os.cpu_count() or 1,
+        show_default="all cores",
+        help="Files read at once.",
+    ),
 )
 
 
@@ -85,7 +117,9 @@ def inputs(*, nargs: int = -1) -> Callable[[Callable[..., Any]], Callable[..., A
 def printing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--format``."""
     choice = click.Choice(["table", "json", "csv", "markdown"])
-    return click.option("--format", "style", type=choice, default="table", show_default=True, help="What prints.")(function)
+    return click.option(
+        "--format", "style", type=choice, default="table", show_default=True, help="What prints."
+    )(function)
 
 
 def note(text: str) -> None:
@@ -170,7 +204,12 @@ def _read_one(given: Inputs, labelled: tuple[str | None, str]) -> list[tuple[str
     from latencykit.formats.reading import expand_tags, read_source, with_measure
 
     path = labelled[1]
-    options = ReadOptions(unit=given.unit, column=given.column, lenient=given.lenient, report=lambda text: note(f"latencykit: {text}"))
+    options = ReadOptions(
+        unit=given.unit,
+        column=given.column,
+        lenient=given.lenient,
+        report=lambda text: note(f"latencykit: {text}"),
+    )
     try:
         found = read_source(Source(path), options, given.format_in)
     except LatencyKitError as error:
@@ -198,14 +237,18 @@ def _window(rung: Any, given: Inputs) -> Any:
     if given.begin is None and given.end is None:
         return rung
     if not hasattr(rung, "between"):
-        raise NotHeldError(f"{rung.run.source}: a histogram of the whole run knows no time; --from and --to need a log or samples")
+        raise NotHeldError(
+            f"{rung.run.source}: a histogram of the whole run knows no time; --from and --to need a log or samples"
+        )
     start = _moment(given.begin, rung, float("-inf"))
     end = _moment(given.end, rung, float("inf"))
     part = rung.between(start, end)
     if len(part) < len(rung):
         whole, left = rung.histogram(), part.histogram()
         kept = "is still in it" if left.count and left.max == whole.max else "is among what was left out"
-        note(f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}")
+        note(
+            f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}"
+        )
     return part
 
 
@@ -219,11 +262,15 @@ def _moment(text: str | None, rung: Any, default: float) -> float:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is no time; write seconds from the start, or an ISO time such as 2026-01-31T12:00:00") from None
+        raise UsageError(
+            f"{text!r} is no time; write seconds from the start, or an ISO time such as 2026-01-31T12:00:00"
+        ) from None
     epoch = (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
     start = rung.run.start
     if start is None:
-        raise NotHeldError(f"{rung.run.source}: does not say when it began; give --from and --to in seconds from its start")
+        raise NotHeldError(
+            f"{rung.run.source}: does not say when it began; give --from and --to in seconds from its start"
+        )
     return float(epoch - start)
 
 
@@ -278,5 +325,3 @@ def progress(what: str) -> Iterator[None]:
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
     """Leave out series that sum up others, unless there is nothing else."""
     return [one for one in loaded if not one.rung.run.aggregate] or list(loaded)
-
-

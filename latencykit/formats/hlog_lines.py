@@ -62,7 +62,9 @@ class Times:
         try:
             seconds = float(found[2])
         except ValueError:
-            raise LineError(f"{found[1].decode()} is {printable(found[2].decode('latin-1'))!r}", "seconds since the epoch") from None
+            raise LineError(
+                f"{found[1].decode()} is {printable(found[2].decode('latin-1'))!r}", "seconds since the epoch"
+            ) from None
         if not np.isfinite(seconds):
             raise LineError(f"{found[1].decode()} is {seconds}", "seconds since the epoch")
         if found[1].lower() == b"basetime":
@@ -86,7 +88,9 @@ class Times:
         assert self.base is not None
         if self.start is None:
             self.start = stamp + self.base
-        elif self.explicit_base and self.base and stamp > EPOCH_FROM and stamp + self.base - self.start > YEAR:
+        elif (
+            self.explicit_base and self.base and stamp > EPOCH_FROM and stamp + self.base - self.start > YEAR
+        ):
             self.base = 0.0  # BaseTime beside absolute stamps: the reference would add the base twice
             self.notes.append("BaseTime stands beside absolute time stamps; it was not added again")
         if self.first_start is None:
@@ -194,4 +198,6 @@ def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> b
     spacing = np.diff(raw_start)
     typical = float(np.median(spacing))
     misses = np.abs(column[:-1] - raw_start[1:])
-    return typical > 0 and float(np.median(misses)) < 0.1 * typical and float(np.median(column)) > 1.5 * typical
+    return (
+        typical > 0 and float(np.median(misses)) < 0.1 * typical and float(np.median(column)) > 1.5 * typical
+    )

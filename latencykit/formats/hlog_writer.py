@@ -41,7 +41,9 @@ class HlogWriter:
         Further facts, one line each, written as ``#[…]``.
     """
 
-    def __init__(self, stream: IO[bytes], start: float | None, unit: str = "ns", comments: Iterable[str] = ()) -> None:
+    def __init__(
+        self, stream: IO[bytes], start: float | None, unit: str = "ns", comments: Iterable[str] = ()
+    ) -> None:
         self._stream, self._start, self._unit, self._comments = stream, start, unit, tuple(comments)
 
     def header(self) -> None:
@@ -86,7 +88,9 @@ class HlogWriter:
             For a tag with a comma, blank or line break in it.
         """
         if tag and _BAD_IN_TAG & set(tag):
-            raise UsageError(f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; rename it")
+            raise UsageError(
+                f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; rename it"
+            )
         high = float(buckets.high(index[-1])) if index.size else 0.0
         payload = codec.encode(buckets, index, counts, double=buckets.scale != 1.0)
         front = f"Tag={tag}," if tag else ""
@@ -123,12 +127,16 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
     if isinstance(rung, Histogram):
         rung = _single(rung)
     if not isinstance(rung, HistogramLog):
-        raise UsageError("a summary has no buckets to write into an .hlog; convert the tool's full output instead")
+        raise UsageError(
+            "a summary has no buckets to write into an .hlog; convert the tool's full output instead"
+        )
     factor, unit = _stored_unit(rung)
     told = {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
     known = [f"{name}: {value}" for name, value in told.items() if value != "unknown"]
     with path.open("wb") as stream:
-        writer = HlogWriter(stream, rung.start, unit, [*comments, *([f"latencykit {', '.join(known)}"] if known else [])])
+        writer = HlogWriter(
+            stream, rung.start, unit, [*comments, *([f"latencykit {', '.join(known)}"] if known else [])]
+        )
         writer.header()
         _write_rows(rung, writer, factor)
 
@@ -153,7 +161,12 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
             entries = slice(int(block.indptr[k]), int(block.indptr[k + 1]))
             waiting[row] = (buckets, block.index[entries], block.counts[entries])
         while following in waiting:
-            writer.interval(float(log.starts[following]), float(log.lengths[following]), *waiting.pop(following), tags[following])
+            writer.interval(
+                float(log.starts[following]),
+                float(log.lengths[following]),
+                *waiting.pop(following),
+                tags[following],
+            )
             following += 1
     for row in sorted(waiting):
         writer.interval(float(log.starts[row]), float(log.lengths[row]), *waiting[row], tags[row])

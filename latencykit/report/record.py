@@ -101,7 +101,14 @@ def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
 def _of_summary(name: str, summary: Summary, percentiles: Sequence[float]) -> dict[str, Any]:
     """Only what the tool printed; percentiles that were asked for and are not held are left out."""
     held = {p: v for p, v in summary.percentiles.items() if p in percentiles} or dict(summary.percentiles)
-    nothing = {"low": None, "high": None, "bucket_low": None, "bucket_high": None, "supported": False, "events": None}
+    nothing = {
+        "low": None,
+        "high": None,
+        "bucket_low": None,
+        "bucket_high": None,
+        "supported": False,
+        "events": None,
+    }
     return _frame(name, "summary", summary.unit, summary.run) | {
         "count": summary.count,
         **{key: number(summary.stats.get(key)) for key in ("min", "max", "mean", "std")},
@@ -123,7 +130,9 @@ def trimmed_means(histogram: Histogram) -> dict[str, float | int | None]:
     if not histogram.count:
         return {}
     layout = histogram.buckets
-    middle = layout.mid_steps(histogram.index) if isinstance(layout, HdrBuckets) else layout.mid(histogram.index)
+    middle = (
+        layout.mid_steps(histogram.index) if isinstance(layout, HdrBuckets) else layout.mid(histogram.index)
+    )
     return {
         name: number(trimmed_mean(middle, histogram.counts, share, 1 - share) * layout.scale)
         for name, share in TRIMMED.items()
@@ -134,7 +143,14 @@ def interval_records(series: IntervalSeries) -> list[dict[str, Any]]:
     """Return one dictionary an interval: start, length, count, max, percentiles."""
     names = [format_percentile(p) for p in series.percentiles]
     values = np.where(np.isfinite(series.values), series.values, np.nan).tolist()
-    columns = zip(series.start.tolist(), series.length.tolist(), series.count.tolist(), series.max.tolist(), values, strict=True)
+    columns = zip(
+        series.start.tolist(),
+        series.length.tolist(),
+        series.count.tolist(),
+        series.max.tolist(),
+        values,
+        strict=True,
+    )
     return [
         {
             "start": number(start), "length": number(length), "count": count, "max": number(top),

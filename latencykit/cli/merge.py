@@ -1,0 +1,67 @@
+"""``latencykit merge``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from latencykit.cli.common import (
+    Inputs,
+    atomic,
+    inputs,
+    load,
+    note,
+    print_json,
+    printing,
+    progress,
+    without_aggregates,
+)
+
+__all__ = ["command"]
+
+
+@click.command("merge")
+@inputs()
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The log to write (.hlog).",
+)
+@click.option("--align", type=click.Choice(["absolute", "relative"]), default="absolute", show_default=True, help="By the clock, or by the time since each log began.")  # fmt: skip
+@click.option("--interval", metavar="D", help="Add intervals up to this length, such as 10s.")
+@click.option("--tag-by-file", is_flag=True, help="Tag every line with its file's name (or NAME= label).")
+@printing
+def command(
+    given: Inputs, out: Path, align: str, interval: str | None, tag_by_file: bool, style: str
+) -> None:
+    """Join the lines of several logs into one, sorted by time; tags are kept.
+
+    \b
+    latencykit merge 'host*.hlog' -o all.hlog
+    latencykit merge a.hlog b.hlog -o both.hlog --align relative --interval 10s
+    """
+    from latencykit.errors import UsageError
+    from latencykit.formats.hlog_writer import write_hlog
+    from latencykit.log import HistogramLog, merge_logs
+
+    loaded = without_aggregates(load(given))
+    for one in loaded:
+        if not isinstance(one.rung, HistogramLog):
+            raise UsageError(
+                f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up"
+            )
+    logs = [one.rung.retagged(Path(one.path).stem if tag_by_file else None) for one in loaded]
+    merged = merge_logs(logs, align)
+    if interval is not None:
+        merged = merged.resample(interval)
+    with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
+        write_hlog(merged, temporary)
+    count = merged.histogram().count
+    if style == "json":
+        print_json({"output": str(out), "intervals": len(merged), "count": count})
+    else:
+        note(f"wrote {out}: {len(merged):,} intervals, {count:,} values")

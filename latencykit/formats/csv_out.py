@@ -1,0 +1,125 @@
+"""Tables of counts as CSV: one row a bucket (of an interval), one row an interval, or one row a request."""
+
+from __future__ import annotations
+
+import csv
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.histogram import Histogram
+from latencykit.log import HistogramLog
+from latencykit.samples import OUTCOMES, Samples
+from latencykit.summary import Summary
+from latencykit.units import format_percentile, parse_percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from latencykit.formats.base import Rung
+
+__all__ = ["guarded", "write_csv"]
+
+
+def guarded(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> guarded("=cmd()")
+    "'=cmd()"
+    """
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def write_csv(series: Mapping[str, Rung], path: Path, percentiles: str | None = None) -> None:
+    """Write series of one kind as a table; the unit stands in the names of the columns.
+
+    Parameters
+    ----------
+    series : mapping of str to rung
+    path : Path
+    percentiles : str, optional
+        ``"50,99"``: one row an interval with these, in place of one row a bucket.
+    """
+    wanted = None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
+    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
+        for number, (name, rung) in enumerate(series.items()):
+            _write_one(stream, guarded(name), rung, wanted, header=number == 0)
+
+
+def _write_one(
+    stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] | None, *, header: bool
+) -> None:
+    unit = "" if rung.unit == "none" else f"_{rung.unit}"
+    if isinstance(rung, HistogramLog) and wanted is not None:
+        table = _percentile_columns(rung, wanted, unit)
+        _rows(stream, table, name, header=header)
+    elif isinstance(rung, HistogramLog):
+        tags = np.asarray([guarded(tag) for tag in rung.tag_of_rows()], object)
+        for number, block in enumerate(rung.blocks()):
+            row = block.rows[block.entry_rows]
+            table = {
+                "start_s": np.round(rung.starts[row], 6), "length_s": np.round(rung.lengths[row], 6), "tag": tags[row],
+                "index": block.index, f"low{unit}": block.buckets.low(block.index),
+                f"high{unit}": block.buckets.high(block.index), "count": block.counts,
+            }  # fmt: skip
+            _rows(stream, table, name, header=header and number == 0)
+    elif isinstance(rung, Histogram):
+        low, high = rung.buckets.low(rung.index), rung.buckets.high(rung.index)
+        _rows(stream, {f"low{unit}": low, f"high{unit}": high, "count": rung.counts}, name, header=header)
+    elif isinstance(rung, Samples):
+        _rows(stream, _sample_columns(rung, unit), name, header=header)
+    else:
+        _rows(stream, _summary_columns(rung, unit), name, header=header)
+
+
+def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -> dict[str, Any]:
+    series = log.series(wanted)
+    columns: dict[str, Any] = {
+        "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
+        "tag": np.asarray([guarded(tag) for tag in log.tag_of_rows()], object), "count": series.count,
+    }  # fmt: skip
+    columns |= {
+        f"p{format_percentile(p)}{unit}": series.values[:, k] for k, p in enumerate(series.percentiles)
+    }
+    return columns | {f"max{unit}": series.max}
+
+
+def _sample_columns(samples: Samples, unit: str) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        f"start{unit}": samples.start,
+        f"duration{unit}": samples.duration,
+        f"intended{unit}": samples.intended,
+    }
+    if samples.outcome is not None:
+        columns["outcome"] = np.asarray(OUTCOMES)[samples.outcome]
+    columns["connection"] = samples.connection
+    if samples.tag is not None:
+        columns["tag"] = np.asarray([guarded(tag) for tag in samples.tag.tolist()], object)
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _summary_columns(summary: Summary, unit: str) -> dict[str, Any]:
+    names = [*summary.stats, *(f"p{format_percentile(p)}" for p in summary.percentiles)]
+    values = [*summary.stats.values(), *summary.percentiles.values()]
+    return {"statistic": np.asarray(names, object), f"value{unit}": np.asarray(values, np.float64)}
+
+
+def _rows(stream: IO[str], columns: Mapping[str, Any], name: str, *, header: bool) -> None:
+    """Columns as lines; whole numbers without a decimal point, nothing for not-a-number."""
+    writer = csv.writer(stream, lineterminator="\n")
+    if header:
+        writer.writerow(["series", *columns])
+    plain = [_plain(column) for column in columns.values()]
+    writer.writerows((name, *row) for row in zip(*plain, strict=True))
+
+
+def _plain(column: Any) -> list[Any]:
+    array = np.asarray(column)
+    if array.dtype.kind != "f":
+        return list(array.tolist())
+    if np.isfinite(array).all() and (array == np.rint(array)).all() and (np.abs(array) < 2**53).all():
+        return list(array.astype(np.int64).tolist())
+    return ["" if value != value else value for value in array.tolist()]  # noqa: PLR0124 - not-a-number differs from itself

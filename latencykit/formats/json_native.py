@@ -1,0 +1,153 @@
+"""latencykit's own JSON: any rung, whole, so that what is read back is what was written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.blocks import Block, MemoryPart
+from latencykit.buckets import EdgeBuckets, HdrBuckets
+from latencykit.formats.base import Confidence, Format, rung_name
+from latencykit.histogram import Histogram
+from latencykit.log import HistogramLog
+from latencykit.run import Run
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from latencykit.buckets import Buckets
+    from latencykit.formats.base import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS", "write_json"]
+
+_COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
+
+
+def write_json(series: Mapping[str, Rung], path: Path) -> None:
+    """Write every series, whole."""
+    record = {"latencykit": 1, "series": {name: _record(rung) for name, rung in series.items()}}
+    path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def _record(rung: Rung) -> dict[str, Any]:
+    frame = {"rung": rung_name(rung), "unit": rung.unit, "run": dataclasses.asdict(rung.run)}
+    if isinstance(rung, Summary):
+        percentiles = [[p, v] for p, v in rung.percentiles.items()]
+        return frame | {"stats": dict(rung.stats), "percentiles": percentiles, "count": rung.count}
+    if isinstance(rung, Samples):
+        columns = {name: getattr(rung, name) for name in _COLUMNS}
+        return frame | {name: column.tolist() for name, column in columns.items() if column is not None}
+    if isinstance(rung, Histogram):
+        bound = rung.censored_at if np.isfinite(rung.censored_at) else None
+        return frame | {
+            "buckets": _layout(rung.buckets), "index": rung.index.tolist(), "counts": rung.counts.tolist(),
+            "told": dict(rung.told), "printed": rung.printed, "censored": rung.censored, "censored_at": bound,
+        }  # fmt: skip
+    blocks = [
+        {
+            "buckets": _layout(block.buckets), "rows": block.rows.tolist(), "indptr": block.indptr.tolist(),
+            "index": block.index.tolist(), "counts": block.counts.tolist(),
+        }
+        for block in rung.blocks()
+    ]  # fmt: skip
+    times = {"start": rung.starts.tolist(), "length": rung.lengths.tolist(), "tags": rung.tag_of_rows()}
+    return frame | times | {"blocks": blocks}
+
+
+def _layout(buckets: Buckets) -> dict[str, Any]:
+    if isinstance(buckets, HdrBuckets):
+        return {"digits": buckets.digits, "lowest": buckets.lowest, "scale": buckets.scale}
+    assert isinstance(buckets, EdgeBuckets)
+    return {"low": buckets.lows.tolist(), "high": buckets.highs.tolist()}
+
+
+def sniff(head: Head) -> Confidence:
+    """Tell our own files by their first key."""
+    return Confidence.CERTAIN if head.text.lstrip().startswith('{"latencykit":') else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001 - the file says everything itself
+    """Read every series back."""
+    try:
+        record = json.loads(source.text())
+        return {name: _rung(one) for name, one in record["series"].items()}
+    except json.JSONDecodeError as error:
+        raise source.corrupt(
+            error.lineno,
+            f"the JSON is damaged ({error.msg})",
+            "a file that latencykit wrote",
+            "convert the original again",
+        ) from None
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
+        raise source.corrupt(None, f"the record is incomplete ({type(error).__name__}: {error})", "a file that latencykit wrote", "convert the original again") from None  # fmt: skip
+
+
+def _rung(record: dict[str, Any]) -> Rung:
+    facts = dict(record["run"])
+    run = Run(**(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])}))
+    kind, unit = record["rung"], record["unit"]
+    if kind == "summary":
+        return Summary(record["stats"], {p: v for p, v in record["percentiles"]}, record["count"], unit, run)  # noqa: C416
+    if kind == "samples":
+        return Samples(unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record})
+    if kind == "histogram":
+        bound = record["censored_at"]
+        return Histogram(
+            _buckets(record["buckets"]), np.asarray(record["index"], np.int64), np.asarray(record["counts"], np.int64), unit, run,
+            record["told"], (tuple(record["printed"][0]), tuple(record["printed"][1])), record["censored"],
+            float("inf") if bound is None else bound,
+        )  # fmt: skip
+    if kind != "log":
+        raise ValueError(f"no rung is called {kind!r}")
+    blocks = [
+        Block(
+            *(np.asarray(one[name], np.int64) for name in ("rows", "indptr", "index", "counts")),
+            _buckets(one["buckets"]),
+        )
+        for one in record["blocks"]
+    ]
+    names = list(dict.fromkeys(["", *record["tags"]]))
+    codes = [names.index(tag) for tag in record["tags"]]
+    return HistogramLog(
+        record["start"],
+        record["length"],
+        [MemoryPart(blocks)],
+        tag_code=codes,
+        tag_names=names,
+        unit=unit,
+        run=run,
+    )
+
+
+def _buckets(record: dict[str, Any]) -> Buckets:
+    if "digits" in record:
+        return HdrBuckets(record["digits"], record["lowest"], record["scale"])
+    return EdgeBuckets(record["low"], record["high"])
+
+
+FORMATS = (
+    Format(
+        name="json",
+        title="latencykit's own JSON",
+        rung="samples",
+        suffixes=(".json",),
+        sniff=sniff,
+        read=read,
+        write=write_json,
+        example="latencykit convert run.hlog run.json",
+    ),
+)
