@@ -151,10 +151,10 @@ def _binomial_quantile(probability: float, n: int, q: Floats) -> Ints:
     """Smallest k with P(Binomial(n, q) ≤ k) ≥ probability (`scipy.stats.binom.ppf`, without its import)."""
     from scipy import special
 
-    guess = special.bdtrik(probability, n, np.clip(q, 1e-300, 1 - 1e-16))
-    k = np.clip(np.ceil(guess), 0, n)
+    inside = np.clip(q, 1e-12, 1 - 1e-12)  # the ends are settled by the caller
+    k = np.clip(np.ceil(np.nan_to_num(special.bdtrik(probability, n, inside))), 0, n)
     below = np.maximum(k - 1, 0)
-    k = np.where((k > 0) & (special.bdtr(below, n, q) >= probability), below, k)
+    k = np.where((k > 0) & (special.bdtr(below, n, inside) >= probability), below, k)
     return np.asarray(k, np.int64)
 
 

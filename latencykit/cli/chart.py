@@ -1,0 +1,131 @@
+"""``latencykit chart``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.cli.common import (
+    Inputs,
+    atomic,
+    inputs,
+    load,
+    note,
+    print_json,
+    printing,
+    progress,
+    without_aggregates,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.cli.common import Input
+
+__all__ = ["command"]
+
+_KINDS = ("percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard")
+_SIZES = {"dashboard": (1000.0, 780.0)}
+
+
+@click.command("chart")
+@inputs()
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write: .png .svg .pdf.",
+)
+@click.option(
+    "--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart."
+)
+@click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
+@click.option("--nines", type=click.FloatRange(1, 12), help="Nines before 100 %.")
+@click.option(
+    "--y",
+    "scale",
+    type=click.Choice(["log", "linear"]),
+    default="log",
+    show_default=True,
+    help="Axis of values.",
+)
+@click.option("--title", help="Instead of what was measured.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Of the band around a curve.",
+)
+@click.option("--size", default=None, metavar="WxH", help="Pixels, such as 1600x900.")
+@click.option(
+    "--dpi",
+    type=click.FloatRange(30, 1200),
+    default=100,
+    show_default=True,
+    help="Pixels an inch; 200 doubles the size.",
+)
+@printing
+def command(
+    given: Inputs, out: Path | None, kind: str, runs: bool, nines: float | None, scale: str, title: str | None,
+    confidence: float, size: str | None, dpi: float, style: str,
+) -> None:  # fmt: skip
+    """Draw the whole distribution: percentile curves, or another kind.
+
+    \b
+    latencykit chart run.hlog -o run.png
+    latencykit chart before=a.hlog after=b.hlog -o both.svg
+    latencykit chart run.hlog --kind dashboard
+    """
+    from latencykit import plot
+    from latencykit.plot.figure import save
+
+    loaded = without_aggregates(load(given))
+    target = out or _beside(loaded[0], kind)
+    options: dict[str, Any] = {"unit": given.out_unit, "title": title}
+    options |= {
+        "percentiles": {"nines": nines, "runs": runs, "log": scale == "log"},
+        "timeline": {"log": scale == "log"},
+    }.get(kind, {})
+    band = kind in ("percentiles", "dashboard") and len(loaded) <= 3 and not runs
+    options["confidence"] = confidence if band else None
+    data = {one.name: one.rung for one in loaded}
+    with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
+        save(getattr(plot, kind), data, temporary, size=_size(size, kind), dpi=dpi, **options)
+    _tell(target, loaded, style, named=out is not None)
+
+
+def _beside(first: Input, kind: str) -> Path:
+    """The file beside the first input that the chart goes to."""
+    source = Path("latencykit" if first.path == "-" else first.path.rstrip("/"))
+    ending = "" if kind == "percentiles" else f".{kind}"
+    return source.with_name(f"{source.name}{ending}.png")
+
+
+def _size(text: str | None, kind: str) -> tuple[float, float]:
+    from latencykit.errors import UsageError
+
+    if text is None:
+        return _SIZES.get(kind, (1000.0, 560.0))
+    width, _, height = text.lower().partition("x")
+    if not (
+        width.isdigit() and height.isdigit() and 200 <= int(width) <= 20_000 and 150 <= int(height) <= 20_000
+    ):
+        raise UsageError(
+            f"a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), not {text!r}"
+        )
+    return float(width), float(height)
+
+
+def _tell(target: Path, loaded: Sequence[Input], style: str, *, named: bool) -> None:
+    if style == "json":
+        from latencykit.report.record import series_record
+
+        print_json({"output": str(target), "series": [series_record(one.name, one.rung) for one in loaded]})
+    elif named:
+        note(f"wrote {target}")
+    else:
+        click.echo(str(target))

@@ -1,0 +1,274 @@
+"""Big files of rows, a chunk at a time: delimited tables through pandas, and whole lines for everything else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.errors import CorruptInputError, LimitError
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from latencykit.formats.base import ReadOptions, Source
+
+__all__ = ["Layout", "line_chunks", "read_table"]
+
+_ROWS = 500_000
+_BYTES = 8 << 20
+_LONGEST = 64 << 20
+
+
+class _WholeLines(io.RawIOBase):
+    """A byte stream that ends with its last line break; what follows it is kept apart as `tail`."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._held, self.tail = stream, b"", b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self._held and (end := self._held.rfind(b"\n") + 1):
+                size = min(end, len(buffer))
+                buffer[:size], self._held = self._held[:size], self._held[size:]
+                return size
+            more = self._stream.read(1 << 17)
+            if not more:
+                self.tail, self._held = self.tail or self._held, b""
+                return 0
+            self._held += more
+            if len(self._held) > _LONGEST:
+                raise LimitError(f"a line is longer than {_LONGEST >> 20} MiB; this is no table of rows")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a delimited table is laid out.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of all columns, in order.
+    numbers : tuple of str
+        Columns that are taken as numbers; a row where one of them is none is damaged.
+    words : tuple of str
+        Columns that are taken as text, as pandas categories.
+    sep : str
+        Separator of the fields; ``" "`` stands for any run of blanks.
+    skip : int
+        Lines before the first row, the header included.
+    optional : tuple of str
+        Number columns that may be empty (NaN).
+    comment : str or None
+        A character that begins lines to be passed over.
+    ragged : bool
+        Whether rows may have fewer fields than columns.
+    na : tuple of str
+        What stands for "no number" beside an empty field.
+    """
+
+    columns: tuple[str, ...]
+    numbers: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    sep: str = ","
+    skip: int = 0
+    optional: tuple[str, ...] = ()
+    comment: str | None = None
+    ragged: bool = False
+    na: tuple[str, ...] = ()
+
+
+def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read the wanted columns of a delimited file: numbers as int64 or float64, words as categories.
+
+    Returns
+    -------
+    frame : DataFrame
+    notes : tuple of str
+        What was left out at the end of the file.
+
+    Raises
+    ------
+    CorruptInputError
+        At the first damaged row, unless ``options.lenient``.
+    """
+    import pandas as pd
+
+    with source.open() as raw:
+        stream = _WholeLines(raw)
+        frames = list(_frames(io.BufferedReader(stream, 1 << 17), source, options, layout))
+    notes: tuple[str, ...] = ()
+    if stream.tail.strip(b"\0\r\n\t "):
+        last = _tail_frame(stream.tail, layout)
+        if last is None:
+            notes = ("the last line is cut; it was left out",)
+        else:
+            frames.append(last)
+    if not frames:
+        frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
+    return _joined(frames, layout), notes
+
+
+def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
+    import pandas as pd
+
+    if len(frames) == 1:
+        return frames[0]
+    for name in layout.words:
+        kinds = pd.api.types.union_categoricals([frame[name] for frame in frames]).categories
+        for frame in frames:
+            frame[name] = frame[name].cat.set_categories(kinds)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _reader(stream: Any, layout: Layout, lenient: bool) -> Any:
+    import pandas as pd
+
+    blanks = layout.sep == " "
+    return pd.read_csv(
+        stream,
+        sep=r"\s+" if blanks else layout.sep,
+        names=list(layout.columns),
+        usecols=[*layout.numbers, *layout.words],
+        dtype=dict.fromkeys(layout.words, "category"),
+        header=None,
+        index_col=False,
+        skiprows=layout.skip,
+        comment=layout.comment,
+        chunksize=_ROWS,
+        keep_default_na=False,
+        na_values=dict.fromkeys(layout.numbers, ["", *layout.na]),
+        skipinitialspace=not blanks,
+        encoding_errors="surrogateescape",
+        on_bad_lines="warn" if lenient else "error",
+        low_memory=False,
+    )
+
+
+def _frames(
+    stream: Any, source: Source, options: ReadOptions, layout: Layout
+) -> Iterator[pd.DataFrame]:
+    """Chunks of good rows; damaged ones raise or are reported."""
+    import pandas as pd
+
+    done = 0
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", pd.errors.ParserWarning)
+            for chunk in _reader(stream, layout, options.lenient):
+                size = len(chunk)
+                yield _good_rows(chunk, done, source, options, layout)
+                done += size
+        for line in (line for one in said for line in str(one.message).splitlines() if line.strip()):
+            options.report(f"skipped: {source.shown}: {line.strip()}")
+    except pd.errors.EmptyDataError:
+        return
+    except pd.errors.ParserError as error:
+        raise _parser_error(source, str(error)) from None
+    except UnicodeDecodeError:
+        raise source.corrupt(1, "the text is no UTF-8", "UTF-8", "convert it with iconv") from None
+
+
+def _parser_error(source: Source, text: str) -> CorruptInputError:
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
+    if found:
+        return source.corrupt(
+            int(found[2]), f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line"
+        )
+    found = re.search(r"inside string starting at row (\d+)", text)
+    line = int(found[1]) + 1 if found else None
+    return source.corrupt(line, f"the table is damaged ({printable(text, 80)})", "", "")
+
+
+def _good_rows(
+    chunk: pd.DataFrame, done: int, source: Source, options: ReadOptions, layout: Layout
+) -> pd.DataFrame:
+    """Drop (or refuse) rows whose numbers are none."""
+    import pandas as pd
+
+    bad = np.zeros(len(chunk), np.bool_)
+    for name in layout.numbers:
+        if chunk[name].dtype.kind not in "iuf":
+            given = chunk[name]
+            chunk[name] = pd.to_numeric(given, errors="coerce")
+            bad |= (chunk[name].isna() & given.notna()).to_numpy()
+        if name not in layout.optional and chunk[name].dtype.kind == "f":
+            bad |= ~np.isfinite(chunk[name].to_numpy())
+    if not bad.any():
+        return chunk
+    for position in np.flatnonzero(bad).tolist():
+        line, text = _line_of(source, layout, done + position)
+        options.damaged(
+            source.corrupt(
+                line, f"this is no row of this table: {printable(text)!r}",
+                f"numbers in {', '.join(n for n in layout.numbers if n not in layout.optional)}", "--lenient skips the line",
+            )  # fmt: skip
+        )
+    return chunk[~bad]
+
+
+def _line_of(source: Source, layout: Layout, row: int) -> tuple[int, str]:
+    """Physical line and text of a row: found by reading the file again, for the message only."""
+    with source.open() as raw:
+        lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
+        for _ in range(layout.skip):
+            next(lines, "")
+        rows = csv.reader(lines, delimiter=layout.sep if layout.sep != " " else "\0")
+        before = layout.skip
+        for fields in rows:
+            start, before = before + 1, layout.skip + rows.line_num
+            if not any(fields) or (layout.comment and fields[0].startswith(layout.comment)):
+                continue
+            if row == 0:
+                return start, layout.sep.join(fields)
+            row -= 1
+    return 0, ""
+
+
+def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
+    """The last line, which has no line break, as a row; None where it is cut."""
+    import pandas as pd
+
+    text = tail.decode("utf-8", "replace")
+    fields = text.split() if layout.sep == " " else next(csv.reader([text], delimiter=layout.sep), [])
+    if layout.comment and text.startswith(layout.comment):
+        return None
+    if len(fields) < len(layout.columns) and not layout.ragged:
+        return None
+    try:
+        chunk = next(iter(_reader(io.BytesIO(tail), replace(layout, skip=0), False)))
+    except (StopIteration, pd.errors.ParserError, pd.errors.EmptyDataError):
+        return None
+    for name in layout.numbers:
+        values = pd.to_numeric(chunk[name], errors="coerce")
+        if values.isna().any() and name not in layout.optional:
+            return None
+        chunk[name] = values
+    return chunk
+
+
+def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of the first line, bytes) in chunks that end with a line break; the last one may not."""
+    with source.open() as stream:
+        held, line = b"", 1
+        while more := stream.read(size):
+            held += more
+            if len(held) > _LONGEST + size:
+                raise LimitError(f"{source.shown}: a line is longer than {_LONGEST >> 20} MiB")
+            end = held.rfind(b"\n") + 1
+            if end:
+                yield line, held[:end]
+                line, held = line + held.count(b"\n", 0, end), held[end:]
+        if held:
+            yield line, held

@@ -1,0 +1,23 @@
+"""Charts: every function draws on an `ax`, returns it, and leaves showing and saving to you.
+
+``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a rung, or a mapping of label to
+rung. This is the only room that imports matplotlib.
+"""
+
+from __future__ import annotations
+
+from latencykit.plot import scale as _scale
+from latencykit.plot.ccdf import ccdf
+from latencykit.plot.dashboard import dashboard
+from latencykit.plot.density import density
+from latencykit.plot.heatmap import heatmap
+from latencykit.plot.percentiles import percentiles
+from latencykit.plot.timeline import timeline
+
+__all__ = ["ccdf", "dashboard", "density", "heatmap", "percentiles", "timeline"]
+
+_scale.register()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,193 @@
+"""Counting rows into intervals as they come: kept in memory, or written to an ``.hlog`` line by line."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.blocks import Block, MemoryPart
+from latencykit.buckets import HdrBuckets
+from latencykit.errors import UsageError
+from latencykit.formats.hlog_writer import HlogWriter
+from latencykit.log import HistogramLog
+from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.run import Run
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["IntervalCounter", "interval_width"]
+
+MOST_TAGS = 4096
+_MILLISECOND = 1_000_000
+_FOLD_AT = 1 << 20  # pending keys that are worth folding
+
+
+def interval_width(interval: str | float) -> int:
+    """Return an interval's length in ns: ``"1s"``, ``"100ms"``, or seconds.
+
+    Raises
+    ------
+    UsageError
+        Below 1 ms, which the times of an ``.hlog`` cannot tell apart.
+    """
+    width = parse_duration(interval, "s")
+    if not 1e6 <= width < 1e18:
+        raise UsageError(f"an interval must be at least 1 ms long, not {interval!r}")
+    return int(width)
+
+
+class IntervalCounter:
+    """Counts values into intervals by the time of their reply, and gives each interval away once it is over.
+
+    Parameters
+    ----------
+    start : float
+        Seconds since the epoch at which offset 0 lies.
+    width : int
+        Length of an interval, ns.
+    digits : int
+        Significant digits of the buckets.
+    stream : binary file object, optional
+        Where the log goes, a whole line at a time, flushed; without one the intervals stay in memory.
+    comments : iterable of str
+        What else the file's head says.
+
+    Notes
+    -----
+    Not thread-safe: its owner holds a lock.
+
+    Examples
+    --------
+    >>> counter = IntervalCounter(0.0, 10**9, 3)
+    >>> counter.add([500_000_000, 1_500_000_000], [7, 9])
+    >>> counter.advance(2_000_000_000)
+    >>> counter.log().series().count.tolist()
+    [1, 1]
+    """
+
+    def __init__(
+        self,
+        start: float,
+        width: int,
+        digits: int,
+        stream: IO[bytes] | None = None,
+        comments: Iterable[str] = (),
+    ) -> None:
+        self.start, self.width, self.buckets = start, width, HdrBuckets(digits)
+        self.tags: list[str] = [""]
+        self._done = 0  # ns from the start up to which intervals were given away
+        self._pending: list[tuple[Ints, Ints]] = []
+        self._held: list[tuple[float, float, int, Ints, Ints]] = []
+        self._stream = stream
+        self._writer = None if stream is None else HlogWriter(stream, start, "ns", comments)
+        if self._writer is not None:
+            self._writer.header()
+            self._flush()
+
+    def comment(self, text: str) -> None:
+        """Write a comment line; nothing where the intervals stay in memory."""
+        if self._stream is not None:
+            self._stream.write(f"#[{text}]\n".encode())
+            self._flush()
+
+    def add(self, end: ArrayLike, value: ArrayLike, tag: ArrayLike = 0) -> None:
+        """Count values (ns) that ended at `end` (ns from the start) under tags (positions in `tags`)."""
+        ends = np.maximum(np.asarray(end, np.int64), self._done)
+        slot = (ends // self.width) * MOST_TAGS + np.asarray(tag, np.int64)
+        keys = slot * self.buckets.slots + self.buckets.index_of(np.asarray(value, np.int64))
+        self._pending.append(_counted(keys, np.ones(keys.size, np.int64)))
+        if len(self._pending) > 1 and sum(keys.size for keys, _ in self._pending) > _FOLD_AT:
+            self._pending = [self._folded()]
+
+    def advance(self, now: int) -> None:
+        """Give away all intervals that are over `now` (ns from the start), empty ones too."""
+        self._give(now // self.width * self.width)
+
+    def finish(self, now: int) -> None:
+        """Give away everything, the interval that is still running as a shorter one."""
+        self.advance(now)
+        if now > self._done or self._pending:  # times are written in milliseconds
+            self._give(max(-(-now // _MILLISECOND), self._done // _MILLISECOND + 1) * _MILLISECOND)
+
+    def _folded(self) -> tuple[Ints, Ints]:
+        if not self._pending:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        keys, counts = (np.concatenate(side) for side in zip(*self._pending, strict=True))
+        return _counted(keys, counts)
+
+    def _give(self, until: int) -> None:
+        """Give away what ended before `until`, interval by interval and tag by tag."""
+        if until <= self._done:
+            return
+        keys, counts = self._folded()
+        size = self.buckets.slots
+        last = -(-until // self.width)  # intervals below this one; a cut one counts as over
+        ready = int(np.searchsorted(keys, last * MOST_TAGS * size))
+        self._pending = [(keys[ready:], counts[ready:])] if ready < keys.size else []
+        keys, counts = keys[:ready], counts[:ready]
+        found = _by_slot(keys, counts, size)
+        nothing = (0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        for slot in range(self._done // self.width, last):
+            begin, end = max(slot * self.width, self._done), min((slot + 1) * self.width, until)
+            for tag, index, many in found.get(slot, [nothing]):
+                self._put(begin, end - begin, tag, index, many)
+        self._done = until
+
+    def _put(self, begin: int, length: int, tag: int, index: Ints, counts: Ints) -> None:
+        if self._writer is None:
+            self._held.append((begin / 1e9, length / 1e9, tag, index, counts))
+            return
+        self._writer.interval(begin / 1e9, length / 1e9, self.buckets, index, counts, self.tags[tag] or None)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._stream is not None:
+            self._stream.flush()
+
+    def log(self, run: Run | None = None) -> HistogramLog:
+        """Return the intervals given away so far that are in memory."""
+        starts, lengths, tags, indices, counts = zip(*self._held, strict=True) if self._held else ((),) * 5
+        indptr = np.concatenate(([0], np.cumsum([index.size for index in indices]))).astype(np.int64)
+        nothing = np.zeros(0, np.int64)
+        block = Block(
+            np.arange(len(starts)),
+            indptr,
+            np.concatenate([nothing, *indices]),
+            np.concatenate([nothing, *counts]),
+            self.buckets,
+        )
+        return HistogramLog(
+            starts,
+            lengths,
+            [MemoryPart([block])],
+            tag_code=tags,
+            tag_names=tuple(self.tags),
+            unit="ns",
+            run=run,
+        )
+
+
+def _counted(keys: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """Each key once, ascending, and the sum of its counts."""
+    unique, inverse = np.unique(keys, return_inverse=True)
+    total = np.zeros(unique.size, np.int64)
+    np.add.at(total, inverse.reshape(-1), counts)
+    return unique, total
+
+
+def _by_slot(keys: Ints, counts: Ints, size: int) -> dict[int, list[tuple[int, Ints, Ints]]]:
+    """Interval → (tag, bucket indices, counts), from ascending keys."""
+    rows, first = np.unique(keys // size, return_index=True)
+    found: dict[int, list[tuple[int, Ints, Ints]]] = {}
+    ends = np.append(first[1:], keys.size)[: rows.size]
+    for row, begin, end in zip(rows.tolist(), first.tolist(), ends.tolist(), strict=True):
+        slot, tag = divmod(row, MOST_TAGS)
+        found.setdefault(slot, []).append((tag, keys[begin:end] % size, counts[begin:end]))
+    return found
