@@ -17,6 +17,7 @@ _NAMES = {
     "Distribution": "latencykit.distribution",
     "Histogram": "latencykit.histogram",
     "HistogramLog": "latencykit.log",
+    "Recorder": "latencykit.record.recorder",
     "Run": "latencykit.run",
     "Samples": "latencykit.samples",
     "Summary": "latencykit.summary",

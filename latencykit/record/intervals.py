@@ -102,7 +102,7 @@ class IntervalCounter:
         ends = np.maximum(np.asarray(end, np.int64), self._done)
         slot = (ends // self.width) * MOST_TAGS + np.asarray(tag, np.int64)
         keys = slot * self.buckets.slots + self.buckets.index_of(np.asarray(value, np.int64))
-        self._pending.append(_counted(keys, np.ones(keys.size, np.int64)))
+        self._pending.append(np.unique(keys, return_counts=True))
         if len(self._pending) > 1 and sum(keys.size for keys, _ in self._pending) > _FOLD_AT:
             self._pending = [self._folded()]
 
@@ -120,7 +120,10 @@ class IntervalCounter:
         if not self._pending:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         keys, counts = (np.concatenate(side) for side in zip(*self._pending, strict=True))
-        return _counted(keys, counts)
+        unique, inverse = np.unique(keys, return_inverse=True)
+        total = np.zeros(unique.size, np.int64)
+        np.add.at(total, inverse.reshape(-1), counts)
+        return unique, total
 
     def _give(self, until: int) -> None:
         """Give away what ended before `until`, interval by interval and tag by tag."""
@@ -172,14 +175,6 @@ class IntervalCounter:
             unit="ns",
             run=run,
         )
-
-
-def _counted(keys: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """Each key once, ascending, and the sum of its counts."""
-    unique, inverse = np.unique(keys, return_inverse=True)
-    total = np.zeros(unique.size, np.int64)
-    np.add.at(total, inverse.reshape(-1), counts)
-    return unique, total
 
 
 def _by_slot(keys: Ints, counts: Ints, size: int) -> dict[int, list[tuple[int, Ints, Ints]]]:

@@ -38,7 +38,7 @@ _PEDIGREE = {
 
 
 class Recorder:
-    """Measures your own code: thread-safe, and about a microsecond a measurement.
+    """Measures your own code: thread-safe, at a microsecond or two a measurement.
 
     Service times come from `measure`, a decorated function or `record`; response times, which contain the
     waiting for a late start, from `schedule` or ``measure(intended=…)``. A recorder holds one of the two.
@@ -61,8 +61,8 @@ class Recorder:
 
     Notes
     -----
-    A block that raises counts as failed (``TimeoutError`` as a timeout, a cancelled one as unfinished), never as
-    a fast request. An empty block measures about 0.2 µs: work as short as that is better timed by the thousand.
+    A block that raises counts as failed (``TimeoutError``: as a timeout, cancelled: as unfinished), never as a
+    fast request. An empty block measures 0.2 to 0.5 µs: shorter work is better timed by the thousand.
     After `close` a decorated function runs on, unmeasured.
 
     Examples
@@ -167,7 +167,7 @@ class Recorder:
         -------
         Schedule
             For ``for``, and in a coroutine for ``async for``. A slot is a `Measurement` whose time counts from
-            when it was due: the timer's lateness (about 0.1 ms) and the queue behind earlier slots are in it.
+            when it was due: the timer's lateness (about 0.1 ms) and the wait behind earlier slots are in it.
 
         Examples
         --------
@@ -248,7 +248,7 @@ class Recorder:
             self._raw.clear()
 
     def _write(self) -> None:
-        """What the writer thread does: wake once an interval, or when much has come, and write what is over."""
+        """What the writer thread does: once an interval, or when much has come, write what is over."""
         width = self._counter.width
         while not self._closed:
             self._wake.wait((width - (time.perf_counter_ns() - self._zero) % width) / 1e9 + 0.002)
@@ -338,7 +338,7 @@ class Recorder:
         if total > self._keep:
             raise LimitError(
                 f"{format_count(total)} measurements were recorded, and rows are kept up to "
-                f"{format_count(self._keep)}; log() and histogram() hold all, Recorder(keep=…) keeps more rows"
+                f"{format_count(self._keep)}; log() and histogram() hold all, keep= keeps more rows"
             )
         rows = np.concatenate([np.zeros((0, 5), np.int64), *self._raw])
         start, end, due, outcome, tag = rows.T
@@ -352,4 +352,4 @@ class Recorder:
 
     def __repr__(self) -> str:
         total = int(self._outcomes.sum()) + len(self._rows)
-        return f"Recorder({format_count(total)} measurements{f' → {self.path}' if self.path else ''})"
+        return f"Recorder({format_count(total)} measurements{f' → {self.path}' * (self.path is not None)})"

@@ -1,4 +1,4 @@
-"""Where measurements are put: preallocated chunks, one a thread, so that threads never wait for each other."""
+"""Where measurements are put: preallocated chunks, one a thread, so that no thread waits for another."""
 
 from __future__ import annotations
 

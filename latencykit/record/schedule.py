@@ -19,8 +19,8 @@ __all__ = ["Schedule"]
 class Schedule:
     """Slots at a fixed rate: iterate with ``for``, or with ``async for`` in a coroutine.
 
-    A slot that comes late because the one before it took long keeps its time: what is measured from it has the
-    waiting in it, so a stall is recorded with all the requests that it held up.
+    A slot that comes late because the one before it took long keeps its time: what is measured from it has
+    the waiting in it, so a stall is recorded with all the requests that it held up.
 
     Parameters
     ----------

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.errors import LatencyKitError, LimitError, MixedInputsError, UsageError
+from latencykit.record.recorder import Recorder
+from latencykit.record.rows import RowBuffer
+from latencykit.samples import OUTCOMES
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves only when it is told to, or slept on."""
+
+    class Clock:
+        now = 1_000_000_000
+
+        def perf_counter_ns(self) -> int:
+            return self.now
+
+        def sleep(self, seconds: float) -> None:
+            self.now += round(seconds * 1e9)
+
+        def __getattr__(self, name: str):
+            return getattr(time, name)
+
+    clock = Clock()
+    for module in ("measurement", "recorder", "schedule"):
+        monkeypatch.setattr(f"latencykit.record.{module}.time", clock)
+    return clock
+
+
+def test_a_block_counts_its_service_time(clock) -> None:
+    recorder = Recorder()
+    for ms in (1, 2, 5):
+        with recorder.measure():
+            clock.now += ms * 1_000_000
+    samples = recorder.samples()
+    assert samples.duration.tolist() == [1_000_000, 2_000_000, 5_000_000]
+    assert np.diff(samples.start).tolist() == [1_000_000, 2_000_000]
+    assert samples.run.measure == "service"
+    assert samples.run.corrected == "none"
+    assert recorder.histogram().count == 3
+
+
+def test_a_decorated_function_is_measured_and_stays_itself(clock) -> None:
+    recorder = Recorder()
+
+    @recorder
+    def work(ms: int) -> int:
+        """Says what it does."""
+        clock.now += ms * 1_000_000
+        return ms
+
+    assert [work(3), work(4)] == [3, 4]
+    assert work.__doc__ == "Says what it does."
+    assert recorder.samples().duration.tolist() == [3_000_000, 4_000_000]
+
+
+def test_a_coroutine_is_measured_until_it_returns(clock) -> None:
+    recorder = Recorder()
+
+    @recorder.measure(tag="get")
+    async def work() -> str:
+        clock.now += 7
+        await asyncio.sleep(0)
+        clock.now += 8
+        return "done"
+
+    async def block() -> None:
+        async with recorder.measure(tag="set"):
+            clock.now += 9
+
+    assert asyncio.run(work()) == "done"
+    asyncio.run(block())
+    assert recorder.samples().duration.tolist() == [15, 9]
+    assert recorder.log().tags == ("get", "set")
+
+
+def test_generators_are_refused() -> None:
+    with pytest.raises(UsageError, match="generator"):
+
+        @Recorder()
+        def work():
+            yield 1
+
+
+def test_slots_count_from_when_they_were_due(clock) -> None:
+    recorder = Recorder(rate=100)
+    for slot in recorder.schedule(count=5):
+        with slot:
+            clock.now += 25_000_000 if slot.due == 1_010_000_000 else 1_000_000
+    samples = recorder.samples()
+    assert samples.duration.tolist() == [1_000_000, 25_000_000, 1_000_000, 1_000_000, 1_000_000]
+    assert samples.values.tolist() == [1_000_000, 25_000_000, 16_000_000, 7_000_000, 1_000_000]
+    assert samples.run.measure == "response"
+    assert samples.run.corrected == "schedule"
+    assert recorder.histogram().max >= 25_000_000
+
+
+def test_an_asynchronous_schedule_keeps_its_times() -> None:
+    recorder = Recorder()
+
+    async def run() -> list[int]:
+        dues = []
+        async for slot in recorder.schedule(2000, duration="10ms"):
+            dues.append(slot.due)
+            async with slot:
+                pass
+        return dues
+
+    dues = asyncio.run(run())
+    assert np.diff(dues).tolist() == [500_000] * 19
+    assert len(recorder.samples()) == 20
+
+
+def test_an_intended_start_makes_response_times(clock) -> None:
+    recorder = Recorder()
+    with recorder.measure(intended=clock.now - 500):
+        clock.now += 100
+    assert recorder.samples().values.tolist() == [600]
+
+
+def test_one_recorder_holds_one_kind_of_time() -> None:
+    recorder = Recorder()
+    recorder.record(5)
+    with pytest.raises(MixedInputsError, match="service times"):
+        recorder.measure(intended=1)
+
+
+def test_failures_are_counted_apart(clock) -> None:
+    recorder = Recorder()
+    for error in (ValueError, TimeoutError, KeyboardInterrupt, None):
+        try:
+            with recorder.measure():
+                clock.now += 10
+                if error is not None:
+                    raise error
+        except error or ():
+            pass
+    samples = recorder.samples()
+    assert [OUTCOMES[code] for code in samples.outcome] == ["error", "timeout", "unfinished", "ok"]
+    run = recorder.log().run
+    assert (run.failed, run.timeouts, run.unfinished) == (1, 1, 1)
+    assert recorder.histogram().count == 1
+
+
+def test_threads_lose_nothing(tmp_path) -> None:
+    recorder = Recorder(tmp_path / "a.hlog", interval="20ms")
+
+    def work() -> None:
+        for k in range(5000):
+            recorder.record(k)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    recorder.close()
+    assert recorder.histogram().count == 20_000
+    assert np.bincount(recorder.samples().duration).tolist() == [4] * 5000
+
+
+def test_chunks_of_ended_threads_are_let_go() -> None:
+    rows = RowBuffer(lambda: None)
+    for _ in range(5):
+        thread = threading.Thread(target=rows.put, args=(1, 2, -1, 0, 0))
+        thread.start()
+        thread.join()
+    assert sum(len(part) for part in rows.take()) == 5
+    assert not rows._chunks
+
+
+def test_the_file_says_what_was_measured(tmp_path) -> None:
+    path = tmp_path / "a.hlog"
+    with Recorder(path, tag="db") as recorder:
+        for slot in recorder.schedule(1000, count=3):
+            with slot:
+                pass
+    log = lk.read(path)
+    assert log.run.measure == "response"
+    assert log.run.corrected == "schedule"
+    assert log.tags == ("db",)
+    assert log.histogram().count == 3
+    assert abs(log.start - time.time()) < 60
+
+
+def test_a_killed_program_leaves_a_valid_file(tmp_path) -> None:
+    path = tmp_path / "a.hlog"
+    code = (
+        "import os, sys, latencykit as lk\n"
+        "r = lk.Recorder(sys.argv[1])\n"
+        "for k in range(10): r.record(1000)\n"
+        "r.flush()\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False, timeout=60)
+    assert lk.read(path).histogram().count == 10
+
+
+def test_an_open_recorder_is_written_out_when_the_program_ends(tmp_path) -> None:
+    path = tmp_path / "a.hlog"
+    code = "import sys, latencykit as lk; r = lk.Recorder(sys.argv[1], interval=3600); r.record(5)"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)
+    assert lk.read(path).histogram().count == 1
+
+
+def test_a_write_that_fails_is_told_at_the_next_measurement(tmp_path) -> None:
+    recorder = Recorder(tmp_path / "a.hlog", interval="5ms")
+    recorder.record(1)
+    recorder._stream.close()
+    recorder._counter._writer._stream = recorder._counter._stream = _Full()
+    deadline = time.monotonic() + 20
+    with pytest.raises(LatencyKitError, match="could not be written: no space"):
+        while time.monotonic() < deadline:
+            recorder.record(1)
+            time.sleep(0.005)
+    with pytest.raises(LatencyKitError):
+        recorder.close()
+
+
+class _Full:
+    def write(self, _: bytes) -> int:
+        raise OSError("no space")
+
+    def flush(self) -> None:
+        raise OSError("no space")
+
+
+def test_rows_beyond_the_limit_are_counted_but_not_kept() -> None:
+    recorder = Recorder(keep=10)
+    for _ in range(11):
+        recorder.record(3)
+    assert recorder.histogram().count == 11
+    with pytest.raises(LimitError, match="keep="):
+        recorder.samples()
+
+
+def test_a_closed_recorder_refuses_but_still_answers() -> None:
+    with Recorder() as recorder:
+        recorder.record(7)
+    with pytest.raises(UsageError, match="closed"):
+        recorder.record(8)
+    assert recorder.histogram().count == 1
+    assert repr(recorder) == "Recorder(1 measurements)"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: Recorder(tag="a,b"),
+        lambda: Recorder().record(-1),
+        lambda: Recorder().schedule(),
+        lambda: Recorder().schedule(0),
+        lambda: Recorder(interval="1us"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(use) -> None:
+    with pytest.raises(UsageError):
+        use()
