@@ -5,12 +5,17 @@ To add one: write a module with a tuple ``FORMATS``, name it here, and lay a sam
 
 from __future__ import annotations
 
-from latencykit.formats import hgrm, hlog, json_native
+from latencykit.formats import hgrm, hlog, jmeter, json_native
 from latencykit.formats.base import Format
 from latencykit.formats.reading import formats
 from latencykit.rooms import make_callable
 
-FORMATS: tuple[Format, ...] = (*hlog.FORMATS, *hgrm.FORMATS, *json_native.FORMATS)
+FORMATS: tuple[Format, ...] = (
+    *hlog.FORMATS,
+    *hgrm.FORMATS,
+    *json_native.FORMATS,
+    *jmeter.FORMATS,
+)
 
 __all__ = ["FORMATS"]
 

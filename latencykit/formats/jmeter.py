@@ -1,8 +1,8 @@
 """Apache JMeter's result files (JTL), as CSV and as XML.
 
-``timeStamp`` is the start of a sample (``sampleresult.timestamp.start`` false, the old way, writes its end; nothing in
-the file tells), ``elapsed`` the time to the last byte; both in ms. A transaction controller writes a row that sums up
-the samples in it.
+``timeStamp`` is the start of a sample, ``elapsed`` the time to the last byte; both in ms. (With
+``sampleresult.timestamp.start=false``, the old way, it is the end; nothing in the file tells.) A transaction
+controller writes a row that sums up the samples in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ __all__ = ["FORMATS"]
 
 _DEFAULT_COLUMNS = (
     "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType", "success",
-    "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime", "Connect",
+    "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime",
+    "Connect",
 )  # fmt: skip
 _NEEDED = {"timeStamp", "elapsed", "label"}
 _HEADLESS = re.compile(r"\d{13},\d+,[^,]*,[^,]*,.*,(?:true|false),")
@@ -57,14 +58,12 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
     sep = next((c for c in ",;\t|" if f"timeStamp{c}" in first or f"{c}timeStamp" in first), ",")
     columns = tuple(first.split(sep)) if named else _DEFAULT_COLUMNS
     dated = named and len(source.head.lines) > 1 and not _plain_stamps(source.head.lines[1], columns, sep)
-    words = [c for c in ("label", "success", "responseCode", "responseMessage", "threadName") if c in columns]
-    numbers = [c for c in ("timeStamp", "elapsed", "allThreads") if c in columns]
+    words: list[str] = [c for c in ("label", "success", "responseCode", "responseMessage", "threadName") if c in columns]
+    numbers: list[str] = [c for c in ("timeStamp", "elapsed", "allThreads") if c in columns]
     if dated:
         numbers.remove("timeStamp")
         words.append("timeStamp")
-    layout = Layout(
-        columns, tuple(numbers), tuple(words), sep, skip=int(named), optional=("allThreads",), na=("null",)
-    )
+    layout = Layout(columns, tuple(numbers), tuple(words), sep, skip=int(named), optional=("allThreads",), na=("null",))
     frame, notes = read_table(source, options, layout)
     if dated:
         frame["timeStamp"], note = _parsed_stamps(frame["timeStamp"], source)
@@ -83,13 +82,13 @@ def _parsed_stamps(stamps: pd.Series[Any], source: Source) -> tuple[pd.Series[An
     import pandas as pd
 
     try:
-        when = pd.to_datetime(stamps.astype(str), utc=True)
+        when = pd.to_datetime(stamps.astype(str), utc=True).dt.tz_localize(None)
     except (ValueError, OverflowError) as error:
         raise source.corrupt(
             2, f"timeStamp is no date that can be read ({error})", "milliseconds since the epoch",
             "set jmeter.save.saveservice.timestamp_format=ms",
         ) from None  # fmt: skip
-    ms = pd.Series(when.dt.as_unit("ms").to_numpy().astype("datetime64[ms]").astype(np.int64), index=stamps.index)
+    ms = pd.Series(when.to_numpy().astype("datetime64[ms]").astype(np.int64), index=stamps.index)
     return ms, "timeStamp holds dates without a time zone; they were taken as UTC"
 
 
@@ -97,11 +96,11 @@ def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -
     """Columns of a JTL as samples, one series a label."""
     label = frame["label"].astype("category").cat
     facts = {
-        "start": frame["timeStamp"].to_numpy(np.float64) if "timeStamp" in frame else None,
+        "start": np.rint(frame["timeStamp"].to_numpy()).astype(np.int64) if "timeStamp" in frame else None,
         "duration": frame["elapsed"].to_numpy(np.float64),
         "outcome": _outcomes(frame),
-        "connection": frame["threadName"].astype("category").cat.codes.to_numpy(np.int64) if "threadName" in frame else None,
-        "code": label.codes.to_numpy(np.int64),
+        "connection": _codes(frame["threadName"]) if "threadName" in frame else None,
+        "code": _codes(frame["label"]),
         "sums": _is_transaction(frame),
     }  # fmt: skip
     columns, left_out = without_negative(facts, options)
@@ -119,6 +118,10 @@ def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -
     )  # fmt: skip
     everything = Samples(unit="ms", run=run, **columns)
     return per_operation(everything, code, names, apart=apart)
+
+
+def _codes(column: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.asarray(column.astype("category").cat.codes, np.int64)
 
 
 def _outcomes(frame: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.int8]] | None:
@@ -151,7 +154,7 @@ def sniff_xml(head: Head) -> Confidence:
 
 
 def read_xml(source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """Read every label as a series; samples inside samples (redirects, embedded files) are parts of theirs."""
+    """Read every label as a series; samples inside samples (redirects, …) are parts of theirs."""
     import pandas as pd
 
     depth, frames, ended = 0, [], False
@@ -165,7 +168,9 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Rung]:
         depth += int(steps.sum()) if found else 0
         top = np.flatnonzero((before == 0) & ~closing).tolist()
         text = pd.Series([found[k][1].decode("utf-8", "replace") for k in top], dtype=object)
-        part = pd.DataFrame({name: text.str.extract(rf'(?:^|\s){key}="([^"]*)"', expand=False) for name, key in _ATTRIBUTE.items()})
+        part = pd.DataFrame(
+            {name: text.str.extract(rf'(?:^|\s){key}="([^"]*)"', expand=False) for name, key in _ATTRIBUTE.items()}
+        )
         for name in ("timeStamp", "elapsed", "allThreads"):
             part[name] = pd.to_numeric(part[name], errors="coerce")
         bad = part["elapsed"].isna() | part["timeStamp"].isna() | part["label"].isna()

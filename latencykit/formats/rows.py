@@ -1,4 +1,4 @@
-"""Big files of rows, a chunk at a time: delimited tables through pandas, and whole lines for everything else."""
+"""Big files of rows, a chunk at a time: delimited tables through pandas, whole lines for the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from latencykit.errors import CorruptInputError, LimitError
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pandas as pd
 
@@ -148,7 +148,7 @@ def _reader(stream: Any, layout: Layout, lenient: bool) -> Any:
         comment=layout.comment,
         chunksize=_ROWS,
         keep_default_na=False,
-        na_values=dict.fromkeys(layout.numbers, ["", *layout.na]),
+        na_values={name: ["", *layout.na] for name in layout.numbers},
         skipinitialspace=not blanks,
         encoding_errors="surrogateescape",
         on_bad_lines="warn" if lenient else "error",
@@ -156,9 +156,7 @@ def _reader(stream: Any, layout: Layout, lenient: bool) -> Any:
     )
 
 
-def _frames(
-    stream: Any, source: Source, options: ReadOptions, layout: Layout
-) -> Iterator[pd.DataFrame]:
+def _frames(stream: Any, source: Source, options: ReadOptions, layout: Layout) -> Iterator[pd.DataFrame]:
     """Chunks of good rows; damaged ones raise or are reported."""
     import pandas as pd
 
@@ -183,17 +181,13 @@ def _frames(
 def _parser_error(source: Source, text: str) -> CorruptInputError:
     found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
     if found:
-        return source.corrupt(
-            int(found[2]), f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line"
-        )
+        return source.corrupt(int(found[2]), f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line")
     found = re.search(r"inside string starting at row (\d+)", text)
     line = int(found[1]) + 1 if found else None
     return source.corrupt(line, f"the table is damaged ({printable(text, 80)})", "", "")
 
 
-def _good_rows(
-    chunk: pd.DataFrame, done: int, source: Source, options: ReadOptions, layout: Layout
-) -> pd.DataFrame:
+def _good_rows(chunk: pd.DataFrame, done: int, source: Source, options: ReadOptions, layout: Layout) -> pd.DataFrame:
     """Drop (or refuse) rows whose numbers are none."""
     import pandas as pd
 
@@ -207,13 +201,16 @@ def _good_rows(
             bad |= ~np.isfinite(chunk[name].to_numpy())
     if not bad.any():
         return chunk
+    needed = [name for name in layout.numbers if name not in layout.optional]
     for position in np.flatnonzero(bad).tolist():
         line, text = _line_of(source, layout, done + position)
         options.damaged(
             source.corrupt(
-                line, f"this is no row of this table: {printable(text)!r}",
-                f"numbers in {', '.join(n for n in layout.numbers if n not in layout.optional)}", "--lenient skips the line",
-            )  # fmt: skip
+                line,
+                f"this is no row of this table: {printable(text)!r}",
+                f"numbers in {', '.join(needed)}",
+                "--lenient skips the line",
+            )
         )
     return chunk[~bad]
 
@@ -247,7 +244,7 @@ def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
     if len(fields) < len(layout.columns) and not layout.ragged:
         return None
     try:
-        chunk = next(iter(_reader(io.BytesIO(tail), replace(layout, skip=0), False)))
+        chunk: pd.DataFrame = next(iter(_reader(io.BytesIO(tail), replace(layout, skip=0), False)))
     except (StopIteration, pd.errors.ParserError, pd.errors.EmptyDataError):
         return None
     for name in layout.numbers:

@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["nanoseconds", "nanoseconds_of", "per_operation", "rung_of_points", "rung_of_values", "without_negative"]
+__all__ = [
+    "nanoseconds",
+    "nanoseconds_of",
+    "per_operation",
+    "rung_of_points",
+    "rung_of_values",
+    "without_negative",
+]
 
 _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
 
 
 def nanoseconds(value: float, unit: str) -> float:
-    """Return a value of a unit in nanoseconds, without the noise of the conversion; bare numbers stay as they are.
+    """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are.
 
     Examples
     --------
@@ -75,17 +82,15 @@ def rung_of_points(
     extremes = {"min": points.get(0.0), "max": points.get(100.0)}
     told = {name: value for name, value in extremes.items() if value is not None} | dict(stats)
     if count and count > 0 and len(inner) + ("max" in told) >= 3:
-        return Histogram.from_percentiles(
-            list(inner), list(inner.values()), count, unit, run=run, told=told, **known
-        )
+        return Histogram.from_percentiles(list(inner), list(inner.values()), count, unit, run=run, told=told, **known)
     return Summary(told, inner, count, unit, run)
 
 
 def rung_of_values(values: ArrayLike, run: Run, counts: ArrayLike | None = None) -> Histogram | Samples:
-    """Return single values (in ns, with fractions) as samples, or as an exact histogram where that loses less.
+    """Return single values (ns, with fractions) as samples, or as an exact histogram where that loses less.
 
-    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that, so values below
-    10 µs, and values with counts, become a histogram whose buckets are the values themselves.
+    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that, so values
+    below 10 µs, and values with counts, become a histogram whose buckets are the values themselves.
     """
     given = np.asarray(values, np.float64)
     unit = "none" if run.unit == "none" else "ns"
@@ -99,19 +104,24 @@ def rung_of_values(values: ArrayLike, run: Run, counts: ArrayLike | None = None)
 
 
 def without_negative(samples: Mapping[str, Any], options: ReadOptions) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return columns (equally long arrays) without the rows of a negative ``duration``, and the note that says so."""
+    """Return columns without the rows of a negative ``duration``, and the note that says so."""
     bad = np.asarray(samples["duration"]) < 0
     number = int(bad.sum())
     columns = {name: column for name, column in samples.items() if column is not None}
     if not number:
         return columns, ()
-    note = f"{format_count(number)} negative duration{'s were' if number > 1 else ' was'} left out: the clock was set back"
+    what = "1 negative duration was" if number == 1 else f"{format_count(number)} negative durations were"
+    note = f"{what} left out: the clock was set back"
     options.report(note)
     return {name: np.asarray(column)[~bad] for name, column in columns.items()}, (note,)
 
 
 def per_operation(
-    everything: Samples, code: NDArray[np.int64], names: Sequence[str], aggregate: str = "all", apart: Sequence[str] = ()
+    everything: Samples,
+    code: NDArray[np.int64],
+    names: Sequence[str],
+    aggregate: str = "all",
+    apart: Sequence[str] = (),
 ) -> dict[str, Rung]:
     """Return the series of an output with several operations: all of them first, then one each.
 
@@ -131,9 +141,7 @@ def per_operation(
         return {names[used[0]]: everything}
     order = np.argsort(code, kind="stable")
     bounds = np.searchsorted(code[order], np.arange(len(names) + 1))
-    each: dict[str, Rung] = {
-        names[k]: everything.select(np.sort(order[bounds[k] : bounds[k + 1]])) for k in used
-    }
+    each: dict[str, Rung] = {names[k]: everything.select(np.sort(order[bounds[k] : bounds[k + 1]])) for k in used}
     outside = [k for k, name in enumerate(names) if name in apart]
     whole = everything.select(~np.isin(code, outside)) if outside else everything
     free = aggregate if aggregate not in each else f"{aggregate} operations"

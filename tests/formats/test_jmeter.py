@@ -1,0 +1,73 @@
+"""JMeter's JTL: outcomes, transactions, other delimiters, dates, damage."""
+
+from __future__ import annotations
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+
+HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,allThreads\n"
+ROWS = [
+    "1795220742902,60,get,200,OK,T 1-1,true,2\n",
+    "1795220742950,5,get,503,Busy,T 1-2,false,2\n",
+    "1795220743000,2000,put,Non HTTP response code: java.net.SocketTimeoutException,Read timed out,T 1-1,false,2\n",
+    "1795220743100,7,put,200,OK,T 1-2,true,2\n",
+]
+
+
+def test_outcomes_are_counted_apart(read_text):
+    found = read_text(HEADER + "".join(ROWS), "r.jtl")
+    assert list(found) == ["all", "get", "put"]
+    h = found["all"].histogram()
+    assert (h.count, h.run.failed, h.run.timeouts, h.censored, h.censored_at) == (2, 1, 1, 1, 2e9)
+    assert found["all"].run.aggregate
+    assert not found["get"].run.aggregate
+    assert found["all"].run.connections == 2
+    assert found["all"].start[0] == 1795220742902 * 10**6
+
+
+def test_transactions_stay_out_of_the_aggregate(read_text):
+    row = '1795220742902,67,login,,"Number of samples in transaction : 2, number of failing samples : 0",T 1-1,true,2\n'
+    found = read_text(HEADER + "".join(ROWS) + row, "r.jtl")
+    assert len(found["all"]) == 4
+    assert len(found["login"]) == 1
+    assert any("login" in note for note in found["all"].run.notes)
+
+
+@pytest.mark.parametrize("sep", [";", "\t"])
+def test_other_delimiters(read_text, sep):
+    text = (HEADER + ROWS[0]).replace(",", sep)
+    assert read_text(text, "r.jtl")["get"].duration.tolist() == [60_000_000]
+
+
+def test_dates_instead_of_milliseconds(read_text):
+    text = HEADER + ROWS[0].replace("1795220742902", "2026/11/21 00:25:42.902")
+    assert read_text(text, "r.jtl")["get"].start.tolist() == [1795220742902 * 10**6]
+
+
+def test_a_file_without_header(read_text):
+    row = "1795220742902,60,root,200,OK,Thread Group 1-2,text,true,,119,118,4,4,http://a/,56,0,52\n"
+    assert read_text(row * 2, "r.jtl")["root"].duration.tolist() == [60_000_000] * 2
+
+
+def test_damage_names_the_line_and_lenient_goes_on(read_text):
+    text = HEADER + ROWS[0] + '1795220742902,"x\ny",get,200,OK,T,true,2\n' + ROWS[1].replace(",5,", ",fünf,") + ROWS[3]
+    with pytest.raises(CorruptInputError, match=r"r\.jtl:3: "):
+        read_text(text, "r.jtl")
+    seen = []
+    found = read_text(text, "r.jtl", lenient=True, report=seen.append)
+    assert len(found["all"]) == 2
+    assert [one.split("r.jtl:")[1][0] for one in seen] == ["3", "5"]
+
+
+def test_a_cut_last_line_is_a_note(read_text):
+    found = read_text(HEADER + "".join(ROWS) + "1795220743200,2", "r.jtl")
+    assert len(found["all"]) == 4
+    assert any("cut" in note for note in found["all"].run.notes)
+
+
+def test_xml_without_its_end_is_a_note(read_text):
+    text = '<?xml version="1.0"?>\n<testResults version="1.2">\n<sample t="3" ts="1" s="true" lb="&lt;a&gt;" tn="t"/>\n'
+    found = read_text(text, "r.xml")
+    assert list(found) == ["<a>"]
+    assert any("</testResults>" in note for note in found["<a>"].run.notes)
