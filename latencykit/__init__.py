@@ -28,7 +28,7 @@ _NAMES = {
 }
 _ROOMS = ("formats",)
 
-__all__ = [*sorted(_NAMES), *_ROOMS]
+__all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the list
 
 
 def __getattr__(name: str) -> Any:
@@ -44,3 +44,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, "__version__"})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Make ``%latency`` and ``%%latency`` known to a notebook; IPython calls this on ``%load_ext latencykit``."""
+    from latencykit.record.magic import load
+
+    load(shell)

@@ -189,11 +189,7 @@ class SeriesFold:
             zero = [k for k, p in enumerate(self.percentiles) if p == 0]
             self.values[np.ix_(rows[held], zero)] = buckets.low(block.index[position[:, zero]])
         if self.mean.size:
-            steps = (
-                buckets.mid_steps(block.index)
-                if isinstance(buckets, HdrBuckets)
-                else buckets.mid(block.index)
-            )
+            steps = buckets.mid_steps(block.index) if isinstance(buckets, HdrBuckets) else buckets.mid(block.index)
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
 

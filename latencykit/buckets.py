@@ -136,9 +136,7 @@ class HdrBuckets(Buckets):
         elif chunk.dtype != np.float64:
             chunk = chunk.astype(np.float64)
         if chunk.size and not (chunk.min() >= 0 and chunk.max() < 2.0**63):
-            raise UsageError(
-                "only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot"
-            )
+            raise UsageError("only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot")
         reals = chunk.astype(np.float64)
         index = reals.view(np.int64) >> (52 - self.half_magnitude)
         index -= (1022 + self.half_magnitude + self.unit_magnitude) << self.half_magnitude
@@ -173,15 +171,15 @@ class HdrBuckets(Buckets):
 
     def low(self, index: ArrayLike) -> Floats:
         """Return the lowest value of each bucket, float64."""
-        return self.low_steps(index) * self.ratio
+        return np.asarray(self.low_steps(index) * self.ratio, np.float64)
 
     def high(self, index: ArrayLike) -> Floats:
         """Return the highest value of each bucket, float64."""
-        return self.high_steps(index) * self.ratio
+        return np.asarray(self.high_steps(index) * self.ratio, np.float64)
 
     def mid(self, index: ArrayLike) -> Floats:
         """Return the middle of each bucket, float64."""
-        return self.mid_steps(index) * self.ratio
+        return np.asarray(self.mid_steps(index) * self.ratio, np.float64)
 
     def scaled(self, factor: float) -> HdrBuckets:
         """Return the same buckets over values `factor` times as large."""
@@ -224,9 +222,7 @@ class EdgeBuckets(Buckets):
 
     def index_of(self, values: ArrayLike) -> Ints:
         """Return the index of the first bucket whose upper edge is not below each value, int64."""
-        return np.minimum(
-            np.searchsorted(self.highs, np.asarray(values, np.float64), "left"), len(self) - 1
-        ).astype(np.int64)
+        return np.minimum(np.searchsorted(self.highs, np.asarray(values, np.float64), "left"), len(self) - 1).astype(np.int64)
 
     def low(self, index: ArrayLike) -> Floats:
         """Return the lower edge of each bucket, float64."""

@@ -63,9 +63,7 @@ class MissingPackageError(LatencyKitError, ImportError):
     """
 
     def __init__(self, package: str, purpose: str, extra: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package}; install it with: pip install 'latencykit[{extra}]'"
-        )
+        super().__init__(f"{purpose} needs the package {package}; install it with: pip install 'latencykit[{extra}]'")
 
 
 class CorruptInputError(LatencyKitError):
@@ -90,9 +88,7 @@ class CorruptInputError(LatencyKitError):
     a.hlog:7: the timestamp is 'nan'; expected seconds; --lenient skips the line
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], line: int | None, seen: str, expected: str = "", way_out: str = ""
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], line: int | None, seen: str, expected: str = "", way_out: str = "") -> None:
         self.path, self.line, self.seen, self.expected, self.way_out = (
             os.fspath(path),
             line,

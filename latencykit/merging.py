@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import UsageError
-from latencykit.histogram import Histogram, merge_histograms
+from latencykit.histogram import merge_histograms
 from latencykit.log import HistogramLog, merge_logs
 from latencykit.summary import Summary
 

@@ -132,9 +132,7 @@ def merge_runs(runs: Sequence[Run]) -> Run:
     ):
         seen = sorted({getattr(run, name) for run in runs} - ({"unknown"} if name != "unit" else set()))
         if len(seen) > 1:
-            raise MixedInputsError(
-                f"these must not be added: their {name} differs ({' and '.join(seen)}); {way_out}"
-            )
+            raise MixedInputsError(f"these must not be added: their {name} differs ({' and '.join(seen)}); {way_out}")
     merged: dict[str, Any] = {}
     for item in dataclasses.fields(Run):
         values = [getattr(run, item.name) for run in runs]
@@ -143,7 +141,6 @@ def merge_runs(runs: Sequence[Run]) -> Run:
     starts = [run.start for run in runs if run.start is not None]
     notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
     known = {
-        name: next((v for run in runs if (v := getattr(run, name)) != "unknown"), "unknown")
-        for name in ("measure", "corrected")
+        name: next((v for run in runs if (v := getattr(run, name)) != "unknown"), "unknown") for name in ("measure", "corrected")
     }
     return Run(**merged | known | {"start": min(starts, default=None), "notes": notes})

@@ -124,12 +124,8 @@ class Samples:
         """
         missing = [name for name in (duration, *columns.values()) if name not in frame.columns]
         if missing:
-            raise UsageError(
-                f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
-            )
-        arrays = {
-            name: frame[column].to_numpy() for name, column in {"duration": duration, **columns}.items()
-        }
+            raise UsageError(f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}")
+        arrays = {name: frame[column].to_numpy() for name, column in {"duration": duration, **columns}.items()}
         for name in ("duration", "start", "intended"):
             if name in arrays and arrays[name].dtype.kind in "mM":
                 ns = arrays[name].astype(f"{arrays[name].dtype.kind}8[ns]").astype(np.int64)
@@ -164,9 +160,7 @@ class Samples:
     @property
     def values(self) -> Ints:
         """Latency of every row by the run's measure (response where the intended start is known), int64."""
-        return (
-            self.response if self.run.measure == "response" and self.intended is not None else self.duration
-        )
+        return self.response if self.run.measure == "response" and self.intended is not None else self.duration
 
     def measured(self, measure: Measure) -> Samples:
         """Return the same samples, asked for their ``service`` or ``response`` time.
@@ -177,7 +171,7 @@ class Samples:
             For the response time, where no intended start is known.
         """
         if measure == "response" and self.run.measure != "response":
-            _ = self.response
+            self.response  # noqa: B018 - raises where it is not known
         return self.but(measure=measure)
 
     def but(self, **changes: Any) -> Samples:
@@ -239,9 +233,7 @@ class Samples:
     def _origin(self) -> int:
         """First moment that the samples know of, ns."""
         if self.start is None:
-            raise NotHeldError(
-                "these samples do not know when each request was sent; name the column with start="
-            )
+            raise NotHeldError("these samples do not know when each request was sent; name the column with start=")
         first = int(self.start.min()) if len(self) else 0
         return first if self.intended is None or not len(self) else min(first, int(self.intended.min()))
 
@@ -275,11 +267,7 @@ class Samples:
         good, values = self.good, self.values
         counted = Histogram.of(values[good], digits, self.unit, run)
         exact = {"min": float(values[good].min()), "max": float(values[good].max())} if good.any() else {}
-        late = (
-            np.zeros(0, np.int64)
-            if self.outcome is None
-            else values[self.outcome == OUTCOMES.index("timeout")]
-        )
+        late = np.zeros(0, np.int64) if self.outcome is None else values[self.outcome == OUTCOMES.index("timeout")]
         bound = float(late.min()) if late.size else float("inf")
         return replace(counted, censored=int(late.size), censored_at=bound, told=exact)
 
@@ -304,19 +292,11 @@ class Samples:
         slot = (end // int(max(width, 1))).astype(np.int64)
         size = int(slot.max(initial=-1)) + 1
         if size > _MAX_INTERVALS:
-            raise LimitError(
-                f"intervals of {format_duration(width)} would make {size:,} of them; take longer ones"
-            )
+            raise LimitError(f"intervals of {format_duration(width)} would make {size:,} of them; take longer ones")
         names = self.tags or ("",)
-        code = (
-            np.zeros(slot.size, np.int64)
-            if self.tag is None
-            else np.searchsorted(np.asarray(names), self.tag[good])
-        )
+        code = np.zeros(slot.size, np.int64) if self.tag is None else np.searchsorted(np.asarray(names), self.tag[good])
         buckets = HdrBuckets(digits)
-        block = block_of_rows(
-            slot * len(names) + code, buckets.index_of(self.values[good]), size * len(names), buckets
-        )
+        block = block_of_rows(slot * len(names) + code, buckets.index_of(self.values[good]), size * len(names), buckets)
         starts = np.repeat(np.arange(size) * (width / 1e9), len(names))
         run = self._run_with_failures(self.run)
         epoch = origin / 1e9 if origin > 10**17 else run.start
@@ -369,7 +349,7 @@ def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
     given = np.asarray(outcome)
     if given.dtype.kind in "iub":
         codes = given.astype(np.int8)
-        if codes.size and not (0 <= codes.min() and codes.max() < len(OUTCOMES)):
+        if codes.size and not (codes.min() >= 0 and codes.max() < len(OUTCOMES)):
             raise UsageError(f"outcomes are positions 0 to {len(OUTCOMES) - 1} in {OUTCOMES}")
         return codes
     names, inverse = np.unique(given.astype(np.str_), return_inverse=True)

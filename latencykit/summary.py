@@ -81,7 +81,7 @@ class Summary:
             return self.percentiles[wanted]
         if wanted in (0.0, 100.0):
             return self._held("min" if wanted == 0 else "max")
-        self._refuse(f"p{format_percentile(wanted)}")
+        return self._refuse(f"p{format_percentile(wanted)}")
 
     def quantile(self, quantile: float) -> float:
         """Return the quantile (0..1), where the tool printed that percentile."""
@@ -117,7 +117,7 @@ class Summary:
 
     def _held(self, name: str) -> float:
         if name not in self.stats:
-            self._refuse(name)
+            return self._refuse(name)
         return self.stats[name]
 
     def _refuse(self, name: str) -> NoReturn:
@@ -125,6 +125,4 @@ class Summary:
         tool = self.run.tool or self.run.format or "the source"
         hint = next((note for note in self.run.notes if "distribution" in note), "")
         way_out = hint or "read an output that keeps the samples or a histogram"
-        raise NotHeldError(
-            f"{tool}'s output holds no {name}, only {', '.join(holds) or 'nothing'}; {way_out}"
-        )
+        raise NotHeldError(f"{tool}'s output holds no {name}, only {', '.join(holds) or 'nothing'}; {way_out}")

@@ -23,13 +23,13 @@ NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 """Nanoseconds in each unit that a stored value may have; ``none`` (a bare number) has none."""
 
 _SPELLINGS = {
-    **{u: NANOSECONDS["ns"] for u in ("ns", "nsec", "nanosecond", "nanoseconds")},
-    **{u: NANOSECONDS["us"] for u in ("us", "usec", "µs", "μs", "microsecond", "microseconds")},
-    **{u: NANOSECONDS["ms"] for u in ("ms", "msec", "millisecond", "milliseconds")},
-    **{u: NANOSECONDS["s"] for u in ("s", "sec", "secs", "second", "seconds")},
-    **{u: 60e9 for u in ("m", "min", "mins", "minute", "minutes")},
-    **{u: 3600e9 for u in ("h", "hr", "hour", "hours")},
-    **{u: 86_400e9 for u in ("d", "day", "days")},
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), NANOSECONDS["ns"]),
+    **dict.fromkeys(("us", "usec", "µs", "μs", "microsecond", "microseconds"), NANOSECONDS["us"]),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), NANOSECONDS["ms"]),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), NANOSECONDS["s"]),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60000000000.0),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600000000000.0),
+    **dict.fromkeys(("d", "day", "days"), 86400000000000.0),
 }
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PART = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*")
@@ -48,9 +48,7 @@ def unit_factor(source: str, target: str) -> float:
     if source == target:
         return 1.0
     if source not in NANOSECONDS or target not in NANOSECONDS:
-        raise UsageError(
-            f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with unit="
-        )
+        raise UsageError(f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with unit=")
     return NANOSECONDS[source] / NANOSECONDS[target]
 
 
@@ -181,6 +179,4 @@ def printable(text: str, limit: int = 60) -> str:
     'a\\x1b[31mb'
     """
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in cut
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in cut)

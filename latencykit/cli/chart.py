@@ -39,9 +39,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write: .png .svg .pdf.",
 )
-@click.option(
-    "--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart."
-)
+@click.option("--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart.")
 @click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
 @click.option("--nines", type=click.FloatRange(1, 12), help="Nines before 100 %.")
 @click.option(
@@ -111,12 +109,8 @@ def _size(text: str | None, kind: str) -> tuple[float, float]:
     if text is None:
         return _SIZES.get(kind, (1000.0, 560.0))
     width, _, height = text.lower().partition("x")
-    if not (
-        width.isdigit() and height.isdigit() and 200 <= int(width) <= 20_000 and 150 <= int(height) <= 20_000
-    ):
-        raise UsageError(
-            f"a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), not {text!r}"
-        )
+    if not (width.isdigit() and height.isdigit() and 200 <= int(width) <= 20_000 and 150 <= int(height) <= 20_000):
+        raise UsageError(f"a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), not {text!r}")
     return float(width), float(height)
 
 

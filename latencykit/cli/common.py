@@ -10,7 +10,7 @@ import os
 import tempfile
 import time
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,9 +65,7 @@ class Input:
 _OPTIONS = (
     click.option("--format-in", metavar="NAME", help="The input's format, instead of recognising it."),
     click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable)."),
-    click.option(
-        "--tag", multiple=True, metavar="NAME", help='Only this tag (repeatable; "" for untagged lines).'
-    ),
+    click.option("--tag", multiple=True, metavar="NAME", help='Only this tag (repeatable; "" for untagged lines).'),
     click.option(
         "--measure",
         type=click.Choice(["response", "service"]),
@@ -80,12 +78,8 @@ _OPTIONS = (
         help="Leave out what began earlier: seconds from the start, or ISO time (UTC).",
     ),
     click.option("--to", "end", metavar="T", help="Leave out what began later."),
-    click.option(
-        "--unit", type=click.Choice(["ns", "us", "ms", "s", "none"]), help="What the stored values are."
-    ),
-    click.option(
-        "--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."
-    ),
+    click.option("--unit", type=click.Choice(["ns", "us", "ms", "s", "none"]), help="What the stored values are."),
+    click.option("--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."),
     click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
     click.option("--lenient", is_flag=True, help="Skip damaged lines and unreadable files, and report each."),
     click.option(
@@ -117,9 +111,7 @@ def inputs(*, nargs: int = -1) -> Callable[[Callable[..., Any]], Callable[..., A
 def printing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--format``."""
     choice = click.Choice(["table", "json", "csv", "markdown"])
-    return click.option(
-        "--format", "style", type=choice, default="table", show_default=True, help="What prints."
-    )(function)
+    return click.option("--format", "style", type=choice, default="table", show_default=True, help="What prints.")(function)
 
 
 def note(text: str) -> None:
@@ -158,7 +150,9 @@ def _expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
         head, equals, tail = given.partition("=")
         if equals and tail and not os.path.lexists(given) and "/" not in head:
             label, path = head, tail
-        matches = sorted(glob.glob(path)) if not os.path.lexists(path) and glob.has_magic(path) else [path]
+        matches = [path]
+        if not os.path.lexists(path) and glob.has_magic(path):
+            matches = sorted(glob.glob(path))  # noqa: PTH207 - pathlib globs no absolute patterns
         if not matches:
             raise UsageError(f"{path}: no file matches")
         found += [(label, match) for match in matches]
@@ -246,9 +240,7 @@ def _window(rung: Any, given: Inputs) -> Any:
     if len(part) < len(rung):
         whole, left = rung.histogram(), part.histogram()
         kept = "is still in it" if left.count and left.max == whole.max else "is among what was left out"
-        note(
-            f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}"
-        )
+        note(f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}")
     return part
 
 
@@ -265,12 +257,10 @@ def _moment(text: str | None, rung: Any, default: float) -> float:
         raise UsageError(
             f"{text!r} is no time; write seconds from the start, or an ISO time such as 2026-01-31T12:00:00"
         ) from None
-    epoch = (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    epoch = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     start = rung.run.start
     if start is None:
-        raise NotHeldError(
-            f"{rung.run.source}: does not say when it began; give --from and --to in seconds from its start"
-        )
+        raise NotHeldError(f"{rung.run.source}: does not say when it began; give --from and --to in seconds from its start")
     return float(epoch - start)
 
 
@@ -281,7 +271,7 @@ def _moment(text: str | None, rung: Any, default: float) -> float:
 def atomic(path: Path, sources: Sequence[str] = ()) -> Iterator[Path]:
     """Give a temporary path beside `path`, which takes its place when all went well; an input is never overwritten."""
     for source in sources:
-        if source != "-" and path.exists() and os.path.exists(source) and os.path.samefile(path, source):
+        if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
             raise UsageError(f"{path}: is one of the inputs; name another output")
     if not path.parent.is_dir():
         raise CorruptInputError(str(path.parent), None, "there is no such directory", "", "make it first")
@@ -293,7 +283,7 @@ def atomic(path: Path, sources: Sequence[str] = ()) -> Iterator[Path]:
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -24,9 +24,7 @@ __all__ = ["command"]
 @click.command("convert")
 @inputs(nargs=1)
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--ticks", type=click.IntRange(1), default=5, show_default=True, help="Rows per half distance in .hgrm."
-)
+@click.option("--ticks", type=click.IntRange(1), default=5, show_default=True, help="Rows per half distance in .hgrm.")
 @click.option("--percentiles", metavar="LIST", help="Into .csv: these percentiles of every interval.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write .hgrm in its CSV form.")
 @printing

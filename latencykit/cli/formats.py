@@ -33,9 +33,6 @@ def command(style: str) -> None:
         )  # fmt: skip
         return
     header = ["name", "what it is", "rung", "unit", "writes", "made by"]
-    rows = [
-        [one.name, one.title, one.rung, one.unit or "stated", "yes" if one.write else "", one.example]
-        for one in registry()
-    ]
+    rows = [[one.name, one.title, one.rung, one.unit or "stated", "yes" if one.write else "", one.example] for one in registry()]
     render = {"table": text_table, "markdown": markdown}.get(style)
     click.echo(render(header, rows, left=6) if render else csv_text(header, rows))

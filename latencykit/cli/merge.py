@@ -35,9 +35,7 @@ __all__ = ["command"]
 @click.option("--interval", metavar="D", help="Add intervals up to this length, such as 10s.")
 @click.option("--tag-by-file", is_flag=True, help="Tag every line with its file's name (or NAME= label).")
 @printing
-def command(
-    given: Inputs, out: Path, align: str, interval: str | None, tag_by_file: bool, style: str
-) -> None:
+def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_file: bool, style: str) -> None:
     """Join the lines of several logs into one, sorted by time; tags are kept.
 
     \b
@@ -51,9 +49,7 @@ def command(
     loaded = without_aggregates(load(given))
     for one in loaded:
         if not isinstance(one.rung, HistogramLog):
-            raise UsageError(
-                f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up"
-            )
+            raise UsageError(f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up")
     logs = [one.rung.retagged(Path(one.path).stem if tag_by_file else None) for one in loaded]
     merged = merge_logs(logs, align)
     if interval is not None:

@@ -33,9 +33,7 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 @click.option("--interval", metavar="D", help="One row an interval of this length, such as 10s.")
 @click.option("--confidence", default=0.95, show_default=True, help="Of the intervals around percentiles.")
 @printing
-def command(
-    given: Inputs, percentiles: str, merge: bool, interval: str | None, confidence: float, style: str
-) -> None:
+def command(given: Inputs, percentiles: str, merge: bool, interval: str | None, confidence: float, style: str) -> None:
     """Print the key numbers of every series, and how far the sample supports them.
 
     \b
@@ -82,6 +80,4 @@ def _record(one: Input, wanted: list[float], confidence: float, interval: str | 
 def _timeless(one: Input) -> Any:
     from latencykit.errors import NotHeldError
 
-    raise NotHeldError(
-        f"{one.name}: knows no time, so it has no intervals; a log or samples with start times would"
-    )
+    raise NotHeldError(f"{one.name}: knows no time, so it has no intervals; a log or samples with start times would")

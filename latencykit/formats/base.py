@@ -9,7 +9,6 @@ import lzma
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -19,13 +18,15 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from latencykit.errors import CorruptInputError, LimitError, MissingPackageError, UsageError
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
-from latencykit.run import UnitFrom
 from latencykit.samples import Samples
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
+
+    from latencykit.run import UnitFrom
 
 __all__ = ["Confidence", "Format", "Head", "ReadOptions", "Rung", "Source", "rung_name"]
 
@@ -212,7 +213,7 @@ class Source:
 
     def _raw(self) -> IO[bytes]:
         if self._spool is not None:
-            copy = open(self._spool.fileno(), "rb", buffering=1 << 17, closefd=False)  # noqa: SIM115, PTH123 - handed on
+            copy = open(self._spool.fileno(), "rb", buffering=1 << 17, closefd=False)  # noqa: SIM115 - handed on
             copy.seek(0)
             return copy
         try:
@@ -247,9 +248,7 @@ class Source:
         with self.open() as stream:
             data = stream.read(limit + 1)
         if len(data) > limit:
-            raise LimitError(
-                f"{self.shown}: larger than {limit >> 20} MiB; such a file has to be cut into parts first"
-            )
+            raise LimitError(f"{self.shown}: larger than {limit >> 20} MiB; such a file has to be cut into parts first")
         return data
 
     def text(self, limit: int = WHOLE_LIMIT) -> str:
@@ -262,14 +261,10 @@ class Source:
         """
         data = self.bytes(limit)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise CorruptInputError(
-                self.shown, 1, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8"
-            )
+            raise CorruptInputError(self.shown, 1, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
         return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
-    def corrupt(
-        self, line: int | None, seen: str, expected: str = "", way_out: str = ""
-    ) -> CorruptInputError:
+    def corrupt(self, line: int | None, seen: str, expected: str = "", way_out: str = "") -> CorruptInputError:
         """Return the error that names this source."""
         return CorruptInputError(self.shown, line, seen, expected, way_out)
 
@@ -288,11 +283,7 @@ class _Tolerant(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            data = (
-                self._stream.read1(len(buffer))
-                if hasattr(self._stream, "read1")
-                else self._stream.read(len(buffer))
-            )
+            data = self._stream.read1(len(buffer)) if hasattr(self._stream, "read1") else self._stream.read(len(buffer))
         except EOFError:
             self._source.cut = True
             return 0

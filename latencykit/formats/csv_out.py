@@ -10,7 +10,6 @@ import numpy as np
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import OUTCOMES, Samples
-from latencykit.summary import Summary
 from latencykit.units import format_percentile, parse_percentile
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from latencykit.formats.base import Rung
+    from latencykit.summary import Summary
 
 __all__ = ["guarded", "write_csv"]
 
@@ -49,9 +49,7 @@ def write_csv(series: Mapping[str, Rung], path: Path, percentiles: str | None = 
             _write_one(stream, guarded(name), rung, wanted, header=number == 0)
 
 
-def _write_one(
-    stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] | None, *, header: bool
-) -> None:
+def _write_one(stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] | None, *, header: bool) -> None:
     unit = "" if rung.unit == "none" else f"_{rung.unit}"
     if isinstance(rung, HistogramLog) and wanted is not None:
         table = _percentile_columns(rung, wanted, unit)
@@ -81,9 +79,7 @@ def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -
         "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
         "tag": np.asarray([guarded(tag) for tag in log.tag_of_rows()], object), "count": series.count,
     }  # fmt: skip
-    columns |= {
-        f"p{format_percentile(p)}{unit}": series.values[:, k] for k, p in enumerate(series.percentiles)
-    }
+    columns |= {f"p{format_percentile(p)}{unit}": series.values[:, k] for k, p in enumerate(series.percentiles)}
     return columns | {f"max{unit}": series.max}
 
 
@@ -122,4 +118,4 @@ def _plain(column: Any) -> list[Any]:
         return list(array.tolist())
     if np.isfinite(array).all() and (array == np.rint(array)).all() and (np.abs(array) < 2**53).all():
         return list(array.astype(np.int64).tolist())
-    return ["" if value != value else value for value in array.tolist()]  # noqa: PLR0124 - not-a-number differs from itself
+    return ["" if value != value else value for value in array.tolist()]

@@ -179,9 +179,7 @@ def _rounded(histogram: Histogram) -> Histogram:
     """Nanoseconds without the noise of a decimal fraction of milliseconds."""
     edges: Any = histogram.buckets
     told = {name: round(value, 3) for name, value in histogram.told.items()}
-    return replace(
-        histogram, buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)), told=told
-    )
+    return replace(histogram, buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)), told=told)
 
 
 # ---------------------------------------------------------------- writing
@@ -237,9 +235,7 @@ def hgrm_lines(histogram: Histogram, ratio: float, ticks: int = 5, style: str = 
     style : {"text", "csv"}
     """
     if not isinstance(histogram.buckets, HdrBuckets):
-        raise UsageError(
-            "only HDR histograms can be printed as the reference does; write .csv or .json instead"
-        )
+        raise UsageError("only HDR histograms can be printed as the reference does; write .csv or .json instead")
     if ticks < 1:
         raise UsageError(f"ticks must be 1 or more, not {ticks}")
     places, csv = histogram.buckets.digits, style == "csv"
@@ -255,9 +251,7 @@ def hgrm_lines(histogram: Histogram, ratio: float, ticks: int = 5, style: str = 
         if csv:
             lines.append(f"{value},{share},{count},{inverse}")
         else:
-            lines.append(
-                f"{value:>12} {share:>14} {count:>10}" + ("" if level == 100.0 else f" {inverse:>14}")
-            )
+            lines.append(f"{value:>12} {share:>14} {count:>10}" + ("" if level == 100.0 else f" {inverse:>14}"))
     return lines if csv else lines + _footer_lines(histogram, ratio, places)
 
 
@@ -276,14 +270,10 @@ def _footer_lines(histogram: Histogram, ratio: float, places: int) -> list[str]:
     ]
 
 
-def write_hgrm(
-    rung: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text"
-) -> None:
+def write_hgrm(rung: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text") -> None:
     """Write the distribution of any rung that steps down to an HDR histogram; milliseconds unless `out_unit` says else."""
     histogram = replace(rung.histogram(), told={})
-    ratio = (
-        NANOSECONDS[out_unit or "ms"] / NANOSECONDS[histogram.unit] if histogram.unit in NANOSECONDS else 1.0
-    )
+    ratio = NANOSECONDS[out_unit or "ms"] / NANOSECONDS[histogram.unit] if histogram.unit in NANOSECONDS else 1.0
     path.write_text("\n".join(hgrm_lines(histogram, ratio, ticks, style)) + "\n", encoding="utf-8")
 
 

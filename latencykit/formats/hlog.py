@@ -105,9 +105,7 @@ class _Scan:
                     break
                 number += 1
                 if len(line) >= DEFAULT.line:
-                    raise self.source.corrupt(
-                        number, f"a line longer than {DEFAULT.line >> 20} MiB", "an interval log"
-                    )
+                    raise self.source.corrupt(number, f"a line longer than {DEFAULT.line >> 20} MiB", "an interval log")
                 ended = line.endswith(b"\n")
                 for piece, at in _pieces(line):
                     self._line(piece, offset + at, number, ended)
@@ -143,16 +141,12 @@ class _Scan:
         row = len(self.found)
         opened = open_payload(payload) if self.eager else None
         if row >= MOST_INTERVALS:
-            raise LimitError(
-                f"{self.source.shown}: more than {MOST_INTERVALS:,} intervals; cut the log into parts first"
-            )
+            raise LimitError(f"{self.source.shown}: more than {MOST_INTERVALS:,} intervals; cut the log into parts first")
         found = self.found
         found.start.append(self.times.absolute(stamp))
         found.length.append(column)
         found.tag.append(self.tags.codes.get(tag) if tag in self.tags.codes else self.tags.code(tag))  # type: ignore[arg-type]
-        found.offset.append(
-            offset + line.rindex(b",") + 1 + (0 if line.rstrip(b"\r\n").endswith(payload) else 1)
-        )
+        found.offset.append(offset + line.rindex(b",") + 1 + (0 if line.rstrip(b"\r\n").endswith(payload) else 1))
         found.size.append(len(payload))
         found.line.append(number)
         if opened is not None:
@@ -178,13 +172,7 @@ class _Scan:
         if block is None or self.kept_bytes > KEEP:
             return
         self.kept_bytes += block.nbytes
-        self.blocks = (
-            []
-            if self.kept_bytes > KEEP
-            else [*self.blocks, block]
-            if len(self.blocks) < 64
-            else self._appended(block)
-        )
+        self.blocks = [] if self.kept_bytes > KEEP else [*self.blocks, block] if len(self.blocks) < 64 else self._appended(block)
 
     def _appended(self, block: Block) -> list[Block]:
         self.blocks.append(block)
@@ -201,11 +189,7 @@ class _Scan:
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
         offsets = start - origin
-        good = (
-            np.array(sorted(set(range(start.size)) - self.bad_rows), np.int64)
-            if self.bad_rows
-            else np.arange(start.size)
-        )
+        good = np.array(sorted(set(range(start.size)) - self.bad_rows), np.int64) if self.bad_rows else np.arange(start.size)
         back = int((np.diff(offsets) < 0).sum())
         if back:
             self.notes.append(f"{back} intervals begin before the one above them; they were sorted by time")
@@ -213,14 +197,10 @@ class _Scan:
         if self.skipped:
             self.notes.append(f"{self.skipped} damaged lines were skipped")
         if self.times.restarts:
-            self.notes.append(
-                f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on its own clock"
-            )
+            self.notes.append(f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on its own clock")
         epoch = first if first is not None and first > EPOCH_FROM else None
         if first is not None and epoch is None and start.size:
-            self.notes.append(
-                f"StartTime {first:g} is no time since the epoch; only the distances between intervals are known"
-            )
+            self.notes.append(f"StartTime {first:g} is no time since the epoch; only the distances between intervals are known")
         run, unit = self._run(epoch)
         return HistogramLog(
             offsets[order], length[order], [self.part], where=(np.zeros(order.size, np.int64), order),
@@ -230,13 +210,9 @@ class _Scan:
     def _end_times(self, start: np.ndarray[Any, Any], column: np.ndarray[Any, Any]) -> None:
         """Turn a column of end times into lengths."""
         base = self.times.base or 0.0
-        if (self.end_legend or (start.size and column[0] >= start[0] - base)) and end_column(
-            start - base, column
-        ):
+        if (self.end_legend or (start.size and column[0] >= start[0] - base)) and end_column(start - base, column):
             column -= start - base
-            self.notes.append(
-                "the second column holds end times (as HdrHistogram_c writes them); lengths were taken from them"
-            )
+            self.notes.append("the second column holds end times (as HdrHistogram_c writes them); lengths were taken from them")
 
     def _run(self, epoch: float | None) -> tuple[Run, str]:
         text = "\n".join(self.comments)
@@ -253,18 +229,12 @@ class _Scan:
         own = _OWN.search(text)
         if own is not None:
             facts |= {
-                k: v
-                for k, _, v in (part.partition(": ") for part in own[1].split(", "))
-                if k in ("corrected", "measure", "loop")
+                k: v for k, _, v in (part.partition(": ") for part in own[1].split(", ")) if k in ("corrected", "measure", "loop")
             }
         unit, unit_from = self.options.resolve_unit(unit, origin)
         if unit_from == "assumed":
-            self.notes.append(
-                "the file does not say its unit; nanoseconds are assumed (--unit says otherwise)"
-            )
-        return Run(
-            unit=unit, unit_from=unit_from, notes=tuple(dict.fromkeys(self.times.notes + self.notes)), **facts
-        ), unit
+            self.notes.append("the file does not say its unit; nanoseconds are assumed (--unit says otherwise)")
+        return Run(unit=unit, unit_from=unit_from, notes=tuple(dict.fromkeys(self.times.notes + self.notes)), **facts), unit
 
     @staticmethod
     def _told_unit(text: str) -> tuple[str, UnitFrom]:

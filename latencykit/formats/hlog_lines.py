@@ -88,9 +88,7 @@ class Times:
         assert self.base is not None
         if self.start is None:
             self.start = stamp + self.base
-        elif (
-            self.explicit_base and self.base and stamp > EPOCH_FROM and stamp + self.base - self.start > YEAR
-        ):
+        elif self.explicit_base and self.base and stamp > EPOCH_FROM and stamp + self.base - self.start > YEAR:
             self.base = 0.0  # BaseTime beside absolute stamps: the reference would add the base twice
             self.notes.append("BaseTime stands beside absolute time stamps; it was not added again")
         if self.first_start is None:
@@ -176,7 +174,7 @@ def _number_error(fields: list[bytes]) -> LineError:
             value = float(text)
         except ValueError:
             return LineError(f"the {name} is {shown!r}", "seconds")
-        if b"_" in text or not np.isfinite(value) or value < 0 and name != "time stamp" or abs(value) >= 1e18:
+        if b"_" in text or not np.isfinite(value) or (value < 0 and name != "time stamp") or abs(value) >= 1e18:
             return LineError(f"the {name} is {shown!r}", "seconds")
     return LineError("numbers that cannot be read", "seconds")
 
@@ -198,6 +196,4 @@ def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> b
     spacing = np.diff(raw_start)
     typical = float(np.median(spacing))
     misses = np.abs(column[:-1] - raw_start[1:])
-    return (
-        typical > 0 and float(np.median(misses)) < 0.1 * typical and float(np.median(column)) > 1.5 * typical
-    )
+    return typical > 0 and float(np.median(misses)) < 0.1 * typical and float(np.median(column)) > 1.5 * typical

@@ -47,11 +47,7 @@ class BlockBuilder:
     def add(self, row: int, payload: Payload) -> Block | None:
         """Take a payload; return a block when enough are gathered."""
         ready = None
-        if (
-            self._payloads
-            and payload[0] is not self._payloads[0][0]
-            and not payload[0].joins(self._payloads[0][0])
-        ):
+        if self._payloads and payload[0] is not self._payloads[0][0] and not payload[0].joins(self._payloads[0][0]):
             ready = self.flush()
         self._rows.append(row)
         self._payloads.append(payload)
@@ -87,9 +83,7 @@ class HlogPart:
         (line, reason) → the error that names the file.
     """
 
-    def __init__(
-        self, source: Source, intervals: Intervals, damaged: Callable[[int, str], CorruptInputError]
-    ) -> None:
+    def __init__(self, source: Source, intervals: Intervals, damaged: Callable[[int, str], CorruptInputError]) -> None:
         self._source, self._damaged = source, damaged
         self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
         self._kept: MemoryPart | None = None

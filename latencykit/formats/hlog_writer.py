@@ -41,9 +41,7 @@ class HlogWriter:
         Further facts, one line each, written as ``#[…]``.
     """
 
-    def __init__(
-        self, stream: IO[bytes], start: float | None, unit: str = "ns", comments: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, stream: IO[bytes], start: float | None, unit: str = "ns", comments: Iterable[str] = ()) -> None:
         self._stream, self._start, self._unit, self._comments = stream, start, unit, tuple(comments)
 
     def header(self) -> None:
@@ -88,9 +86,7 @@ class HlogWriter:
             For a tag with a comma, blank or line break in it.
         """
         if tag and _BAD_IN_TAG & set(tag):
-            raise UsageError(
-                f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; rename it"
-            )
+            raise UsageError(f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; rename it")
         high = float(buckets.high(index[-1])) if index.size else 0.0
         payload = codec.encode(buckets, index, counts, double=buckets.scale != 1.0)
         front = f"Tag={tag}," if tag else ""
@@ -127,16 +123,12 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
     if isinstance(rung, Histogram):
         rung = _single(rung)
     if not isinstance(rung, HistogramLog):
-        raise UsageError(
-            "a summary has no buckets to write into an .hlog; convert the tool's full output instead"
-        )
+        raise UsageError("a summary has no buckets to write into an .hlog; convert the tool's full output instead")
     factor, unit = _stored_unit(rung)
     told = {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
     known = [f"{name}: {value}" for name, value in told.items() if value != "unknown"]
     with path.open("wb") as stream:
-        writer = HlogWriter(
-            stream, rung.start, unit, [*comments, *([f"latencykit {', '.join(known)}"] if known else [])]
-        )
+        writer = HlogWriter(stream, rung.start, unit, [*comments, *([f"latencykit {', '.join(known)}"] if known else [])])
         writer.header()
         _write_rows(rung, writer, factor)
 

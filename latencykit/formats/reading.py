@@ -9,7 +9,6 @@ from latencykit.errors import CorruptInputError, NotHeldError, UnknownFormatErro
 from latencykit.formats.base import Confidence, Format, ReadOptions, Rung, Source, rung_name
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
-from latencykit.summary import Summary
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -43,9 +42,7 @@ def detect(source: Source, name: str | None = None) -> Format:
             raise UsageError(f"there is no format {name!r}; the formats are {known}")
         return found
     if not source.is_dir and not source.head.data.strip():
-        raise CorruptInputError(
-            source.shown, None, "the file is empty", "the output of a tool", "was the tool's run recorded?"
-        )
+        raise CorruptInputError(source.shown, None, "the file is empty", "the output of a tool", "was the tool's run recorded?")
     sure = [(one.sniff(source.head), one) for one in registry()]
     best = max(confidence for confidence, _ in sure)
     candidates = [one for confidence, one in sure if confidence == best]
@@ -57,9 +54,7 @@ def detect(source: Source, name: str | None = None) -> Format:
         )
     if len(candidates) > 1:
         names = ", ".join(one.name for one in candidates)
-        raise UnknownFormatError(
-            f"{source.shown}: this could be any of {names}; say which with --format-in (format=)"
-        )
+        raise UnknownFormatError(f"{source.shown}: this could be any of {names}; say which with --format-in (format=)")
     return candidates[0]
 
 
@@ -68,9 +63,7 @@ def read_source(source: Source, options: ReadOptions, format: str | None = None)
     chosen = detect(source, format)
     found = chosen.read(source, options)
     if not found:
-        raise CorruptInputError(
-            source.shown, None, f"this {chosen.title} holds no latencies", "at least one", ""
-        )
+        raise CorruptInputError(source.shown, None, f"this {chosen.title} holds no latencies", "at least one", "")
     if options.unit is not None and all(rung.run.unit_from != "option" for rung in found.values()):
         raise UsageError(f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out")
     notes = ("the compressed file is cut at its end",) if source.cut else ()
@@ -97,9 +90,7 @@ def with_measure(rung: Rung, measure: str | None) -> Rung:
     if isinstance(rung, Samples):
         return rung.measured("response" if measure == "response" else "service")
     if rung.run.measure not in (measure, "unknown"):
-        raise NotHeldError(
-            f"{rung.run.source} holds {rung.run.measure} times only; raw samples with intended starts hold both"
-        )
+        raise NotHeldError(f"{rung.run.source} holds {rung.run.measure} times only; raw samples with intended starts hold both")
     return rung
 
 
@@ -155,9 +146,7 @@ def read(
     options = ReadOptions(unit=unit, column=column, lenient=lenient)
     found = read_source(Source(path), options, format)
     if series is None and len(found) > 1:
-        raise UsageError(
-            f"{path}: holds several series: {', '.join(found)}; name one with series= (or take read_all)"
-        )
+        raise UsageError(f"{path}: holds several series: {', '.join(found)}; name one with series= (or take read_all)")
     if series is not None and series not in found:
         raise UsageError(f"{path}: holds no series {series!r}; it holds {', '.join(found)}")
     rung = with_measure(found[series] if series is not None else next(iter(found.values())), measure)

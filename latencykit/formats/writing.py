@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import UsageError
-from latencykit.formats.base import Rung
 from latencykit.log import HistogramLog, merge_logs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from latencykit.formats.base import Rung
 
 __all__ = ["write"]
 
@@ -57,17 +58,11 @@ def write(series: Mapping[str, Rung], path: Path, **options: Any) -> None:
 
 def _only(series: Mapping[str, Rung], what: str) -> Rung:
     if len(series) > 1:
-        raise UsageError(
-            f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with --series or --tag"
-        )
+        raise UsageError(f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with --series or --tag")
     return next(iter(series.values()))
 
 
 def _one_log(series: Mapping[str, Rung]) -> Rung:
     """The tags of one log together again; of other things there can be one only."""
     logs = [rung for rung in series.values() if isinstance(rung, HistogramLog)]
-    return (
-        merge_logs(logs)
-        if len(logs) == len(series) and len(logs) > 1
-        else _only(series, "an .hlog of anything but logs")
-    )
+    return merge_logs(logs) if len(logs) == len(series) and len(logs) > 1 else _only(series, "an .hlog of anything but logs")

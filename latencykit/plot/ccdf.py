@@ -50,9 +50,7 @@ def ccdf(
     series = {label: as_histogram(rung) for label, rung in as_series(data).items()}
     for label, rung in series.items():
         if isinstance(rung, Summary):
-            raise NotHeldError(
-                f"{label}: has no buckets, so its tail is unknown; a histogram or samples would show it"
-            )
+            raise NotHeldError(f"{label}: has no buckets, so its tail is unknown; a histogram or samples would show it")
     curves = {label: curve_of(rung) for label, rung in series.items()}
     positive = np.concatenate([curve.value[curve.value > 0] for curve in curves.values()])
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.5, 1.0)
@@ -90,23 +88,19 @@ def ccdf(
         from latencykit.units import unit_factor
 
         factor = unit_factor(shown, unit)
-        ax.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}")
-        )
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}"))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.10g} %")
     ax.yaxis.set_minor_locator(_none())
     if len(series) > 1:
-        ax.legend(
-            loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9, labelcolor="linecolor"
-        )
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9, labelcolor="linecolor")
     ax.set_xlabel("latency (a triangle marks each maximum)", fontsize=9.5, color=INK)
     ax.set_ylabel("share of requests that took longer", fontsize=9.5, color=INK)
     tidy(ax)
     first = next(iter(series))
-    conditions = describe(first, series[first]) if len(series) == 1 else ""
+    conditions = describe(series[first]) if len(series) == 1 else ""
     title_axes(
         ax,
-        title or (first if len(series) == 1 else f"{len(series)} series"),
+        (first if len(series) == 1 else f"{len(series)} series") if title is None else title,
         conditions if subtitle is None else subtitle,
     )
     return ax

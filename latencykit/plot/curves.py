@@ -50,9 +50,7 @@ class Curve:
 
     def at(self, percentile: float) -> float:
         """Return the value at a percentile."""
-        return float(
-            self.value[min(int(np.searchsorted(self.percentile, percentile, "left")), self.value.size - 1)]
-        )
+        return float(self.value[min(int(np.searchsorted(self.percentile, percentile, "left")), self.value.size - 1)])
 
 
 def as_series(data: Any, default: str = "") -> dict[str, Any]:
@@ -107,12 +105,12 @@ def _thinned(share: Floats, value: Floats, limit: float, bound: float | None, un
     return Curve(share, value, limit, top, bound, unit)
 
 
-def describe(label: str, rung: Any) -> str:
+def describe(rung: Any) -> str:
     """Return what was measured in one line: count, duration, rate, failures, correction.
 
     Examples
     --------
-    >>> describe("x", Histogram.of([1, 2, 3]))
+    >>> describe(Histogram.of([1, 2, 3]))
     '3 requests'
     """
     run = rung.run

@@ -67,19 +67,17 @@ def dashboard(
     (label, rung), *_ = series.items()
     counted = as_histogram(rung)
     page.axis("off")
-    timed = hasattr(rung, "to_log") and getattr(rung, "start", 0.0) is not None or hasattr(rung, "series")
+    timed = (hasattr(rung, "to_log") and getattr(rung, "start", 0.0) is not None) or hasattr(rung, "series")
     if timed:
         top = page.inset_axes((0.0, 0.66, 1.0, 0.34))
         timeline({label: rung}, ax=top, unit=unit, stalls=stalls, title="", subtitle="")
-    curve = page.inset_axes((0.0, 0.0, 0.74, 0.44 if timed else 1.0))
+    curve = page.inset_axes((0.0, 0.0, 0.70, 0.44 if timed else 1.0))
     shown = {label: counted} if corrected is None else {"raw": counted, "corrected": corrected}
-    percentiles(
-        shown, ax=curve, unit=unit, slo=slo, confidence=confidence, title="", subtitle="", **line_kwargs
-    )
-    side = page.inset_axes((0.82, 0.0, 0.18, 0.44 if timed else 1.0))
+    percentiles(shown, ax=curve, unit=unit, slo=slo, confidence=confidence, title="", subtitle="", **line_kwargs)
+    side = page.inset_axes((0.83, 0.0, 0.17, 0.44 if timed else 1.0))
     side.axis("off")
     _column(side, counted, verdict)
-    title_axes(page, title or label, describe(label, counted) if subtitle is None else subtitle)
+    title_axes(page, label if title is None else title, describe(counted) if subtitle is None else subtitle)
     return page
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.errors import NotHeldError
-from latencykit.histogram import Histogram
 from latencykit.plot.curves import as_histogram, as_series, describe
 from latencykit.plot.style import INK, current_axes, line_styles, plain, tidy, title_axes, value_axis
 from latencykit.summary import Summary
@@ -15,6 +14,8 @@ from latencykit.summary import Summary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
+
+    from latencykit.histogram import Histogram
 
     Floats = NDArray[np.float64]
 
@@ -82,9 +83,7 @@ def density(
     series = {label: as_histogram(rung) for label, rung in as_series(data).items()}
     for label, rung in series.items():
         if isinstance(rung, Summary) or not rung.count:
-            raise NotHeldError(
-                f"{label}: has no buckets, so its density is unknown; a histogram or samples would show it"
-            )
+            raise NotHeldError(f"{label}: has no buckets, so its density is unknown; a histogram or samples would show it")
     low = min(_lowest(rung) for rung in series.values())
     high = max(rung.max for rung in series.values())
     edges = np.geomspace(low * 0.95, max(high, low) * 1.05, bins + 1)
@@ -97,9 +96,7 @@ def density(
         peak = max(peak, float(part.max()))
         look = {"linewidth": 1.6} | style | line_kwargs
         if len(series) <= 2:
-            ax.fill_between(
-                edges, np.append(part, part[-1]), step="post", color=look["color"], alpha=0.15, linewidth=0
-            )
+            ax.fill_between(edges, np.append(part, part[-1]), step="post", color=look["color"], alpha=0.15, linewidth=0)
         ax.plot(edges, np.append(part, part[-1]), drawstyle="steps-post", label=plain(label, 30), **look)
         ax.plot(
             [rung.max],
@@ -119,26 +116,20 @@ def density(
         from latencykit.units import unit_factor
 
         factor = unit_factor(shown, unit)
-        ax.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}")
-        )
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}"))
     if slo is not None:
         for _, limit in slo.staircase() if hasattr(slo, "staircase") else slo:
             ax.axvline(limit, color=INK, linewidth=1.0)
     if len(series) > 1:
-        ax.legend(
-            loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9, labelcolor="linecolor"
-        )
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9, labelcolor="linecolor")
     ax.set_ylabel("share of requests a bin", fontsize=9.5, color=INK)
-    ax.set_xlabel(
-        "latency (bins of equal width in its logarithm; a tick marks each maximum)", fontsize=9.5, color=INK
-    )
+    ax.set_xlabel("latency (bins of equal width in its logarithm; a tick marks each maximum)", fontsize=9.5, color=INK)
     tidy(ax)
     first = next(iter(series))
-    conditions = describe(first, series[first]) if len(series) == 1 else ""
+    conditions = describe(series[first]) if len(series) == 1 else ""
     title_axes(
         ax,
-        title or (first if len(series) == 1 else f"{len(series)} series"),
+        (first if len(series) == 1 else f"{len(series)} series") if title is None else title,
         conditions if subtitle is None else subtitle,
     )
     return ax

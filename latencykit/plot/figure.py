@@ -57,9 +57,7 @@ def save(
     if kind not in _METADATA:
         raise UsageError(f"{path.name}: charts are written as .png, .svg or .pdf")
     with mpl.rc_context(_SETTINGS):
-        figure = Figure(
-            figsize=(size[0] / 100, size[1] / 100), dpi=dpi, layout="constrained", facecolor="white"
-        )
+        figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=dpi, layout="constrained", facecolor="white")
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # type: ignore[union-attr,call-arg]
         ax = figure.add_subplot()
         chart(data, ax=ax, **options)

@@ -10,8 +10,9 @@ from matplotlib.image import PcolorImage
 
 from latencykit.errors import UsageError
 from latencykit.plot.curves import as_series, describe
-from latencykit.plot.style import INK, current_axes, tidy, title_axes, value_axis
+from latencykit.plot.style import INK, current_axes, log_ticks, tick_text, tidy, title_axes
 from latencykit.plot.timeline import as_log
+from latencykit.units import unit_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["grid", "heatmap"]
 
 _COLUMNS, _ROWS = 400, 140
-_COLOURS = LinearSegmentedColormap.from_list(
-    "latency", ["#e3edf9", "#9cc3ec", "#3f86d3", "#0b4a97", "#08203f"]
-)
+_COLOURS = LinearSegmentedColormap.from_list("latency", ["#e3edf9", "#9cc3ec", "#3f86d3", "#0b4a97", "#08203f"])
 
 
 def grid(log: HistogramLog, rows: int = _ROWS) -> tuple[Floats, Floats, Floats]:
@@ -103,13 +102,20 @@ def heatmap(
     times, values, counts = grid(log)
     total = counts.sum(0)
     shown = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0) if share else counts
-    value_axis(ax, float(values[0]), float(values[-1]), log.unit)
+    _log_rows(ax, values, log.unit, unit)
     ax.set_xlim(float(times[0]), float(times[-1]))
     positive = shown[shown > 0]
     norm = LogNorm(float(positive.min()), float(positive.max()) * 1.0001) if positive.size else None
     image = PcolorImage(
-        ax, times, values, np.ma.masked_less_equal(shown, 0), cmap=_COLOURS, norm=norm, **image_kwargs
+        ax,
+        times,
+        np.log10(values),
+        np.ma.masked_less_equal(shown, 0),
+        cmap=_COLOURS,
+        norm=norm,
+        **image_kwargs,
     )
+    image.set_in_layout(False)  # it fills the axes and knows no extent of its own
     ax.add_image(image)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, aspect=32, shrink=0.9)
     bar.outline.set_visible(False)  # type: ignore[operator]
@@ -118,18 +124,24 @@ def heatmap(
     if share:
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.3g} %")
     bar.set_label("share of the interval's requests" if share else "requests", fontsize=8.5, color=INK)
-    if unit is not None:
-        from latencykit.plot.percentiles import _fix_unit
-
-        _fix_unit(ax, unit, log.unit)
     if slo is not None:
         from latencykit.plot.timeline import _limit
 
         limit = _limit(slo)
         if limit is not None:
-            ax.axhline(limit, color=INK, linewidth=1.2)
+            ax.axhline(np.log10(limit), color=INK, linewidth=1.2)
     ax.set_xlabel("seconds from start", fontsize=9.5, color=INK)
     tidy(ax)
     ax.grid(visible=False)
-    title_axes(ax, title or label, describe(label, log) if subtitle is None else subtitle)
+    title_axes(ax, label if title is None else title, describe(log) if subtitle is None else subtitle)
     return ax
+
+
+def _log_rows(ax: Axes, values: Floats, stored: str, unit: str | None) -> None:
+    """Label an axis of logarithms with the values: images know linear axes only."""
+    factor = 1.0 if unit is None else unit_factor(stored, unit)
+    low, high = float(values[0]), float(values[-1])
+    ticks = log_ticks(low, high)
+    texts = [tick_text(tick, stored) if unit is None else f"{tick * factor:,.10g} {unit.replace('us', 'µs')}" for tick in ticks]
+    ax.set_ylim(np.log10(low), np.log10(high))
+    ax.set_yticks(np.log10(ticks), texts)

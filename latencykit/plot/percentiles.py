@@ -103,7 +103,7 @@ def percentiles(
     first = next(iter(series))
     title_axes(
         ax,
-        title or (first if len(series) == 1 else _several(series)),
+        (first if len(series) == 1 else _several(series)) if title is None else title,
         subtitle if subtitle is not None else _conditions(series),
     )
     return ax
@@ -115,7 +115,7 @@ def _several(series: Mapping[str, Any]) -> str:
 
 def _conditions(series: Mapping[str, Any]) -> str:
     if len(series) == 1:
-        return describe(*next(iter(series.items())))
+        return describe(next(iter(series.values())))
     total = sum(rung.count or 0 for rung in series.values() if hasattr(rung, "count"))
     return f"{format_count(total)} requests in all" if total else ""
 
@@ -127,9 +127,7 @@ def _nines(series: Mapping[str, Any]) -> int:
 
 def _range(curves: Mapping[str, Curve], points: Mapping[str, Summary], slo: Any) -> tuple[float, float, str]:
     """Lowest and highest value to show, and the unit."""
-    values = [curve.value for curve in curves.values()] + [
-        np.asarray([curve.bound or curve.top]) for curve in curves.values()
-    ]
+    values = [curve.value for curve in curves.values()] + [np.asarray([curve.bound or curve.top]) for curve in curves.values()]
     values += [
         np.asarray([*summary.percentiles.values(), *(summary.stats.get(k, np.nan) for k in ("mean", "max"))])
         for summary in points.values()
@@ -148,17 +146,13 @@ def _fix_unit(ax: Axes, unit: str, stored: str) -> None:
     from latencykit.units import unit_factor
 
     factor = unit_factor(stored, unit)
-    ax.yaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}")
-    )
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}"))
 
 
 def _draw(ax: Axes, curve: Curve, style: dict[str, Any], floor: float) -> None:
     """Solid as far as the sample supports, dotted beyond; an arrow where the truth is only known to be higher."""
     solid = {"linewidth": 1.8, "solid_joinstyle": "miter"} | style
-    value = np.maximum(
-        curve.value, floor / 1.3
-    )  # zeros have no place on a logarithmic axis: they lie on its ground
+    value = np.maximum(curve.value, floor / 1.3)  # zeros have no place on a logarithmic axis: they lie on its ground
     split = int(np.searchsorted(curve.percentile, curve.limit, "right"))
     at_limit = max(curve.at(curve.limit), floor / 1.3)
     end = min(curve.limit, float(curve.percentile[-1]))
@@ -183,9 +177,7 @@ def _draw(ax: Axes, curve: Curve, style: dict[str, Any], floor: float) -> None:
         )  # fmt: skip
 
 
-def _band(
-    ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, nines: float, high: float
-) -> None:
+def _band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, nines: float, high: float) -> None:
     """The confidence band, as far as it has an upper end."""
     top = -math.log10(max(1 - curve.limit / 100, 10.0**-nines))
     grid = 100 * (1 - 10.0 ** -np.linspace(0, top, 240))
@@ -195,9 +187,7 @@ def _band(
     if known.any():
         low = np.where(np.isfinite(low), low, curve.value[0])
         upper = np.where(np.isfinite(upper), upper, high)
-        ax.fill_between(
-            grid[known], low[known], upper[known], step="pre", color=colour, alpha=0.14, linewidth=0
-        )
+        ax.fill_between(grid[known], low[known], upper[known], step="pre", color=colour, alpha=0.14, linewidth=0)
 
 
 def _draw_summary(ax: Axes, summary: Summary, style: dict[str, Any]) -> None:

@@ -44,7 +44,8 @@ class PercentileTransform(Transform):
     def transform_non_affine(self, values: ArrayLike) -> NDArray[np.float64]:
         """Return the place of each percentile, in nines."""
         left = 1.0 - np.asarray(values, np.float64) / 100.0
-        return np.round(-np.log10(np.clip(left, 10.0 ** -(self.nines + BEYOND), None)), 12)
+        places = -np.log10(np.clip(left, 10.0 ** -(self.nines + BEYOND), None))
+        return np.asarray(np.round(places, 12), np.float64)
 
     def inverted(self) -> Transform:
         """Return the way back."""
@@ -60,10 +61,12 @@ class _Inverse(Transform):
         self.nines = nines
 
     def transform_non_affine(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Return the percentile at each place."""
         places = np.asarray(values, np.float64)
         return np.where(places >= self.nines + BEYOND - 1e-9, 100.0, 100.0 * (1.0 - 10.0**-places))
 
     def inverted(self) -> Transform:
+        """Return the way forth."""
         return PercentileTransform(self.nines)
 
 

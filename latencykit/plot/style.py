@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "AMBER", "BLUE", "GREY", "GRID", "GROUND", "INK", "RED", "current_axes", "line_styles", "plain", "side_labels", "tidy", "title_axes", "value_axis",
+    "AMBER", "BLUE", "GREY", "GRID", "GROUND", "INK", "RED", "current_axes", "line_styles", "log_ticks", "plain", "side_labels", "tick_text", "tidy", "title_axes", "value_axis",
 ]  # fmt: skip
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
@@ -66,9 +66,9 @@ def current_axes(ax: Axes | None) -> Axes:
     """Return the axes given, or pyplot's current ones; pyplot is imported only then."""
     if ax is not None:
         return ax
-    from matplotlib import pyplot
+    from matplotlib import pyplot as plt
 
-    return pyplot.gca()
+    return plt.gca()
 
 
 def tidy(ax: Axes) -> None:
@@ -103,22 +103,23 @@ def value_axis(ax: Axes, low: float, high: float, unit: str, *, log: bool = True
     limits, scale = getattr(ax, f"set_{along}lim"), getattr(ax, f"set_{along}scale")
     if not log:
         limits(0, high * 1.06 if high > 0 else 1)
-        axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, unit)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value, unit)))
         return
     scale("log")
     bottom, top = low / 1.3, high * 1.35
     limits(bottom, top)
-    axis.set_major_locator(FixedLocator(_log_ticks(bottom, top)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, unit)))
+    axis.set_major_locator(FixedLocator(log_ticks(bottom, top)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value, unit)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
 
 
-def _tick(value: float, unit: str) -> str:
+def tick_text(value: float, unit: str) -> str:
+    """Return a value as a tick shows it: 10 µs, 1 ms, 1 s."""
     return format_duration(value * NANOSECONDS[unit]) if unit in NANOSECONDS else format_value(value, unit)
 
 
-def _log_ticks(bottom: float, top: float) -> list[float]:
+def log_ticks(bottom: float, top: float) -> list[float]:
     """Powers of ten; 1-2-5 within less than two decades; every other decade where there are many."""
     first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
     decades = last - first
@@ -132,9 +133,7 @@ def _log_ticks(bottom: float, top: float) -> list[float]:
     return [tick for tick in ticks if bottom <= tick <= top]
 
 
-def side_labels(
-    ax: Axes, values: Sequence[float], texts: Sequence[str], colours: Sequence[str], *, bold: bool = True
-) -> None:
+def side_labels(ax: Axes, values: Sequence[float], texts: Sequence[str], colours: Sequence[str], *, bold: bool = True) -> None:
     """Write a label at the right of the axes beside each value; labels that would meet are moved apart.
 
     Each is joined to its value by a thin line where it had to move.
@@ -154,7 +153,7 @@ def side_labels(
         ax.annotate(
             text, (1.0, wanted[k]), (1.022, placed[k]), "axes fraction", "axes fraction", fontsize=size, color=colours[k],
             fontweight="bold" if bold else "normal", va="center", ha="left", annotation_clip=False, linespacing=1.15,
-            arrowprops={"arrowstyle": "-", "color": colours[k], "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0} if moved else None,
+            arrowprops={"arrowstyle": "-", "color": colours[k], "linewidth": 0.7, "shrinkA": 0, "relpos": (0, 0.5), "shrinkB": 0} if moved else None,
         )  # fmt: skip
 
 
@@ -175,9 +174,7 @@ def _apart(wanted: NDArray[np.float64], step: float) -> NDArray[np.float64]:
 
     Neighbours that are too near merge into a group that stands around the mean of its members' wishes.
     """
-    groups: list[
-        list[float]
-    ] = []  # each: sum of the members' wishes for the group's first place, number of members
+    groups: list[list[float]] = []  # each: sum of the members' wishes for the group's first place, number of members
     for position in wanted.tolist():
         groups.append([position, 1])
         while len(groups) > 1:

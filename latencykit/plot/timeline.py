@@ -92,7 +92,7 @@ def timeline(
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.5, 1.0)
     limit = _limit(slo)
     shown = next(iter(drawn.values())).unit
-    value_axis(ax, low, max(high, limit or 0) * 1.5, shown, log=log)
+    value_axis(ax, low, max(high, limit or 0) * (1.5 if stalls is None else 5), shown, log=log)
     if unit is not None:
         from latencykit.plot.percentiles import _fix_unit
 
@@ -107,18 +107,16 @@ def timeline(
     side_labels(ax, [v for v, _, _ in labels], [t for _, t, _ in labels], [c for _, _, c in labels])
     if limit is not None:
         ax.axhline(limit, color=INK, linewidth=1.2)
-        ax.annotate(
-            "SLO", (0, limit), (4, 3), ("axes fraction", "data"), "offset points", fontsize=9, color=INK
-        )
+        ax.annotate("SLO", (0, limit), (4, 3), ("axes fraction", "data"), "offset points", fontsize=9, color=INK)
     _shade(ax, stalls)
     strip = _rate_strip(ax, drawn, styles) if rate else ax
     strip.set_xlabel(_time_label(logs, drawn), fontsize=9.5, color=INK)
     tidy(ax)
     first = next(iter(logs))
-    conditions = describe(first, logs[first]) if len(logs) == 1 else ""
+    conditions = describe(logs[first]) if len(logs) == 1 else ""
     title_axes(
         ax,
-        title or (first if len(logs) == 1 else f"{len(logs)} series over time"),
+        (first if len(logs) == 1 else f"{len(logs)} series over time") if title is None else title,
         conditions if subtitle is None else subtitle,
     )
     return ax
@@ -137,18 +135,12 @@ def as_log(label: str, rung: Any) -> HistogramLog:
     if isinstance(rung, Samples) and rung.start is not None:
         span = rung.elapsed
         return rung.to_log(max(span / 300, 1e-3) if span < 120 else "1s")
-    raise NotHeldError(
-        f"{label}: knows no time, so it has no timeline; a log or samples with start times would"
-    )
+    raise NotHeldError(f"{label}: knows no time, so it has no timeline; a log or samples with start times would")
 
 
 def _slots(log: HistogramLog) -> HistogramLog:
     if len(log) <= 2 * SLOTS:
-        return (
-            log.resample(1e-9)
-            if log.tags and len(set(log.starts.tolist())) < len(log) and len(log.tags) == 1
-            else log
-        )
+        return log.resample(1e-9) if log.tags and len(set(log.starts.tolist())) < len(log) and len(log.tags) == 1 else log
     return log.resample(log.duration / SLOTS)
 
 
@@ -195,11 +187,7 @@ def _shade(ax: Axes, stalls: Any) -> None:
     """Grey blocks with their length and the missing requests."""
     if stalls is None:
         return
-    rows: Iterable[Any] = (
-        stalls[["start", "end", "missing"]].itertuples(index=False)
-        if hasattr(stalls, "itertuples")
-        else stalls
-    )
+    rows: Iterable[Any] = stalls[["start", "end", "missing"]].itertuples(index=False) if hasattr(stalls, "itertuples") else stalls
     left, right = ax.get_xlim()
     occupied = -np.inf
     for start, end, missing in sorted((tuple(row)[:3] for row in rows), key=lambda row: row[0]):
@@ -209,7 +197,7 @@ def _shade(ax: Axes, stalls: Any) -> None:
             continue
         occupied = middle + width / 2
         text = f"stall {format_duration((end - start) * 1e9)}"
-        if missing == missing and missing is not None and missing >= 1:  # noqa: PLR0124 - not-a-number differs from itself
+        if missing == missing and missing is not None and missing >= 1:
             text += f" · ~{format_count(missing)} requests missing"
         place = min(max(middle, left + width / 2), right - width / 2)
         ax.annotate(
@@ -239,9 +227,7 @@ def _rate_strip(ax: Axes, drawn: Mapping[str, IntervalSeries], styles: Sequence[
             strip.fill_between(x, 0, np.nan_to_num(y), color=colour, alpha=0.25, linewidth=0)
         top = max(top, float(np.nanmax(rate, initial=0.0)))
     strip.set_ylim(0, top * 1.15 or 1.0)
-    strip.set_yticks(
-        [0, top] if top else [0], ["0", f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"] if top else ["0"]
-    )
+    strip.set_yticks([0, top] if top else [0], ["0", f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"] if top else ["0"])
     ax.tick_params(labelbottom=False)
     tidy(strip)
     strip.tick_params(labelsize=8)

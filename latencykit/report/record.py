@@ -130,12 +130,9 @@ def trimmed_means(histogram: Histogram) -> dict[str, float | int | None]:
     if not histogram.count:
         return {}
     layout = histogram.buckets
-    middle = (
-        layout.mid_steps(histogram.index) if isinstance(layout, HdrBuckets) else layout.mid(histogram.index)
-    )
+    middle = layout.mid_steps(histogram.index) if isinstance(layout, HdrBuckets) else layout.mid(histogram.index)
     return {
-        name: number(trimmed_mean(middle, histogram.counts, share, 1 - share) * layout.scale)
-        for name, share in TRIMMED.items()
+        name: number(trimmed_mean(middle, histogram.counts, share, 1 - share) * layout.scale) for name, share in TRIMMED.items()
     }
 
 

@@ -31,44 +31,26 @@ def summary_text(records: Sequence[dict[str, Any]], style: str = "table", out_un
     rows = [_row(record, shown, bad, style, out_unit) for record in records]
     if style == "csv":
         return csv_text(header, rows)
-    text = (markdown if style == "markdown" else text_table)(
-        header, [[str(cell) for cell in row] for row in rows]
-    )
-    unsupported = any(
-        not row["supported"] and row["percentile"] < 100
-        for record in records
-        for row in record["percentiles"]
-    )
-    return text + (
-        "\n(in brackets: more than so many requests can support)" if unsupported and style == "table" else ""
-    )
+    text = (markdown if style == "markdown" else text_table)(header, [[str(cell) for cell in row] for row in rows])
+    unsupported = any(not row["supported"] and row["percentile"] < 100 for record in records for row in record["percentiles"])
+    return text + ("\n(in brackets: more than so many requests can support)" if unsupported and style == "table" else "")
 
 
-def _row(
-    record: dict[str, Any], shown: list[float], bad: bool, style: str, out_unit: str | None
-) -> list[Any]:
+def _row(record: dict[str, Any], shown: list[float], bad: bool, style: str, out_unit: str | None) -> list[Any]:
     def show(value: float | None) -> Any:
         return _value(value, record["unit"], style, out_unit)
 
     held = {row["percentile"]: row for row in record["percentiles"]}
     cells: list[Any] = [
         record["name"],
-        record["count"]
-        if style == "csv"
-        else format_count(record["count"] or 0)
-        if record["count"] is not None
-        else "",
+        record["count"] if style == "csv" else format_count(record["count"] or 0) if record["count"] is not None else "",
     ]
     cells += [record["failed"], record["timeouts"]] if bad else []
     for p in shown:
         row = held.get(p)
         text = show(None if row is None else row["value"])
         if row is not None and style != "csv":
-            text = (
-                f"≥ {text}"
-                if row["high"] is None and row["bucket_low"] is not None and _open(record, row)
-                else text
-            )
+            text = f"≥ {text}" if row["high"] is None and row["bucket_low"] is not None and _open(record, row) else text
             text = text if row["supported"] else f"({text})"
         cells.append(text)
     supported = record["highest_supported_percentile"]
@@ -115,13 +97,9 @@ def _value(value: float | None, unit: str, style: str, out_unit: str | None) -> 
     return value if style == "csv" else format_value(value, unit)
 
 
-def intervals_text(
-    records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None
-) -> str:
+def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:
     """Return one row an interval of every series."""
-    names = list(
-        dict.fromkeys(p for record in records for row in record["intervals"] for p in row["percentiles"])
-    )
+    names = list(dict.fromkeys(p for record in records for row in record["intervals"] for p in row["percentiles"]))
     header = ["series", "start", "length", "requests", *(f"p{name}" for name in names), "max"]
     rows: list[list[Any]] = []
     for record in records:
@@ -131,8 +109,5 @@ def intervals_text(
             rows.append([record["name"], row["start"], row["length"], row["count"], *values, last])
     if style == "csv":
         return csv_text(header, rows)
-    texts = [
-        [str(row[0]), f"{row[1]:.3f}", f"{row[2]:.3f}", format_count(row[3]), *map(str, row[4:])]
-        for row in rows
-    ]
+    texts = [[str(row[0]), f"{row[1]:.3f}", f"{row[2]:.3f}", format_count(row[3]), *map(str, row[4:])] for row in rows]
     return (markdown if style == "markdown" else text_table)(header, texts)

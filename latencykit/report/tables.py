@@ -37,9 +37,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int =
 
 
 def _width(text: str) -> int:
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -54,11 +52,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
     """
 
     def line(cells: Sequence[str]) -> str:
-        return (
-            "| "
-            + " | ".join(printable(cell, 200).replace("|", "\\|").replace("<", "&lt;") for cell in cells)
-            + " |"
-        )
+        return "| " + " | ".join(printable(cell, 200).replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
 
     rule = "|" + "|".join("---" if k < left else "--:" for k in range(len(header))) + "|"
     return "\n".join([line(header), rule, *(line(row) for row in rows)])

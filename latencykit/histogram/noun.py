@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from latencykit.buckets import EdgeBuckets, HdrBuckets, coarser
-from latencykit.errors import LimitError, MissingPackageError, NotHeldError, UsageError
+from latencykit.buckets import EdgeBuckets, HdrBuckets
+from latencykit.errors import MissingPackageError, NotHeldError, UsageError
+from latencykit.histogram.counting import count_values
+from latencykit.histogram.trust import PercentileRow, trusted_rows
 from latencykit.run import Run, merge_runs
 from latencykit.stats.means import mean_std
-from latencykit.stats.quantiles import highest_supported_percentile, rank_interval, ranks
+from latencykit.stats.quantiles import highest_supported_percentile, ranks
 from latencykit.summary import Summary
-from latencykit.units import NANOSECONDS, format_count, format_value, unit_factor
+from latencykit.units import format_count, format_value, unit_factor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -30,35 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["STANDARD_PERCENTILES", "Histogram", "PercentileRow"]
 
 STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
-_NO_UNIT_SCALE = 2.0**-30  # the resolution of plain numbers that may be fractions
-
-
-@dataclass(frozen=True)
-class PercentileRow:
-    """One percentile and how far it can be trusted.
-
-    Attributes
-    ----------
-    percentile, value : float
-    low, high : float
-        Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
-        infinity where there is no upper bound.
-    bucket_low, bucket_high : float
-        The bucket that the value lies in: the resolution of the source.
-    supported : bool
-        Whether the sample is large enough to bound the percentile from above.
-    events : int or None
-        How many events (stalls, intervals) make up what lies above it, where the source knows of time.
-    """
-
-    percentile: float
-    value: float
-    low: float
-    high: float
-    bucket_low: float
-    bucket_high: float
-    supported: bool
-    events: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,27 +107,15 @@ class Histogram:
         >>> Histogram.of((np.arange(1000) for _ in range(3)), unit="us").count
         3000
         """
-        chunks = _chunks(values)
-        first = next(chunks, np.empty(0, np.int64))
-        real = first.dtype.kind == "f"
-        scale = 1.0 / NANOSECONDS[unit] if real and unit in NANOSECONDS else _NO_UNIT_SCALE if real else 1.0
-        buckets = HdrBuckets(digits, 1, scale)
-        total = _count_chunk(buckets, first, np.zeros(0, np.int64))
-        for chunk in chunks:
-            total = _count_chunk(buckets, chunk, total)
-        index = np.flatnonzero(total)
-        return cls(buckets, index, total[index], unit, run or Run(unit=unit))
+        buckets, index, counts = count_values(values, digits, unit)
+        return cls(buckets, index, counts, unit, run or Run(unit=unit))
 
     @classmethod
-    def from_buckets(
-        cls, low: ArrayLike, high: ArrayLike, counts: ArrayLike, unit: str = "ns", **known: Any
-    ) -> Histogram:
+    def from_buckets(cls, low: ArrayLike, high: ArrayLike, counts: ArrayLike, unit: str = "ns", **known: Any) -> Histogram:
         """Take counts between listed edges (arrays of one length, ascending); `known` are further fields."""
         numbers = np.asarray(counts, np.int64)
         if (numbers < 0).any():
-            raise UsageError(
-                "counts must not be negative; cumulative buckets must be turned into differences first"
-            )
+            raise UsageError("counts must not be negative; cumulative buckets must be turned into differences first")
         index = np.flatnonzero(numbers)
         return cls(EdgeBuckets(low, high), index, numbers[index], unit, **known)
 
@@ -196,9 +157,7 @@ class Histogram:
         known["printed"] = (tuple(p.tolist()), tuple(v.tolist()))
         held = ranks(p, count + int(known.get("censored", 0)))
         cumulative = np.minimum(np.where(p > 0, held, 0), count)
-        if (
-            cumulative[-1] < count
-        ):  # nothing is known of the values above the last row but that they lie there
+        if cumulative[-1] < count:  # nothing is known of the values above the last row but that they lie there
             known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
             known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
         lows = np.concatenate(([min(told.get("min", 0.0), v[0])], v[:-1]))
@@ -220,9 +179,7 @@ class Histogram:
             raise MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
         layout = self.buckets
         if not isinstance(layout, HdrBuckets) or layout.scale != 1.0:
-            raise UsageError(
-                "only an HDR histogram of whole values has a counterpart in the hdrhistogram package"
-            )
+            raise UsageError("only an HDR histogram of whole values has a counterpart in the hdrhistogram package")
         top = int(layout.high_steps(self.index[-1])) if self.index.size else 2 * layout.lowest
         other = HdrHistogram(layout.lowest, max(top, 2 * layout.lowest), layout.digits)
         for value, count in zip(layout.low_steps(self.index).tolist(), self.counts.tolist(), strict=True):
@@ -258,11 +215,7 @@ class Histogram:
 
     @cached_property
     def _mean_std(self) -> tuple[float, float]:
-        steps = (
-            self.buckets.mid_steps(self.index)
-            if isinstance(self.buckets, HdrBuckets)
-            else self.buckets.mid(self.index)
-        )
+        steps = self.buckets.mid_steps(self.index) if isinstance(self.buckets, HdrBuckets) else self.buckets.mid(self.index)
         mean, std = mean_std(steps, self.counts)
         return mean * self.buckets.scale, std * self.buckets.scale
 
@@ -289,7 +242,7 @@ class Histogram:
         as printed; one that reaches the censored mass gives its bound, of which the truth is "at least".
         """
         p = np.asarray(percentile, np.float64)
-        values = self._values_at(np.atleast_1d(p))[0]
+        values = self.values_at(np.atleast_1d(p))[0]
         return float(values[0]) if p.ndim == 0 else values.reshape(p.shape)
 
     @overload
@@ -303,7 +256,7 @@ class Histogram:
             raise UsageError(f"quantiles must be from 0 to 1, not {q.tolist()}")
         return self.percentile(q * 100.0)
 
-    def _values_at(self, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+    def values_at(self, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
         """Value, bucket position and "this is only a lower bound" of each percentile."""
         wanted = ranks(p, self.count + self.censored)
         if not self.index.size:
@@ -316,16 +269,12 @@ class Histogram:
         if self.censored:
             below = int(self.counts[self.buckets.high(self.index) <= self.censored_at].sum())
         position, bounded = self._positions(wanted, below)
-        values = np.where(
-            p == 0, self.buckets.low(self.index[position]), self.buckets.high(self.index[position])
-        )
+        values = np.where(p == 0, self.buckets.low(self.index[position]), self.buckets.high(self.index[position]))
         values = self._as_printed(p, values)
         inside = (wanted > below) & (wanted <= below + self.censored)
         values = np.where(inside, np.maximum(self.censored_at, values) if self.censored else values, values)
         if "max" in self.told:
-            values = np.where(
-                inside, values, np.minimum(values, np.maximum(self.told["max"], self._printed_top))
-            )
+            values = np.where(inside, values, np.minimum(values, np.maximum(self.told["max"], self._printed_top)))
         return values, position, bounded
 
     @property
@@ -336,9 +285,7 @@ class Histogram:
         """Bucket position of each rank when the censored values stand right above the first `below` values."""
         own = np.where(wanted > below, np.maximum(wanted - self.censored, min(below, self.count)), wanted)
         position = np.searchsorted(self.cumulative, np.maximum(own, 1), "left")
-        return np.minimum(position, self.index.size - 1).astype(np.int64), (wanted > below) & (
-            self.censored > 0
-        )
+        return np.minimum(position, self.index.size - 1).astype(np.int64), (wanted > below) & (self.censored > 0)
 
     def _as_printed(self, p: Floats, values: Floats) -> Floats:
         """Hold each value between the printed rows around it."""
@@ -350,55 +297,15 @@ class Histogram:
         ceiling = np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)
         return np.clip(values, floor, np.maximum(ceiling, floor))
 
-    def percentile_rows(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
-    ) -> list[PercentileRow]:
+    def percentile_rows(self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and whether the sample supports it."""
-        p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        values, position, open_above = self._values_at(p)
-        low, high = self._interval(p, confidence)
-        edges = (
-            [self.buckets.low(self.index[position]), self.buckets.high(self.index[position])]
-            if self.index.size
-            else [values] * 2
-        )
-        limit = self.highest_supported_percentile(confidence)
-        supported = (p <= limit) & ~open_above
-        high = np.where(open_above, np.inf, np.maximum(high, values))
-        columns = (
-            p,
-            values,
-            np.minimum(low, values),
-            high,
-            np.minimum(edges[0], values),
-            np.maximum(edges[1], values),
-        )
-        rows = zip(*(column.tolist() for column in columns), supported.tolist(), strict=True)
-        return [PercentileRow(*row) for row in rows]
+        return trusted_rows(self, np.atleast_1d(np.asarray(percentiles, np.float64)), confidence)
 
-    def _interval(self, p: Floats, confidence: float) -> tuple[Floats, Floats]:
-        """Order-statistic interval joined with the buckets; none for corrected counts, whose ranks are invented."""
-        nothing = np.full(p.shape, np.nan)
-        if self.run.corrected in ("us", "tool") or not self.index.size:
-            return nothing, np.full(p.shape, np.inf) if not self.index.size else nothing
-        total = self.count + self.censored
-        low, high = rank_interval(total, p, confidence)
-        at_low, at_high = (
-            np.searchsorted(self.cumulative, np.clip(r, 1, self.count), "left") for r in (low, high)
-        )
-        lows = np.where(low >= 1, self.buckets.low(self.index[at_low]), np.nan)
-        highs = np.where((high <= self.count) | (p >= 100), self.buckets.high(self.index[at_high]), np.inf)
-        return lows, np.where(p >= 100, np.inf, highs)
-
-    def percentiles(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
-    ) -> pd.DataFrame:
+    def percentiles(self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95) -> pd.DataFrame:
         """Return a table of percentiles with the columns of `PercentileRow`, indexed by percentile."""
         import pandas as pd
 
-        return pd.DataFrame([vars(row) for row in self.percentile_rows(percentiles, confidence)]).set_index(
-            "percentile"
-        )
+        return pd.DataFrame([vars(row) for row in self.percentile_rows(percentiles, confidence)]).set_index("percentile")
 
     def percentile_of(self, value: float) -> float:
         """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
@@ -417,6 +324,8 @@ class Histogram:
     # ------------------------------------------------------------ making others
 
     def __add__(self, other: Histogram) -> Histogram:
+        from latencykit.histogram.adding import merge_histograms
+
         return merge_histograms([self, other])
 
     def __sub__(self, other: Histogram) -> Histogram:
@@ -429,9 +338,7 @@ class Histogram:
         counts[self.index] = self.counts
         counts[other.index] -= other.counts
         if (counts < 0).any() or self.censored < other.censored:
-            raise UsageError(
-                "a bucket shrank between the two: swap them, or the counter was reset in between"
-            )
+            raise UsageError("a bucket shrank between the two: swap them, or the counter was reset in between")
         index = np.flatnonzero(counts)
         return replace(
             self,
@@ -450,9 +357,7 @@ class Histogram:
         """
         values = self.buckets.low(self.index) if as_reference else self.buckets.high(self.index)
         if isinstance(self.buckets, HdrBuckets) and self.buckets.scale == layout.scale:
-            values = (
-                self.buckets.low_steps(self.index) if as_reference else self.buckets.high_steps(self.index)
-            )
+            values = self.buckets.low_steps(self.index) if as_reference else self.buckets.high_steps(self.index)
             moved = HdrBuckets(layout.digits, layout.lowest).index_of(values)
         else:
             moved = layout.index_of(values)
@@ -491,9 +396,7 @@ class Histogram:
         """Return a table with one row a bucket: low, high, count."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {"low": self.buckets.low(self.index), "high": self.buckets.high(self.index), "count": self.counts}
-        )
+        return pd.DataFrame({"low": self.buckets.low(self.index), "high": self.buckets.high(self.index), "count": self.counts})
 
     def __repr__(self) -> str:
         if not self.index.size:
@@ -501,92 +404,3 @@ class Histogram:
         shown = {"p50": self.percentile(50), "p99": self.percentile(99), "max": self.max}
         numbers = ", ".join(f"{name} {format_value(value, self.unit)}" for name, value in shown.items())
         return f"Histogram({format_count(self.count)} values: {numbers})"
-
-
-def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
-    """Return the sum of histograms; unlike HDR layouts meet in the coarser of each dimension, and a note says so.
-
-    Raises
-    ------
-    MixedInputsError
-        Where units, measures or corrections differ.
-
-    Examples
-    --------
-    >>> merge_histograms([Histogram.of([1, 2]), Histogram.of([3])]).count
-    3
-    """
-    run = merge_runs([part.run.but(unit=part.unit) for part in parts])
-    layout = parts[0].buckets
-    if any(part.buckets != layout for part in parts[1:]):
-        if all(isinstance(part.buckets, HdrBuckets) for part in parts):
-            parts, note = _on_one_grid(parts)
-            run = run.noting(note)
-            layout = parts[0].buckets
-        else:
-            return replace(_edge_union(parts), run=run, **_censored(parts))
-    index = np.unique(np.concatenate([part.index for part in parts]))
-    counts = np.zeros(index.size, np.int64)
-    for part in parts:
-        np.add.at(counts, np.searchsorted(index, part.index), part.counts)
-    if sum(part.count for part in parts) >= 1 << 63:
-        raise LimitError("the sum of the counts does not fit in 63 bits")
-    return Histogram(layout, index, counts, parts[0].unit, run, _told(parts), **_censored(parts))
-
-
-def _told(parts: Sequence[Histogram]) -> dict[str, float]:
-    """Extremes that every part states are stated by the sum, too."""
-    told: dict[str, float] = {}
-    for name, pick in (("min", min), ("max", max)):
-        if all(name in part.told for part in parts):
-            told[name] = pick(part.told[name] for part in parts)
-    return told
-
-
-def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
-    return {
-        "censored": sum(part.censored for part in parts),
-        "censored_at": min(part.censored_at for part in parts),
-    }
-
-
-def _on_one_grid(parts: Sequence[Histogram]) -> tuple[list[Histogram], str]:
-    layouts = [part.buckets for part in parts if isinstance(part.buckets, HdrBuckets)]
-    grid = layouts[0]
-    for layout in layouts[1:]:
-        grid = coarser(grid, layout)
-    width = 100.0 / (1 << grid.half_magnitude)
-    note = f"layouts of {len(set(layouts))} kinds were merged into {grid.digits} digits: a bucket is up to {width:.2g} % wide"
-    return [part.rebucket(grid) if part.buckets != grid else part for part in parts], note
-
-
-def _edge_union(parts: Sequence[Histogram]) -> Histogram:
-    """All buckets of all parts side by side, those of equal edges added up."""
-    edges = np.concatenate(
-        [np.stack([part.buckets.high(part.index), part.buckets.low(part.index)], 1) for part in parts]
-    )
-    unique, inverse = np.unique(edges, axis=0, return_inverse=True)
-    counts = np.zeros(len(unique), np.int64)
-    np.add.at(counts, inverse.reshape(-1), np.concatenate([part.counts for part in parts]))
-    return Histogram.from_buckets(unique[:, 1], unique[:, 0], counts, parts[0].unit, told=_told(parts))
-
-
-def _chunks(values: ArrayLike | Iterable[ArrayLike]) -> Iterator[NDArray[Any]]:
-    """One array, or an iterable of arrays, as an iterator of one-dimensional arrays."""
-    if isinstance(values, (np.ndarray, list, tuple)) or np.isscalar(values) or hasattr(values, "__array__"):
-        yield np.asarray(values).reshape(-1)
-        return
-    for chunk in values:
-        yield np.asarray(chunk).reshape(-1)
-
-
-def _count_chunk(buckets: HdrBuckets, chunk: NDArray[Any], total: Ints) -> Ints:
-    """`total` plus the chunk's counts; counted in pieces so that temporaries stay small."""
-    if chunk.dtype.kind not in "iuf" and chunk.size:
-        raise UsageError(f"values must be numbers, not {chunk.dtype}")
-    for at in range(0, chunk.size, 1 << 16):
-        found = np.bincount(buckets.index_of(chunk[at : at + (1 << 16)]), minlength=total.size)
-        if found.size > total.size:
-            total = np.concatenate((total, np.zeros(found.size - total.size, np.int64)))
-        total += found
-    return total

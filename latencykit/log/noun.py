@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.blocks import Block, SeriesFold, TotalsFold, feed
-from latencykit.errors import MixedInputsError, UsageError
+from latencykit.errors import UsageError
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram, merge_histograms
-from latencykit.run import Run, merge_runs
+from latencykit.run import Run
 from latencykit.units import format_count, format_duration, format_percentile, parse_duration, unit_factor
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["HistogramLog", "IntervalSeries", "merge_logs"]
+__all__ = ["HistogramLog", "IntervalSeries"]
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ class HistogramLog:
 
     # ------------------------------------------------------------ views
 
-    def _rows(self, rows: Ints, **changes: Any) -> HistogramLog:
+    def rows(self, rows: Ints, **changes: Any) -> HistogramLog:
+        """Return a view of some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
             "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows], "tag_names": self._tag_names,
@@ -154,7 +155,7 @@ class HistogramLog:
 
     def between(self, start: float = -np.inf, end: float = np.inf) -> HistogramLog:
         """Return the intervals that start within [start, end], in seconds from the log's start."""
-        return self._rows(np.flatnonzero((self.starts >= start) & (self.starts <= end)))
+        return self.rows(np.flatnonzero((self.starts >= start) & (self.starts <= end)))
 
     def tagged(self, tag: str) -> HistogramLog:
         """Return the intervals of one tag; ``""`` for the untagged ones.
@@ -167,10 +168,8 @@ class HistogramLog:
         code = self._tag_names.index(tag) if tag in self._tag_names else -1
         rows = np.flatnonzero(self._tag_code == code)
         if not rows.size:
-            raise UsageError(
-                f"no interval is tagged {tag!r}; the tags are {', '.join(map(repr, self.tags)) or 'none'}"
-            )
-        return self._rows(rows, run=self.run.but(tags=(tag,) if tag else ()))
+            raise UsageError(f"no interval is tagged {tag!r}; the tags are {', '.join(map(repr, self.tags)) or 'none'}")
+        return self.rows(rows, run=self.run.but(tags=(tag,) if tag else ()))
 
     def by_tag(self) -> dict[str, HistogramLog]:
         """Return one log a tag, ``""`` for untagged lines."""
@@ -180,17 +179,17 @@ class HistogramLog:
         """Return the same log with every interval tagged so; as it is for None."""
         if tag is None:
             return self
-        return self._rows(np.arange(len(self)), tag_code=np.zeros(len(self), np.int64), tag_names=(tag,))
+        return self.rows(np.arange(len(self)), tag_code=np.zeros(len(self), np.int64), tag_names=(tag,))
 
     def to_unit(self, unit: str) -> HistogramLog:
         """Return the same log with its values in another unit."""
         if unit == self.unit:
             return self
-        return self._rows(np.arange(len(self)), unit=unit, factor=self._factor * unit_factor(self.unit, unit))
+        return self.rows(np.arange(len(self)), unit=unit, factor=self._factor * unit_factor(self.unit, unit))
 
     def but(self, **changes: Any) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
-        return self._rows(np.arange(len(self)), run=self.run.but(**changes))
+        return self.rows(np.arange(len(self)), run=self.run.but(**changes))
 
     def resample(self, interval: str | float) -> HistogramLog:
         """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact.
@@ -205,7 +204,9 @@ class HistogramLog:
         starts, ends = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
         np.minimum.at(starts, group.reshape(-1), self.starts)
         np.maximum.at(ends, group.reshape(-1), self.starts + self.lengths)
-        part = _SlotPart(self, group.reshape(-1), len(keys))
+        from latencykit.log.views import SlotPart
+
+        part = SlotPart(self, group.reshape(-1), len(keys))
         return HistogramLog(
             starts,
             ends - starts,
@@ -217,6 +218,8 @@ class HistogramLog:
         )
 
     def __add__(self, other: HistogramLog) -> HistogramLog:
+        from latencykit.log.views import merge_logs
+
         return merge_logs([self, other])
 
     # ------------------------------------------------------------ one pass over the payloads
@@ -248,9 +251,7 @@ class HistogramLog:
         """Return a fold for `scan` that takes each interval's numbers."""
         return SeriesFold(len(self), percentiles, moments=moments)
 
-    def histogram_of(
-        self, fold: TotalsFold, tag: str | None = None, like: HdrBuckets | None = None
-    ) -> Histogram:
+    def histogram_of(self, fold: TotalsFold, tag: str | None = None, like: HdrBuckets | None = None) -> Histogram:
         """Return the histogram that a scanned `totals_fold` holds, of one tag if the fold kept them apart."""
         group = 0 if tag is None else self._tag_names.index(tag)
         run = self.run.but(unit=self.unit, duration=self.run.duration or self.duration or None)
@@ -262,9 +263,7 @@ class HistogramLog:
         if not parts:
             from latencykit.buckets import HdrBuckets
 
-            return Histogram(
-                like or HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64), self.unit, run
-            )
+            return Histogram(like or HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64), self.unit, run)
         if len(parts) == 1:
             return parts[0]
         return merge_histograms(parts).but(
@@ -344,108 +343,8 @@ class HistogramLog:
             }  # fmt: skip
             frames.append(pd.DataFrame(columns))
         empty = pd.DataFrame({name: [] for name in ("start", "length", "tag", "low", "high", "count")})
-        return (
-            pd.concat(frames, ignore_index=True).sort_values(["start", "tag", "low"], ignore_index=True)
-            if frames
-            else empty
-        )
+        return pd.concat(frames, ignore_index=True).sort_values(["start", "tag", "low"], ignore_index=True) if frames else empty
 
     def __repr__(self) -> str:
         tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""
         return f"HistogramLog({format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}{tags})"
-
-
-class _SlotPart:
-    """A log's intervals summed into slots, decoded when asked for."""
-
-    def __init__(self, log: HistogramLog, group: Ints, size: int) -> None:
-        self._log, self._group, self._size = log, group, size
-        self._order = np.argsort(group, kind="stable")
-        self._bounds = np.searchsorted(group[self._order], np.arange(size + 1))
-
-    def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the slots' blocks; some slots at a time, so that few intervals are in memory at once."""
-        for slots in np.array_split(rows, max(1, rows.size // 16)):
-            chosen = np.concatenate(
-                [self._order[self._bounds[s] : self._bounds[s + 1]] for s in slots.tolist()]
-            )
-            local = np.searchsorted(slots, self._group[chosen])
-            by_row = np.argsort(chosen, kind="stable")
-            view = self._log._rows(chosen[by_row])
-            fold = TotalsFold(local[by_row])
-            view.scan(fold)
-            yield from _as_blocks(fold, slots)
-
-
-def _as_blocks(fold: TotalsFold, slots: Ints) -> Iterator[Block]:
-    """The totals of some slots as blocks, one a layout; a slot of several layouts is brought to one."""
-    held: dict[int, Histogram] = {}
-    for slot, buckets, index, counts in fold.totals():
-        part = Histogram(buckets, index, counts)
-        held[slot] = merge_histograms([held[slot], part]) if slot in held else part
-    layouts: dict[Buckets, list[int]] = {}
-    for slot, histogram in sorted(held.items()):
-        layouts.setdefault(histogram.buckets, []).append(slot)
-    for buckets, members in layouts.items():
-        indices, counts = [held[s].index for s in members], [held[s].counts for s in members]
-        indptr = np.concatenate(([0], np.cumsum([part.size for part in indices])))
-        yield Block(slots[members], indptr, np.concatenate(indices), np.concatenate(counts), buckets)
-
-
-def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> HistogramLog:
-    """Return all intervals of all logs, sorted by time; a view, nothing is decoded.
-
-    Parameters
-    ----------
-    logs : sequence of HistogramLog
-    align : {"absolute", "relative"}
-        By the clock (where every log knows its start), or by the time since each log's start.
-
-    Raises
-    ------
-    MixedInputsError
-        Where units, measures or corrections differ.
-    """
-    if align not in ("absolute", "relative"):
-        raise UsageError(f"align must be 'absolute' or 'relative', not {align!r}")
-    run = merge_runs([log.run.but(unit=log.unit) for log in logs])
-    by_clock = align == "absolute" and all(log.start is not None for log in logs)
-    origin = min(log.start or 0.0 for log in logs) if by_clock else 0.0
-    if align == "absolute" and not by_clock and any(log.start is not None for log in logs):
-        raise MixedInputsError(
-            "some of these logs do not say when they began; merge them with align='relative' (--align relative)"
-        )
-    names = list(dict.fromkeys(name for log in logs for name in log._tag_names))
-    starts, parts, part_of, row_of, codes = [], [], [], [], []
-    for log in logs:
-        shift = (log.start or 0.0) - origin if by_clock else 0.0
-        starts.append(log.starts + shift)
-        view = log if log._factor == 1.0 else None
-        part_of.append((log._where[0] if view else np.zeros(len(log), np.int64)) + len(parts))
-        row_of.append(log._where[1] if view else np.arange(len(log)))
-        parts.extend(log._parts if view else [_LogPart(log)])
-        codes.append(np.array([names.index(name) for name in log._tag_names], np.int64)[log._tag_code])
-    start = np.concatenate(starts)
-    order = np.argsort(start, kind="stable")
-    return HistogramLog(
-        start[order],
-        np.concatenate([log.lengths for log in logs])[order],
-        parts,
-        where=(np.concatenate(part_of)[order], np.concatenate(row_of)[order]),
-        tag_code=np.concatenate(codes)[order],
-        tag_names=names,
-        unit=logs[0].unit,
-        run=run.but(start=origin if by_clock else None, tags=()),
-    )
-
-
-class _LogPart:
-    """Another log's rows as a part: for views that change its values."""
-
-    def __init__(self, log: HistogramLog) -> None:
-        self._log = log
-
-    def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the log's blocks of the given rows, numbered as the log numbers them."""
-        for block in self._log._rows(rows).blocks():
-            yield Block(rows[block.rows], block.indptr, block.index, block.counts, block.buckets)

@@ -1,0 +1,77 @@
+"""How far a percentile of a histogram can be trusted: its interval, its bucket, and whether the sample supports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.stats.quantiles import rank_interval
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from latencykit.histogram.noun import Histogram
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["PercentileRow", "trusted_rows"]
+
+
+@dataclass(frozen=True)
+class PercentileRow:
+    """One percentile and how far it can be trusted.
+
+    Attributes
+    ----------
+    percentile, value : float
+    low, high : float
+        Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
+        infinity where there is no upper bound.
+    bucket_low, bucket_high : float
+        The bucket that the value lies in: the resolution of the source.
+    supported : bool
+        Whether the sample is large enough to bound the percentile from above.
+    events : int or None
+        How many events (stalls, intervals) make up what lies above it, where the source knows of time.
+    """
+
+    percentile: float
+    value: float
+    low: float
+    high: float
+    bucket_low: float
+    bucket_high: float
+    supported: bool
+    events: int | None = None
+
+
+def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[PercentileRow]:
+    """Return one row a percentile; see `Histogram.percentile_rows`."""
+    values, position, open_above = histogram.values_at(p)
+    low, high = _interval(histogram, p, confidence)
+    bottoms = tops = values
+    if histogram.index.size:
+        bottoms = histogram.buckets.low(histogram.index[position])
+        tops = histogram.buckets.high(histogram.index[position])
+    supported = (p <= histogram.highest_supported_percentile(confidence)) & ~open_above
+    high = np.where(open_above, np.inf, np.maximum(high, values))
+    columns = (p, values, np.minimum(low, values), high, np.minimum(bottoms, values), np.maximum(tops, values))
+    rows = zip(*(column.tolist() for column in columns), supported.tolist(), strict=True)
+    return [PercentileRow(*row) for row in rows]
+
+
+def _interval(histogram: Histogram, p: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Order-statistic interval joined with the buckets; none for corrected counts, whose ranks are invented."""
+    nothing = np.full(p.shape, np.nan)
+    if not histogram.index.size:
+        return nothing, np.full(p.shape, np.inf)
+    if histogram.run.corrected in ("us", "tool"):
+        return nothing, nothing
+    buckets, index, cumulative = histogram.buckets, histogram.index, histogram.cumulative
+    low, high = rank_interval(histogram.count + histogram.censored, p, confidence)
+    at_low, at_high = (np.searchsorted(cumulative, np.clip(r, 1, histogram.count), "left") for r in (low, high))
+    lows = np.where(low >= 1, buckets.low(index[at_low]), np.nan)
+    highs = np.where((high <= histogram.count) & (p < 100), buckets.high(index[at_high]), np.inf)
+    return lows, highs

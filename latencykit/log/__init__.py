@@ -1,0 +1,8 @@
+"""One histogram an interval: the rung that knows when, without single requests."""
+
+from __future__ import annotations
+
+from latencykit.log.noun import HistogramLog, IntervalSeries
+from latencykit.log.views import LogPart, SlotPart, merge_logs
+
+__all__ = ["HistogramLog", "IntervalSeries", "LogPart", "SlotPart", "merge_logs"]
