@@ -141,7 +141,7 @@ class IntervalCounter:
             begin, end = max(slot * self.width, self._done), min((slot + 1) * self.width, until)
             for tag, index, many in found.get(slot, [nothing]):
                 self._put(begin, end - begin, tag, index, many)
-        self._done = until
+            self._done = end  # interval by interval: an interrupt must not have one written twice
 
     def _put(self, begin: int, length: int, tag: int, index: Ints, counts: Ints) -> None:
         if self._writer is None:

@@ -59,17 +59,13 @@ class Measurement:
         self._start = time.perf_counter_ns()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._put(self._start, time.perf_counter_ns(), self._due, outcome_of(kind), self._tag)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.__exit__(kind, error, trace)
 
     def __call__(self, function: F) -> F:

@@ -61,7 +61,7 @@ class Recorder:
 
     Notes
     -----
-    A block that raises counts as failed (``TimeoutError``: as a timeout, cancelled: as unfinished), never as a
+    A block that raises counts as failed (``TimeoutError`` as a timeout, cancelled as unfinished), never as a
     fast request. An empty block measures 0.2 to 0.5 µs: shorter work is better timed by the thousand.
     After `close` a decorated function runs on, unmeasured.
 
@@ -149,9 +149,7 @@ class Recorder:
         now = time.perf_counter_ns()
         self._rows.put(now - int(nanoseconds), now, NO_DUE, 0, self._tag if tag is None else self._code(tag))
 
-    def schedule(
-        self, rate: float | None = None, *, duration: str | float | None = None, count: int | None = None
-    ) -> Schedule:
+    def schedule(self, rate: float | None = None, *, duration: str | float | None = None, count: int | None = None) -> Schedule:
         """Return slots at a fixed rate, to be entered: ``for slot in recorder.schedule(100): with slot: …``.
 
         Parameters
@@ -166,8 +164,8 @@ class Recorder:
         Returns
         -------
         Schedule
-            For ``for``, and in a coroutine for ``async for``. A slot is a `Measurement` whose time counts from
-            when it was due: the timer's lateness (about 0.1 ms) and the wait behind earlier slots are in it.
+            For ``for``, and in a coroutine for ``async for``. A slot is a `Measurement` whose time counts
+            from when it was due: the timer's lateness (0.1 ms) and the wait behind earlier slots are in it.
 
         Examples
         --------
@@ -215,9 +213,7 @@ class Recorder:
 
     def _refuse_if_broken(self) -> None:
         if self._failure is not None:
-            raise LatencyKitError(
-                f"{self.path}: the log could not be written: {self._failure}"
-            ) from self._failure
+            raise LatencyKitError(f"{self.path}: the log could not be written: {self._failure}") from self._failure
         if self._closed:
             raise UsageError("this recorder is closed; make another one")
 
@@ -302,12 +298,8 @@ class Recorder:
 
     def _run(self) -> Run:
         response = self._kind == "response"
-        known = Run(
-            tool="latencykit Recorder", start=self._epoch / 1e9, rate=self._rate if response else None
-        )
-        known = known.but(
-            measure="response" if response else "service", corrected="schedule" if response else "none"
-        )
+        known = Run(tool="latencykit Recorder", start=self._epoch / 1e9, rate=self._rate if response else None)
+        known = known.but(measure="response" if response else "service", corrected="schedule" if response else "none")
         return known.but(**self._failures())
 
     def log(self) -> HistogramLog:

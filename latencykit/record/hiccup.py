@@ -1,0 +1,212 @@
+"""The hiccup meter: how late this machine wakes a process that only wants to sleep."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+import latencykit
+from latencykit.errors import LatencyKitError, UsageError
+from latencykit.record.intervals import IntervalCounter, interval_width
+from latencykit.units import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from latencykit.log import HistogramLog
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["HiccupProgress", "hiccup"]
+
+_FINEST = 50_000
+_PIECE = 1 << 20  # slots expanded at a time: an hour's stop has millions
+_PIPE_SIZE = 1 << 20
+
+
+@dataclass(frozen=True)
+class HiccupProgress:
+    """What a hiccup meter saw so far.
+
+    Attributes
+    ----------
+    elapsed : float
+        Seconds since it began.
+    count : int
+        Slots seen.
+    worst : float
+        Longest hiccup since the last call, ns.
+    max : float
+        Longest hiccup so far, ns.
+    """
+
+    elapsed: float
+    count: int
+    worst: float
+    max: float
+
+
+def hiccup(
+    path: str | os.PathLike[str],
+    *,
+    duration: str | float | None = None,
+    resolution: str | float = "1ms",
+    interval: str | float = "1s",
+    progress: Callable[[HiccupProgress], None] | None = None,
+) -> HistogramLog:
+    """Record this machine's own hiccups: what any program on it would have felt, whatever it does.
+
+    A process of its own wants to wake at every slot of a fixed schedule. Each slot counts how late it was
+    noticed, so a stop of 3 s at 1 ms is recorded as the 3,000 slots that it held up, from 3 s down to nothing:
+    the shadow that jHiccup back-fills with its resolution as expected interval is measured here. The log says
+    that it is from a schedule, and it must not be corrected again. Nothing is subtracted: an idle machine shows
+    its timer's own lateness, some 50 to 150 µs on Linux (jHiccup subtracts the shortest that it saw).
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The ``.hlog`` to write; an old one is replaced. Whole lines are appended once an interval is over, so it
+        is valid at any moment, and after Ctrl+C.
+    duration : str or float, optional
+        ``"10m"``, or seconds; without it until Ctrl+C.
+    resolution : str or float, default "1ms"
+        Distance of two slots; at least 50 µs.
+    interval : str or float, default "1s"
+        Length of a log line.
+    progress : callable, optional
+        Takes a `HiccupProgress` once an interval.
+
+    Returns
+    -------
+    HistogramLog
+        What the file holds.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl+C, once the file is complete.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = hiccup(folder + "/hiccup.hlog", duration=0.2, interval=0.1)
+    >>> log.run.tool, log.run.corrected, log.histogram().count > 100
+    ('latencykit hiccup', 'schedule', True)
+    """
+    step = int(parse_duration(resolution, "s"))
+    if not _FINEST <= step <= 10**10:
+        raise UsageError(f"the resolution must be from 50 µs to 10 s, not {resolution!r}")
+    end = None if duration is None else int(parse_duration(duration, "s"))
+    if end is not None and end <= 0:
+        raise UsageError(f"the duration must be longer than nothing, not {duration!r}")
+    width = interval_width(interval)
+    with Path(path).open("wb") as stream:
+        head = [
+            f"Logged with latencykit hiccup {latencykit.__version__}, resolution {format_duration(step)}",
+            "latencykit measure: response, corrected: schedule, loop: open",
+        ]
+        meter = _Meter(stream, width, step, head, progress)
+        meter.run(end)
+    from latencykit.formats.reading import read
+
+    log: HistogramLog = read(path)
+    return log
+
+
+class _Meter:
+    """Counts what the sampler says."""
+
+    def __init__(
+        self,
+        stream: IO[bytes],
+        width: int,
+        step: int,
+        head: list[str],
+        progress: Callable[[HiccupProgress], None] | None,
+    ) -> None:
+        self._step, self._progress = step, progress
+        self._counter = IntervalCounter(time.time(), width, 3, stream, head)
+        self._rest = b""
+        self._origin: int | None = None
+        self._elapsed = self._count = self._worst = self._max = 0
+        self._next = width
+
+    def run(self, end: int | None) -> None:
+        """Take rows until `end` (ns), or Ctrl+C."""
+        command = [sys.executable, "-m", "latencykit.record.sampler", str(self._step)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603 - our own
+            assert sampler.stdout is not None
+            _widen(sampler.stdout)
+            try:
+                while end is None or self._elapsed < end:
+                    data = sampler.stdout.read(1 << 16)
+                    if not data:
+                        raise LatencyKitError("the process that measures hiccups was ended from outside")
+                    self._take(data, end)
+            finally:
+                sampler.kill()
+                self._counter.finish(self._elapsed)
+
+    def _take(self, data: bytes, end: int | None) -> None:
+        data = self._rest + data
+        whole = len(data) // 24 * 24
+        rows, self._rest = np.frombuffer(data[:whole], np.int64).reshape(-1, 3), data[whole:]
+        if self._origin is None and len(rows):
+            self._origin, rows = int(rows[0, 0]), rows[1:]
+        if not len(rows):
+            return
+        assert self._origin is not None
+        rows = rows - np.array([0, 0, self._origin])
+        self._elapsed = int(rows[-1, 2])
+        if end is not None:  # the slots due before the end, however late they were noticed
+            self._elapsed = min(self._elapsed, end)
+            rows = rows[rows[:, 0] * self._step < end]
+            rows[:, 1] = np.minimum(rows[:, 1], (end - 1) // self._step)
+        for now, late in _lateness(rows, self._step):
+            self._counter.add(now if end is None else np.minimum(now, end - 1), late)
+            self._count += late.size
+            self._worst = max(self._worst, int(late.max()))
+        self._counter.advance(self._elapsed)
+        if self._elapsed >= self._next:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._max = max(self._max, self._worst)
+        if self._progress is not None:
+            self._progress(HiccupProgress(self._elapsed / 1e9, self._count, self._worst, self._max))
+        self._worst, width = 0, self._counter.width
+        self._next = (self._elapsed // width + 1) * width
+
+
+def _lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield when slots were noticed and how late, both ns from slot 0; `rows`: first slot, last slot, time."""
+    sizes = rows[:, 1] - rows[:, 0] + 1
+    for large in rows[sizes > _PIECE].tolist():
+        for first in range(large[0], large[1] + 1, _PIECE):
+            slots = np.arange(first, min(first + _PIECE, large[1] + 1))
+            yield np.full(slots.size, large[2]), large[2] - slots * step
+    rows, sizes = rows[sizes <= _PIECE], sizes[sizes <= _PIECE]
+    if rows.size:
+        before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        slots = np.repeat(rows[:, 0], sizes) + np.arange(before.size) - before
+        now = np.repeat(rows[:, 2], sizes)
+        yield now, np.maximum(now - slots * step, 0)
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """Let the pipe hold a minute of rows where the system allows it: a slow disk must not hold the sampler up."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)

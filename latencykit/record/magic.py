@@ -1,0 +1,98 @@
+"""``%load_ext latencykit``: the magics ``%latency`` and ``%%latency``."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from latencykit.errors import UsageError
+from latencykit.record.recorder import Recorder
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from latencykit.samples import Samples
+
+__all__ = ["load"]
+
+_BUDGET_NS = 1_000_000_000
+_MOST = 1_000_000
+
+USAGE = """\
+Measure a statement many times and keep every duration.
+
+    %latency [-n N] [--rate R] [-o FILE.hlog] STATEMENT
+    %%latency [-n N] [--rate R] [-o FILE.hlog] [SETUP]
+
+Returns the Samples: one row a run, failed runs apart.
+
+-n N      runs; without it as many as fit into a second, and at least ten
+--rate R  starts R times a second and counts from when each run was due, so that one slow run shows in those it delays
+-o FILE   writes an interval log, too
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises where argparse would end the program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"%latency: {message}; %latency? shows how it is used")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="%latency", add_help=False, allow_abbrev=False)
+    parser.add_argument("-n", type=int)
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("-o", dest="path")
+    return parser
+
+
+def _split(line: str) -> tuple[argparse.Namespace, str]:
+    """Options at the beginning of the line, and the rest as it is written: quotes in a statement stay."""
+    parser, given, rest = _parser(), list[str](), line.strip()
+    while rest.startswith("-"):
+        option, _, rest = rest.partition(" ")
+        value, _, rest = rest.lstrip().partition(" ") if "=" not in option else ("", "", rest)
+        given += [option, *shlex.split(value)]
+        rest = rest.lstrip()
+    return parser.parse_args(given), rest
+
+
+def _measure(code: CodeType, names: dict[str, Any], options: argparse.Namespace) -> Samples:
+    """Run the code as often as asked for.
+
+    The code runs as a module's does: its names are the notebook's, which costs about 0.1 µs a look-up.
+    """
+    if options.n is not None and not 1 <= options.n <= 100 * _MOST:
+        raise UsageError(f"%latency: -n must be at least 1, not {options.n}")
+    count = options.n or _MOST
+    with Recorder(options.path, keep=count) as recorder:
+        begin = time.perf_counter_ns()
+        runs = (
+            (recorder.measure() for _ in range(count)) if options.rate is None else recorder.schedule(options.rate, count=count)
+        )
+        for number, run in enumerate(runs):
+            if options.n is None and number >= 10 and time.perf_counter_ns() - begin > _BUDGET_NS:
+                break
+            with run:
+                exec(code, names)  # noqa: S102 - what a cell magic is for
+    return recorder.samples()
+
+
+def load(shell: Any) -> None:
+    """Register ``%latency`` and ``%%latency`` with an IPython shell."""
+
+    def latency(line: str, cell: str | None = None) -> Samples:
+        options, rest = _split(line)
+        if cell is not None and rest:
+            exec(compile(rest, "<setup of %%latency>", "exec"), shell.user_ns)  # noqa: S102
+        source = rest if cell is None else cell
+        if not source.strip():
+            raise UsageError("%latency: nothing to measure; %latency? shows how it is used")
+        code = compile(shell.transform_cell(source), "<%latency>", "exec")
+        return _measure(code, shell.user_ns, options)
+
+    latency.__doc__ = USAGE
+    shell.register_magic_function(latency, "line_cell", "latency")

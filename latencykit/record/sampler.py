@@ -1,0 +1,54 @@
+"""The process that sleeps and looks at the clock: ``python -m latencykit.record.sampler NANOSECONDS``.
+
+It is a process of its own, without numpy and without garbage collection, so that what counts and writes cannot disturb
+what measures. It writes rows of three int64 to its standard output: the first slot that was due since it last
+looked, the last one, and the time when it looked; the first row is the time of slot 0 in all three places.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import os
+import signal
+import sys
+import time
+
+__all__ = ["sample"]
+
+_BATCH_NS = 50_000_000
+
+
+def sample(resolution: int, out: int) -> None:
+    """Sleep from slot to slot until nobody reads any more.
+
+    Parameters
+    ----------
+    resolution : int
+        Nanoseconds between two slots.
+    out : int
+        File descriptor.
+    """
+    clock, sleep = time.perf_counter_ns, time.sleep
+    origin = sent = clock()
+    rows, slot = array.array("q", [origin] * 3), 1
+    while True:
+        wait = origin + slot * resolution - clock()
+        if wait > 0:
+            sleep(wait / 1e9)
+        now = clock()
+        last = max(slot, (now - origin) // resolution)
+        rows.extend((slot, last, now))
+        slot = last + 1
+        if now - sent > _BATCH_NS:
+            os.write(out, rows)
+            rows, sent = array.array("q"), now
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the parent decides
+    gc.disable()
+    try:
+        sample(int(sys.argv[1]), sys.stdout.fileno())
+    except BrokenPipeError:
+        os._exit(0)  # the parent is gone; nothing is left to flush

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.errors import UsageError
+from latencykit.record.hiccup import _lateness, _Meter, hiccup
+
+MS = 1_000_000
+
+
+def _meter(stream: io.BytesIO, told: list | None = None) -> _Meter:
+    return _Meter(stream, 1000 * MS, MS, [], None if told is None else told.append)
+
+
+def test_every_slot_of_a_stop_counts_how_late_it_was_noticed() -> None:
+    rows = np.array([[1, 1, 1 * MS + 50], [2, 4, 4 * MS + 60], [5, 5, 5 * MS + 10]])
+    ((now, late),) = _lateness(rows, MS)
+    assert late.tolist() == [50, 2 * MS + 60, MS + 60, 60, 10]
+    assert now.tolist() == [1 * MS + 50, *[4 * MS + 60] * 3, 5 * MS + 10]
+
+
+def test_a_very_long_stop_is_expanded_in_pieces(monkeypatch) -> None:
+    monkeypatch.setattr("latencykit.record.hiccup._PIECE", 4)
+    rows = np.array([[1, 10, 10 * MS], [11, 11, 11 * MS + 7]])
+    parts = list(_lateness(rows, MS))
+    assert max(late.size for _, late in parts) == 4
+    assert sorted(np.concatenate([late for _, late in parts]).tolist()) == [0, 7, *range(MS, 10 * MS, MS)]
+
+
+def test_rows_may_arrive_in_any_pieces() -> None:
+    origin = 5_000_000_000
+    rows = [(origin,) * 3] + [(k, k, origin + k * MS + k) for k in range(1, 3000)]
+    data = np.array(rows, np.int64).tobytes()
+    told: list = []
+    meter = _meter(io.BytesIO(), told)
+    for at in range(0, len(data), 1001):
+        meter._take(data[at : at + 1001], None)
+    assert meter._count == 2999
+    assert [round(one.elapsed) for one in told] == [1, 2]
+    assert told[0].worst <= told[1].worst == told[1].max
+
+
+def test_slots_due_after_the_end_are_left_out() -> None:
+    meter = _meter(io.BytesIO())
+    rows = np.array([(0, 0, 0), (1, 1, MS + 5), (2, 9, 9 * MS + 5), (10, 10, 10 * MS)], np.int64)
+    meter._take(rows.tobytes(), 5 * MS)
+    assert meter._count == 4
+    assert meter._elapsed == 5 * MS
+    assert meter._worst == 7 * MS + 5
+
+
+def test_a_log_is_written_and_says_how_it_was_measured(tmp_path) -> None:
+    path = tmp_path / "h.hlog"
+    log = hiccup(path, duration="0.3s", interval="100ms", resolution="2ms")
+    assert log.histogram().count == 149  # slots at 2, 4, … 298 ms
+    assert len(log) == 3
+    assert (log.run.tool, log.run.corrected, log.run.measure) == ("latencykit hiccup", "schedule", "response")
+    assert "resolution 2 ms" in path.read_text(errors="replace")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_leaves_a_whole_file(tmp_path) -> None:
+    path = tmp_path / "h.hlog"
+    code = "import sys; from latencykit.record.hiccup import hiccup; hiccup(sys.argv[1], interval=0.1)"
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and (not path.exists() or path.read_bytes().count(b"HISTF") < 2):
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(30) != 0
+    assert path.read_bytes().endswith(b"\n")
+    assert lk.read(path).histogram().count > 100
+
+
+@pytest.mark.parametrize("bad", [{"resolution": "1us"}, {"duration": 0}, {"interval": "1us"}])
+def test_what_cannot_be_used_is_refused(tmp_path, bad) -> None:
+    with pytest.raises(UsageError):
+        hiccup(tmp_path / "h.hlog", **bad)
+    assert not (tmp_path / "h.hlog").exists()
