@@ -48,6 +48,4 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """Make ``%latency`` and ``%%latency`` known to a notebook; IPython calls this on ``%load_ext latencykit``."""
-    from latencykit.record.magic import load
-
-    load(shell)
+    importlib.import_module("latencykit.record.magic").load(shell)

@@ -187,7 +187,7 @@ class SeriesFold:
             position = row_quantile_positions(block.indptr, block.counts, self.percentiles)[held]
             self.values[rows[held]] = buckets.high(block.index[position])
             zero = [k for k, p in enumerate(self.percentiles) if p == 0]
-            self.values[np.ix_(rows[held], zero)] = buckets.low(block.index[position[:, zero]])
+            self.values[np.ix_(rows[held], np.array(zero, np.int64))] = buckets.low(block.index[position[:, zero]])
         if self.mean.size:
             steps = buckets.mid_steps(block.index) if isinstance(buckets, HdrBuckets) else buckets.mid(block.index)
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)

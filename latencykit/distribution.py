@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.errors import UsageError
+from latencykit.rooms import html_of
 from latencykit.run import Run
 from latencykit.units import unit_factor
 
@@ -100,3 +101,6 @@ class Distribution:
             return self
         buckets = self.buckets.scaled(unit_factor(self.unit, unit))
         return Distribution(buckets, self.index, self.probabilities, unit, self.run.but(unit=unit))
+
+    def _repr_html_(self) -> str:
+        return html_of(self)

@@ -6,6 +6,7 @@ with ``__call__`` is both.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["make_callable"]
+__all__ = ["html_of", "make_callable"]
 
 
 def make_callable(room: str, verb: Callable[..., Any]) -> None:
@@ -27,3 +28,9 @@ def make_callable(room: str, verb: Callable[..., Any]) -> None:
             return verb(*args, **kwargs)
 
     sys.modules[room].__class__ = Room
+
+
+def html_of(rung: Any) -> str:
+    """Return a rung's view for a notebook; the view lives in `report`, far above, and is fetched when it is shown."""
+    text: str = importlib.import_module("latencykit.report.views").html(rung)
+    return text

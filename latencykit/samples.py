@@ -12,6 +12,7 @@ from latencykit.buckets import HdrBuckets
 from latencykit.errors import LimitError, NotHeldError, UsageError
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
+from latencykit.rooms import html_of
 from latencykit.run import Run
 from latencykit.units import NANOSECONDS, format_count, format_duration, parse_duration
 
@@ -155,7 +156,8 @@ class Samples:
             raise NotHeldError(
                 "these samples do not know when each request was due; lk.retime(samples, rate=...) takes it from the schedule"
             )
-        return np.maximum(self.start + self.duration - self.intended, 0)
+        response: Ints = np.maximum(self.start + self.duration - self.intended, 0)
+        return response
 
     @property
     def values(self) -> Ints:
@@ -323,6 +325,9 @@ class Samples:
             columns["outcome"] = np.asarray(OUTCOMES)[self.outcome]
         columns |= {"connection": self.connection, "tag": self.tag}
         return pd.DataFrame({name: column for name, column in columns.items() if column is not None})
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __repr__(self) -> str:
         good = int(self.good.sum())

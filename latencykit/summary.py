@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from latencykit.errors import MixedInputsError, NotHeldError
+from latencykit.rooms import html_of
 from latencykit.run import Run
 from latencykit.units import format_percentile, parse_percentile, unit_factor
 
@@ -114,6 +115,9 @@ class Summary:
             "summaries cannot be added: an average of percentiles is the percentile of nothing; keep histograms "
             "(.hlog, or the tool's output with its buckets) and merge those"
         )
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def _held(self, name: str) -> float:
         if name not in self.stats:

@@ -84,10 +84,10 @@ def command(
     loaded = without_aggregates(load(given))
     target = out or _beside(loaded[0], kind)
     options: dict[str, Any] = {"unit": given.out_unit, "title": title}
-    options |= {
-        "percentiles": {"nines": nines, "runs": runs, "log": scale == "log"},
-        "timeline": {"log": scale == "log"},
-    }.get(kind, {})
+    if kind in ("percentiles", "timeline"):
+        options["log"] = scale == "log"
+    if kind == "percentiles":
+        options |= {"nines": nines, "runs": runs}
     band = kind in ("percentiles", "dashboard") and len(loaded) <= 3 and not runs
     options["confidence"] = confidence if band else None
     data = {one.name: one.rung for one in loaded}

@@ -7,6 +7,7 @@ import functools
 import glob
 import json
 import os
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -293,7 +294,7 @@ def progress(what: str) -> Iterator[None]:
     """Say on standard error what takes longer than a second, where a person is watching."""
     import threading
 
-    if not click.get_text_stream("stderr").isatty():
+    if not sys.stderr.isatty():
         yield
         return
     done = threading.Event()

@@ -31,7 +31,13 @@ __all__ = ["command"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="The log to write (.hlog).",
 )
-@click.option("--align", type=click.Choice(["absolute", "relative"]), default="absolute", show_default=True, help="By the clock, or by the time since each log began.")  # fmt: skip
+@click.option(
+    "--align",
+    type=click.Choice(["absolute", "relative"]),
+    default="absolute",
+    show_default=True,
+    help="By the clock, or by the time since each log began.",
+)
 @click.option("--interval", metavar="D", help="Add intervals up to this length, such as 10s.")
 @click.option("--tag-by-file", is_flag=True, help="Tag every line with its file's name (or NAME= label).")
 @printing

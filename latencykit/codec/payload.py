@@ -47,7 +47,7 @@ try:
     from isal.isal_zlib import decompress as _inflate
     from isal.isal_zlib import decompressobj as _inflater
 
-    _INFLATE_ERRORS: tuple[type[Exception], ...] = (zlib.error, IsalError)
+    _INFLATE_ERRORS: Any = (zlib.error, IsalError)
 except ImportError:
     from zlib import adler32 as _adler
     from zlib import decompress as _inflate
@@ -225,9 +225,7 @@ def _open_double(raw: bytes, limits: Limits) -> Payload:
     plain = _plain(raw[_PREFIX.size :], limits)
     layout, start = _header(plain, limits, double=True)
     if layout.buckets.digits != digits:
-        raise PayloadError(
-            f"the DoubleHistogram has {digits} digits but the histogram inside has {layout.buckets.digits}"
-        )
+        raise PayloadError(f"the DoubleHistogram has {digits} digits but the histogram inside has {layout.buckets.digits}")
     return _new(Payload, (layout, plain[start:]))
 
 
@@ -239,9 +237,7 @@ def _plain(raw: bytes, limits: Limits) -> bytes:
     if cookie & ~0xF0 not in COMPRESSED:
         raise PayloadError(f"the payload begins with {cookie:#010x}, which is no known kind of histogram")
     if length != len(raw) - _ENVELOPE.size:
-        raise PayloadError(
-            f"the payload announces {length} compressed bytes; {len(raw) - _ENVELOPE.size} follow"
-        )
+        raise PayloadError(f"the payload announces {length} compressed bytes; {len(raw) - _ENVELOPE.size} follow")
     return _inflate_within(raw[_ENVELOPE.size :], limits)
 
 

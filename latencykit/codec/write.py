@@ -80,9 +80,7 @@ def encode(
     return binascii.b2a_base64(raw, newline=False)
 
 
-def _checked(
-    buckets: HdrBuckets, index: ArrayLike, counts: ArrayLike
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _checked(buckets: HdrBuckets, index: ArrayLike, counts: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indices and counts as arrays, those of no count left out."""
     places, numbers = np.asarray(index, np.int64), np.asarray(counts, np.int64)
     if places.ndim != 1 or places.shape != numbers.shape:

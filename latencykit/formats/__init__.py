@@ -5,10 +5,14 @@ To add one: write a module with a tuple ``FORMATS``, name it here, and lay a sam
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from latencykit.formats import hgrm, hlog, jmeter, json_native
-from latencykit.formats.base import Format
 from latencykit.formats.reading import formats
 from latencykit.rooms import make_callable
+
+if TYPE_CHECKING:
+    from latencykit.formats.base import Format
 
 FORMATS: tuple[Format, ...] = (
     *hlog.FORMATS,

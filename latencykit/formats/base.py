@@ -310,7 +310,7 @@ def _gzip_open(raw: IO[bytes]) -> Any:
         from isal import igzip
     except ImportError:
         return gzip.GzipFile(fileobj=raw)
-    return igzip.IGzipFile(fileobj=raw)
+    return igzip.IGzipFile(fileobj=raw)  # type: ignore[no-untyped-call]
 
 
 def _zstd_open(raw: IO[bytes]) -> Any:

@@ -47,8 +47,11 @@ _HISTOGRAM_UNITS = re.compile(r"values in the histogram\s*=\s*(\w+)", re.IGNOREC
 _WORDS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
 _OWN = re.compile(r"#\[latencykit (.*)\]")
 # What the comments of well-known generators tell: tool, unit of the values, who corrected.
-_GENERATORS = (
-    (re.compile(r"#\[Logged with jHiccup(?: version (\S+?))?\]"), "jHiccup", "ns", {"corrected": "tool", "loop": "open", "measure": "service"}),
+_GENERATORS: tuple[tuple[re.Pattern[str], str, str, dict[str, str]], ...] = (
+    (
+        re.compile(r"#\[Logged with jHiccup(?: version (\S+?))?\]"), "jHiccup", "ns",
+        {"corrected": "tool", "loop": "open", "measure": "service"},
+    ),
     (re.compile(r"#\[Logging for: \S+\]"), "YCSB", "us", {}),
     (re.compile(r"#\s*Logging op latencies for Cassandra Stress"), "cassandra-stress", "ns", {}),
     (re.compile(r"#\s*\[?\s*logging histograms for session", re.IGNORECASE), "NoSQLBench", "ns", {}),

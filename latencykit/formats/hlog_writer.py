@@ -128,7 +128,8 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
     told = {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
     known = [f"{name}: {value}" for name, value in told.items() if value != "unknown"]
     with path.open("wb") as stream:
-        writer = HlogWriter(stream, rung.start, unit, [*comments, *([f"latencykit {', '.join(known)}"] if known else [])])
+        stated = unit if rung.run.unit_from != "assumed" else "none"  # a guess must not become a fact by being copied
+        writer = HlogWriter(stream, rung.start, stated, [*comments, *([f"latencykit {', '.join(known)}"] if known else [])])
         writer.header()
         _write_rows(rung, writer, factor)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from latencykit.buckets import Buckets
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
 
@@ -93,7 +95,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
         RecursionError,
         OverflowError,
     ) as error:
-        raise source.corrupt(None, f"the record is incomplete ({type(error).__name__}: {error})", "a file that latencykit wrote", "convert the original again") from None  # fmt: skip
+        seen = f"the record is incomplete ({type(error).__name__}: {error})"
+        raise source.corrupt(None, seen, "a file that latencykit wrote", "convert the original again") from None
 
 
 def _rung(record: dict[str, Any]) -> Rung:
@@ -114,10 +117,7 @@ def _rung(record: dict[str, Any]) -> Rung:
     if kind != "log":
         raise ValueError(f"no rung is called {kind!r}")
     blocks = [
-        Block(
-            *(np.asarray(one[name], np.int64) for name in ("rows", "indptr", "index", "counts")),
-            _buckets(one["buckets"]),
-        )
+        Block(_ints(one["rows"]), _ints(one["indptr"]), _ints(one["index"]), _ints(one["counts"]), _buckets(one["buckets"]))
         for one in record["blocks"]
     ]
     names = list(dict.fromkeys(["", *record["tags"]]))
@@ -131,6 +131,10 @@ def _rung(record: dict[str, Any]) -> Rung:
         unit=unit,
         run=run,
     )
+
+
+def _ints(numbers: list[int]) -> NDArray[np.int64]:
+    return np.asarray(numbers, np.int64)
 
 
 def _buckets(record: dict[str, Any]) -> Buckets:

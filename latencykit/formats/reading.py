@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import CorruptInputError, NotHeldError, UnknownFormatError, UsageError
@@ -175,7 +174,7 @@ def read_all(
     dict of str to rung
         One entry a series (a tagged log: one a tag); equal names get the file's name in front.
     """
-    many = [paths] if isinstance(paths, str | Path) or hasattr(paths, "__fspath__") else list(paths)  # type: ignore[arg-type]
+    many: list[Any] = [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
     options = ReadOptions(unit=unit, column=column, lenient=lenient)
     named: list[tuple[str, str, Rung]] = []
     for path in many:

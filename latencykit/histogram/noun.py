@@ -12,6 +12,7 @@ from latencykit.buckets import EdgeBuckets, HdrBuckets
 from latencykit.errors import MissingPackageError, NotHeldError, UsageError
 from latencykit.histogram.counting import count_values
 from latencykit.histogram.trust import PercentileRow, trusted_rows
+from latencykit.rooms import html_of
 from latencykit.run import Run, merge_runs
 from latencykit.stats.means import mean_std
 from latencykit.stats.quantiles import highest_supported_percentile, ranks
@@ -355,7 +356,7 @@ class Histogram:
         A bucket goes where its highest value lies, so that nothing reads better than before; with
         `as_reference`, where its lowest value lies, as the reference's ``add`` does.
         """
-        values = self.buckets.low(self.index) if as_reference else self.buckets.high(self.index)
+        values: NDArray[Any] = self.buckets.low(self.index) if as_reference else self.buckets.high(self.index)
         if isinstance(self.buckets, HdrBuckets) and self.buckets.scale == layout.scale:
             values = self.buckets.low_steps(self.index) if as_reference else self.buckets.high_steps(self.index)
             moved = HdrBuckets(layout.digits, layout.lowest).index_of(values)
@@ -397,6 +398,9 @@ class Histogram:
         import pandas as pd
 
         return pd.DataFrame({"low": self.buckets.low(self.index), "high": self.buckets.high(self.index), "count": self.counts})
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __repr__(self) -> str:
         if not self.index.size:

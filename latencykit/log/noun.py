@@ -15,6 +15,7 @@ import numpy as np
 from latencykit.blocks import Block, SeriesFold, TotalsFold, feed
 from latencykit.errors import UsageError
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram, merge_histograms
+from latencykit.rooms import html_of
 from latencykit.run import Run
 from latencykit.units import format_count, format_duration, format_percentile, parse_duration, unit_factor
 
@@ -344,6 +345,9 @@ class HistogramLog:
             frames.append(pd.DataFrame(columns))
         empty = pd.DataFrame({name: [] for name in ("start", "length", "tag", "low", "high", "count")})
         return pd.concat(frames, ignore_index=True).sort_values(["start", "tag", "low"], ignore_index=True) if frames else empty
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __repr__(self) -> str:
         tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""

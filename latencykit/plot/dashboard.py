@@ -9,8 +9,6 @@ from latencykit.plot.curves import as_histogram, as_series, describe
 from latencykit.plot.percentiles import percentiles
 from latencykit.plot.style import AMBER, BLUE, GREY, INK, RED, current_axes, plain, title_axes
 from latencykit.plot.timeline import timeline
-from latencykit.summary import Summary
-from latencykit.units import format_count, format_percentile, format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,14 +74,14 @@ def dashboard(
     percentiles(shown, ax=curve, unit=unit, slo=slo, confidence=confidence, title="", subtitle="", **line_kwargs)
     side = page.inset_axes((0.83, 0.0, 0.17, 0.44 if timed else 1.0))
     side.axis("off")
-    _column(side, counted, verdict)
+    _column(side, key_numbers(counted), verdict)
     title_axes(page, label if title is None else title, describe(counted) if subtitle is None else subtitle)
     return page
 
 
-def _column(ax: Axes, rung: Any, verdict: str | None) -> None:
+def _column(ax: Axes, numbers: list[tuple[str, str]], verdict: str | None) -> None:
     """Names flush left, numbers flush right."""
-    rows = [(name, text, INK) for name, text in _numbers(rung)]
+    rows = [(name, text, INK) for name, text in numbers]
     if verdict is not None:
         rows.append(("verdict", verdict, _VERDICTS.get(verdict, INK)))
     step = 1.0 / max(len(rows) + 1, 11)
@@ -94,23 +92,3 @@ def _column(ax: Axes, rung: Any, verdict: str | None) -> None:
             1.0, y, plain(text, 24), fontsize=9, color=colour, va="center", ha="right", transform=ax.transAxes,
             fontweight="bold" if name == "verdict" else "normal",
         )  # fmt: skip
-
-
-def _numbers(rung: Any) -> list[tuple[str, str]]:
-    if isinstance(rung, Summary):
-        named = [*rung.stats.items(), *((f"p{format_percentile(p)}", v) for p, v in rung.percentiles.items())]
-        count = [("requests", format_count(rung.count))] if rung.count is not None else []
-        return count + [(name, format_value(value, rung.unit)) for name, value in named]
-    rows = [("requests", format_count(rung.count))]
-    if rung.run.failed or rung.run.timeouts:
-        rows += [("failed", format_count(rung.run.failed)), ("timed out", format_count(rung.run.timeouts))]
-    for p in (50.0, 90.0, 99.0, 99.9, 99.99):
-        row = rung.percentile_rows([p])[0]
-        value = format_value(row.value, rung.unit)
-        rows.append((f"p{format_percentile(p)}", value if row.supported else f"({value})"))
-    rows += [("max", format_value(rung.max, rung.unit)), ("mean", format_value(rung.mean, rung.unit))]
-    supported = rung.highest_supported_percentile()
-    return [
-        *rows,
-        ("trust up to", f"p{supported:.4g}" if supported < 99 else f"p{int(supported * 1000) / 1000:g}"),
-    ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["save"]
 
-_SETTINGS = {
+_SETTINGS: Any = {
     "svg.hashsalt": "latencykit",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,

@@ -118,7 +118,7 @@ def heatmap(
     image.set_in_layout(False)  # it fills the axes and knows no extent of its own
     ax.add_image(image)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, aspect=32, shrink=0.9)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, colors=INK)
     bar.minorticks_off()
     if share:

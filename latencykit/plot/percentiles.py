@@ -136,7 +136,8 @@ def _range(curves: Mapping[str, Curve], points: Mapping[str, Summary], slo: Any)
         values.append(np.asarray([limit for _, limit in _pairs(slo)]))
     flat = np.concatenate(values) if values else np.ones(1)
     positive = flat[np.isfinite(flat) & (flat > 0)]
-    unit = next((one.unit for one in (*curves.values(), *points.values())), "ns")
+    units = [curve.unit for curve in curves.values()] + [summary.unit for summary in points.values()]
+    unit = units[0] if units else "ns"
     return (float(positive.min()), float(positive.max()), unit) if positive.size else (0.5, 1.0, unit)
 
 
@@ -151,7 +152,7 @@ def _fix_unit(ax: Axes, unit: str, stored: str) -> None:
 
 def _draw(ax: Axes, curve: Curve, style: dict[str, Any], floor: float) -> None:
     """Solid as far as the sample supports, dotted beyond; an arrow where the truth is only known to be higher."""
-    solid = {"linewidth": 1.8, "solid_joinstyle": "miter"} | style
+    solid: dict[str, Any] = {"linewidth": 1.8, "solid_joinstyle": "miter"} | style
     value = np.maximum(curve.value, floor / 1.3)  # zeros have no place on a logarithmic axis: they lie on its ground
     split = int(np.searchsorted(curve.percentile, curve.limit, "right"))
     at_limit = max(curve.at(curve.limit), floor / 1.3)
@@ -163,7 +164,7 @@ def _draw(ax: Axes, curve: Curve, style: dict[str, Any], floor: float) -> None:
         **solid,
     )
     if split < curve.percentile.size:
-        dotted = solid | {"linestyle": (0, (1.2, 1.6)), "linewidth": solid["linewidth"] * 0.9}
+        dotted: dict[str, Any] = solid | {"linestyle": (0, (1.2, 1.6)), "linewidth": solid["linewidth"] * 0.9}
         ax.plot(
             np.append(end, curve.percentile[split:]),
             np.append(at_limit, value[split:]),

@@ -82,6 +82,7 @@ class PercentileLocator(Locator):
         return [round(tick, 10) for tick in ticks if vmin <= round(tick, 10) <= vmax]
 
     def __call__(self) -> list[float]:
+        """Return the ticks in view."""
         assert self.axis is not None
         return self.tick_values(*sorted(self.axis.get_view_interval()))
 
@@ -96,6 +97,7 @@ class PercentileFormatter(Formatter):
     """
 
     def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002 - matplotlib's signature
+        """Return the label of a tick."""
         return "100 %" if x >= 100 else format_percentile(round(x, 8))
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "AMBER", "BLUE", "GREY", "GRID", "GROUND", "INK", "RED", "current_axes", "line_styles", "log_ticks", "plain", "side_labels", "tick_text", "tidy", "title_axes", "value_axis",
+    "AMBER", "BLUE", "GREY", "GRID", "GROUND", "INK", "RED", "current_axes", "line_styles", "log_ticks", "plain",
+    "side_labels", "tick_text", "tidy", "title_axes", "value_axis",
 ]  # fmt: skip
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
@@ -150,10 +151,11 @@ def side_labels(ax: Axes, values: Sequence[float], texts: Sequence[str], colours
     placed[order] = _apart(wanted[order], step)
     for k, text in enumerate(texts):
         moved = abs(placed[k] - wanted[k]) > 0.25 * step
+        leader = {"arrowstyle": "-", "color": colours[k], "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
         ax.annotate(
             text, (1.0, wanted[k]), (1.022, placed[k]), "axes fraction", "axes fraction", fontsize=size, color=colours[k],
             fontweight="bold" if bold else "normal", va="center", ha="left", annotation_clip=False, linespacing=1.15,
-            arrowprops={"arrowstyle": "-", "color": colours[k], "linewidth": 0.7, "shrinkA": 0, "relpos": (0, 0.5), "shrinkB": 0} if moved else None,
+            arrowprops=leader if moved else None,
         )  # fmt: skip
 
 

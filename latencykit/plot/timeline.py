@@ -166,7 +166,7 @@ def _lines(
     labels: list[tuple[float, str, str]] = []
     for number, (name, value) in enumerate(zip(names, values, strict=True)):
         x, y = _steps(series, value)
-        look = {"color": colours[min(number, 4)], "linewidth": 1.5} | kwargs
+        look: dict[str, Any] = {"color": colours[min(number, 4)], "linewidth": 1.5} | kwargs
         if not alone:
             look |= {"linewidth": 0.7, "alpha": 0.6} if number == 0 else {"linestyle": style["linestyle"]}
         ax.plot(x, y, **look)

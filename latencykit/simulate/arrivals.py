@@ -53,9 +53,7 @@ def poisson(rate: float, duration: str | float, seed: int = 0) -> Floats:
     return np.sort(rng.uniform(0.0, span, rng.poisson(rate * span / 1e9)))
 
 
-def bursty(
-    rate: float, duration: str | float, on: str | float = 0.5, off: str | float = 1.5, seed: int = 0
-) -> Floats:
+def bursty(rate: float, duration: str | float, on: str | float = 0.5, off: str | float = 1.5, seed: int = 0) -> Floats:
     """Return arrivals in bursts: a Poisson process that runs for a while and pauses for a while.
 
     Parameters
