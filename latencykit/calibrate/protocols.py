@@ -33,7 +33,7 @@ class Reply:
     close: bool = False
 
 
-def speaks_resp(data: bytes) -> bool:
+def speaks_resp(data: bytes | bytearray) -> bool:
     """Tell RESP (an array, or an inline PING) from HTTP by the first bytes."""
     return data[:1] == b"*" or data[:4].upper() == b"PING"
 

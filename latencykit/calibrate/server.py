@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import json
 import os
-import resource
 import socket
 import sys
 import time
@@ -157,6 +156,8 @@ def _say(message: dict[str, Any]) -> None:
 
 def raise_file_limit() -> None:
     """Allow as many open connections as the system grants: an open loop opens one for each waiting request."""
+    import resource  # Windows has none, and must be able to import this module
+
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65_536 if hard == resource.RLIM_INFINITY else hard
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from latencykit.calibrate.freeze import Freezer, ancestors
+from latencykit.errors import LatencyKitError, UsageError
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="states are read from /proc")
+
+
+@pytest.fixture
+def victim():
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _until(condition) -> bool:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_process_is_frozen_and_thawed_in_time(victim) -> None:
+    with Freezer([victim.pid]) as freezer:
+        started = freezer.stop(0.2)
+        assert _state(victim.pid) == "T"
+        window = freezer.wait()
+        assert _until(lambda: _state(victim.pid) != "T")
+    assert window.start == started
+    assert window.seconds >= 0.2
+
+
+def test_a_group_is_frozen_whole(victim) -> None:
+    with Freezer([-victim.pid]) as freezer:
+        freezer.stop(60)
+        assert _until(lambda: _state(victim.pid) == "T")
+    assert _until(lambda: _state(victim.pid) != "T")
+
+
+def test_leaving_early_thaws(victim) -> None:
+    freezer = Freezer([victim.pid])
+    freezer.stop(60)
+    freezer.close()
+    assert _until(lambda: _state(victim.pid) != "T")
+
+
+def test_a_killed_parent_thaws(victim) -> None:
+    code = (
+        "import os, sys; from latencykit.calibrate.freeze import Freezer\n"
+        "f = Freezer([int(sys.argv[1])]); f.stop(60); print('frozen', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(victim.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdout.readline() == b"frozen\n"
+    assert _state(victim.pid) == "T"
+    parent.kill()
+    assert _until(lambda: _state(victim.pid) != "T")
+    parent.communicate()
+
+
+def test_a_killed_watchdog_is_told_and_thaws(victim) -> None:
+    freezer = Freezer([victim.pid])
+    freezer.stop(60)
+    os.kill(freezer._dog.pid, signal.SIGKILL)
+    with pytest.raises(LatencyKitError, match="watchdog"):
+        freezer.wait()
+    freezer.close()
+    assert _until(lambda: _state(victim.pid) != "T")
+
+
+def test_the_watchdog_ignores_ctrl_c(victim) -> None:
+    with Freezer([victim.pid]) as freezer:
+        freezer.stop(0.1)
+        os.kill(freezer._dog.pid, signal.SIGINT)
+        freezer.wait()
+
+
+def test_what_must_not_be_frozen_is_refused(victim) -> None:
+    assert ancestors(os.getpid())[1] == os.getppid()
+    victim.kill()
+    victim.wait()
+    for pid, said in ((os.getpid(), "this program"), (os.getppid(), "this program"), (victim.pid, "no process")):
+        with pytest.raises(UsageError, match=said):
+            Freezer([pid])
+
+
+def test_a_stall_without_end_is_refused(victim) -> None:
+    with Freezer([victim.pid]) as freezer:
+        with pytest.raises(UsageError, match="stall"):
+            freezer.stop(0)
+        with pytest.raises(UsageError, match="stall"):
+            freezer.stop(1e9)
+
+
+def test_windows_is_told(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(UsageError, match="SIGSTOP"):
+        Freezer([1])
