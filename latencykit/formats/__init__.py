@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latencykit.formats import hgrm, hlog, jmeter, json_native
+from latencykit.formats import cyclictest, hgrm, hlog, ioping, jmeter, json_native, ping, siege, sockperf, sysbench
 from latencykit.formats.reading import formats
 from latencykit.rooms import make_callable
 
@@ -18,7 +18,13 @@ FORMATS: tuple[Format, ...] = (
     *hlog.FORMATS,
     *hgrm.FORMATS,
     *json_native.FORMATS,
+    *cyclictest.FORMATS,
+    *ioping.FORMATS,
     *jmeter.FORMATS,
+    *ping.FORMATS,
+    *siege.FORMATS,
+    *sockperf.FORMATS,
+    *sysbench.FORMATS,
 )
 
 __all__ = ["FORMATS"]

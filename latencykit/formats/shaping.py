@@ -27,6 +27,8 @@ __all__ = [
     "per_operation",
     "rung_of_points",
     "rung_of_values",
+    "several",
+    "whole_nanoseconds",
     "without_negative",
 ]
 
@@ -47,6 +49,30 @@ def nanoseconds(value: float, unit: str) -> float:
 def nanoseconds_of(values: ArrayLike, unit: str) -> Floats:
     """Return values of a unit in nanoseconds, float64 of the same shape, rounded to a thousandth."""
     return np.round(np.asarray(values, np.float64) * NANOSECONDS.get(unit, 1.0), 3)
+
+
+def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
+    """Return points in time of a unit as whole nanoseconds, int64 of the same shape.
+
+    A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its nanoseconds would be off
+    by up to 128.
+    """
+    given = np.asarray(stamps)
+    micro = NANOSECONDS[unit] / 1e3
+    if given.dtype.kind in "iu" or unit == "ns":
+        return np.asarray(np.rint(given).astype(np.int64) * np.int64(NANOSECONDS[unit]))
+    return np.asarray(np.rint(given * micro).astype(np.int64) * 1000)
+
+
+def several(number: int, one: str, more: str | None = None) -> str:
+    """Return "1 request", "1,200 requests".
+
+    Examples
+    --------
+    >>> several(1, "request"), several(1200, "reply", "replies")
+    ('1 request', '1,200 replies')
+    """
+    return f"{format_count(number)} {one if number == 1 else more or one + 's'}"
 
 
 def rung_of_points(
@@ -110,8 +136,7 @@ def without_negative(samples: Mapping[str, Any], options: ReadOptions) -> tuple[
     columns = {name: column for name, column in samples.items() if column is not None}
     if not number:
         return columns, ()
-    what = "1 negative duration was" if number == 1 else f"{format_count(number)} negative durations were"
-    note = f"{what} left out: the clock was set back"
+    note = f"{several(number, 'negative duration')} left out: the clock was set back"
     options.report(note)
     return {name: np.asarray(column)[~bad] for name, column in columns.items()}, (note,)
 

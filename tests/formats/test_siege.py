@@ -1,0 +1,47 @@
+"""siege's table in both spellings."""
+
+from __future__ import annotations
+
+import pytest
+
+from latencykit.errors import CorruptInputError, NotHeldError
+
+TEXT = """** SIEGE 4.0.4
+Lifting the server siege...
+Transactions:		        1200 hits
+Availability:		       99.50 %
+Elapsed time:		        9.12 secs
+Data transferred:	        0.40 MB
+Response time:		        0.25 secs
+Transaction rate:	      131.58 trans/sec
+Throughput:		        0.04 MB/sec
+Concurrency:		       32.89
+Successful transactions:        1200
+Failed transactions:	           6
+Longest transaction:	        1.23
+Shortest transaction:	        0.05
+"""
+
+
+def test_text(read_text):
+    found = read_text(TEXT)["out.txt"]
+    assert (found.count, found.run.failed) == (1200, 6)
+    assert (found.mean, found.min, found.max) == (250e6, 50e6, 1.23e9)
+    with pytest.raises(NotHeldError, match="distribution"):
+        found.percentile(99)
+
+
+def test_a_mean_printed_as_nothing_is_worked_out(read_text):
+    found = read_text(TEXT.replace("        0.25 secs", "        0.00 secs"))["out.txt"]
+    assert found.mean == pytest.approx(32.89 * 9.12 / 1200 * 1e9, abs=1)
+    assert any("concurrency" in note for note in found.run.notes)
+
+
+def test_json_after_a_notice(read_text):
+    record = (
+        'New configuration template added to .siege\n{\t"transactions":\t10,\n"availability": 100.0,'
+        '"response_time": 0.5,"longest_transaction": 0.9,"shortest_transaction": 0.1,"failed_transactions": 0}\n'
+    )
+    assert read_text(record)["out.txt"].mean == 5e8
+    with pytest.raises(CorruptInputError, match=r"out\.txt:3: the JSON ends in the middle"):
+        read_text(record[:-3])
