@@ -7,7 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latencykit.formats import cyclictest, hgrm, hlog, ioping, jmeter, json_native, ping, siege, sockperf, sysbench
+from latencykit.formats import (
+    criterion,
+    cyclictest,
+    gobench,
+    hgrm,
+    hlog,
+    hyperfine,
+    ioping,
+    jmeter,
+    jmh,
+    json_native,
+    ping,
+    pyperf,
+    pytest_benchmark,
+    siege,
+    sockperf,
+    sysbench,
+)
 from latencykit.formats.reading import formats
 from latencykit.rooms import make_callable
 
@@ -18,10 +35,16 @@ FORMATS: tuple[Format, ...] = (
     *hlog.FORMATS,
     *hgrm.FORMATS,
     *json_native.FORMATS,
+    *criterion.FORMATS,
     *cyclictest.FORMATS,
+    *gobench.FORMATS,
+    *hyperfine.FORMATS,
     *ioping.FORMATS,
     *jmeter.FORMATS,
+    *jmh.FORMATS,
     *ping.FORMATS,
+    *pyperf.FORMATS,
+    *pytest_benchmark.FORMATS,
     *siege.FORMATS,
     *sockperf.FORMATS,
     *sysbench.FORMATS,

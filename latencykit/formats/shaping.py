@@ -12,7 +12,7 @@ from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "distinct",
     "nanoseconds",
     "nanoseconds_of",
     "per_operation",
@@ -73,6 +74,20 @@ def several(number: int, one: str, more: str | None = None) -> str:
     ('1 request', '1,200 replies')
     """
     return f"{format_count(number)} {one if number == 1 else more or one + 's'}"
+
+
+def distinct(name: str, taken: Container[str]) -> str:
+    """Return `name`, numbered where it is taken: "sleep 1", "sleep 1 (2)".
+
+    Examples
+    --------
+    >>> distinct("get", {"get"})
+    'get (2)'
+    """
+    label, number = name, 2
+    while label in taken:
+        label, number = f"{name} ({number})", number + 1
+    return label
 
 
 def rung_of_points(
