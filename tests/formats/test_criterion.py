@@ -1,0 +1,61 @@
+"""Criterion.rs: directories, batches, ratios, text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+from latencykit.formats.base import Confidence, ReadOptions, Source
+from latencykit.formats.reading import detect, read_source
+
+
+def write(folder, name, times, iters, full_id=None):
+    (folder / "new").mkdir(parents=True)
+    (folder / "new" / "sample.json").write_text(json.dumps({"sampling_mode": "Linear", "iters": iters, "times": times}))
+    if full_id:
+        (folder / "new" / "benchmark.json").write_text(json.dumps({"full_id": full_id}))
+
+
+def test_a_directory_gives_one_series_a_benchmark(tmp_path):
+    write(tmp_path / "group" / "fast", "fast", [23.1, 46.2], [10.0, 20.0], "group/fast")
+    write(tmp_path / "plain", "plain", [2e6, 4e6], [1.0, 2.0])
+    source = Source(tmp_path)
+    assert detect(source).name == "criterion"
+    found = read_source(source, ReadOptions())
+    assert set(found) == {"group/fast", "plain"}
+    assert found["group/fast"].max == 2.31
+    assert found["plain"].duration.tolist() == [2_000_000, 2_000_000]
+
+
+def test_another_directory_is_not_claimed(tmp_path):
+    (tmp_path / "x").mkdir()
+    from latencykit.formats.criterion import sniff_directory
+
+    assert sniff_directory(Source(tmp_path).head) is Confidence.NO
+
+
+def test_ratios_are_refused(read_text, tmp_path):
+    estimate = {"point_estimate": 0.1, "confidence_interval": {}, "standard_error": 0.0}
+    with pytest.raises(CorruptInputError, match="ratios"):
+        read_text(json.dumps({"mean": estimate, "median": estimate}), "estimates.json")
+
+
+def test_unequal_columns(read_text):
+    text = json.dumps({"sampling_mode": "Flat", "iters": [1.0], "times": [1.0, 2.0]})
+    with pytest.raises(CorruptInputError, match="2 times and 1 iteration counts"):
+        read_text(text, "sample.json")
+
+
+def test_text_with_a_long_name(read_text):
+    text = "a very long benchmark name\n                        time:   [9.5757 µs 9.6958 µs 9.8211 µs]\n"
+    assert read_text(text)["a very long benchmark name"].mean == 9695.8
+
+
+def test_raw_csv(read_text):
+    text = (
+        "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count\n"
+        "g,f,1,,,100.0,ns,10\ng,f,1,,,300.0,ns,20\n"
+    )
+    assert read_text(text, "raw.csv")["g/f/1"].max == 15.0
