@@ -1,0 +1,41 @@
+"""go test -bench: counts, extra units, events."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from latencykit.errors import CorruptInputError, NotHeldError
+
+TEXT = """goos: linux
+cpu: Some CPU
+BenchmarkA/n=8-2         \t   86312\t       248.0 ns/op\t      48 B/op\t       7 allocs/op
+BenchmarkA/n=8-2         \t   95299\t       324.2 ns/op\t      48 B/op\t       7 allocs/op
+BenchmarkB  \t 10\t 5e+06 ns/op\t 7500000 p99-ns/op
+PASS
+"""
+
+
+def test_several_runs_are_named_honestly(read_text):
+    found = read_text(TEXT)
+    a = found["BenchmarkA/n=8-2"]
+    assert (a.mean, a.count) == (286.1, 86312 + 95299)
+    assert (a.stats["lowest mean of a run"], a.stats["highest mean of a run"]) == (248.0, 324.2)
+    with pytest.raises(NotHeldError, match="distribution"):
+        _ = a.max
+    assert found["BenchmarkB"].percentile(99) == 7.5e6
+
+
+def test_events_join_a_split_result(read_text):
+    events = [
+        {"Action": "start", "Package": "p"},
+        {"Action": "output", "Package": "p", "Output": "BenchmarkA-2 \t"},
+        {"Action": "output", "Package": "p", "Output": " 100\t 12.5 ns/op\n"},
+    ]
+    text = "\n".join(json.dumps(one) for one in events) + "\n"
+    assert read_text(text, "b.json")["BenchmarkA-2"].mean == 12.5
+    with pytest.raises(CorruptInputError, match=r"b\.json:2"):
+        read_text(text.replace('{"Action": "output"', "{Action", 1), "b.json")
+    cut = read_text(text + '{"Action": "out', "b.json")["BenchmarkA-2"]
+    assert any("cut" in note for note in cut.run.notes)
