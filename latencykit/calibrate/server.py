@@ -1,11 +1,11 @@
 """The server that is frozen: ``python -m latencykit.calibrate.server``, HTTP/1.1 and RESP on one loopback port.
 
-Every request takes a known time, during which its connection waits and others do not. Served one after another by one
-thread, requests cost it some 50 µs each; what share of its time that was it says itself, so that a server that was
-the bottleneck does not pass for a stall.
+Every request takes a known time, during which its connection waits and others do not. A single thread serves them, at
+some 50 to 100 µs each; the CPU time that it says it used tells whether it was the bottleneck.
 
-It speaks with its parent over its standard streams, one JSON object a line: ``{"port": …}`` when it listens, and for
-each line that comes in its `stats`. It ends when its input does, so that it cannot outlive its parent.
+It speaks with its parent over its standard streams, one JSON object a line: ``{"port": …}`` when it listens, then its
+`stats` for each line that comes in; the line ``reset`` starts them anew. It ends when its input does, so that it cannot
+outlive its parent.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class Service:
 
     def __init__(self, service_time: float) -> None:
         self.service_time = service_time
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the requests so far."""
         self.requests = 0
         self.first: int | None = None
 
@@ -130,7 +134,9 @@ async def _serve(service: Service, port: int, channel: socket.socket | None) -> 
     _say({"port": port})
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while await reader.readline():
+    while line := await reader.readline():
+        if line.strip() == b"reset":
+            service.reset()
         _say(service.stats())
 
 

@@ -1,0 +1,190 @@
+"""From what a tool reported and what was true to one word, and the reasons for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from latencykit.histogram import Histogram
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+from latencykit.units import format_duration, format_percentile
+
+if TYPE_CHECKING:
+    from latencykit.calibrate.waiting import Waiting
+    from latencykit.formats.base import Rung
+
+__all__ = ["CalibrationRow", "Model", "Ruling", "Verdict", "judge", "model_of", "reported_percentiles"]
+
+Verdict = Literal["honest", "omits", "loses", "clips", "overcorrects", "unknown"]
+Model = Literal["open", "paced", "closed", "unknown"]
+
+_ASKED = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+NEAR = 0.15  # of the truth at the highest percentile that the stall decides: honest
+HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
+ABOVE = 1.5  # of the truth: more than any queue that drains
+DEEP = 0.85  # a percentile this far inside the stalled share is decided by the stall, whatever the drain
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """One percentile, reported and true.
+
+    Attributes
+    ----------
+    percentile : float
+    reported, truth : float
+        In ns.
+    decisive : bool
+        Whether the stall alone decides what the truth is there.
+    """
+
+    percentile: float
+    reported: float
+    truth: float
+    decisive: bool
+
+    @property
+    def ratio(self) -> float:
+        """Reported over true."""
+        return self.reported / self.truth if self.truth else float("nan")
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """A verdict, its rows and its reasons."""
+
+    verdict: Verdict
+    rows: tuple[CalibrationRow, ...]
+    reasons: tuple[str, ...]
+
+
+def reported_percentiles(rung: Rung) -> dict[float, float]:
+    """Return percentile → ns as the tool reported them, the maximum as 100; none that its buckets would have to invent."""
+    if isinstance(rung, Summary):
+        held = {p: rung.percentile(p) for p in _ASKED[:-1] if p in rung.percentiles}
+        return held | ({100.0: rung.max} if "max" in rung.stats else {})
+    histogram: Histogram = rung if isinstance(rung, Histogram) else rung.histogram()
+    if not histogram.count:
+        return {}
+    told = [p for p in _ASKED if p == 100 or not histogram.printed[0] or p in histogram.printed[0]]
+    if isinstance(rung, Samples) or not histogram.printed[0]:
+        told = [p for p in told if p == 100 or histogram.count * (1 - p / 100) >= 1]
+    values = histogram.percentile(told).tolist()
+    values[-1] = histogram.max
+    return dict(zip(told, values, strict=True))
+
+
+def judge(rung: Rung, truth: Histogram, stall: float, held: float) -> Ruling:
+    """Hold a report against the truth.
+
+    Parameters
+    ----------
+    rung : Rung
+        What the tool reported, in ns.
+    truth : Histogram
+        From the schedule, in ns.
+    stall : float
+        Its length, ns.
+    held : float
+        Part of the scheduled requests that were due in it.
+
+    Returns
+    -------
+    Ruling
+        ``honest``: near the truth where the stall decides. ``omits``: the stall is in the maximum, and not in the
+        percentiles. ``loses``: it is not even there. ``clips``: it is there up to a limit. ``overcorrects``: it is
+        where nothing stood still, too. ``unknown``: the report has too little to tell.
+    """
+    reported = reported_percentiles(rung)
+    rows = tuple(
+        CalibrationRow(p, value, truth.percentile(p), p < 100 and 1 - p / 100 <= DEEP * held)
+        for p, value in sorted(reported.items())
+    )
+    if not rows:
+        return Ruling("unknown", (), ("the report holds no percentiles and no maximum",))
+    verdict, reason = _rule(rows, rung, truth, stall, held)
+    return Ruling(verdict, rows, (reason, *_asides(rung, verdict)))
+
+
+def _rule(rows: tuple[CalibrationRow, ...], rung: Rung, truth: Histogram, stall: float, held: float) -> tuple[Verdict, str]:
+    decisive = [row for row in rows if row.decisive]
+    quiet = [row for row in rows if 1 - row.percentile / 100 >= 1.5 * held]
+    inflated = [row for row in quiet if row.reported > row.truth + 0.1 * stall]
+    inflated += [row for row in decisive if row.ratio > ABOVE]
+    if inflated:
+        return "overcorrects", f"{_said(inflated[0])}: more than any queue behind the stall explains"
+    top = rows[-1]
+    limit = _limit(rung, truth)
+    if top.reported < HALF * min(stall, truth.max) and not (limit and top.reported >= 0.9 * limit):
+        return "loses", f"{_said(top)}: the requests that were held up are not in the report"
+    missing = [row for row in decisive if row.ratio < HALF]
+    capped = [row for row in decisive if row.ratio < 1 - NEAR and limit and row.reported >= 0.9 * limit]
+    if missing and missing != capped:
+        return "omits", f"{_said(missing[-1])}: the requests that should have been sent meanwhile are missing"
+    if capped and limit:
+        return "clips", f"nothing above {format_duration(limit)} is reported; {_said(capped[-1])}"
+    if not decisive:
+        return "unknown", "the report has no percentile that this stall decides; freeze it for a larger part of the run"
+    last = decisive[-1]
+    if abs(last.ratio - 1) <= NEAR:
+        return "honest", _said(last)
+    return "unknown", f"{_said(last)}: neither near the truth nor without the stall"
+
+
+def _limit(rung: Rung, truth: Histogram) -> float | None:
+    """The value at which the tool cut latencies off, if that lies below the truth: known, or a pile at the top."""
+    if isinstance(rung, Histogram):
+        if rung.censored and rung.censored_at < 0.9 * truth.max and not rung.run.timeouts:
+            return rung.censored_at
+        if rung.printed[0] or not rung.count:
+            return None
+    histogram = rung if isinstance(rung, Histogram) else None if isinstance(rung, Summary) else rung.histogram()
+    if histogram is None or histogram.max >= 0.9 * truth.max:
+        return None
+    near = histogram.count_above(0.995 * histogram.max)
+    return histogram.max if near >= max(10, 0.005 * histogram.count) else None
+
+
+def _said(row: CalibrationRow) -> str:
+    name = "the maximum" if row.percentile == 100 else f"p{format_percentile(row.percentile)}"
+    return f"{name} is reported as {format_duration(row.reported)} where the truth is {format_duration(row.truth)}"
+
+
+def _asides(rung: Rung, verdict: Verdict) -> tuple[str, ...]:
+    """What the report itself admits."""
+    run = rung.run
+    told = []
+    for count, name in ((run.timeouts, "timed out"), (run.unfinished, "were cut off at the end"), (run.dropped, "were not sent")):
+        if count:
+            told.append(f"the report does say that {count:,} requests {name}")
+    if run.corrected == "tool" and verdict == "honest":
+        told.append("by the tool's own correction: do not correct it again")
+    return tuple(told)
+
+
+def model_of(early: Waiting | None, late: Waiting | None, *, rate: float | None, stall: float, paced: bool | None) -> Model:
+    """Tell the model from what waited for the frozen server early and late in the stall.
+
+    Parameters
+    ----------
+    early, late : Waiting or None
+    rate : float or None
+        Requests per second, if the load generator was given one.
+    stall : float
+        Seconds.
+    paced : bool or None
+        Whether its connections idled between requests before the stall; None where that is not known.
+
+    Returns
+    -------
+    {"open", "paced", "closed", "unknown"}
+        Open: requests kept arriving while nobody replied. Otherwise each connection waited with the one it had sent.
+    """
+    if early is None or late is None or not late.octets:
+        return "unknown"
+    grew = late.octets >= 1.5 * max(early.octets, 1)
+    many = rate is None or late.connections >= 0.3 * rate * stall or late.octets >= 10 * rate * stall
+    if grew and many and late.octets - early.octets > 100:
+        return "open"
+    return "unknown" if paced is None else "paced" if paced else "closed"

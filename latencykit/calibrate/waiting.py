@@ -1,0 +1,50 @@
+"""How many requests wait for a frozen server: what a load generator does while nobody replies tells its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Waiting", "waiting_requests"]
+
+_ESTABLISHED = "01"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Requests that the kernel holds for a server that does not read.
+
+    Attributes
+    ----------
+    connections : int
+        Connections with unread bytes, accepted or not.
+    octets : int
+        Unread bytes of all of them.
+    """
+
+    connections: int
+    octets: int
+
+
+def waiting_requests(port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")) -> Waiting | None:
+    """Return what waits to be read on a local port; None where the system has no such tables (only Linux has).
+
+    Parameters
+    ----------
+    port : int
+    tables : tuple of str
+    """
+    unread: list[int] = []
+    found = False
+    for table in tables:
+        try:
+            lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        found = True
+        for line in lines:
+            _, local, _, state, queues, *_ = line.split()
+            if state == _ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
+                unread.append(int(queues.rpartition(":")[2], 16))
+    held = [size for size in unread if size]
+    return Waiting(len(held), sum(held)) if found else None
