@@ -26,7 +26,7 @@ _NAMES = {
     "read": "latencykit.formats.reading",
     "read_all": "latencykit.formats.reading",
 }
-_ROOMS = ("formats",)
+_ROOMS = ("formats", "plot")
 
 __all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the list
 

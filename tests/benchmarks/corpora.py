@@ -1,0 +1,85 @@
+"""Interval logs to measure with, made by a seeded generator and our own writer.
+
+* a: an hour of a busy server: 3,600 intervals of 10,000 values, six modes and hiccups, about 3,900 buckets each
+* b: a day of the same: 86,400 intervals, about 300 MB
+* d: 300 dense intervals of 2 million values, most counts of two bytes
+* e: a day of an idle server: 86,400 intervals of some tens of values
+
+``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from latencykit.buckets import HdrBuckets
+from latencykit.formats.hlog_writer import HlogWriter
+
+Maker = Any
+
+
+def _busy(rng: np.random.Generator) -> np.ndarray:
+    modes = rng.choice([180e3, 240e3, 410e3, 900e3, 2.4e6, 11e6], 10_000, p=[0.36, 0.33, 0.2, 0.07, 0.03, 0.01])
+    values = modes * rng.lognormal(0, 0.45, modes.size)
+    late = rng.random(modes.size) < 0.002
+    return np.where(late, values + rng.exponential(40e6, modes.size), values)
+
+
+def _dense(rng: np.random.Generator) -> np.ndarray:
+    return np.exp(rng.uniform(np.log(2e3), np.log(5e8), 2_000_000))
+
+
+def _idle(rng: np.random.Generator) -> np.ndarray:
+    return 50e3 + rng.exponential(9e3, int(rng.integers(8, 24)))
+
+
+CORPORA: dict[str, tuple[Maker, int]] = {"a": (_busy, 3_600), "b": (_busy, 86_400), "d": (_dense, 300), "e": (_idle, 86_400)}
+
+
+def make(name: str, folder: Path) -> Path:
+    """Write one corpus, unless it is there; a day of busy intervals repeats an hour of different ones."""
+    path = folder / f"{name}.hlog"
+    if path.exists():
+        return path
+    maker, size = CORPORA[name]
+    rng, layout = np.random.default_rng(20_260_101), HdrBuckets(3)
+    distinct = min(size, 600 if maker is _busy else 30 if maker is _dense else size)
+    held = []
+    for _ in range(distinct):
+        counts = np.bincount(layout.index_of(maker(rng)))
+        index = np.flatnonzero(counts)
+        held.append((index, counts[index]))
+    with path.with_suffix(".part").open("wb") as stream:
+        writer = HlogWriter(stream, 1_700_000_000.0, "ns", ["made for measuring"])
+        writer.header()
+        payloads: dict[int, bytes] = {}
+        for number in range(size):
+            _repeat(writer, stream, payloads, layout, held, number)
+    path.with_suffix(".part").replace(path)
+    return path
+
+
+def _repeat(writer: HlogWriter, stream: Any, payloads: dict[int, bytes], layout: HdrBuckets, held: list[Any], number: int) -> None:
+    """Write an interval; one that was written before is copied, for compressing takes longest."""
+    key = number % len(held)
+    if key in payloads:
+        stream.write(f"{number}.000,1.000,1.000,".encode() + payloads[key])
+        return
+    before = stream.tell()
+    writer.interval(float(number), 1.0, layout, *held[key])
+    if len(held) <= 600:
+        stream.flush()
+        with Path(stream.name).open("rb") as copy:
+            copy.seek(before)
+            payloads[key] = copy.read().rsplit(b",", 1)[1]
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or ["a", "d", "e"]:
+        print(make(name, target))

@@ -1,0 +1,94 @@
+"""Read a log, sum it, and take per-interval percentiles: ours, the PyPI reader, and the floor of base64 and inflate.
+
+``python -m tests.benchmarks.hlog_speed [DIR] [a d e b]`` makes the corpora in DIR (a temporary one by default) and
+prints processor seconds of whole processes (medians of paired runs), ratios, and peak memory, as Markdown.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.corpora import make
+
+JOBS = {
+    "ours, sum": "import latencykit as lk, sys; h = lk.read(sys.argv[1]).histogram(); print(h.count, h.max)",
+    "ours, sum and series": (
+        "import latencykit as lk, sys; log = lk.read(sys.argv[1]); t, s = log.totals_fold(), log.series_fold([50, 99]);"
+        "log.scan(t, s); h = log.histogram_of(t); print(h.count, h.percentile([50, 90, 99, 99.9, 99.99, 99.9999]).sum(), s.values.sum())"
+    ),
+    "PyPI, sum": (
+        "import sys; from hdrh.histogram import HdrHistogram; from hdrh.log import HistogramLogReader\n"
+        "t = HdrHistogram(1, 3600000000000, 3); r = HistogramLogReader(sys.argv[1], t)\n"
+        "while r.add_next_interval_histogram(t) is not None: pass\n"
+        "print(t.get_total_count(), t.get_max_value())"
+    ),
+    "PyPI, sum and series": (
+        "import sys; from hdrh.histogram import HdrHistogram; from hdrh.log import HistogramLogReader\n"
+        "t = HdrHistogram(1, 3600000000000, 3); r = HistogramLogReader(sys.argv[1], t); s = 0\n"
+        "while True:\n"
+        "    h = r.get_next_interval_histogram()\n"
+        "    if h is None: break\n"
+        "    s += h.get_value_at_percentile(50) + h.get_value_at_percentile(99) + h.get_max_value(); t.add(h)\n"
+        "print(t.get_total_count(), s)"
+    ),
+    "floor: base64 and inflate": (
+        "import sys, zlib, binascii; n = 0\n"
+        "for line in open(sys.argv[1], 'rb', 1 << 17):\n"
+        "    if line[0] not in b'#\"': n += len(zlib.decompress(binascii.a2b_base64(line[line.rindex(b',') + 1:])[8:]))\n"
+        "print(n)"
+    ),
+}
+PAIRS = (
+    ("ours, sum", "PyPI, sum", "as fast as the PyPI reader, sum only"),
+    ("ours, sum and series", "PyPI, sum and series", "as fast as the PyPI reader, with the same series"),
+    ("ours, sum and series", "floor: base64 and inflate", "of the floor (less is better)"),
+)
+
+
+def measure(job: str, path: Path) -> tuple[float, float]:
+    """Return processor seconds and peak memory (MB) of a whole process."""
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    process = subprocess.Popen([sys.executable, "-c", JOBS[job], str(path)], stdout=subprocess.DEVNULL, env=env)  # noqa: S603
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{job} failed on {path}")
+    process.returncode = 0
+    scale = 1 if sys.platform == "darwin" else 1024
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * scale / 1e6
+
+
+def compare(name: str, path: Path, repeats: int) -> None:
+    """Print the table of one corpus; the jobs take turns, so that a slow moment hits all."""
+    taken: dict[str, list[tuple[float, float]]] = {job: [] for job in JOBS}
+    for _ in range(repeats):
+        for job in JOBS:
+            if name == "b" and job == "PyPI, sum and series":
+                continue  # minutes
+            taken[job].append(measure(job, path))
+    median = {job: statistics.median(cpu for cpu, _ in runs) for job, runs in taken.items() if runs}
+    print(f"\n### corpus {name} ({path.stat().st_size / 1e6:.1f} MB)\n\n| job | CPU s | peak MB |\n|---|--:|--:|")
+    for job, runs in taken.items():
+        if runs:
+            print(f"| {job} | {median[job]:.2f} | {max(peak for _, peak in runs):.0f} |")
+    for ours, theirs, words in PAIRS:
+        if theirs in median:
+            ratio = median[ours] / median[theirs] if "floor" in theirs else median[theirs] / median[ours]
+            print(f"\n{ratio:.2f} × {words}")
+
+
+def main() -> None:
+    """Run."""
+    arguments = sys.argv[1:]
+    folder = Path(arguments.pop(0)) if arguments and len(arguments[0]) > 1 else Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in arguments or ["a", "d", "e"]:
+        compare(name, make(name, folder), 1 if name == "b" else 3)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+
+mpl.use("Agg")
+
+DATA = Path(__file__).parent / "data"
+LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
+
+
+def golden_of(log: Path) -> dict[str, Any]:
+    """The reference's numbers for a log: as encoded where its own sum re-recorded the buckets."""
+    encoded = log.with_suffix(".encoded.json")
+    rust = log.parent / "rust.golden.json"
+    path = encoded if encoded.exists() else rust if rust.exists() else log.with_suffix(".golden.json")
+    return json.loads(path.read_text())
+
+
+@pytest.fixture
+def data() -> Path:
+    """The folder of test data."""
+    return DATA

@@ -1,0 +1,197 @@
+"""Laws of histograms, and agreement with the hdrhistogram package and with exact samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latencykit as lk
+from latencykit.buckets import EdgeBuckets, HdrBuckets, coarser
+from latencykit.errors import MixedInputsError, NotHeldError, UsageError
+from latencykit.run import Run
+
+VALUES = st.lists(st.integers(0, 2**62), min_size=1, max_size=60)
+PERCENTILES = [0, 1, 25, 50, 75, 90, 99, 99.9, 99.99, 100]
+
+
+@given(VALUES, st.integers(0, 5), st.sampled_from([1, 2, 1000, 20_000, 1 << 20]))
+def test_a_value_lies_in_its_bucket_and_the_bucket_is_narrow(values, digits, lowest):
+    layout = HdrBuckets(digits, lowest)
+    given_values = np.asarray(values, np.int64)
+    index = layout.index_of(given_values)
+    low, high = layout.low_steps(index), layout.high_steps(index)
+    assert ((low <= given_values) & (given_values <= high)).all()
+    assert (layout.index_of(low) == index).all()
+    assert (layout.index_of(high) == index).all()
+    narrow = (high - low + 1) <= np.maximum(low / 10.0**digits * 1.0000001, 1 << layout.unit_magnitude)
+    assert narrow.all()
+
+
+@given(VALUES)
+def test_quantiles_ascend_and_stay_within_the_extremes(values):
+    h = lk.Histogram.of(np.asarray(values, np.int64))
+    found = h.percentile(PERCENTILES)
+    assert (np.diff(found) >= 0).all()
+    assert found[0] == h.min
+    assert found[-1] == h.max
+    assert h.count == len(values)
+
+
+@given(VALUES)
+def test_a_percentile_is_never_below_the_exact_nearest_rank(values):
+    exact = np.sort(np.asarray(values, np.int64))
+    h = lk.Histogram.of(exact)
+    for p in PERCENTILES[1:]:
+        rank = max(1, int(np.ceil(np.nextafter(p, 0) * exact.size / 100)))
+        assert exact[rank - 1] <= h.percentile(p) <= exact[rank - 1] * 1.001 + 1
+
+
+@given(VALUES, VALUES, VALUES)
+@settings(max_examples=50)
+def test_merging_is_associative_commutative_and_loses_nothing(a, b, c):
+    x, y, z = (lk.Histogram.of(np.asarray(v, np.int64)) for v in (a, b, c))
+    left, right, turned = (x + y) + z, x + (y + z), z + y + x
+    for other in (right, turned):
+        assert left.index.tolist() == other.index.tolist()
+        assert left.counts.tolist() == other.counts.tolist()
+    assert left.count == len(a) + len(b) + len(c)
+    assert (left - z).counts.tolist() == (x + y).counts.tolist()
+
+
+@given(VALUES, VALUES, st.floats(0, 100))
+def test_a_pooled_percentile_lies_within_those_of_the_parts(a, b, p):
+    x, y = (lk.Histogram.of(np.asarray(v, np.int64)) for v in (a, b))
+    both = sorted((x.percentile(p), y.percentile(p)))
+    assert both[0] <= (x + y).percentile(p) <= both[1]
+
+
+def test_agrees_with_the_hdrhistogram_package():
+    hdrh = pytest.importorskip("hdrh.histogram", reason="the hdrhistogram package has no wheel here")
+    rng = np.random.default_rng(5)
+    values = rng.lognormal(10, 2, 5000).astype(np.int64)
+    theirs = hdrh.HdrHistogram(1, 10**12, 3)
+    for value in values.tolist():
+        theirs.record_value(value)
+    h = lk.Histogram.from_hdrh(theirs)
+    assert h.index.tolist() == lk.Histogram.of(values).index.tolist()
+    assert (h.mean, h.max) == (theirs.get_mean_value(), theirs.get_max_value())
+    back = h.to_hdrh()
+    assert back.get_total_count() == 5000
+    assert back.get_value_at_percentile(99) == theirs.get_value_at_percentile(99)
+
+
+def test_unlike_layouts_meet_in_the_coarser_one_and_say_so():
+    fine, coarse = lk.Histogram.of([1_234_567], digits=3), lk.Histogram.of([7_654_321], digits=2)
+    both = fine + coarse
+    assert both.buckets == coarser(HdrBuckets(3), HdrBuckets(2))
+    assert both.count == 2
+    assert any("% wide" in note for note in both.run.notes)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [({"unit": "us"}, {"unit": "ns"}), ({"measure": "service"}, {"measure": "response"}), ({"corrected": "none"}, {"corrected": "tool"})],
+)
+def test_what_must_not_be_added_is_refused(a, b):
+    x, y = (lk.Histogram.of([1], unit=facts.get("unit", "ns"), run=Run(**facts)) for facts in (a, b))
+    with pytest.raises(MixedInputsError, match="must not be added"):
+        x + y
+
+
+def test_summaries_cannot_be_averaged():
+    one = lk.Summary({"mean": 1.0}, {99: 2.0})
+    with pytest.raises(MixedInputsError, match="percentile of nothing"):
+        one + one
+    with pytest.raises(MixedInputsError):
+        lk.merge([one, one])
+
+
+def test_floats_of_a_unit_keep_a_nanosecond():
+    h = lk.Histogram.of([0.001, 0.002, 1.5], unit="s")
+    assert h.percentile(50) == pytest.approx(0.002, rel=1e-3)
+    assert h.to_unit("ms").max == pytest.approx(1500, rel=1e-3)
+
+
+@pytest.mark.parametrize("bad", [[-1], [float("nan")], [float("inf")], ["x"]])
+def test_values_that_cannot_be_counted_are_refused(bad):
+    with pytest.raises(UsageError):
+        lk.Histogram.of(bad)
+
+
+def test_count_and_share_never_flatter():
+    h = lk.Histogram.of([1000, 2000, 3000])
+    top = h.percentile(50)
+    assert h.percentile_of(top) == pytest.approx(200 / 3)
+    assert h.percentile_of(top - 0.5) == pytest.approx(100 / 3)
+    assert h.count_above(top - 0.5) == 2
+
+
+def test_printed_percentiles_are_given_back_as_printed():
+    h = lk.Histogram.from_percentiles([50, 90, 99], [1.26e6, 1.37e6, 4.04e6], 24018, told={"max": 7.71e6, "mean": 1.3e6})
+    assert h.percentile([50, 90, 99, 100]).tolist() == [1.26e6, 1.37e6, 4.04e6, 7.71e6]
+    assert 1.37e6 <= h.percentile(95) <= 4.04e6
+    assert (h.count, h.mean) == (24018, 1.3e6)
+
+
+def test_printed_percentiles_of_a_small_sample_too():
+    h = lk.Histogram.from_percentiles([50, 99, 99.9], [5.0, 9.7, 9.97], 10, told={"max": 10.0})
+    assert h.percentile([50, 99, 99.9, 100]).tolist() == [5.0, 9.7, 9.97, 10.0]
+
+
+def test_what_is_censored_reads_at_least():
+    run = Run(timeouts=8)
+    h = lk.Histogram(HdrBuckets(3), np.array([1000]), np.array([92]), run=run, censored=8, censored_at=2e9)
+    assert h.percentile(50) == 1000
+    assert h.percentile(95) == 2e9
+    row = h.percentile_rows([95])[0]
+    assert (row.high, row.supported) == (float("inf"), False)
+    assert h.percentile_of(1e12) == 92.0
+
+
+def test_a_rebuilt_histogram_without_a_maximum_is_open_above():
+    h = lk.Histogram.from_percentiles([50, 99], [1.0, 2.0], 1000)
+    assert (h.count, h.censored, h.censored_at) == (990, 10, 2.0)
+
+
+def test_confidence_intervals_equal_scipys():
+    from scipy.stats import quantile_test
+
+    values = np.sort(np.random.default_rng(1).integers(1, 1000, 1500))
+    h = lk.Histogram.of(values)
+    for p in (50, 90, 99):
+        want = quantile_test(values, p=p / 100).confidence_interval(0.95)
+        row = h.percentile_rows([p])[0]
+        assert (row.low, row.high) == (want.low, want.high)
+    assert h.percentile_rows([99.9])[0].high == float("inf")
+    assert h.highest_supported_percentile() == pytest.approx(99.754, abs=5e-4)
+
+
+def test_corrected_counts_get_no_rank_intervals():
+    row = lk.Histogram.of(range(1, 1000), run=Run(corrected="tool")).percentile_rows([50])[0]
+    assert np.isnan(row.low)
+    assert np.isnan(row.high)
+
+
+def test_buckets_of_listed_edges_merge_side_by_side():
+    a = lk.Histogram.from_buckets([0, 10], [10, 20], [5, 5])
+    b = lk.Histogram.from_buckets([0, 15], [15, 20], [3, 2])
+    both = a + b
+    assert both.count == 15
+    assert both.percentile(100) == 20
+    assert isinstance(both.buckets, EdgeBuckets)
+
+
+def test_a_summary_answers_only_what_it_holds():
+    s = lk.Summary({"mean": 5.0}, run=Run(tool="go test -bench"))
+    with pytest.raises(NotHeldError, match="holds no p99, only mean"):
+        s.percentile(99)
+
+
+def test_the_argument_of_a_merge_does_not_change():
+    x, y = lk.Histogram.of([1, 2]), lk.Histogram.of([3])
+    before = (x.index.copy(), x.counts.copy())
+    x + y
+    assert (x.index == before[0]).all()
+    assert (x.counts == before[1]).all()
