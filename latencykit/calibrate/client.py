@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("mode", choices=MODES)
     parser.add_argument("url", help="http://127.0.0.1:PORT/")
     parser.add_argument("--rate", type=float, help="requests per second, all connections together")
-    parser.add_argument("--connections", type=int, default=1, help="of the closed loops (1)")
+    parser.add_argument("--connections", type=int, default=1, help="of the closed loops; an open one begins with them (1)")
     parser.add_argument("--duration", default="10s", help="10s")
     parser.add_argument(
         "--intended", action="store_true", help="catchup: write the intended starts, from which the truth can be had"

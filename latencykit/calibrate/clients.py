@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -74,7 +75,7 @@ class Load:
     rate : float, optional
         Requests per second, of all connections together; a closed loop may go without.
     connections : int
-        Of the closed loops; an open one opens what it needs.
+        Of the closed loops; an open one begins with them, takes them in turn, and opens what it needs.
     """
 
     mode: str
@@ -140,7 +141,7 @@ class _Run:
 
     load: Load
     rows: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # due, start, end, connection, status
-    idle: list[tuple[int, _Wire]] = field(default_factory=list)
+    idle: deque[tuple[int, _Wire]] = field(default_factory=deque)
     wires: list[_Wire] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -187,6 +188,7 @@ class _Run:
     async def open_loop(self, begin: int) -> None:
         """Send every request when it is due."""
         under_way: set[asyncio.Task[None]] = set()
+        self.idle += [await self.connect() for _ in range(self.load.connections)]
         try:
             for due in self.dues(begin):
                 await _until(due)
@@ -207,7 +209,7 @@ class _Run:
 
     async def one(self, due: int) -> None:
         """One request of the open loop, over an idle connection or a new one."""
-        number, wire = self.idle.pop() if self.idle else await self.connect()
+        number, wire = self.idle.popleft() if self.idle else await self.connect()
         await self.send(due, number, wire)
         if wire.transport is not None and not wire.transport.is_closing():
             self.idle.append((number, wire))

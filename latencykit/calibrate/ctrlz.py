@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import tempfile
-import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from latencykit.calibrate.clients import loopback
 from latencykit.calibrate.freeze import Freezer
-from latencykit.calibrate.judge import CalibrationRow, Model, Verdict, judge, model_of
-from latencykit.calibrate.targets import MOST_WORKERS, CommandTarget, OwnTarget, ProcessTarget, probe
-from latencykit.calibrate.tool import Tool, fill, read_output
-from latencykit.calibrate.truth import Stall, scheduled_truth
-from latencykit.calibrate.waiting import Waiting, waiting_requests
+from latencykit.calibrate.judge import CalibrationRow, Model, Ruling, Verdict, judge, model_of
+from latencykit.calibrate.observe import Observed, observe
+from latencykit.calibrate.plan import Plan, parse_part
+from latencykit.calibrate.targets import probe
+from latencykit.calibrate.tool import Tool, read_output
+from latencykit.calibrate.truth import scheduled_truth
 from latencykit.errors import LatencyKitError, UsageError
 from latencykit.log import HistogramLog
 from latencykit.units import format_count, format_duration, format_percentile, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
-    from latencykit.calibrate.targets import Target
     from latencykit.formats.base import Rung
     from latencykit.histogram import Histogram
 
 __all__ = ["Calibration", "ctrlz"]
 
-LONGEST = 600.0
-_GRACE = 30.0
 _BUSY = 0.7
-_PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
@@ -96,86 +90,6 @@ class Calibration:
         }
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What `ctrlz` was asked for, in seconds."""
-
-    command: tuple[str, ...]
-    server: str | Sequence[str] | None
-    pid: int | None
-    url: str | None
-    stall: float
-    duration: float
-    rate: float
-    connections: int
-    at: str
-    partial: Fraction | None
-    service_time: float
-    series: str | None
-    format: str | None
-    progress: Callable[[str], None]
-
-    def __post_init__(self) -> None:
-        if sys.platform == "win32":
-            raise UsageError("Windows cannot freeze a process (it has no SIGSTOP); run this on Linux or macOS, or in WSL")
-        if not self.command:
-            raise UsageError("no command to test; write it behind --, as in: latencykit ctrlz -- hey -z {duration}s {url}")
-        if not 0 < self.stall < self.duration <= LONGEST:
-            raise UsageError(f"the stall must be shorter than the run, and the run at most {LONGEST:g} s long")
-        if not (0 < self.rate <= 100_000 and 1 <= self.connections <= 10_000):
-            raise UsageError("the rate must be up to 100,000 per second, and the connections 1 to 10,000")
-        if self.at not in ("middle", "end"):
-            raise UsageError(f"at is 'middle' or 'end', not {self.at!r}")
-        if sum(given is not None for given in (self.server, self.pid, self.partial)) > 1:
-            raise UsageError("a server command, a process id and partial exclude each other: partial is about our own server")
-        if self.url is not None:
-            if self.server is None and self.pid is None:
-                raise UsageError("url= (--url) says where a server of your own listens: name its command or its pid, too")
-            loopback(self.url.replace("{port}", "1"))
-
-    def target(self) -> Target:
-        if self.server is not None:
-            return CommandTarget(self.server, self.url)
-        if self.pid is not None:
-            return ProcessTarget(self.pid, self.url)
-        part = self.partial or Fraction(1)
-        return OwnTarget(self.service_time, part.denominator, part.numerator)
-
-    def filled(self, url: str, folder: Path) -> list[str]:
-        values = {
-            "rate": f"{self.rate:g}", "rate_per_connection": f"{self.rate / self.connections:g}",
-            "connections": str(self.connections), "duration": f"{self.duration:g}",
-            "requests": str(round(self.rate * self.duration)), "out": str(folder / "out"),
-        }  # fmt: skip
-        if url:
-            host, port = loopback(url)
-            values |= {"url": url, "host": host, "port": str(port)}
-        return fill(self.command, values)
-
-    def takes(self, *places: str) -> bool:
-        return any("{" + place + "}" in word for place in places for word in self.command)
-
-    @property
-    def stop_after(self) -> float:
-        """Seconds from the first request to the freeze."""
-        return self.duration - 0.6 * self.stall if self.at == "end" else (self.duration - self.stall) / 2
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What was seen from the server's side."""
-
-    begin: int
-    stall: Stall
-    elapsed: float
-    base: float
-    waiting: tuple[Waiting | None, Waiting | None]
-    before: float | None
-    busy: float | None
-    requests: int | None
-    notes: tuple[str, ...]
-
-
 def ctrlz(
     command: str | Sequence[str],
     *,
@@ -216,7 +130,8 @@ def ctrlz(
     at : {"middle", "end"}
         Freeze in the middle of the run, or over its end.
     partial : str or Fraction, optional
-        ``"1/4"``: our server is four processes, of which one is frozen.
+        ``"1/4"``: our server is four processes, of which one is frozen. The truth is then that of requests which are spread
+        evenly, whoever replies; a tool that sends them to the others meanwhile cannot be judged by it.
     repeat : int
         Runs; the verdict is what most of them say, rows are medians.
     service_time : str or float
@@ -242,28 +157,16 @@ def ctrlz(
     """
     if not 1 <= repeat <= 100:
         raise UsageError(f"repeat must be 1 to 100, not {repeat}")
-    plan = _Plan(
+    plan = Plan(
         command=tuple(shlex.split(command) if isinstance(command, str) else command), server=server, pid=pid, url=url,
         stall=parse_duration(stall, "s") / 1e9, duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
-        connections=int(connections), at=at, partial=_part(partial), service_time=parse_duration(service_time, "s"),
+        connections=int(connections), at=at, partial=parse_part(partial), service_time=parse_duration(service_time, "s"),
         series=series, format=format, progress=progress or (lambda _: None),
     )  # fmt: skip
     return _together([_once(plan) for _ in range(repeat)])
 
 
-def _part(partial: str | float | Fraction | None) -> Fraction | None:
-    if partial is None:
-        return None
-    try:
-        part = Fraction(partial).limit_denominator(MOST_WORKERS)
-    except (ValueError, ZeroDivisionError):
-        part = Fraction(0)
-    if not 0 < part <= 1:
-        raise UsageError(f"partial is a part of up to {MOST_WORKERS} server processes, such as 1/4; not {partial!r}")
-    return part
-
-
-def _once(plan: _Plan) -> Calibration:
+def _once(plan: Plan) -> Calibration:
     """One run."""
     with tempfile.TemporaryDirectory(prefix="ctrlz-") as name:
         folder = Path(name)
@@ -273,7 +176,7 @@ def _once(plan: _Plan) -> Calibration:
             target.reset()
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
-                seen = _watch(plan, target, freezer, tool, base)
+                seen = observe(plan, target, freezer, tool, base)
                 failed = f"; it ended with status {tool.code}, and said: {tool.said()}" if tool.code else ""
         try:
             found = read_output([folder / "out", tool.stdout, tool.stderr], argv, plan.format)
@@ -290,61 +193,7 @@ def _series(found: dict[str, Rung], series: str | None) -> Rung:
     return rung.to_unit("ns")
 
 
-def _watch(plan: _Plan, target: Target, freezer: Freezer, tool: Tool, base: float | None) -> _Seen:
-    """Freeze in time, and note what the server's side shows."""
-    begin = _first_request(target, tool)
-    early_end = f"{tool.command[0]} ended before the server was frozen, {plan.stop_after:g} s after its first request; "
-    if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
-        raise LatencyKitError(f"{early_end}it must run for {plan.duration:g} s; it said: {tool.said()}")
-    before = target.stats()
-    plan.progress(f"the server stands still for {plan.stall:g} s")
-    started = freezer.stop(plan.stall)
-    waiting = _sample_waiting(plan, target, tool, started)
-    window = freezer.wait()
-    plan.progress("the server goes on")
-    limit = max(0.0, plan.duration - (window.end - begin) / 1e9) + plan.stall + _GRACE
-    notes = () if tool.wait(limit) else (f"it had not ended {limit:g} s after the thaw, and was ended",)
-    ended = time.perf_counter_ns()
-    after = target.stats()
-    if notes:
-        tool.__exit__()
-    stall = Stall((window.start - begin) / 1e9, (window.end - begin) / 1e9, float(plan.partial or 1))
-    return _Seen(
-        begin, stall, (ended - begin) / 1e9, base or 0.0, waiting,
-        before=None if before is None else before["requests"] / plan.stop_after,
-        busy=None if before is None or after is None else after["cpu"] / max((ended - begin) / 1e9 - plan.stall, 0.1),
-        requests=None if after is None else after["requests"], notes=notes,
-    )  # fmt: skip
-
-
-def _first_request(target: Target, tool: Tool) -> int:
-    """When the first request came, as our own server says; when the tool was started, for others."""
-    if target.stats() is None:
-        return tool.started
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        said = target.stats()
-        if said is not None and said["first"] is not None:
-            return int(said["first"])
-        if tool.code is not None:
-            raise LatencyKitError(f"{tool.command[0]} ended without a request to {target.url}; it said: {tool.said()}")
-        time.sleep(0.01)
-    raise LatencyKitError(f"{tool.command[0]} sent no request to {target.url} within {_PATIENCE:g} s; does it take {{url}}?")
-
-
-def _sample_waiting(plan: _Plan, target: Target, tool: Tool, started: int) -> tuple[Waiting | None, Waiting | None]:
-    """What waits for the frozen server early and late in the stall."""
-    if not target.url:
-        return None, None
-    port = loopback(target.url)[1]
-    seen = []
-    for part in (0.35, 0.85):
-        tool.sleep_until(started + round(part * plan.stall * 1e9))
-        seen.append(waiting_requests(port))
-    return seen[0], seen[1]
-
-
-def _judged(plan: _Plan, seen: _Seen, argv: list[str], rung: Rung) -> Calibration:
+def _judged(plan: Plan, seen: Observed, argv: list[str], rung: Rung) -> Calibration:
     paced_by_us = plan.takes("rate", "rate_per_connection")
     duration = plan.duration if plan.takes("duration") else max(seen.elapsed, 0.001)
     rate = plan.rate if paced_by_us else None
@@ -352,15 +201,26 @@ def _judged(plan: _Plan, seen: _Seen, argv: list[str], rung: Rung) -> Calibratio
     truth = scheduled_truth(seen.stall, duration, rate=rate, count=count, base=seen.base)
     ruling = judge(rung, truth, seen.stall.seconds * 1e9, seen.stall.held(duration))
     model = model_of(*seen.waiting, rate=rate, stall=seen.stall.seconds, paced=_paced(seen, rung, paced_by_us))
-    asides = _asides(plan, seen, model, rate, duration)
-    run = rung.run
-    return Calibration(
-        ruling.verdict, model, round(seen.stall.seconds, 3), ruling.rows, (*ruling.reasons, *asides, *seen.notes),
-        tuple(argv), run.tool, run.version, rung, truth,
-    )  # fmt: skip
+    ruling, model = _unless_untouched(seen, ruling, model)
+    reasons = (*ruling.reasons, *_asides(plan, seen, model, rate, duration), *seen.notes)
+    stall, run = round(seen.stall.seconds, 3), rung.run
+    return Calibration(ruling.verdict, model, stall, ruling.rows, reasons, tuple(argv), run.tool, run.version, rung, truth)
 
 
-def _paced(seen: _Seen, rung: Rung, told: bool) -> bool | None:
+def _unless_untouched(seen: Observed, ruling: Ruling, model: Model) -> tuple[Ruling, Model]:
+    """The ruling; none where the schedule's truth does not hold for this tool."""
+    if ruling.verdict == "honest":
+        return ruling, model
+    if seen.waiting[1] is not None and not seen.waiting[1].octets:
+        why = "no request waited for the frozen server: this stall did not meet the load"
+    elif seen.around:
+        why = "what was due went to the other processes meanwhile: a stall of a part does not hold this tool up"
+    else:
+        return ruling, model
+    return Ruling("unknown", ruling.rows, (why,)), "unknown"
+
+
+def _paced(seen: Observed, rung: Rung, told: bool) -> bool | None:
     """Whether connections idled between requests: they were given a rate, or were seldom busy before the stall."""
     late = seen.waiting[1]
     if told:
@@ -370,7 +230,7 @@ def _paced(seen: _Seen, rung: Rung, told: bool) -> bool | None:
     return {"paced": True, "closed": False}.get(rung.run.loop)
 
 
-def _asides(plan: _Plan, seen: _Seen, model: Model, rate: float | None, duration: float) -> tuple[str, ...]:
+def _asides(plan: Plan, seen: Observed, model: Model, rate: float | None, duration: float) -> tuple[str, ...]:
     told = []
     if seen.busy is not None and seen.busy > _BUSY:
         told.append(f"the test's server was busy {seen.busy:.0%} of the time: it may have been the bottleneck; lower the load")
@@ -384,7 +244,8 @@ def _asides(plan: _Plan, seen: _Seen, model: Model, rate: float | None, duration
     if plan.partial is not None:
         told.append(f"one connection in {plan.partial.denominator / plan.partial.numerator:g} led to a frozen process")
     if seen.before is None:
-        told.append(f"the run is taken to begin when the command was started; the base time is {format_duration(seen.base)}")
+        base = format_duration(seen.base)
+        told.append(f"the run is taken to begin when the command was started; the base time is {base}")
     return tuple(told)
 
 

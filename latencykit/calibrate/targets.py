@@ -146,6 +146,10 @@ class OwnTarget:
         for worker in self._workers:
             worker.ask("reset")
 
+    def live_requests(self) -> int:
+        """Return how many requests came to the processes that are never frozen."""
+        return sum(worker.ask()["requests"] for worker in self._workers[self._freeze :])
+
     def stats(self) -> dict[str, Any]:
         """Return what all processes counted; the CPU seconds are the busiest one's."""
         said = [worker.ask() for worker in self._workers]
