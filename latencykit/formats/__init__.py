@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from latencykit.formats import (
     criterion,
     cyclictest,
+    fio,
+    fio_logs,
     gobench,
     hgrm,
     hlog,
@@ -39,6 +41,8 @@ FORMATS: tuple[Format, ...] = (
     *json_native.FORMATS,
     *criterion.FORMATS,
     *cyclictest.FORMATS,
+    *fio.FORMATS,
+    *fio_logs.FORMATS,
     *gobench.FORMATS,
     *hyperfine.FORMATS,
     *ioping.FORMATS,
