@@ -283,10 +283,8 @@ def test_two_logs_end_to_end_keep_their_own_clocks(tmp_path):
 
 
 def test_a_large_log_is_decoded_when_asked_for(tmp_path, monkeypatch):
-    from latencykit.formats import hlog
-
-    monkeypatch.setattr(hlog, "EAGER", 0)
-    monkeypatch.setattr("latencykit.formats.base.HEAD_SIZE", 512)
+    monkeypatch.setattr("latencykit.formats.hlog.KEEP", 0)
+    monkeypatch.setattr("latencykit.formats.hlog_part.CHUNK", 1)
     lines = lines_of(CTRLZ)
     path = tmp_path / "large.hlog"
     path.write_bytes(b"".join(lines))

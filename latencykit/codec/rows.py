@@ -187,9 +187,10 @@ def _short(rows: _Rows, more: Ints) -> tuple[Ints, Ints, Ints]:
         numbers = np.add.reduceat((data[more] & 127).astype(np.int64) << shift, begins)
         numbers += data[lasts].astype(np.int64) << (7 * lengths)
         is_run = (numbers & 1).astype(bool)
-        advance[lasts] = np.where(is_run, (numbers + 1) >> 1, 1)
+        advance[lasts] = runs = np.where(is_run, (numbers + 1) >> 1, 1)
+        _check_runs(runs, rows.slots)
         is_count[lasts] = ~is_run & (numbers > 0)
-    held = np.flatnonzero(is_count).astype(np.int64)
+    held = np.flatnonzero(is_count).astype(np.int64, copy=False)
     counts = (data[held] >> 1).astype(np.int64)
     kept = is_count[lasts].astype(bool)
     counts[np.searchsorted(held, lasts[kept])] = numbers[kept] >> 1
@@ -212,22 +213,28 @@ def _from_numbers(numbers: Ints, ends: Ints, slots: Ints) -> tuple[Ints, Ints, I
     """Rows of whole numbers, still in ZigZag: even ones are counts doubled, odd ones are runs of empty buckets."""
     is_run = (numbers & 1).astype(bool)
     advance = np.where(is_run, (numbers >> 1) + 1, 1)
-    held = np.flatnonzero(~is_run & (numbers > 0)).astype(np.int64)
+    _check_runs(advance, slots)
+    held = np.flatnonzero(~is_run & (numbers > 0)).astype(np.int64, copy=False)
     return _placed(ends, slots, advance, held, numbers[held] >> 1)
 
 
 def _placed(ends: Ints, slots: Ints, advance: Ints, held: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     """Turn "so many buckets on" into bucket indices, row by row."""
-    if advance.size and int(advance.max()) > int(slots.max()):
-        raise PayloadError("a run of empty buckets is longer than the histogram")
-    reached = np.concatenate(([0], np.cumsum(advance)))
-    starts = np.concatenate(([0], ends[:-1]))
-    base = reached[starts]
-    if (reached[ends] - base > slots).any():
+    reached = np.cumsum(advance)
+    after = np.where(ends > 0, reached[ends - 1], 0) if reached.size else np.zeros_like(ends)
+    base = np.concatenate(([0], after[:-1]))
+    if (after - base > slots).any():
         raise PayloadError("there are more counts than the header has buckets")
     indptr = np.concatenate(([0], np.searchsorted(held, ends))).astype(np.int64)
-    index = reached[held + 1] - 1 - np.repeat(base, np.diff(indptr))
+    index = reached[held]
+    index -= np.repeat(base + 1, np.diff(indptr))
     return indptr, index, counts
+
+
+def _check_runs(runs: Ints, slots: Ints) -> None:
+    """Refuse a run of empty buckets that is longer than any row, before runs are added up."""
+    if runs.size and int(runs.max()) > int(slots.max()):
+        raise PayloadError("a run of empty buckets is longer than the histogram")
 
 
 def _one_by_one(rows: _Rows) -> tuple[Ints, Ints, Ints]:
@@ -248,6 +255,7 @@ def _one_by_one(rows: _Rows) -> tuple[Ints, Ints, Ints]:
     is_run = (big & np.uint64(1)).astype(bool)
     half = (big >> np.uint64(1)).astype(np.int64)
     advance = np.where(is_run, half + 1, 1)
+    _check_runs(advance, rows.slots)
     held = np.flatnonzero(~is_run & (half > 0)).astype(np.int64)
     return _placed(np.array(ends, np.int64), rows.slots, advance, held, half[held])
 

@@ -23,7 +23,7 @@ from latencykit.formats.hlog_lines import (
     end_column,
     split_line,
 )
-from latencykit.formats.hlog_part import KEEP, BlockBuilder, HlogPart
+from latencykit.formats.hlog_part import KEEP, BlockBuilder, HlogPart, narrow
 from latencykit.formats.hlog_writer import write_hlog
 from latencykit.log import HistogramLog
 from latencykit.run import Run
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS"]
 
 MOST_INTERVALS = 5_000_000
-EAGER = 32 << 20
-"""A file of fewer bytes is decoded while it is read: one pass, and damage shows at once."""
-
 _BOM = b"\xef\xbb\xbf"
 _LEGEND = re.compile(r'^"(Start)?Timestamp"', re.MULTILINE)
 _PAYLOAD = re.compile(r"^(Tag=[^,\n]*,)?[-+\d.eEnaif]+,[^,\n]*,[^,\n]*,\s*D?HIST", re.MULTILINE)
@@ -89,7 +86,9 @@ class _Scan:
         self.end_legend = False
         self.skipped = 0
         self.raw_start: list[float] = []
-        self.eager = options.lenient or source.path.name == "-" or source.head.whole or _small(source)
+        # Lines are decoded as they are read until there is too much to keep: a small log is read in one pass, and of
+        # a large one only the places are noted. Under --lenient all are, for what is damaged has to be left out.
+        self.eager = True
         self.part = HlogPart(source, self.found, self._error)
         self.builder = BlockBuilder(self._row_damaged)
         self.blocks: list[Block] = []
@@ -113,7 +112,7 @@ class _Scan:
                 for piece, at in _pieces(line):
                     self._line(piece, offset + at, number, ended)
                 offset += len(line)
-        self._keep(self.builder.flush() if self.eager else None)
+        self._keep(self.builder.flush())
 
     def _line(self, line: bytes, offset: int, number: int, ended: bool) -> None:
         text = line.strip()
@@ -174,12 +173,12 @@ class _Scan:
     def _keep(self, block: Block | None) -> None:
         if block is None or self.kept_bytes > KEEP:
             return
+        block = narrow(block)
         self.kept_bytes += block.nbytes
-        self.blocks = [] if self.kept_bytes > KEEP else [*self.blocks, block] if len(self.blocks) < 64 else self._appended(block)
-
-    def _appended(self, block: Block) -> list[Block]:
         self.blocks.append(block)
-        return self.blocks
+        if self.kept_bytes > KEEP:
+            self.blocks.clear()
+            self.eager = self.options.lenient
 
     # ------------------------------------------------------------ the log
 
@@ -187,7 +186,7 @@ class _Scan:
         """Return what was found as a log."""
         start, length = np.array(self.found.start, np.float64), np.array(self.found.length, np.float64)
         self._end_times(start, length)
-        if self.eager and self.kept_bytes <= KEEP:
+        if self.kept_bytes <= KEEP:
             self.part.keep(self.blocks)
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
@@ -245,13 +244,6 @@ class _Scan:
         if hit is not None and hit[1].lower() in _WORDS:
             return _WORDS[hit[1].lower()], "file"
         return "ns", "assumed"
-
-
-def _small(source: Source) -> bool:
-    try:
-        return source.path.stat().st_size < EAGER
-    except OSError:
-        return True
 
 
 def _pieces(line: bytes) -> list[tuple[bytes, int]]:

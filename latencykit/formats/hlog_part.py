@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["BlockBuilder", "HlogPart"]
+__all__ = ["KEEP", "BlockBuilder", "HlogPart", "narrow"]
 
 CHUNK = 192 * 1024
 """Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
-KEEP = 24 << 20
-"""A log whose decoded blocks take less memory than this keeps them."""
+KEEP = 12 << 20
+"""A log whose decoded blocks take less memory than this keeps them; others are decoded again for every pass."""
 
 
 class BlockBuilder:
@@ -89,7 +89,7 @@ class HlogPart:
         self._kept: MemoryPart | None = None
 
     def keep(self, blocks: list[Block]) -> None:
-        """Hold on to the blocks of a small log."""
+        """Hold on to the blocks of a small log, as `narrow` left them."""
         self._kept = MemoryPart(blocks)
 
     def _raise(self, row: int, reason: str) -> None:
@@ -98,7 +98,8 @@ class HlogPart:
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows."""
         if self._kept is not None:
-            yield from self._kept.blocks(rows)
+            for block in self._kept.blocks(rows):
+                yield Block(block.rows, block.indptr, block.index.astype(np.int64), block.counts.astype(np.int64), block.buckets)
             return
         builder = BlockBuilder(self._raise)
         with self._source.open() as stream:
@@ -115,3 +116,10 @@ class HlogPart:
         last = builder.flush()
         if last is not None:
             yield last
+
+
+def narrow(block: Block) -> Block:
+    """Return the block with indices and counts of 32 bits, where they fit: half the memory to keep."""
+    if block.index.size and (int(block.index.max()) >= 1 << 31 or int(block.counts.max()) >= 1 << 31):
+        return block
+    return Block(block.rows, block.indptr, block.index.astype(np.int32), block.counts.astype(np.int32), block.buckets)  # type: ignore[arg-type]

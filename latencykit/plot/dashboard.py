@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import UsageError
+from latencykit.keynumbers import key_numbers
 from latencykit.plot.curves import as_histogram, as_series, describe
 from latencykit.plot.percentiles import percentiles
 from latencykit.plot.style import AMBER, BLUE, GREY, INK, RED, current_axes, plain, title_axes

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from latencykit import codec
 from latencykit.buckets import HdrBuckets
 from latencykit.formats.hlog_writer import HlogWriter
 
@@ -58,24 +59,12 @@ def make(name: str, folder: Path) -> Path:
         writer.header()
         payloads: dict[int, bytes] = {}
         for number in range(size):
-            _repeat(writer, stream, payloads, layout, held, number)
+            key = number % distinct
+            if key not in payloads:  # compressing takes longest, so intervals that come again are copied
+                payloads[key] = codec.encode(layout, *held[key], highest=3_600_000_000_000)
+            stream.write(f"{number}.000,1.000,1.000,".encode() + payloads[key] + b"\n")
     path.with_suffix(".part").replace(path)
     return path
-
-
-def _repeat(writer: HlogWriter, stream: Any, payloads: dict[int, bytes], layout: HdrBuckets, held: list[Any], number: int) -> None:
-    """Write an interval; one that was written before is copied, for compressing takes longest."""
-    key = number % len(held)
-    if key in payloads:
-        stream.write(f"{number}.000,1.000,1.000,".encode() + payloads[key])
-        return
-    before = stream.tell()
-    writer.interval(float(number), 1.0, layout, *held[key])
-    if len(held) <= 600:
-        stream.flush()
-        with Path(stream.name).open("rb") as copy:
-            copy.seek(before)
-            payloads[key] = copy.read().rsplit(b",", 1)[1]
 
 
 if __name__ == "__main__":
