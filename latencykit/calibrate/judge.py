@@ -22,7 +22,8 @@ Model = Literal["open", "paced", "closed", "unknown"]
 _ASKED = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0)
 NEAR = 0.15  # of the truth at the highest percentile that the stall decides: honest
 HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
-ABOVE = 1.5  # of the truth: more than any queue that drains
+ABOVE = 1.5  # of the truth, and by
+DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
 DEEP = 0.85  # a percentile this far inside the stalled share is decided by the stall, whatever the drain
 
 
@@ -110,8 +111,8 @@ def judge(rung: Rung, truth: Histogram, stall: float, held: float) -> Ruling:
 def _rule(rows: tuple[CalibrationRow, ...], rung: Rung, truth: Histogram, stall: float, held: float) -> tuple[Verdict, str]:
     decisive = [row for row in rows if row.decisive]
     quiet = [row for row in rows if 1 - row.percentile / 100 >= 1.5 * held]
-    inflated = [row for row in quiet if row.reported > row.truth + 0.1 * stall]
-    inflated += [row for row in decisive if row.ratio > ABOVE]
+    inflated = [row for row in quiet if row.reported > row.truth + DRAIN * stall]
+    inflated += [row for row in decisive if row.ratio > ABOVE and row.reported > row.truth + DRAIN * stall]
     if inflated:
         return "overcorrects", f"{_said(inflated[0])}: more than any queue behind the stall explains"
     top = rows[-1]

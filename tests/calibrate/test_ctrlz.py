@@ -1,0 +1,224 @@
+"""The whole test, against real processes. Stalls are short; what is compared leaves room for a slow machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from latencykit.calibrate.ctrlz import ctrlz
+from latencykit.calibrate.judge import CalibrationRow
+from latencykit.calibrate.league import ENTRIES, Standing, markdown, run_league
+from latencykit.calibrate.plan import parse_part
+from latencykit.calibrate.tool import fill, read_output
+from latencykit.errors import LatencyKitError, UsageError
+
+live = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")
+SHORT = {"stall": "0.9s", "duration": "2.7s", "rate": 200, "connections": 2}
+PACED = ("--rate", "{rate}", "--connections", "{connections}")
+
+
+def _own(mode: str, *flags: str) -> list[str]:
+    client = [sys.executable, "-m", "latencykit.calibrate.client"]
+    return [*client, mode, "{url}", "--duration", "{duration}s", "-o", "{out}", *flags]
+
+
+# ------------------------------------------------------------ the project's own clients
+
+
+@live
+def test_the_open_client_is_honest() -> None:
+    found = ctrlz(_own("open", *PACED), **SHORT)
+    assert (found.verdict, found.honest) == ("honest", True)
+    if Path("/proc/net/tcp").exists():
+        assert found.model == "open"
+    row = next(row for row in found.rows if row.percentile == 99)
+    assert row.decisive
+    assert row.truth == pytest.approx(0.873e9, rel=0.05)
+    assert found.stall == pytest.approx(0.9, abs=0.2)
+
+
+@live
+def test_the_closed_client_omits() -> None:
+    found = ctrlz(_own("closed", *PACED), **SHORT)
+    assert found.verdict == "omits"
+    assert found.honest is False
+    assert any("scheduled requests were sent" in reason for reason in found.reasons)
+    if Path("/proc/net/tcp").exists():
+        assert found.model == "paced"
+
+
+@live
+def test_catching_up_omits_and_intended_starts_repair_it() -> None:
+    omitting = ctrlz(_own("catchup", *PACED), **SHORT)
+    assert omitting.verdict == "omits"
+    assert any("catches up" in reason for reason in omitting.reasons)
+    assert ctrlz(_own("catchup", "--intended", *PACED), **SHORT).verdict == "honest"
+
+
+@live
+def test_a_stall_over_the_end_of_the_run() -> None:
+    found = ctrlz(_own("open", *PACED), at="end", **SHORT)
+    assert found.verdict == "honest"
+    assert next(row.truth for row in found.rows if row.percentile == 100) == pytest.approx(0.9e9, rel=0.1)
+
+
+@live
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs the kernel's table of connections")
+def test_a_part_of_the_server() -> None:
+    closed = ctrlz(_own("closed", *PACED), partial="1/2", **SHORT)
+    assert closed.verdict == "omits"
+    around = ctrlz(_own("open", *PACED), partial="1/2", **SHORT)
+    assert around.verdict == "unknown"
+    assert "other processes" in around.reasons[0]
+
+
+@live
+def test_a_server_of_the_user_s_own_is_frozen() -> None:
+    server = [sys.executable, "-m", "latencykit.calibrate.server", "--port", "{port}"]
+    found = ctrlz(_own("open", *PACED), server=["sh", "-c", "tail -f /dev/null | " + " ".join(server)], **SHORT)
+    assert found.verdict == "honest"
+
+
+@live
+def test_a_process_that_runs_already() -> None:
+    from latencykit.calibrate.targets import OwnTarget
+
+    with OwnTarget(1e6) as target:
+        found = ctrlz(_own("closed", *PACED), pid=target.frozen()[0], url=target.url, **SHORT)
+    assert found.verdict == "omits"
+
+
+@live
+def test_repeated_runs_are_put_together() -> None:
+    found = ctrlz(_own("closed", *PACED), repeat=2, stall=0.6, duration=1.8)
+    assert found.verdict == "omits"
+    assert len(found.runs) == 2
+    assert found.reasons[0] == "2 of 2 runs: omits"
+
+
+# ------------------------------------------------------------ what goes wrong
+
+
+@live
+def test_a_tool_that_ends_early_is_told() -> None:
+    with pytest.raises(LatencyKitError, match="ended before the server was frozen"):
+        ctrlz([*_own("closed", "--rate", "50")[:5], "--duration", "0.2"], **SHORT)
+
+
+@live
+def test_a_tool_that_sends_nothing_is_told() -> None:
+    with pytest.raises(LatencyKitError, match=r"without a request.*it said: no wonder"):
+        ctrlz([sys.executable, "-c", "import sys; sys.exit('no wonder')"], **SHORT)
+
+
+@live
+def test_output_that_nobody_can_read_is_told() -> None:
+    client = " ".join(_own("closed", *PACED)).replace("{out}", "/dev/null")
+    with pytest.raises(LatencyKitError, match=r"no reader knows .* ended with status 3"):
+        ctrlz(["sh", "-c", f"{client}; echo nonsense; exit 3"], **SHORT)
+
+
+def test_a_command_that_is_not_there_is_told() -> None:
+    with pytest.raises(UsageError, match="no-such-tool: cannot be started"):
+        ctrlz("no-such-tool {url}", **SHORT)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"stall": 5, "duration": 4}, {"duration": 9999}, {"rate": 0}, {"connections": 0}, {"at": "start"}, {"repeat": 0},
+        {"partial": "5/4"}, {"partial": "x"}, {"partial": "1/4", "server": "x {port}"}, {"url": "http://127.0.0.1:1/"},
+        {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_tested_is_refused(bad) -> None:
+    with pytest.raises(UsageError):
+        ctrlz(**{"command": "x", "stall": 1, "duration": 4, **bad})
+
+
+def test_windows_is_told(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(UsageError, match="SIGSTOP"):
+        ctrlz("x {url}")
+
+
+# ------------------------------------------------------------ small parts
+
+
+def test_parts_are_processes() -> None:
+    assert parse_part("1/4") == Fraction(1, 4)
+    assert parse_part(0.5) == Fraction(1, 2)
+
+
+def test_braces_of_the_command_itself_stay() -> None:
+    assert fill(["-d", '{"k": {}}', "{rate}/s"], {"rate": "5"}) == ["-d", '{"k": {}}', "5/s"]
+    with pytest.raises(UsageError, match="--url"):
+        fill(["{url}"], {})
+
+
+def test_the_surest_output_is_read(tmp_path) -> None:
+    nothing, noise, csv = tmp_path / "a", tmp_path / "b", tmp_path / "c"
+    nothing.write_text("")
+    noise.write_text("hello\n")
+    csv.write_text("start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9)))
+    (rung,) = read_output([tmp_path / "none", nothing, noise, csv], ["tool"]).values()
+    assert rung.histogram().count == 9
+
+
+def test_the_record_is_the_contract_s() -> None:
+    from latencykit.calibrate.ctrlz import Calibration
+    from latencykit.calibrate.truth import Stall, scheduled_truth
+
+    truth = scheduled_truth(Stall(1, 2), 4)
+    rows = (CalibrationRow(99.9, 5.0, 10.0, True), CalibrationRow(100.0, 20.0, 20.0, False))
+    one = Calibration("omits", "paced", 4.0, rows, ("why",), ("hey",), "hey", "1", truth, truth)
+    told = json.loads(json.dumps(one.record()))
+    assert set(told) == {"verdict", "model", "stall", "reported", "truth", "rows"}
+    assert told["reported"] == {"99.9": 5.0, "100": 20.0}
+    assert told["rows"][0] == {"percentile": 99.9, "reported": 5.0, "truth": 10.0, "ratio": 0.5}
+    table = markdown([Standing(ENTRIES[0], one), Standing(ENTRIES[1], None, "", "it broke")])
+    assert "**omits**" in table
+    assert "it broke" in table
+    assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def test_the_league_leaves_out_what_is_not_installed(monkeypatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    said = []
+    assert run_league([one for one in ENTRIES if one.tool != "latencykit"], progress=said.append) == []
+    assert all("not installed" in line for line in said)
+
+
+# ------------------------------------------------------------ real tools
+
+LONG = {"stall": "2.5s", "duration": "7s", "rate": 200, "connections": 4}
+
+
+def _real(tool: str, mode: str, *verdicts: str):
+    entry = next(one for one in ENTRIES if (one.tool, one.mode) == (tool, mode))
+    missing = next((name for name in entry.programs if shutil.which(name) is None), None)
+    marks = [pytest.mark.skip(reason=f"{missing} is not installed")] if missing else []
+    return pytest.param(entry, verdicts, marks=marks, id=f"{tool} {mode}")
+
+
+@live
+@pytest.mark.parametrize(
+    ("entry", "verdicts"),
+    [
+        _real("hey", "`-q`", "omits"),
+        _real("ab", "full speed", "omits"),
+        _real("redis-benchmark", "full speed", "omits"),
+        _real("wrk", "full speed", "loses"),
+        _real("wrk", "full speed, `--timeout 60s`", "honest"),
+        _real("vegeta", "`-rate`", "honest"),
+    ],
+)
+def test_real_tools(entry, verdicts) -> None:
+    (standing,) = run_league([entry], **LONG)
+    assert standing.calibration is not None, standing.error
+    assert standing.calibration.verdict in verdicts, standing.calibration.reasons
