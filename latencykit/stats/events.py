@@ -1,0 +1,259 @@
+"""How many events make up what lies above a percentile: a stall of 6 s is one event, however many requests it hit.
+
+The requests above a percentile are spread over the intervals of a log. Intervals that hold far more of them than
+their share are bursts; bursts that touch in time are one stall, and one event; every other slow request counts as an
+event of its own, as rank intervals assume of all. The number of independent events is then Kish's effective
+number, (Σ tₑ)² / Σ tₑ², where event e holds tₑ requests.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.units import format_count, format_duration, format_percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Events", "events_above", "tail_counts", "tail_shares"]
+
+_CHANCE = 0.001  # of calling any interval of a log a burst by mistake
+_MOST = 0.9  # "comes from": that much of the tail
+
+
+@dataclass(frozen=True)
+class Events:
+    """What makes up the requests above one percentile.
+
+    Attributes
+    ----------
+    percentile : float
+    requests : float
+        How many requests lie above it.
+    effective : float
+        Independent events that they amount to.
+    stalls : int
+        Bursts, merged where they touch, that hold nine tenths of what bursts hold.
+    stall_share : float
+        Share (0..1) of the requests above that bursts hold.
+    intervals, of_intervals : int
+        The fewest intervals that hold nine tenths of the requests above, and how many intervals hold any request.
+    share : float
+        Share (0..1) that those intervals hold.
+    seconds : float
+        Usual length of an interval.
+    tags : int
+        The fewest tags that hold nine tenths of the requests above; 0 where tags were not given.
+    """
+
+    percentile: float
+    requests: float
+    effective: float
+    stalls: int
+    stall_share: float
+    intervals: int
+    of_intervals: int
+    share: float
+    seconds: float
+    tags: int = 0
+
+    @property
+    def count(self) -> int:
+        """The effective number of events as a whole number, at least 1 where anything lies above."""
+        return max(1, round(self.effective)) if self.requests > 0 else 0
+
+    def supports(self, confidence: float = 0.95) -> bool:
+        """Return whether the events can bound the percentile from above, as as many independent requests could."""
+        return self.effective >= -math.log((1 - confidence) / 2)
+
+    @property
+    def words(self) -> str:
+        """One sentence: "p99.9 rests on 1 stall; 92 % of the tail comes from 3 of 3,600 s"."""
+        name = f"p{format_percentile(self.percentile)}"
+        if not self.requests > 0:
+            return f"nothing lies above {name}"
+        if self.stall_share >= 0.5:
+            rests = f"{name} rests on {_number(self.stalls, 'stall')}"
+        else:
+            rests = f"{name} rests on about {_number(self.count, 'independent request')}"
+        whole = math.isclose(self.seconds, 1.0, rel_tol=0.05)
+        unit = "s" if whole else f"intervals of {format_duration(self.seconds * 1e9)}"
+        spread = f"{_number(self.intervals)} of {_number(self.of_intervals)} {unit}"
+        tags = f" and {_number(self.tags, 'tag')}" if self.tags else ""
+        return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
+
+
+def _number(count: int, noun: str = "") -> str:
+    text = format_count(count)
+    return f"{text} {noun}{'' if count == 1 else 's'}" if noun else text
+
+
+def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
+    """Return where each percentile cuts the counts: the bucket, and which part of it lies above.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (buckets,)
+        Counts of the whole log, in ascending buckets.
+    percentiles : array_like of float, shape (p,)
+
+    Returns
+    -------
+    position : ndarray of int64, shape (p,)
+    share : ndarray of float64, shape (p,)
+        Part (0..1) of that bucket's requests that make up, with all buckets above, exactly 100 − p percent.
+
+    Examples
+    --------
+    >>> position, share = tail_shares([90, 10], [95])
+    >>> position.tolist(), share.tolist()
+    ([1], [0.5])
+    """
+    numbers = np.asarray(counts, np.int64)
+    cumulative, p = np.cumsum(numbers), np.atleast_1d(np.asarray(percentiles, np.float64))
+    below = cumulative[-1] * (p / 100.0)
+    # A cut on the edge of a bucket may miss it by rounding; an empty bucket cannot be cut.
+    at = np.searchsorted(cumulative, below * (1 - 1e-12), "left")
+    at = np.minimum(at, numbers.size - 1)
+    share = np.clip((cumulative[at] - below) / np.maximum(numbers[at], 1), 0.0, 1.0)
+    return at.astype(np.int64), np.where(share < 1e-9, 0.0, share)
+
+
+def tail_counts(indptr: Ints, high: Floats, counts: Ints, values: ArrayLike, shares: ArrayLike) -> Floats:
+    """Return how many requests of each interval lie above each percentile.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (rows + 1,)
+        Row r holds the entries ``indptr[r]:indptr[r + 1]``.
+    high, counts : ndarray, shape (nonzero,)
+        Highest value of each entry's bucket, and its count.
+    values, shares : array_like of float, shape (p,)
+        Highest value of the bucket that each percentile cuts, and the part of it above; see `tail_shares`.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, p)
+
+    Examples
+    --------
+    >>> tail_counts(np.array([0, 1, 3]), np.array([1.0, 1.0, 9.0]), np.array([50, 40, 10]), [9.0], [0.5]).tolist()
+    [[0.0], [5.0]]
+    """
+    cut, part = np.asarray(values, np.float64), np.asarray(shares, np.float64)
+    out = np.empty((indptr.size - 1, cut.size))
+    for k in range(cut.size):
+        weight = np.where(high > cut[k], 1.0, np.where(high == cut[k], part[k], 0.0)) * counts
+        running = np.concatenate(([0.0], np.cumsum(weight)))
+        out[:, k] = running[indptr[1:]] - running[indptr[:-1]]
+    return out
+
+
+def events_above(
+    percentiles: Sequence[float],
+    tail: Floats,
+    count: ArrayLike,
+    start: ArrayLike,
+    length: ArrayLike,
+    longest: ArrayLike | None = None,
+    tag: ArrayLike | None = None,
+) -> list[Events]:
+    """Return what makes up the requests above each percentile.
+
+    Parameters
+    ----------
+    percentiles : sequence of float
+    tail : ndarray of float64, shape (intervals, p)
+        Requests of each interval above each percentile; see `tail_counts`.
+    count : array_like of int, shape (intervals,)
+        All requests of each interval.
+    start, length : array_like of float, shape (intervals,)
+        Seconds.
+    longest : array_like of float, shape (intervals,), optional
+        Longest latency of each interval in seconds: a stall that ended in an interval began that long before, and
+        bursts whose stalls overlap are one.
+    tag : array_like of int, shape (intervals,), optional
+        Code of each interval's tag.
+
+    Returns
+    -------
+    list of Events
+
+    Examples
+    --------
+    >>> tail = np.zeros((3600, 1)); tail[1800:1803, 0] = [400, 500, 20]; tail[::60, 0] += 1
+    >>> found = events_above([99.9], tail, np.full(3600, 1000), np.arange(3600.0), np.ones(3600))
+    >>> found[0].words
+    'p99.9 rests on 1 stall; 92 % of the tail comes from 2 of 3,600 s'
+    """
+    sizes = np.asarray(count, np.float64)
+    begin, span = np.asarray(start, np.float64), np.asarray(length, np.float64)
+    reach = np.zeros_like(begin) if longest is None else np.nan_to_num(np.asarray(longest, np.float64))
+    order = np.argsort(begin, kind="stable")
+    order = order[sizes[order] > 0]
+    codes = None if tag is None else np.asarray(tag, np.int64)[order]
+    columns = (sizes[order], begin[order], span[order], reach[order])
+    return [_events_of(p, tail[order, k], *columns, codes) for k, p in enumerate(percentiles)]
+
+
+def _events_of(
+    percentile: float, tail: Floats, sizes: Floats, begin: Floats, span: Floats, reach: Floats, tag: Ints | None
+) -> Events:
+    total = float(tail.sum())
+    seconds = float(np.median(span)) if span.size else 0.0
+    if total <= 0:
+        return Events(percentile, 0.0, 0.0, 0, 0.0, 0, int(sizes.size), 0.0, seconds)
+    burst = _bursts(tail, sizes)
+    stalls = _merge(tail, burst, begin, span, reach)
+    squares = float((stalls**2).sum()) + float(np.maximum(tail[~burst], 0).sum())
+    held, share = _fewest(tail)
+    return Events(
+        percentile,
+        total,
+        total * total / max(squares, total),
+        _fewest(stalls)[0],
+        float(stalls.sum()) / total,
+        held,
+        int(sizes.size),
+        share,
+        seconds,
+        0 if tag is None else _fewest(np.bincount(tag, tail).astype(np.float64))[0],
+    )
+
+
+def _bursts(tail: Floats, sizes: Floats) -> NDArray[np.bool_]:
+    """Intervals that hold far more than their share: beyond chance if slow requests fell independently."""
+    from scipy import special
+
+    expected = tail.sum() * sizes / sizes.sum()
+    chance = special.gammainc(np.maximum(tail, 1e-9), expected)  # P(Poisson ≥ tail)
+    return np.asarray((chance < _CHANCE / tail.size) & (tail > 1))
+
+
+def _merge(tail: Floats, burst: NDArray[np.bool_], begin: Floats, span: Floats, reach: Floats) -> Floats:
+    """Requests of each stall: bursts that touch, or follow each other with no request between, are one."""
+    at = np.flatnonzero(burst)
+    if not at.size:
+        return np.zeros(0)
+    ends = np.maximum.accumulate((begin + span)[at])
+    gap = (begin - reach)[at[1:]] > ends[:-1] + 1e-6 * span[at[1:]]
+    apart = np.concatenate(([True], gap & (np.diff(at) > 1)))
+    return np.add.reduceat(tail[at], np.flatnonzero(apart))
+
+
+def _fewest(parts: Floats) -> tuple[int, float]:
+    """How few parts hold nine tenths of all, and which share they hold."""
+    running = np.cumsum(np.sort(parts)[::-1])
+    if not running.size or running[-1] <= 0:
+        return 0, 0.0
+    number = int(np.searchsorted(running, _MOST * running[-1] * (1 - 1e-12))) + 1
+    return number, float(running[number - 1] / running[-1])

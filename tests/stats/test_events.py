@@ -1,0 +1,97 @@
+"""What lies above a percentile, counted in events."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from latencykit.stats.events import events_above, tail_counts, tail_shares
+
+
+def test_a_tail_is_exactly_its_share() -> None:
+    counts = np.array([500, 300, 150, 40, 9, 1])
+    percentiles = [0, 50, 90, 98.5, 99.9, 100]
+    at, share = tail_shares(counts, percentiles)
+    above = np.array([counts[k + 1 :].sum() + part * counts[k] for k, part in zip(at, share, strict=True)])
+    assert above == pytest.approx([1000, 500, 100, 15, 1, 0])
+
+
+def test_rows_add_up_to_the_tail() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.multinomial(50, [0.6, 0.3, 0.1], size=40)
+    at, share = tail_shares(rows.sum(axis=0), [50, 75, 95])
+    indptr = np.arange(0, 121, 3)
+    tail = tail_counts(indptr, np.tile([1.0, 2.0, 3.0], 40), rows.ravel(), np.array([1.0, 2.0, 3.0])[at], share)
+    assert tail.shape == (40, 3)
+    assert tail.sum(axis=0) == pytest.approx([1000, 500, 100])
+
+
+def of(tail: np.ndarray, **more: np.ndarray):
+    n = tail.size
+    return events_above([99.9], tail[:, None].astype(float), np.full(n, 1000), np.arange(float(n)), np.ones(n), **more)[0]
+
+
+def test_independent_requests_are_as_many_events() -> None:
+    found = of(np.random.default_rng(2).poisson(1.0, 3600))
+    assert found.effective == pytest.approx(found.requests, rel=0.02)
+    assert found.stalls == 0
+    assert found.supports()
+    assert "independent requests" in found.words
+
+
+def test_one_stall_is_one_event() -> None:
+    tail = np.zeros(3600)
+    tail[1800:1803] = [1600, 1400, 400]
+    tail[::20] += 1
+    found = of(tail)
+    assert found.stalls == 1
+    assert found.count == 1
+    assert not found.supports()
+    assert found.words == "p99.9 rests on 1 stall; 95 % of the tail comes from 3 of 3,600 s"
+
+
+def test_four_equal_stalls_support_a_bound() -> None:
+    tail = np.zeros(3600)
+    tail[[100, 900, 1700, 2500]] = 900
+    found = of(tail)
+    assert (found.stalls, found.count) == (4, 4)
+    assert found.supports()
+    assert not found.supports(confidence=0.99)
+
+
+def test_stalls_that_overlap_in_time_are_one() -> None:
+    tail = np.zeros(100)
+    tail[[50, 53]] = 300  # six seconds of silence end in two bursts
+    apart = of(tail)
+    longest = np.full(100, 0.001)
+    longest[53] = 6.0
+    assert (apart.stalls, of(tail, longest=longest).stalls) == (2, 1)
+
+
+def test_empty_intervals_between_bursts_do_not_part_them() -> None:
+    tail, n = np.zeros(100), np.full(100, 1000)
+    tail[[50, 53]] = 300
+    n[51:53] = 0
+    found = events_above([99], tail[:, None], n, np.arange(100.0), np.ones(100))[0]
+    assert found.stalls == 1
+    assert found.of_intervals == 98
+
+
+def test_tags_are_counted() -> None:
+    tail = np.zeros(100)
+    tail[1::2] = 10
+    assert of(tail, tag=np.arange(100) % 2).tags == 1
+    assert "and 1 tag" in of(tail, tag=np.arange(100) % 2).words
+
+
+def test_nothing_above_the_maximum() -> None:
+    found = of(np.zeros(10))
+    assert found.count == 0
+    assert found.words == "nothing lies above p99.9"
+
+
+def test_other_intervals_than_seconds() -> None:
+    tail = np.zeros(10)
+    tail[3] = 8
+    found = events_above([99], tail[:, None], np.full(10, 100), np.arange(10) * 0.1, np.full(10, 0.1))[0]
+    assert found.words == "p99 rests on 1 stall; 100 % of the tail comes from 1 of 10 intervals of 100 ms"
