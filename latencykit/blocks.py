@@ -124,15 +124,26 @@ class TotalsFold:
 
     def add(self, block: Block) -> None:
         """Add the block's counts."""
-        group = self._group[block.rows]
-        before = np.concatenate(([0], np.cumsum(block.counts)))[block.indptr]
-        for g in np.unique(group).tolist():
-            self._sums[g] += sum(np.diff(before)[group == g].tolist())
+        group = self._group[block.rows] if self._groups > 1 else np.zeros(block.rows.size, np.int64)
+        sums = [int(block.counts.sum())] if self._groups == 1 else self._group_sums(group, block)
+        for g, added in enumerate(sums):
+            self._sums[g] += added
             if self._sums[g] >= 1 << 63:
                 raise LimitError("the sum of the counts does not fit in 63 bits; take a slice of the log")
         dense = self._room(block)
-        entry_group = np.repeat(group, np.diff(block.indptr)) if self._groups > 1 else 0
-        np.add.at(dense.reshape(-1), entry_group * dense.shape[1] + block.index, block.counts)
+        if self._groups == 1:
+            np.add.at(dense[0], block.index, block.counts)
+            return
+        flat = np.repeat(group * dense.shape[1], np.diff(block.indptr)) + block.index
+        np.add.at(dense.reshape(-1), flat, block.counts)
+
+    def _group_sums(self, group: Ints, block: Block) -> list[int]:
+        """Sum of the counts of each group, as whole numbers of any size."""
+        before = np.concatenate(([0], np.cumsum(block.counts)))[block.indptr]
+        sums = [0] * self._groups
+        for g, added in zip(group.tolist(), np.diff(before).tolist(), strict=True):
+            sums[g] += added
+        return sums
 
     def _room(self, block: Block) -> Ints:
         """The dense totals of the block's layout, wide enough for its indices."""

@@ -92,7 +92,11 @@ def test_unlike_layouts_meet_in_the_coarser_one_and_say_so():
 
 @pytest.mark.parametrize(
     ("a", "b"),
-    [({"unit": "us"}, {"unit": "ns"}), ({"measure": "service"}, {"measure": "response"}), ({"corrected": "none"}, {"corrected": "tool"})],
+    [
+        ({"unit": "us"}, {"unit": "ns"}),
+        ({"measure": "service"}, {"measure": "response"}),
+        ({"corrected": "none"}, {"corrected": "tool"}),
+    ],
 )
 def test_what_must_not_be_added_is_refused(a, b):
     x, y = (lk.Histogram.of([1], unit=facts.get("unit", "ns"), run=Run(**facts)) for facts in (a, b))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +14,9 @@ from latencykit.errors import CorruptInputError
 from latencykit.formats.hgrm import hgrm_lines
 from latencykit.formats.hlog_writer import write_hlog
 from tests.conftest import DATA, LOGS, golden_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD = '#[Histogram log format version 1.3]\n"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
@@ -43,7 +46,9 @@ def test_sums_equal_the_reference(log):
         assert h.count == want["count"]
         assert h.min == close(want["min"], rel=1e-3)
         assert h.max == close(want["max"], rel=1e-3)
-        assert h.mean == (pytest.approx(want["mean"], rel=1e-15 if "type" not in want else 1e-3) if want.get("type") != "int" else want["mean"])
+        assert h.mean == (
+            pytest.approx(want["mean"], rel=1e-15 if "type" not in want else 1e-3) if want.get("type") != "int" else want["mean"]
+        )
         if "stddev" in want:
             assert h.std == close(want["stddev"], rel=1e-3)
         for p, value in want["percentiles"].items():
@@ -81,7 +86,9 @@ def test_like_gives_the_sum_that_the_reference_prints():
 
 
 @pytest.mark.parametrize("style", ["text", "csv"])
-@pytest.mark.parametrize("log", [log for log in LOGS if log.with_suffix(".proc.hgrm").exists() and "double" not in str(log)], ids=ident)
+@pytest.mark.parametrize(
+    "log", [log for log in LOGS if log.with_suffix(".proc.hgrm").exists() and "double" not in str(log)], ids=ident
+)
 def test_hgrm_rows_are_the_references_to_the_byte(log, style):
     golden = log.with_suffix(".proc.hgrm" if style == "text" else ".proc-csv.hgrm")
     rows = [line for line in golden.read_text().splitlines() if line.strip() and not line.startswith("#")]
@@ -94,7 +101,7 @@ def test_hgrm_rows_are_the_references_to_the_byte(log, style):
 
 def test_hgrm_footer_equals_the_references():
     log = DATA / "hlog/hdrhistogram-java-plain-2digits/log.hlog"
-    footer = [line for line in log.with_suffix(".proc.hgrm").read_text().splitlines() if line.startswith("#[M") or line.startswith("#[B")]
+    footer = [line for line in log.with_suffix(".proc.hgrm").read_text().splitlines() if line.startswith(("#[M", "#[B"))]
     assert hgrm_lines(lk.read(log).histogram(), 1e6)[-3:] == footer
 
 
@@ -156,7 +163,13 @@ def test_start_and_base_times(tmp_path, head, stamps, start, offsets):
 def test_end_times_in_the_second_column_become_lengths(tmp_path):
     path = tmp_path / "c.hlog"
     legend = HEAD.replace("Interval_Length", "EndTimestamp")
-    path.write_bytes(b"#[StartTime: 1441812279.0]\n" + legend.encode() + interval("0.0", "1.0") + interval("1.0", "2.0") + interval("2.0", "3.0"))
+    path.write_bytes(
+        b"#[StartTime: 1441812279.0]\n"
+        + legend.encode()
+        + interval("0.0", "1.0")
+        + interval("1.0", "2.0")
+        + interval("2.0", "3.0")
+    )
     log = lk.read(path)
     assert log.lengths.tolist() == [1.0, 1.0, 1.0]
     assert any("end times" in note for note in log.run.notes)
@@ -293,5 +306,5 @@ def test_a_large_log_is_decoded_when_asked_for(tmp_path, monkeypatch):
     lines[9] = DAMAGE["bad base64"](lines[9])
     path.write_bytes(b"".join(lines))
     log = lk.read(path)
-    with pytest.raises(CorruptInputError, match="large.hlog:10: "):
+    with pytest.raises(CorruptInputError, match=r"large\.hlog:10: "):
         log.histogram()

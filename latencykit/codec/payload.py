@@ -193,7 +193,7 @@ def slots_of(buckets: HdrBuckets, highest: int) -> int:
     Examples
     --------
     >>> slots_of(HdrBuckets(3), 2), slots_of(HdrBuckets(2, 1000), 3_600_000_000_000)
-    (2048, 3328)
+    (2048, 3456)
     """
     doublings = highest.bit_length() - (buckets.unit_magnitude + buckets.half_magnitude)
     return (max(doublings, 1) + 1) << buckets.half_magnitude

@@ -82,7 +82,7 @@ def decode_rows(payloads: Sequence[Payload], limits: Limits = DEFAULT) -> tuple[
     >>> from latencykit.codec import open_payload
     >>> payload = open_payload(b"HISTFAAAACZ42pNpmSzMwMDAygABzFCaEYh5f7hHMNh/gAhw7TzGyAQAZ58Frw==")
     >>> decode_rows([payload, payload])
-    (array([0, 2, 4]), array([    0, 12735,     0, 12735]), array([5, 1, 5, 1]))
+    (array([0, 2, 4]), array([    0, 12702,     0, 12702]), array([5, 1, 5, 1]))
     """
     _check_together(payloads, limits)
     try:

@@ -56,7 +56,7 @@ def encode(
 
     Examples
     --------
-    >>> encode(HdrBuckets(3), [10_662], [1], highest=60_000_000_000)
+    >>> encode(HdrBuckets(3), [10_664], [1], highest=60_000_000_000)
     b'HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa'
     """
     if not double and buckets.scale != 1.0:

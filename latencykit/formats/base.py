@@ -209,7 +209,7 @@ class Source:
             stream = _zstd_open(raw)
         else:
             return raw
-        return cast("IO[bytes]", io.BufferedReader(_Tolerant(stream, self), 1 << 17))
+        return cast("IO[bytes]", io.BufferedReader(_Tolerant(stream, raw, self), 1 << 17))
 
     def _raw(self) -> IO[bytes]:
         if self._spool is not None:
@@ -272,8 +272,8 @@ class Source:
 class _Tolerant(io.RawIOBase):
     """A decompressed stream whose early end is remembered instead of raised: what was decoded is kept."""
 
-    def __init__(self, stream: Any, source: Source) -> None:
-        self._stream, self._source = stream, source
+    def __init__(self, stream: Any, raw: IO[bytes], source: Source) -> None:
+        self._stream, self._raw, self._source = stream, raw, source
 
     def readable(self) -> bool:
         return True
@@ -302,6 +302,7 @@ class _Tolerant(io.RawIOBase):
 
     def close(self) -> None:
         self._stream.close()
+        self._raw.close()
         super().close()
 
 

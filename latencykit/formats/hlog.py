@@ -184,6 +184,8 @@ class _Scan:
 
     def log(self) -> HistogramLog:
         """Return what was found as a log."""
+        if self.skipped and not len(self.found):
+            raise self.source.corrupt(None, f"none of its {self.skipped:,} lines is an interval", "an interval log", "is it one?")
         start, length = np.array(self.found.start, np.float64), np.array(self.found.length, np.float64)
         self._end_times(start, length)
         if self.kept_bytes <= KEEP:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEEP", "BlockBuilder", "HlogPart", "narrow"]
 
-CHUNK = 192 * 1024
+CHUNK = 80 * 1024
 """Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
 KEEP = 12 << 20
 """A log whose decoded blocks take less memory than this keeps them; others are decoded again for every pass."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "as_histogram", "as_series", "curve_of", "describe"]
 
-_MOST_POINTS = 2000
+_MOST_POINTS = 4000
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _thinned(share: Floats, value: Floats, limit: float, bound: float | None, un
     """At most some thousand points: of those on one place of the axis the last, highest one stays."""
     top = float(value[-1])
     if share.size > _MOST_POINTS:
-        place = np.floor(-np.log10(np.clip(1 - share / 100, 1e-9, None)) * 200)
+        place = np.floor(-np.log10(np.clip(1 - share / 100, 1e-9, None)) * 1000)
         last = np.append(np.diff(place) > 0, True)
         share, value = share[last], value[last]
     share, value = np.concatenate(([0.0], share)), np.concatenate(([value[0]], value))

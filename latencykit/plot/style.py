@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from latencykit.units import NANOSECONDS, format_duration, format_value, printable
 
@@ -122,11 +122,13 @@ def tick_text(value: float, unit: str) -> str:
 
 def log_ticks(bottom: float, top: float) -> list[float]:
     """Powers of ten; 1-2-5 within less than two decades; every other decade where there are many."""
+    if math.log10(top / bottom) < 0.5:
+        return [float(tick) for tick in MaxNLocator(5).tick_values(bottom, top) if bottom <= tick <= top]
     first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
     decades = last - first
     steps: tuple[float, ...] = (1.0,)
     if math.log10(top / bottom) < 0.8:
-        steps = tuple(k / 10 for k in range(10, 100, 5 if math.log10(top / bottom) < 0.3 else 10))
+        steps = tuple(float(k) for k in range(1, 10))
     elif math.log10(top / bottom) < 2.2:
         steps = (1.0, 2.0, 5.0)
     stride = 1 if decades <= 9 else 3

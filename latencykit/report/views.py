@@ -82,7 +82,8 @@ def curve_svg(rung: Any) -> str:
     y = 14 + (1 - (np.log10(values) - low) / max(high - low, 1e-9)) * (_HEIGHT - 34)
     points = _steps(x.tolist(), y.tolist())
     ticks = "".join(
-        f"<text x='{8 + place / 5.4 * (_WIDTH - 16):.0f}' y='{_HEIGHT - 4}' font-size='9' fill='{_GREY}' text-anchor='middle'>{text}</text>"
+        f"<text x='{8 + place / 5.4 * (_WIDTH - 16):.0f}' y='{_HEIGHT - 4}' font-size='9' fill='{_GREY}' "
+        f"text-anchor='middle'>{text}</text>"
         for place, text in ((0.301, "50"), (1, "90"), (2, "99"), (3, "99.9"), (4, "99.99"))
     )
     top = escape.escape(f"max {format_value(float(values[-1]), rung.unit)}")

@@ -1,0 +1,251 @@
+"""The command line as a user meets it: output, exit status, one line of error, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from latencykit.cli import TASKS, main
+from tests.conftest import DATA
+
+CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
+TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
+JHICCUP = DATA / "hlog/jhiccup-gc-serial/hiccup.hlog"
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; return exit status, standard output and standard error."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+def test_every_command_is_listed_and_has_help(run):
+    listed = run("--help")[1]
+    for commands in TASKS.values():
+        for name, _, example in commands:
+            assert name in listed
+            status, text, _ = run(name, "--help")
+            assert status == 0
+            assert f"latencykit {name}" in text
+            assert example.startswith(f"latencykit {name}")
+
+
+def test_help_loads_click_alone():
+    code = "import sys, latencykit, latencykit.cli; print([m for m in ('numpy', 'scipy', 'pandas', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_summary_loads_neither_pandas_nor_matplotlib():
+    code = (
+        "import sys; from latencykit.cli import main\n"
+        f"try: main(['-q', 'summary', {str(CTRLZ)!r}])\n"
+        "except SystemExit: print([m for m in ('scipy.stats', 'pandas', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
+    status, out, err = run("summary", CTRLZ, "--format", "json")
+    record = json.loads(out)
+    (series,) = record["series"]
+    assert (status, record["schema_version"], series["unit"], series["rung"], series["format"]) == (0, 1, "ns", "log", "hlog")
+    assert (series["count"], series["max"], series["unit_from"]) == (6852, 6002049023, "assumed")
+    keys = {
+        "name",
+        "source",
+        "tags",
+        "failed",
+        "timeouts",
+        "min",
+        "mean",
+        "std",
+        "start",
+        "duration",
+        "trimmed_means",
+        "run",
+        "notes",
+        "aggregate",
+    }
+    assert keys <= set(series)
+    row = next(row for row in series["percentiles"] if row["percentile"] == 99.99)
+    assert (row["supported"], row["high"]) == (False, None)
+    assert "nanoseconds are assumed" in err
+
+
+def test_the_unit_option_scales_to_nanoseconds(run):
+    ns = json.loads(run("summary", CTRLZ, "--format", "json")[1])["series"][0]
+    us = json.loads(run("summary", CTRLZ, "--unit", "us", "--format", "json")[1])["series"][0]
+    assert us["max"] == 1000 * ns["max"]
+
+
+def test_one_series_a_tag(run):
+    series = json.loads(run("summary", TAGGED, "--format", "json")[1])["series"]
+    assert [(one["name"], one["tags"], one["count"]) for one in series] == [("get", ["get"], 3180), ("set", ["set"], 795)]
+    assert [one["name"] for one in json.loads(run("summary", TAGGED, "--tag", "set", "--format", "json")[1])["series"]] == ["set"]
+
+
+def test_labels_globs_and_merge(run):
+    out = run("summary", f"before={CTRLZ}", f"after={SCHEDULED}", "--format", "json")[1]
+    assert [one["name"] for one in json.loads(out)["series"]] == ["before", "after"]
+    out = run("summary", str(CTRLZ.parent / "*scheduled.hlog"), "--merge", "--format", "json")[1]
+    assert json.loads(out)["series"][0]["name"] == "all"
+    both = json.loads(run("summary", CTRLZ, SCHEDULED, "--merge", "--format", "json")[1])["series"]
+    assert [one["count"] for one in both] == [6852 + 9975]
+
+
+def test_intervals_add_up(run):
+    series = json.loads(run("summary", CTRLZ, "--interval", "5s", "--percentiles", "50,99", "--format", "json")[1])["series"][0]
+    assert sum(row["count"] for row in series["intervals"]) == series["count"] == 6852
+    assert max(row["max"] or 0 for row in series["intervals"]) == series["max"]
+    assert set(series["intervals"][0]["percentiles"]) == {"50", "99"}
+
+
+def test_from_and_to_say_what_they_left_out(run):
+    status, out, err = run("summary", CTRLZ, "--to", "5", "--format", "json")
+    assert status == 0
+    assert json.loads(out)["series"][0]["count"] < 6852
+    assert "the maximum is among what was left out" in err
+
+
+@pytest.mark.parametrize("style", ["table", "markdown", "csv"])
+def test_tables(run, style):
+    status, out, _ = run("summary", CTRLZ, "--format", style)
+    assert status == 0
+    assert "uncorrected.hlog" in out
+    assert "p99.9" in out
+
+
+@pytest.mark.parametrize("kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"])
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_charts_of_every_kind(run, tmp_path, kind, suffix, magic):
+    out = tmp_path / f"x{suffix}"
+    assert run("-q", "chart", CTRLZ, "--kind", kind, "-o", out)[0] == 0
+    assert out.read_bytes().startswith(magic)
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+def test_the_same_input_gives_the_same_bytes(run, tmp_path):
+    for name in ("a.svg", "b.svg"):
+        run("-q", "chart", CTRLZ, "-o", tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_without_an_output_the_chart_goes_beside_the_input(run, tmp_path):
+    copy = tmp_path / "run.hlog"
+    copy.write_bytes(CTRLZ.read_bytes())
+    _, out, _ = run("-q", "chart", copy)
+    assert Path(out.strip()) == tmp_path / "run.hlog.png"
+    assert (tmp_path / "run.hlog.png").exists()
+
+
+@pytest.mark.parametrize("suffix", [".hlog", ".json", ".csv", ".hgrm"])
+def test_convert(run, tmp_path, suffix):
+    out = tmp_path / f"x{suffix}"
+    status, text, _ = run("convert", CTRLZ, out, "--format", "json")
+    assert (status, json.loads(text)) == (0, {"output": str(out)})
+    if suffix in (".hlog", ".json"):
+        again = json.loads(run("summary", out, "--format", "json")[1])["series"][0]
+        first = json.loads(run("summary", CTRLZ, "--format", "json")[1])["series"][0]
+        for key in ("count", "min", "max", "mean", "std", "percentiles"):
+            assert again[key] == first[key]
+
+
+def test_merge_keeps_tags_and_counts(run, tmp_path):
+    out = tmp_path / "all.hlog"
+    status, text, _ = run("merge", TAGGED, CTRLZ, "-o", out, "--format", "json")
+    assert (status, json.loads(text)["count"]) == (0, 3180 + 795 + 6852)
+    series = json.loads(run("summary", out, "--format", "json")[1])["series"]
+    assert sorted(tuple(one["tags"]) for one in series) == [(), ("get",), ("set",)]
+    run("merge", CTRLZ, SCHEDULED, "-o", out, "--tag-by-file")
+    series = json.loads(run("summary", out, "--format", "json")[1])["series"]
+    assert sorted(one["tags"][0] for one in series) == ["scheduled", "uncorrected"]
+
+
+def test_merge_refuses_what_must_not_be_added(run, tmp_path):
+    out = tmp_path / "y.hlog"
+    other = tmp_path / "us.hlog"
+    other.write_bytes(b"#[Logging for: READ]\n" + CTRLZ.read_bytes())
+    status, _, err = run("merge", CTRLZ, other, "-o", out)
+    assert status == 2
+    assert "their unit differs" in err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["summary", "no-such-file.hlog"], "cannot be read"),
+        (["summary", "no-such-*.hlog"], "no file matches"),
+        (["summary", str(CTRLZ), "--percentiles", "101"], "no percentile"),
+        (["summary", str(CTRLZ), "--percentiles", "abc"], "no percentile"),
+        (["summary", str(CTRLZ), "--interval", "0s"], "longer than nothing"),
+        (["summary", str(CTRLZ), "--interval", "5 parsecs"], "no duration"),
+        (["summary", str(CTRLZ), "--series", "nope"], "holds no series"),
+        (["summary", str(TAGGED), "--tag", "nope"], "no line has the tag"),
+        (["summary", str(CTRLZ), "--format-in", "nope"], "there is no format"),
+        (["summary", str(CTRLZ), "--measure", "sideways"], "Invalid value"),
+        (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
+        (["chart", str(CTRLZ), "--size", "7"], "a size is"),
+        (["chart", str(TAGGED), "--kind", "heatmap", "-o", "x.png"], "one series, not 2"),
+        (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
+        (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
+        (["nonsense"], "No such command"),
+    ],
+)
+def test_mistakes_get_one_clear_line_and_status_2(run, tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("-q", *words)
+    assert status == 2
+    assert out == ""
+    assert says in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_input_is_never_overwritten(run, tmp_path):
+    copy = tmp_path / "run.hlog"
+    copy.write_bytes(CTRLZ.read_bytes())
+    status, _, err = run("convert", copy, copy)
+    assert status == 2
+    assert "one of the inputs" in err
+    assert copy.read_bytes() == CTRLZ.read_bytes()
+
+
+def test_lenient_leaves_out_an_unreadable_file_and_says_so(run, tmp_path):
+    bad = tmp_path / "bad.hlog"
+    bad.write_bytes(bytes(range(256)) * 10)
+    assert run("summary", CTRLZ, bad)[0] == 2
+    status, out, err = run("summary", CTRLZ, bad, "--lenient", "--format", "json")
+    assert (status, len(json.loads(out)["series"])) == (0, 1)
+    assert "bad.hlog" in err
+
+
+def test_formats_lists_what_it_reads(run):
+    rows = json.loads(run("formats", "--format", "json")[1])
+    assert {"name", "title", "suffixes", "rung", "reads", "writes"} == set(rows[0])
+    assert {"hlog", "hgrm", "json"} <= {row["name"] for row in rows}
+    assert run("formats")[0] == run("formats", "--format", "markdown")[0] == run("formats", "--format", "csv")[0] == 0
+
+
+def test_standard_input_and_a_closed_pipe():
+    command = f"{sys.executable} -m latencykit -q summary - --format csv < {CTRLZ}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1].startswith("stdin,6852,")
+    quiet = subprocess.run(
+        f"{sys.executable} -m latencykit formats | head -1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in quiet.stderr
