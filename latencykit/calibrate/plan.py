@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from latencykit.calibrate.clients import loopback
+from latencykit.calibrate.server import BACKLOG
 from latencykit.calibrate.targets import MOST_WORKERS, CommandTarget, OwnTarget, ProcessTarget
 from latencykit.calibrate.tool import fill
 from latencykit.errors import UsageError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from latencykit.calibrate.targets import Target
+from latencykit.calibrate.targets import Target
 
 __all__ = ["Plan", "parse_part"]
 
@@ -52,6 +53,11 @@ class Plan:
             raise UsageError(f"the stall must be shorter than the run, and the run at most {LONGEST:g} s long")
         if not (0 < self.rate <= 100_000 and 1 <= self.connections <= 10_000):
             raise UsageError("the rate must be up to 100,000 per second, and the connections 1 to 10,000")
+        if self.takes("rate", "rate_per_connection") and self.rate * self.stall > 0.9 * BACKLOG:
+            raise UsageError(
+                f"{self.rate:g}/s for {self.stall:g} s are more requests than the kernel holds for a frozen server "
+                f"({BACKLOG:,} connections); lower the rate, or shorten the stall"
+            )
         if self.at not in ("middle", "end"):
             raise UsageError(f"at is 'middle' or 'end', not {self.at!r}")
         if sum(given is not None for given in (self.server, self.pid, self.partial)) > 1:

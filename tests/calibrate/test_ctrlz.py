@@ -133,7 +133,7 @@ def test_a_command_that_is_not_there_is_told() -> None:
     [
         {"stall": 5, "duration": 4}, {"duration": 9999}, {"rate": 0}, {"connections": 0}, {"at": "start"}, {"repeat": 0},
         {"partial": "5/4"}, {"partial": "x"}, {"partial": "1/4", "server": "x {port}"}, {"url": "http://127.0.0.1:1/"},
-        {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1},
+        {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1}, {"command": "x {rate}", "rate": 5000},
     ],
 )  # fmt: skip
 def test_what_cannot_be_tested_is_refused(bad) -> None:
@@ -207,6 +207,7 @@ def _real(tool: str, mode: str, *verdicts: str):
 
 
 @live
+@pytest.mark.needs_tool
 @pytest.mark.parametrize(
     ("entry", "verdicts"),
     [
