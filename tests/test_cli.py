@@ -43,7 +43,8 @@ def test_every_command_is_listed_and_has_help(run):
 
 
 def test_help_loads_click_alone():
-    code = "import sys, latencykit, latencykit.cli; print([m for m in ('numpy', 'scipy', 'pandas', 'matplotlib') if m in sys.modules])"
+    heavy = "('numpy', 'scipy', 'pandas', 'matplotlib')"
+    code = f"import sys, latencykit, latencykit.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -152,12 +153,14 @@ def test_without_an_output_the_chart_goes_beside_the_input(run, tmp_path):
     assert (tmp_path / "run.hlog.png").exists()
 
 
-@pytest.mark.parametrize("suffix", [".hlog", ".json", ".csv", ".hgrm"])
+@pytest.mark.parametrize("suffix", [".hlog", ".json", ".csv", ".hgrm", ".parquet"])
 def test_convert(run, tmp_path, suffix):
     out = tmp_path / f"x{suffix}"
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
     status, text, _ = run("convert", CTRLZ, out, "--format", "json")
     assert (status, json.loads(text)) == (0, {"output": str(out)})
-    if suffix in (".hlog", ".json"):
+    if suffix in (".hlog", ".json", ".parquet"):
         again = json.loads(run("summary", out, "--format", "json")[1])["series"][0]
         first = json.loads(run("summary", CTRLZ, "--format", "json")[1])["series"][0]
         for key in ("count", "min", "max", "mean", "std", "percentiles"):

@@ -110,9 +110,9 @@ class HlogPart:
                 except PayloadError as bad:
                     self._raise(row, str(bad))
                     raise
-                block = builder.add(row, payload)
-                if block is not None:
-                    yield block
+                ready = builder.add(row, payload)
+                if ready is not None:
+                    yield ready
         last = builder.flush()
         if last is not None:
             yield last
@@ -122,4 +122,4 @@ def narrow(block: Block) -> Block:
     """Return the block with indices and counts of 32 bits, where they fit: half the memory to keep."""
     if block.index.size and (int(block.index.max()) >= 1 << 31 or int(block.counts.max()) >= 1 << 31):
         return block
-    return Block(block.rows, block.indptr, block.index.astype(np.int32), block.counts.astype(np.int32), block.buckets)  # type: ignore[arg-type]
+    return Block(block.rows, block.indptr, block.index.astype(np.int32), block.counts.astype(np.int32), block.buckets)

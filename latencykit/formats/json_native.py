@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from latencykit.buckets import Buckets
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
 
-__all__ = ["FORMATS", "write_json"]
+__all__ = ["FORMATS", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
 
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
@@ -38,7 +38,7 @@ def write_json(series: Mapping[str, Rung], path: Path) -> None:
 
 
 def _record(rung: Rung) -> dict[str, Any]:
-    frame = {"rung": rung_name(rung), "unit": rung.unit, "run": dataclasses.asdict(rung.run)}
+    frame = frame_of(rung)
     if isinstance(rung, Summary):
         percentiles = [[p, v] for p, v in rung.percentiles.items()]
         return frame | {"stats": dict(rung.stats), "percentiles": percentiles, "count": rung.count}
@@ -46,14 +46,11 @@ def _record(rung: Rung) -> dict[str, Any]:
         columns = {name: getattr(rung, name) for name in _COLUMNS}
         return frame | {name: column.tolist() for name, column in columns.items() if column is not None}
     if isinstance(rung, Histogram):
-        bound = rung.censored_at if np.isfinite(rung.censored_at) else None
-        return frame | {
-            "buckets": _layout(rung.buckets), "index": rung.index.tolist(), "counts": rung.counts.tolist(),
-            "told": dict(rung.told), "printed": rung.printed, "censored": rung.censored, "censored_at": bound,
-        }  # fmt: skip
+        counted = {"buckets": layout_of(rung.buckets), "index": rung.index.tolist(), "counts": rung.counts.tolist()}
+        return frame | counted | stated_by(rung)
     blocks = [
         {
-            "buckets": _layout(block.buckets), "rows": block.rows.tolist(), "indptr": block.indptr.tolist(),
+            "buckets": layout_of(block.buckets), "rows": block.rows.tolist(), "indptr": block.indptr.tolist(),
             "index": block.index.tolist(), "counts": block.counts.tolist(),
         }
         for block in rung.blocks()
@@ -62,7 +59,20 @@ def _record(rung: Rung) -> dict[str, Any]:
     return frame | times | {"blocks": blocks}
 
 
-def _layout(buckets: Buckets) -> dict[str, Any]:
+def frame_of(rung: Rung) -> dict[str, Any]:
+    """Return what every record begins with: rung, unit, run."""
+    return {"rung": rung_name(rung), "unit": rung.unit, "run": dataclasses.asdict(rung.run)}
+
+
+def stated_by(histogram: Histogram) -> dict[str, Any]:
+    """Return what a histogram holds beside its counts."""
+    bound = histogram.censored_at if np.isfinite(histogram.censored_at) else None
+    stated = {"told": dict(histogram.told), "printed": histogram.printed}
+    return stated | {"censored": histogram.censored, "censored_at": bound}
+
+
+def layout_of(buckets: Buckets) -> dict[str, Any]:
+    """Return a layout as plain values."""
     if isinstance(buckets, HdrBuckets):
         return {"digits": buckets.digits, "lowest": buckets.lowest, "scale": buckets.scale}
     assert isinstance(buckets, EdgeBuckets)
@@ -78,7 +88,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
     """Read every series back."""
     try:
         record = json.loads(source.text())
-        return {name: _rung(one) for name, one in record["series"].items()}
+        return {name: rung_of(one) for name, one in record["series"].items()}
     except json.JSONDecodeError as error:
         raise source.corrupt(
             error.lineno,
@@ -99,7 +109,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
         raise source.corrupt(None, seen, "a file that latencykit wrote", "convert the original again") from None
 
 
-def _rung(record: dict[str, Any]) -> Rung:
+def rung_of(record: dict[str, Any]) -> Rung:
+    """Return the rung that a record holds."""
     facts = dict(record["run"])
     run = Run(**(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])}))
     kind, unit = record["rung"], record["unit"]
