@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from latencykit.errors import CorruptInputError
     from latencykit.formats.base import Head, ReadOptions, Source
 
-__all__ = ["entry", "has_keys", "lines", "load", "parse"]
+__all__ = ["entry", "has_keys", "lines", "load", "parse", "parse_next"]
 
 _BEGIN = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 _WAY_OUT = "write it anew with the tool"
@@ -57,6 +57,16 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
     if after_noise and begin is None:
         raise source.corrupt(1, "there is no JSON in it", "an object or a list", _WAY_OUT)
     return parse(text, source, begin.start() if begin else 0, whole=not after_noise)
+
+
+def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
+    """Return the value that begins right at `at`, and where it ends: for objects that follow each other."""
+    try:
+        return json.JSONDecoder().raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _damaged(source, error, 0) from None
+    except (RecursionError, ValueError) as error:
+        raise source.corrupt(None, f"the JSON cannot be read ({error})", "", "") from None
 
 
 def parse(text: str, source: Source, at: int = 0, *, first_line: int = 1, whole: bool = True) -> Any:
