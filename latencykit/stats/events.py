@@ -46,7 +46,7 @@ class Events:
     stall_share : float
         Share (0..1) of the requests above that bursts hold.
     intervals, of_intervals : int
-        The fewest intervals that hold nine tenths of the requests above, and how many intervals hold any request.
+        The fewest intervals that hold nine tenths of the requests above, and how many intervals there are.
     share : float
         Share (0..1) that those intervals hold.
     seconds : float
@@ -81,10 +81,13 @@ class Events:
         name = f"p{format_percentile(self.percentile)}"
         if not self.requests > 0:
             return f"nothing lies above {name}"
-        if self.stall_share >= 0.5:
+        if self.stall_share >= _MOST:
             rests = f"{name} rests on {_number(self.stalls, 'stall')}"
+        elif self.stall_share >= 0.5:
+            share = f"{100 * self.stall_share:.0f} %"
+            rests = f"{name} rests mostly ({share}) on {_number(self.stalls, 'stall')}"
         else:
-            rests = f"{name} rests on about {_number(self.count, 'independent request')}"
+            rests = f"{name} rests on about {_number(self.count, 'independent event')}"
         whole = math.isclose(self.seconds, 1.0, rel_tol=0.05)
         unit = "s" if whole else f"intervals of {format_duration(self.seconds * 1e9)}"
         spread = f"{_number(self.intervals)} of {_number(self.of_intervals)} {unit}"
@@ -202,16 +205,16 @@ def events_above(
     order = order[sizes[order] > 0]
     codes = None if tag is None else np.asarray(tag, np.int64)[order]
     columns = (sizes[order], begin[order], span[order], reach[order])
-    return [_events_of(p, tail[order, k], *columns, codes) for k, p in enumerate(percentiles)]
+    return [_events_of(p, sizes.size, tail[order, k], *columns, codes) for k, p in enumerate(percentiles)]
 
 
 def _events_of(
-    percentile: float, tail: Floats, sizes: Floats, begin: Floats, span: Floats, reach: Floats, tag: Ints | None
+    percentile: float, intervals: int, tail: Floats, sizes: Floats, begin: Floats, span: Floats, reach: Floats, tag: Ints | None
 ) -> Events:
     total = float(tail.sum())
     seconds = float(np.median(span)) if span.size else 0.0
     if total <= 0:
-        return Events(percentile, 0.0, 0.0, 0, 0.0, 0, int(sizes.size), 0.0, seconds)
+        return Events(percentile, 0.0, 0.0, 0, 0.0, 0, intervals, 0.0, seconds)
     burst = _bursts(tail, sizes)
     stalls = _merge(tail, burst, begin, span, reach)
     squares = float((stalls**2).sum()) + float(np.maximum(tail[~burst], 0).sum())
@@ -223,7 +226,7 @@ def _events_of(
         _fewest(stalls)[0],
         float(stalls.sum()) / total,
         held,
-        int(sizes.size),
+        intervals,
         share,
         seconds,
         0 if tag is None else _fewest(np.bincount(tag, tail).astype(np.float64))[0],
@@ -234,9 +237,19 @@ def _bursts(tail: Floats, sizes: Floats) -> NDArray[np.bool_]:
     """Intervals that hold far more than their share: beyond chance if slow requests fell independently."""
     from scipy import special
 
-    expected = tail.sum() * sizes / sizes.sum()
+    # A backlog that is worked off crowds an interval and must not raise what is expected of it; load moves slowly.
+    usual = np.minimum(sizes, 2 * _rolling_median(sizes))
+    expected = tail.sum() * usual / usual.sum()
     chance = special.gammainc(np.maximum(tail, 1e-9), expected)  # P(Poisson ≥ tail)
     return np.asarray((chance < _CHANCE / tail.size) & (tail > 1))
+
+
+def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
+    """Median of each value and its neighbours; of all where there are few."""
+    if sizes.size < 2 * window:
+        return np.full(sizes.shape, np.median(sizes))
+    padded = np.pad(sizes, window // 2, mode="edge")
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, window), axis=1))
 
 
 def _merge(tail: Floats, burst: NDArray[np.bool_], begin: Floats, span: Floats, reach: Floats) -> Floats:
