@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from latencykit.formats import (
+    access_json,
+    access_log,
     criterion,
     cyclictest,
     fio,
@@ -43,6 +45,8 @@ FORMATS: tuple[Format, ...] = (
     *hlog.FORMATS,
     *hgrm.FORMATS,
     *json_native.FORMATS,
+    *access_json.FORMATS,
+    *access_log.FORMATS,
     *criterion.FORMATS,
     *cyclictest.FORMATS,
     *fio.FORMATS,
