@@ -33,7 +33,7 @@ __all__ = ["FORMATS", "SERVER_SIDE", "outcomes_of"]
 SERVER_SIDE = "measured by the server: what a request waited before it arrived is not in it"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _DATE = rb"\d\d/(?:" + "|".join(_MONTHS).encode() + rb")/\d{4}:\d\d:\d\d:\d\d"
-_HEAD = rb"^[^\[\n]*\[(" + _DATE + rb' [-+]\d{4})\] "(?:[^"\\\n]|\\.)*" (\d{3}) '
+_HEAD = rb"^[^\[\n]*\[(" + _DATE + rb' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*" (\d{3}) '
 _ENDED = rb'(?=[\s"|]|$)'
 
 
@@ -54,19 +54,19 @@ def _compiled(*parts: bytes) -> re.Pattern[bytes]:
 
 
 _LINES = (
-    _Line("nginx", _compiled(_HEAD, rb'[^\n]*?\b(?:rt|request_?time)[=:]"?(\d+\.\d+)'), "s", "format", True),
+    _Line("nginx", _compiled(_HEAD, rb'.*?\b(?:rt|request_?time)[=:]"?(\d+\.\d+)'), "s", "format", True),
     _Line(
-        "nginx", _compiled(rb"^(\d{9,11}\.\d{3}) (\d+\.\d{3}) [^\n]*?(?<=\s)([1-5]\d\d)(?=\s|$)"), "s", "format", True, (0, 2, 1)
+        "nginx", _compiled(rb"^(\d{9,11}\.\d{3}) (\d+\.\d{3}) .*?(?<=\s)([1-5]\d\d)(?=\s|$)"), "s", "format", True, (0, 2, 1)
     ),
-    _Line("nginx", _compiled(_HEAD, rb'[^\n]*?(?<=[\s"|])(\d+\.\d{3})', _ENDED), "s", "format", True),
-    _Line("Apache httpd", _compiled(_HEAD, rb'[^\n]*?\b(?:D|took|time|duration|rt)[=:]"?(\d+)', _ENDED), "us", "assumed", False),
+    _Line("nginx", _compiled(_HEAD, rb'.*?(?<=[\s"|])(\d+\.\d{3})', _ENDED), "s", "format", True),
+    _Line("Apache httpd", _compiled(_HEAD, rb'.*?\b(?:D|took|time|duration|rt)[=:]"?(\d+)', _ENDED), "us", "assumed", False),
     _Line(
-        "Apache httpd", _compiled(_HEAD, rb'(?:\d+|-)(?:[^\n]*")?[ \t]+(?:\d+[ /])?(\d+)[ \t\r]*$'), "us", "assumed", False
+        "Apache httpd", _compiled(_HEAD, rb'(?:\d+|-)(?:.*")?[ \t]+(?:\d+[ /])?(\d+)[ \t\r]*$'), "us", "assumed", False
     ),
     _Line(
         "HAProxy",
         _compiled(
-            rb"^[^\n]*?\[(",
+            rb"^.*?\[(",
             _DATE,
             rb"\.\d{3})\] \S+ \S+/\S+ ",
             rb"-?\d+/-?\d+/-?\d+/-?\d+/\+?(-?\d+) (-?\d+) \+?\d+ ",

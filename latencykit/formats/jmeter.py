@@ -127,7 +127,7 @@ def _codes(column: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
 def _outcomes(frame: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.int8]] | None:
     if "success" not in frame:
         return None
-    failed = (frame["success"].astype(str).str.lower() == "false").to_numpy()
+    failed = _matching(frame["success"], "(?i)^false$")
     outcome = np.where(failed, OUTCOMES.index("error"), 0).astype(np.int8)
     for name in ("responseCode", "responseMessage"):
         if name in frame and failed.any():
