@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["grid", "heatmap"]
 
 _COLUMNS, _ROWS = 400, 140
+_LOWEST, _DECADES, _FINE = -12, 32, 64  # bins of value while counting: 64 a decade, from 1e-12 to 1e20
 _COLOURS = LinearSegmentedColormap.from_list("latency", ["#e3edf9", "#9cc3ec", "#3f86d3", "#0b4a97", "#08203f"])
 
 
@@ -35,7 +36,7 @@ def grid(log: HistogramLog, rows: int = _ROWS) -> tuple[Floats, Floats, Floats]:
     ----------
     log : HistogramLog
     rows : int, default 140
-        Bins of value, evenly spaced in its logarithm.
+        At most so many bins of value, evenly spaced in its logarithm.
 
     Returns
     -------
@@ -45,15 +46,18 @@ def grid(log: HistogramLog, rows: int = _ROWS) -> tuple[Floats, Floats, Floats]:
     """
     slots = log.resample(log.duration / _COLUMNS) if len(log) > _COLUMNS else log
     edges = np.append(slots.starts, slots.starts[-1] + slots.lengths[-1])
-    held = [(block, block.buckets.mid(block.index)) for block in slots.blocks()]
-    every = np.concatenate([middle for _, middle in held]) if held else np.ones(1)
-    positive = every[every > 0]
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
-    values = np.geomspace(low * 0.97, high * 1.03, rows + 1)
-    counts = np.zeros((rows, len(slots)))
-    for block, middle in held:
-        row = np.clip(np.searchsorted(values, middle, "right") - 1, 0, rows - 1)
-        np.add.at(counts, (row, block.rows[block.entry_rows]), block.counts)
+    fine = np.zeros((_DECADES * _FINE, len(slots)))  # no matter where the values lie, one pass and a few MB
+    for block in slots.blocks():
+        middle = np.log10(np.maximum(block.buckets.mid(block.index), 10.0**_LOWEST))
+        row = np.clip((middle - _LOWEST) * _FINE, 0, len(fine) - 1).astype(np.int64)
+        np.add.at(fine, (row, block.rows[block.entry_rows]), block.counts)
+    held = np.flatnonzero(fine.any(axis=1))
+    first, last = (int(held[0]), int(held[-1]) + 1) if held.size else (0, 1)
+    group = max(1, -(-(last - first) // rows))
+    starts = np.arange(first, last, group)
+    counts = np.add.reduceat(fine, starts, axis=0)
+    counts[-1] = fine[starts[-1] : last].sum(0)
+    values = 10.0 ** (_LOWEST + np.append(starts, starts[-1] + group) / _FINE)
     return edges, values, counts
 
 
