@@ -25,6 +25,7 @@ __all__ = [
     "rank_interval",
     "ranks",
     "row_quantile_positions",
+    "share_interval",
 ]
 
 
@@ -175,3 +176,19 @@ def highest_supported_percentile(total: int, confidence: float = 0.95, *, two_si
         return 0.0
     alpha = (1.0 - confidence) / (2 if two_sided else 1)
     return float(100.0 * alpha ** (1.0 / total))
+
+
+def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the exact confidence interval of a share, `part` of `total` having been seen (Clopper and Pearson, 1934).
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in share_interval(0, 1500)]
+    [0.0, 0.0025]
+    """
+    from scipy import special
+
+    tail = (1.0 - confidence) / 2
+    low = special.betaincinv(part, total - part + 1, tail) if part > 0 else 0.0
+    high = special.betaincinv(part + 1, total - part, 1 - tail) if part < total else 1.0
+    return float(low), float(high)
