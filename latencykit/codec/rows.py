@@ -175,7 +175,7 @@ def _short(rows: _Rows, more: Ints) -> tuple[Ints, Ints, Ints]:
     """Byte by byte: right wherever a number has one byte; where it has several, its last byte is mended."""
     data = rows.bytes
     advance = np.frombuffer(rows.data.translate(_ADVANCE), np.uint8).astype(np.int64)
-    is_count = np.frombuffer(bytearray(rows.data.translate(_COUNT)), np.uint8)
+    is_count = np.frombuffer(bytearray(rows.data.translate(_COUNT)), np.bool_)
     lasts = numbers = np.zeros(0, np.int64)
     if more.size:
         first = np.concatenate(([True], np.diff(more) != 1))
@@ -192,7 +192,7 @@ def _short(rows: _Rows, more: Ints) -> tuple[Ints, Ints, Ints]:
         is_count[lasts] = ~is_run & (numbers > 0)
     held = np.flatnonzero(is_count).astype(np.int64, copy=False)
     counts = (data[held] >> 1).astype(np.int64)
-    kept = is_count[lasts].astype(bool)
+    kept = is_count[lasts]
     counts[np.searchsorted(held, lasts[kept])] = numbers[kept] >> 1
     return _placed(rows.ends, rows.slots, advance, held, counts)
 

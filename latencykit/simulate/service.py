@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -11,6 +10,8 @@ from latencykit.errors import UsageError
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 __all__ = ["Service", "constant", "exponential", "gamma", "lognormal", "mixture", "pareto", "service_of"]
