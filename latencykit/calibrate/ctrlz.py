@@ -201,20 +201,20 @@ def _judged(plan: Plan, seen: Observed, argv: list[str], rung: Rung) -> Calibrat
     truth = scheduled_truth(seen.stall, duration, rate=rate, count=count, base=seen.base)
     ruling = judge(rung, truth, seen.stall.seconds * 1e9, seen.stall.held(duration))
     model = model_of(*seen.waiting, rate=rate, stall=seen.stall.seconds, paced=_paced(seen, rung, paced_by_us))
-    ruling, model = _unless_untouched(seen, ruling, model)
+    ruling, model = _unless_untouched(plan, seen, ruling, model, rung.run.timeouts)
     reasons = (*ruling.reasons, *_asides(plan, seen, model, rate, duration), *seen.notes)
     stall, run = round(seen.stall.seconds, 3), rung.run
     return Calibration(ruling.verdict, model, stall, ruling.rows, reasons, tuple(argv), run.tool, run.version, rung, truth)
 
 
-def _unless_untouched(seen: Observed, ruling: Ruling, model: Model) -> tuple[Ruling, Model]:
+def _unless_untouched(plan: Plan, seen: Observed, ruling: Ruling, model: Model, timeouts: int) -> tuple[Ruling, Model]:
     """The ruling; none where the schedule's truth does not hold for this tool."""
-    if ruling.verdict == "honest":
-        return ruling, model
-    if seen.waiting[1] is not None and not seen.waiting[1].octets:
-        why = "no request waited for the frozen server: this stall did not meet the load"
-    elif seen.around:
+    ours_whole = seen.before is not None and plan.partial is None
+    late = seen.waiting[1]
+    if ruling.verdict != "honest" and seen.around:
         why = "what was due went to the other processes meanwhile: a stall of a part does not hold this tool up"
+    elif ruling.verdict == "loses" and not ours_whole and not timeouts and (late is None or not late.octets):
+        why = "neither the report nor the connections show that any request met the frozen process: is it the right one?"
     else:
         return ruling, model
     return Ruling("unknown", ruling.rows, (why,)), "unknown"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from latencykit.histogram import Histogram
-from latencykit.samples import Samples
 from latencykit.summary import Summary
 from latencykit.units import format_duration, format_percentile
 
@@ -24,7 +23,8 @@ NEAR = 0.15  # of the truth at the highest percentile that the stall decides: ho
 HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
 ABOVE = 1.5  # of the truth, and by
 DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
-DEEP = 0.85  # a percentile this far inside the stalled share is decided by the stall, whatever the drain
+DEEP = 0.6  # a percentile this far inside the stalled share is decided by the stall: neither by the drain nor by a
+# correction's interval that the stall itself has stretched (wrk's, which fills h / (1 + h) where h was stalled)
 
 
 @dataclass(frozen=True)
@@ -60,20 +60,24 @@ class Ruling:
     reasons: tuple[str, ...]
 
 
-def reported_percentiles(rung: Rung) -> dict[float, float]:
-    """Return percentile → ns as the tool reported them, the maximum as 100; none that its buckets would have to invent."""
+def reported_percentiles(rung: Rung, stall: float) -> dict[float, float]:
+    """Return percentile → ns as the tool reported them, the maximum as 100.
+
+    A percentile between two printed ones is left out where its bucket is wide beside the stall (ns): the bucket above
+    the last one reaches up to the maximum, and its edge is no word of the tool's.
+    """
     if isinstance(rung, Summary):
         held = {p: rung.percentile(p) for p in _ASKED[:-1] if p in rung.percentiles}
         return held | ({100.0: rung.max} if "max" in rung.stats else {})
     histogram: Histogram = rung if isinstance(rung, Histogram) else rung.histogram()
     if not histogram.count:
         return {}
-    told = [p for p in _ASKED if p == 100 or not histogram.printed[0] or p in histogram.printed[0]]
-    if isinstance(rung, Samples) or not histogram.printed[0]:
-        told = [p for p in told if p == 100 or histogram.count * (1 - p / 100) >= 1]
-    values = histogram.percentile(told).tolist()
-    values[-1] = histogram.max
-    return dict(zip(told, values, strict=True))
+    told = {100.0: histogram.max}
+    for row in histogram.percentile_rows(_ASKED[:-1]):
+        sharp = row.bucket_high <= 1.25 * row.bucket_low or row.bucket_high - row.bucket_low <= 0.05 * stall
+        if row.percentile in histogram.printed[0] or (sharp and histogram.count * (1 - row.percentile / 100) >= 1):
+            told[row.percentile] = row.value
+    return told
 
 
 def judge(rung: Rung, truth: Histogram, stall: float, held: float) -> Ruling:
@@ -97,7 +101,7 @@ def judge(rung: Rung, truth: Histogram, stall: float, held: float) -> Ruling:
         percentiles. ``loses``: it is not even there. ``clips``: it is there up to a limit. ``overcorrects``: it is
         where nothing stood still, too. ``unknown``: the report has too little to tell.
     """
-    reported = reported_percentiles(rung)
+    reported = reported_percentiles(rung, stall)
     rows = tuple(
         CalibrationRow(p, value, truth.percentile(p), p < 100 and 1 - p / 100 <= DEEP * held)
         for p, value in sorted(reported.items())
@@ -182,10 +186,9 @@ def model_of(early: Waiting | None, late: Waiting | None, *, rate: float | None,
     {"open", "paced", "closed", "unknown"}
         Open: requests kept arriving while nobody replied. Otherwise each connection waited with the one it had sent.
     """
-    if early is None or late is None or not late.octets:
+    if early is None or late is None or not late.connections:
         return "unknown"
-    grew = late.octets >= 1.5 * max(early.octets, 1)
-    many = rate is None or late.connections >= 0.3 * rate * stall or late.octets >= 10 * rate * stall
-    if grew and many and late.octets - early.octets > 100:
+    grew = late.octets >= 1.5 * early.octets and late.octets - early.octets > 100
+    if grew and (rate is None or late.connections >= 0.3 * rate * stall or late.octets >= 10 * rate * stall):
         return "open"
     return "unknown" if paced is None else "paced" if paced else "closed"

@@ -129,8 +129,8 @@ def _version(tool: str) -> str:
     if tool not in _VERSION_FLAGS:
         return ""
     said = subprocess.run([tool, _VERSION_FLAGS[tool]], capture_output=True, text=True, check=False, timeout=20)  # noqa: S603
-    found = re.search(r"\d+\.\d+(\.\d+)?", said.stdout + said.stderr)
-    return found[0] if found else ""
+    found = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", said.stdout + said.stderr)
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ _ESTABLISHED = "01"
 
 @dataclass(frozen=True)
 class Waiting:
-    """Requests that the kernel holds for a server that does not read.
+    """Connections to a server that does not read.
 
     Attributes
     ----------
     connections : int
-        Connections with unread bytes, accepted or not.
+        Established ones, accepted or not.
     octets : int
-        Unread bytes of all of them.
+        Bytes that wait to be read on all of them. A request that was read and not yet replied to has none.
     """
 
     connections: int
@@ -27,7 +27,7 @@ class Waiting:
 
 
 def waiting_requests(port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")) -> Waiting | None:
-    """Return what waits to be read on a local port; None where the system has no such tables (only Linux has).
+    """Return what waits on a local port; None where the system has no such tables (only Linux has).
 
     Parameters
     ----------
@@ -46,5 +46,4 @@ def waiting_requests(port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/pr
             _, local, _, state, queues, *_ = line.split()
             if state == _ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
                 unread.append(int(queues.rpartition(":")[2], 16))
-    held = [size for size in unread if size]
-    return Waiting(len(held), sum(held)) if found else None
+    return Waiting(len(unread), sum(unread)) if found else None
