@@ -17,8 +17,9 @@ def key_numbers(rung: Any) -> list[tuple[str, str]]:
 
     Examples
     --------
+    >>> from latencykit.histogram import Histogram
     >>> key_numbers(Histogram.of([1_000_000]))[:2]
-    [('requests', '1'), ('p50', '1 ms')]
+    [('requests', '1'), ('p50', '(1 ms)')]
     """
     if isinstance(rung, Summary):
         named = [*rung.stats.items(), *((f"p{format_percentile(p)}", v) for p, v in rung.percentiles.items())]

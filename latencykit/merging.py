@@ -37,6 +37,7 @@ def merge(rungs: Iterable[Any] | Mapping[str, Any], align: str = "absolute") -> 
 
     Examples
     --------
+    >>> from latencykit.histogram import Histogram
     >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
     900.0
     """

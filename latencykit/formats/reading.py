@@ -46,7 +46,7 @@ def detect(source: Source, name: str | None = None) -> Format:
     best = max(confidence for confidence, _ in sure)
     candidates = [one for confidence, one in sure if confidence == best]
     if best == Confidence.NO:
-        start = printable(source.head.lines[0] if source.head.lines else "", 50)
+        start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
         raise UnknownFormatError(
             f"{source.shown}: no reader knows this input (it begins {start!r}); `latencykit formats` lists what can be read, "
             "--format-in NAME forces one"

@@ -36,6 +36,7 @@ def shares(histogram: Histogram, edges: Floats) -> Floats:
 
     Examples
     --------
+    >>> from latencykit.histogram import Histogram
     >>> shares(Histogram.of([1, 2, 100]), np.array([0.5, 10.5, 200.5])).round(2).tolist()
     [0.67, 0.33]
     """

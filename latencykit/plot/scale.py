@@ -45,7 +45,7 @@ class PercentileTransform(Transform):
         """Return the place of each percentile, in nines."""
         left = 1.0 - np.asarray(values, np.float64) / 100.0
         places = -np.log10(np.clip(left, 10.0 ** -(self.nines + BEYOND), None))
-        return np.asarray(np.round(places, 12), np.float64)
+        return np.asarray(np.round(places, 12) + 0.0, np.float64)  # no negative zero
 
     def inverted(self) -> Transform:
         """Return the way back."""

@@ -75,7 +75,7 @@ def _nines(percentile: float) -> str:
     Examples
     --------
     >>> _nines(99.99462), _nines(36.9)
-    ('99.994', '36')
+    ('99.99', '36')
     """
     if percentile < 90:
         return f"{int(percentile)}"

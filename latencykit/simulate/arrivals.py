@@ -38,7 +38,7 @@ def fixed(rate: float, duration: str | float) -> Floats:
     [0.0, 500000000.0, 1000000000.0, 1500000000.0]
     """
     span = _span(rate, duration)
-    return np.arange(np.ceil(round(rate * span / 1e9, 6))) * (1e9 / rate)
+    return np.asarray(np.arange(np.ceil(round(rate * span / 1e9, 6))) * (1e9 / rate), np.float64)
 
 
 def poisson(rate: float, duration: str | float, seed: int = 0) -> Floats:
@@ -47,7 +47,7 @@ def poisson(rate: float, duration: str | float, seed: int = 0) -> Floats:
     Examples
     --------
     >>> poisson(rate=100, duration=10, seed=1).size
-    1020
+    1001
     """
     rng, span = np.random.default_rng(seed), _span(rate, duration)
     return np.sort(rng.uniform(0.0, span, rng.poisson(rate * span / 1e9)))

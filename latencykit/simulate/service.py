@@ -49,7 +49,7 @@ def gamma(mean: str | float, shape: float) -> Service:
 
     Examples
     --------
-    >>> gamma("1ms", 100)(np.random.default_rng(0), 1000).std() < 2e5
+    >>> bool(gamma("1ms", 100)(np.random.default_rng(0), 1000).std() < 2e5)
     True
     """
     value = parse_duration(mean, "s")
