@@ -14,6 +14,7 @@ from latencykit.histogram.counting import count_values
 from latencykit.histogram.trust import PercentileRow, trusted_rows
 from latencykit.rooms import html_of
 from latencykit.run import Run, merge_runs
+from latencykit.stats.counted import Counted
 from latencykit.stats.means import mean_std
 from latencykit.stats.quantiles import highest_supported_percentile, ranks
 from latencykit.summary import Summary
@@ -229,6 +230,11 @@ class Histogram:
     def cumulative(self) -> Ints:
         """Running total of the counts, int64, shape (nonzero,)."""
         return np.cumsum(self.counts)
+
+    @cached_property
+    def counted(self) -> Counted:
+        """The same as plain arrays: what the functions of `latencykit.stats` take."""
+        return Counted.in_buckets(self.buckets, self.index, self.counts, self.censored, self.censored_at)
 
     # ------------------------------------------------------------ questions
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.stats.quantiles import rank_interval
+from latencykit.stats.percentiles import percentile_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,14 +64,8 @@ def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[Per
 
 def _interval(histogram: Histogram, p: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Order-statistic interval joined with the buckets; none for corrected counts, whose ranks are invented."""
-    nothing = np.full(p.shape, np.nan)
-    if not histogram.index.size:
-        return nothing, np.full(p.shape, np.inf)
-    if histogram.run.corrected in ("us", "tool"):
-        return nothing, nothing
-    buckets, index, cumulative = histogram.buckets, histogram.index, histogram.cumulative
-    low, high = rank_interval(histogram.count + histogram.censored, p, confidence)
-    at_low, at_high = (np.searchsorted(cumulative, np.clip(r, 1, histogram.count), "left") for r in (low, high))
-    lows = np.where(low >= 1, buckets.low(index[at_low]), np.nan)
-    highs = np.where((high <= histogram.count) & (p < 100), buckets.high(index[at_high]), np.inf)
-    return lows, highs
+    if not histogram.count + histogram.censored:
+        return np.full(p.shape, np.nan), np.full(p.shape, np.inf)
+    corrected = histogram.run.corrected in ("us", "tool")
+    table = percentile_table(histogram.counted, p, confidence, corrected=corrected)
+    return table.low, table.high

@@ -13,6 +13,8 @@ from latencykit.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.buckets import Buckets
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
@@ -54,6 +56,11 @@ class Counted:
         """Count raw values: buckets of no width."""
         unique, counts = np.unique(np.asarray(values, np.float64), return_counts=True)
         return cls(unique, unique, counts.astype(np.int64), None, censored, limit)
+
+    @classmethod
+    def in_buckets(cls, buckets: Buckets, index: Ints, counts: Ints, censored: int = 0, limit: float = float("inf")) -> Counted:
+        """Take the counts of a histogram: a layout, ascending bucket indices, and their counts."""
+        return cls(buckets.low(index), buckets.high(index), counts, buckets.mid(index), censored, limit)
 
     @cached_property
     def middle(self) -> Floats:

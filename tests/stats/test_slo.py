@@ -1,0 +1,213 @@
+"""SLOs: notations, files of other tools, and outcomes that admit what cannot be told."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.errors import UsageError
+from latencykit.run import Run
+from latencykit.stats.slo import SLO, Limit, passed
+from latencykit.stats.slo_files import slo_from_text
+from latencykit.summary import Summary
+
+MS = 1_000_000
+
+
+def histogram(n: int = 10_000, **run: object) -> lk.Histogram:
+    """1 to 10 ms, evenly."""
+    return lk.Histogram.of(np.linspace(1 * MS, 10 * MS, n).astype(np.int64), run=Run(**run))
+
+
+def outcomes(text: str, source: object) -> list[str]:
+    return [row.outcome for row in SLO.parse(text).check(source)]
+
+
+def test_notations() -> None:
+    slo = SLO.parse("99.9=20ms, p99<15 ms; 50% <= 2ms, max=1s\nmean: 2ms  # a comment\nfailed=0.1%, tm99=3ms")
+    assert [limit.statistic for limit in slo.limits] == ["p99.9", "p99", "p50", "max", "mean", "failed", "tm99"]
+    assert [limit.limit for limit in slo.limits] == [20 * MS, 15 * MS, 2 * MS, 1e9, 2 * MS, 0.001, 3 * MS]
+    assert str(slo) == "p99.9=20 ms, p99=15 ms, p50=2 ms, max=1 s, mean=2 ms, failed=0.1%, tm99=3 ms"
+    assert SLO.parse(str(slo)) == slo
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "no limit"),
+        ("p99", "is no limit"),
+        ("p99 > 20ms", "lower limit"),
+        ("p101=20ms", "no percentile"),
+        ("p99=fast", "no duration"),
+        ("tc99=3ms", "a count or a sum"),
+        ("p99=-1ms", "less than nothing"),
+        ("p99=1ms, 99.0=2ms", "p99 twice"),
+        ("failed=3", "in percent"),
+        ("failed=200%", "in percent"),
+    ],
+)
+def test_refuses_what_states_no_limit(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        SLO.parse(text)
+
+
+def test_met_missed_and_unknown() -> None:
+    assert outcomes("p50=6ms, p50.1=5ms, p49=5.51ms", histogram()) == ["met", "missed", "met"]
+    row = SLO.parse("p50=5.51ms").check(histogram())[0]  # the interval is some 0.2 ms wide
+    assert row.outcome == "unknown"
+    assert row.low < row.limit < row.high
+    assert "the limit does, too" in row.reason
+    assert row.margin_low < row.margin < row.margin_high
+
+
+def test_margins() -> None:
+    row = SLO.parse("p50=11ms").check(histogram())[0]
+    assert row.margin == pytest.approx(0.5, abs=0.001)
+    row = SLO.parse("p50=2.75ms").check(histogram())[0]
+    assert row.margin == pytest.approx(-1.0, abs=0.001)
+
+
+def test_an_unsupported_percentile_is_never_met() -> None:
+    row = SLO.parse("99.9=1s").check(histogram(500))[0]
+    assert row.outcome == "unknown"
+    assert row.reason == "500 requests do not bound p99.9; it takes 3,688"
+    assert outcomes("99.9=1s", histogram(4000)) == ["met"]
+    assert outcomes("99.9=2ms", histogram(500)) == ["missed"]  # but it can be missed
+
+
+def test_the_bucket_counts() -> None:
+    scrape = lk.Histogram.from_buckets([0, 0.1, 0.25, 0.5], [0.1, 0.25, 0.5, 1.0], [5000, 4950, 50, 0], unit="s")
+    assert outcomes("p95=250ms", scrape) == ["met"]
+    assert outcomes("p95=200ms", scrape) == ["unknown"]
+    assert outcomes("p95=99ms", scrape) == ["missed"]
+
+
+def test_a_corrected_histogram_is_judged_by_its_buckets() -> None:
+    row = SLO.parse("p99=10ms").check(histogram(corrected="us"))[0]
+    assert row.outcome == "met"
+    assert row.high - row.low < 0.01 * row.value
+
+
+def test_failed_requests_are_slower_than_any_limit() -> None:
+    clean, failing = histogram(), histogram(failed=150)
+    assert outcomes("p99=20ms, max=20ms, failed=1%", clean) == ["met", "met", "met"]
+    rows = SLO.parse("p99=20ms, p98=20ms, max=20ms, failed=1%").check(failing)
+    assert [row.outcome for row in rows] == ["missed", "met", "missed", "missed"]
+    assert "150 of 10,150 requests failed" in rows[0].reason
+    assert math.isinf(rows[0].value)
+    assert rows[1].value > clean.percentile(98)  # the 98th of all attempts is a later success
+    assert outcomes("failed=0%", failing) == ["missed"]
+    assert outcomes("failed=0%", clean) == ["met"]
+
+
+def test_failures_can_be_too_few_to_tell() -> None:
+    row = SLO.parse("failed=0.1%").check(histogram(1500))[0]
+    assert row.outcome == "unknown"
+    assert row.high == pytest.approx(0.00246, abs=1e-5)
+    assert "0 of 1,500" in row.reason
+
+
+def test_timeouts_among_the_censored_are_failures_once() -> None:
+    samples = lk.Samples(duration=[1 * MS] * 980 + [2000 * MS] * 20, outcome=["ok"] * 980 + ["timeout"] * 20)
+    rows = SLO.parse("p99=5s, p95=5ms, failed=5%").check(samples)
+    assert [row.outcome for row in rows] == ["missed", "met", "met"]
+    assert rows[2].value == pytest.approx(0.02)
+
+
+def test_values_above_a_scrape_are_unknown() -> None:
+    scrape = lk.Histogram.from_buckets([0.0, 5.0], [5.0, 10.0], [9000, 500], unit="s", censored=500, censored_at=10.0)
+    assert outcomes("p99=20s", scrape) == ["unknown"]
+    assert outcomes("p99=9s, max=9s", scrape) == ["missed", "missed"]
+    assert outcomes("p90=9s, max=20s, mean=1h", scrape) == ["unknown", "unknown", "unknown"]
+    assert outcomes("p90=10s", scrape) == ["met"]
+
+
+def test_means_and_trimmed_means() -> None:
+    assert outcomes("mean=5.6ms, tm99=5.6ms, TM(:50%)=3.3ms", histogram()) == ["met", "met", "met"]
+    assert outcomes("mean=5.4ms", histogram()) == ["missed"]
+    assert outcomes("mean=5.51ms", histogram()) == ["unknown"]
+    assert "did not fail" in SLO.parse("mean=6ms").check(histogram(failed=3))[0].reason
+
+
+def test_plain_numbers_and_units_do_not_mix() -> None:
+    plain = lk.Histogram.of(range(1, 5000), unit="none")
+    assert outcomes("p99=6000, max=100", plain) == ["met", "missed"]
+    with pytest.raises(UsageError, match="bare number"):
+        outcomes("p99=20ms", plain)
+    with pytest.raises(UsageError, match="with a unit"):
+        outcomes("p99=20", histogram())
+    assert outcomes("p99=20ms", histogram().to_unit("us")) == ["met"]
+
+
+def test_a_summary_answers_what_it_holds() -> None:
+    printed = Summary({"mean": 2.0, "max": 30.0}, {99.0: 12.0}, 1000, "ms", Run(tool="wrk", failed=5))
+    rows = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%").check(printed)
+    assert [row.outcome for row in rows] == ["missed", "met", "missed", "unknown", "unknown", "unknown"]
+    assert "holds no p99.9" in rows[3].reason
+    nameless = Summary({"mean": 2.0}, {}, None, "ms")
+    assert "how many requests" in SLO.parse("failed=1%").check(nameless)[0].reason
+
+
+def test_nothing_measured() -> None:
+    assert outcomes("p99=1s, max=1s, mean=1s, failed=1%", lk.Histogram.of([])) == ["unknown"] * 4
+
+
+def test_all_together() -> None:
+    rows = SLO.parse("p50=6ms, p50.05=5.51ms").check(histogram())
+    assert passed(rows) is None
+    assert passed(rows, strict=True) is False
+    assert passed(rows[:1]) is True
+    assert passed(SLO.parse("p50=1ms, p50.05=5.51ms").check(histogram())) is False
+
+
+def test_staircase() -> None:
+    percentile, limit = SLO.parse("max=1s, 99=20ms, p50=2ms, mean=1ms, failed=1%").staircase()
+    assert percentile.tolist() == [0, 50, 50, 99, 99, 100]
+    assert (limit / MS).tolist() == [2, 2, 20, 20, 1000, 1000]
+    assert SLO.parse("mean=1ms").staircase()[0].size == 0
+
+
+GNUPLOT = (
+    "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+)
+XML = """<?xml version="1.0"?>
+<SLAPercentilemaster>
+  <SLAPercentile acceptablehicupp_msec="1">90.0</SLAPercentile>
+  <SLAPercentile acceptablehicupp_msec="2.5">99.90</SLAPercentile>
+</SLAPercentilemaster>"""
+
+
+def test_steps_for_gnuplot() -> None:
+    slo = slo_from_text(GNUPLOT)
+    assert str(slo) == "p99=10 ms, p99.99=20 ms, p99.99999=50 ms"
+    bare = "# limits\n" + "\n".join(line.rsplit(None, 1)[0] for line in GNUPLOT.splitlines())
+    assert slo_from_text(bare) == slo
+    assert slo_from_text(GNUPLOT, "us").limits[0] == Limit("p99", 10_000.0)
+    with pytest.raises(UsageError, match="1 or more"):
+        slo_from_text("0.5 10.0")
+    with pytest.raises(UsageError, match="their unit"):
+        slo_from_text(GNUPLOT, "none")
+
+
+def test_the_xml_of_histogram_log_analyzer() -> None:
+    assert str(slo_from_text(XML)) == "p90=1 ms, p99.9=2.5 ms"
+    assert slo_from_text("99=20ms\nmax=1s").limits[1].statistic == "max"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('<!DOCTYPE x [<!ENTITY a "1">]><x>&a;</x>', "document type"),
+        ("<x><y></x>", "well-formed"),
+        ("<x/>", "no SLAPercentile"),
+        ('<x><SLAPercentile acceptablehicupp_msec="a">90</SLAPercentile></x>', "plain numbers"),
+        ("<x><SLAPercentile>90</SLAPercentile></x>", "plain numbers"),
+        ('<x><SLAPercentile acceptablehicupp_msec="1">nan</SLAPercentile></x>', "plain numbers"),
+    ],
+)
+def test_xml_that_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        slo_from_text(text)
