@@ -129,7 +129,7 @@ def log_ticks(bottom: float, top: float) -> list[float]:
     steps: tuple[float, ...] = (1.0,)
     if math.log10(top / bottom) < 0.8:
         steps = tuple(float(k) for k in range(1, 10))
-    elif math.log10(top / bottom) < 2.2:
+    elif math.log10(top / bottom) < 3.0:
         steps = (1.0, 2.0, 5.0)
     stride = 1 if decades <= 9 else 3
     ticks = [step * 10.0**power for power in range(first, last + 1, stride) for step in steps]
