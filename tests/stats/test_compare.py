@@ -8,9 +8,10 @@ from scipy import stats as reference
 
 from latencykit.errors import UsageError
 from latencykit.stats.bootstrap import draw_means, draw_percentiles, rank_draws
-from latencykit.stats.compare import compare_counts, shift, superiority
+from latencykit.stats.compare import compare_counts
 from latencykit.stats.counted import Counted
 from latencykit.stats.modes import gap_at
+from latencykit.stats.shift import shift, superiority
 from latencykit.stats.verdict import verdict
 
 
@@ -144,6 +145,12 @@ def test_a_percentile_between_modes_jumps_and_is_told() -> None:
     rows = compare_counts(bimodal(1, 95), bimodal(2, 105), [50, 99], [])
     assert "between two modes" in rows[1].note
     assert rows[0].note == ""
+    assert not rows[1].significant
+    assert [row.statistic for row in rows[2:]] == ["slow share", "slow median"]
+    assert rows[2].low < 105 / 95 - 1 < rows[2].high
+    assert rows[3].change == pytest.approx(0, abs=0.01)
+    assert not any(row.significant for row in rows)
+    assert all(row.percentile is None for row in rows[2:])
     gap = gap_at(bimodal(1, 95), 99)
     assert gap is not None
     assert gap.weight_low < 0.0095 < gap.weight_high
@@ -156,3 +163,19 @@ def test_a_heavy_tail_is_no_gap() -> None:
     assert told <= 2
     assert gap_at(bimodal(1, 95), 90) is None
     assert gap_at(bimodal(1, 95), 99.9) is None
+
+
+def test_a_slow_mode_that_grew_is_significant() -> None:
+    rows = {row.statistic: row for row in compare_counts(bimodal(1, 95), bimodal(2, 190), [50, 99], [])}
+    assert rows["slow share"].significant
+    assert rows["slow share"].change == pytest.approx(1.0, abs=0.01)
+    gone = {row.statistic: row for row in compare_counts(bimodal(1, 95), bimodal(2, 0), [50, 99], [])}
+    assert gone["slow share"].high == -1
+    assert "slow median" not in gone
+
+
+def test_corrected_counts_are_shown_and_not_judged() -> None:
+    rows = compare_counts(lognormal(1, 5000), lognormal(2, 5000, 2.0), [50, 99], corrected=True)
+    assert [round(row.change) for row in rows] == [1, 1, 1]
+    assert all((row.low, row.high) == (-1, np.inf) for row in rows)
+    assert verdict(rows) == "inconclusive"
