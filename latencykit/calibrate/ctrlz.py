@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Calibration", "ctrlz"]
 
 _BUSY = 0.7
+_DRAIN = 0.2
 
 
 @dataclass(frozen=True)
@@ -201,13 +202,15 @@ def _judged(plan: Plan, seen: Observed, argv: list[str], rung: Rung) -> Calibrat
     truth = scheduled_truth(seen.stall, duration, rate=rate, count=count, base=seen.base)
     ruling = judge(rung, truth, seen.stall.seconds * 1e9, seen.stall.held(duration))
     model = model_of(*seen.waiting, rate=rate, stall=seen.stall.seconds, paced=_paced(seen, rung, paced_by_us))
-    ruling, model = _unless_untouched(plan, seen, ruling, model, rung.run.timeouts)
+    ruling, model = _unless_void(plan, seen, ruling, model, rate, rung.run.timeouts)
     reasons = (*ruling.reasons, *_asides(plan, seen, model, rate, duration), *seen.notes)
     stall, run = round(seen.stall.seconds, 3), rung.run
     return Calibration(ruling.verdict, model, stall, ruling.rows, reasons, tuple(argv), run.tool, run.version, rung, truth)
 
 
-def _unless_untouched(plan: Plan, seen: Observed, ruling: Ruling, model: Model, timeouts: int) -> tuple[Ruling, Model]:
+def _unless_void(
+    plan: Plan, seen: Observed, ruling: Ruling, model: Model, rate: float | None, timeouts: int
+) -> tuple[Ruling, Model]:
     """The ruling; none where the schedule's truth does not hold for this tool."""
     ours_whole = seen.before is not None and plan.partial is None
     late = seen.waiting[1]
@@ -215,19 +218,25 @@ def _unless_untouched(plan: Plan, seen: Observed, ruling: Ruling, model: Model, 
         why = "what was due went to the other processes meanwhile: a stall of a part does not hold this tool up"
     elif ruling.verdict == "loses" and not ours_whole and not timeouts and (late is None or not late.octets):
         why = "neither the report nor the connections show that any request met the frozen process: is it the right one?"
+    elif ruling.verdict == "overcorrects" and seen.drain > _DRAIN * seen.stall.seconds:
+        why = f"the server needed {seen.drain:.2g} s for the backlog, which hides what the tool does; lower the rate"
+        return Ruling("unknown", ruling.rows, (why,)), model
+    elif ruling.verdict == "overcorrects" and rate and seen.before is not None and seen.before < 0.9 * rate:
+        why = f"{seen.before:,.0f} of {rate:,.0f} requests per second were reached before the stall; lower the rate"
+        return Ruling("unknown", ruling.rows, (why,)), model
     else:
         return ruling, model
     return Ruling("unknown", ruling.rows, (why,)), "unknown"
 
 
 def _paced(seen: Observed, rung: Rung, told: bool) -> bool | None:
-    """Whether connections idled between requests: they were given a rate, or were seldom busy before the stall."""
+    """Whether connections idled between requests: by the rate given, by what its reader knows, by how busy they were."""
+    if told or rung.run.loop in ("paced", "closed"):
+        return told or rung.run.loop == "paced"
     late = seen.waiting[1]
-    if told:
-        return True
-    if seen.before is not None and late is not None and late.connections and seen.base:
-        return seen.before * seen.base / 1e9 / late.connections < 0.3
-    return {"paced": True, "closed": False}.get(rung.run.loop)
+    if seen.before is None or late is None or not late.connections or not seen.base:
+        return None
+    return seen.before * seen.base / 1e9 / late.connections < 0.3
 
 
 def _asides(plan: Plan, seen: Observed, model: Model, rate: float | None, duration: float) -> tuple[str, ...]:

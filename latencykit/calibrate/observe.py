@@ -46,6 +46,8 @@ class Observed:
         Requests per second before the stall.
     busy : float or None
         CPU share of the server while it was not frozen.
+    drain : float
+        Seconds after the thaw until the backlog was read; 0 where it cannot be seen.
     requests : int or None
         All that came.
     notes : tuple of str
@@ -59,6 +61,7 @@ class Observed:
     around: bool
     before: float | None
     busy: float | None
+    drain: float
     requests: int | None
     notes: tuple[str, ...]
 
@@ -66,6 +69,7 @@ class Observed:
 def observe(plan: Plan, target: Target, freezer: Freezer, tool: Tool, base: float | None) -> Observed:
     """Freeze in time, and note what the server's side shows."""
     begin = _first_request(target, tool)
+    opening = target.stats()
     early_end = f"{tool.command[0]} ended before the server was frozen, {plan.stop_after:g} s after its first request; "
     if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
         raise LatencyKitError(f"{early_end}it must run for {plan.duration:g} s; it said: {tool.said()}")
@@ -75,6 +79,7 @@ def observe(plan: Plan, target: Target, freezer: Freezer, tool: Tool, base: floa
     waiting, sent = _during(plan, target, tool, started)
     window = freezer.wait()
     plan.progress("the server goes on")
+    drain = _drain(target, tool, window.end, waiting[1])
     limit = max(0.0, plan.duration - (window.end - begin) / 1e9) + plan.stall + _GRACE
     notes = () if tool.wait(limit) else (f"it had not ended {limit:g} s after the thaw, and was ended",)
     ended = time.perf_counter_ns()
@@ -82,13 +87,26 @@ def observe(plan: Plan, target: Target, freezer: Freezer, tool: Tool, base: floa
     if notes:
         tool.__exit__()
     stall = Stall((window.start - begin) / 1e9, (window.end - begin) / 1e9, float(plan.partial or 1))
+    awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
     rate = None if before is None else before["requests"] / plan.stop_after
     return Observed(
         begin, stall, (ended - begin) / 1e9, base or 0.0, waiting, before=rate,
         around=sent is not None and rate is not None and sent > _AROUND * rate,
-        busy=None if before is None or after is None else after["cpu"] / max((ended - begin) / 1e9 - plan.stall, 0.1),
-        requests=None if after is None else after["requests"], notes=notes,
+        busy=None if opening is None or after is None else (after["cpu"] - opening["cpu"]) / awake,
+        drain=drain, requests=None if after is None else after["requests"], notes=notes,
     )  # fmt: skip
+
+
+def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float:
+    """Seconds until the server has read all but a twentieth of what had waited."""
+    if late is None:
+        return 0.0
+    port = loopback(target.url)[1]
+    while tool.sleep_until(time.perf_counter_ns() + 10_000_000):
+        left = waiting_requests(port)
+        if left is None or left.octets <= 0.05 * late.octets:
+            break
+    return (time.perf_counter_ns() - thaw) / 1e9
 
 
 def _first_request(target: Target, tool: Tool) -> int:

@@ -1,0 +1,91 @@
+"""When the schedule's truth does not hold, a bad word about the tool must not be said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import latencykit as lk
+from latencykit.calibrate.ctrlz import _judged
+from latencykit.calibrate.observe import Observed
+from latencykit.calibrate.plan import Plan
+from latencykit.calibrate.truth import Stall
+from latencykit.calibrate.waiting import Waiting
+
+MS = 1_000_000
+SEEN = Observed(
+    begin=0, stall=Stall(4.0, 8.0), elapsed=12.0, base=1.2 * MS, waiting=(Waiting(4, 360), Waiting(4, 360)),
+    around=False, before=200.0, busy=0.1, drain=0.05, requests=1600, notes=(),
+)  # fmt: skip
+
+
+def _plan(**changes) -> Plan:
+    given = {
+        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "url": None, "stall": 4.0,
+        "duration": 12.0, "rate": 200.0, "connections": 4, "at": "middle", "partial": None, "service_time": 1e6,
+        "series": None, "format": None, "progress": print,
+    }  # fmt: skip
+    return Plan(**given | changes)
+
+
+def _report(p50: float, p99: float, top: float, **run) -> lk.Histogram:
+    known = lk.Run(**run)
+    return lk.Histogram.from_percentiles([50, 99], [p50 * MS, p99 * MS], 2000, told={"max": top * MS}, run=known)
+
+
+INFLATED, LOST, OMITTING = (2000, 3900, 4000), (1.2, 3, 12), (1.2, 3, 4000)
+
+
+def _verdict(report, plan=None, **seen) -> tuple[str, str, str]:
+    found = _judged(plan or _plan(), replace(SEEN, **seen), ["tool"], report)
+    return found.verdict, found.model, " ".join(found.reasons)
+
+
+def test_what_holds_is_said() -> None:
+    assert _verdict(_report(*INFLATED))[0] == "overcorrects"
+    assert _verdict(_report(*LOST))[0] == "loses"
+    assert _verdict(_report(*OMITTING))[:2] == ("omits", "paced")
+
+
+def test_a_long_backlog_hides_what_a_tool_does() -> None:
+    verdict, _, why = _verdict(_report(*INFLATED), drain=1.0)
+    assert verdict == "unknown"
+    assert "1 s for the backlog" in why
+
+
+def test_a_rate_that_was_never_reached_hides_it_too() -> None:
+    verdict, _, why = _verdict(_report(*INFLATED), before=150.0)
+    assert verdict == "unknown"
+    assert "150 of 200" in why
+
+
+def test_the_wrong_process_is_no_loss() -> None:
+    alien = {"before": None, "busy": None, "requests": None, "waiting": (Waiting(4, 0), Waiting(4, 0))}
+    verdict, model, why = _verdict(_report(*LOST), _plan(pid=77), **alien)
+    assert (verdict, model) == ("unknown", "unknown")
+    assert "right one" in why
+    assert _verdict(_report(*LOST, timeouts=8), _plan(pid=77), **alien)[0] == "loses"
+    assert _verdict(_report(*LOST), _plan(pid=77), **alien | {"waiting": SEEN.waiting})[0] == "loses"
+
+
+def test_going_around_a_frozen_part_is_no_omission() -> None:
+    assert _verdict(_report(*OMITTING), around=True)[:2] == ("unknown", "unknown")
+
+
+def test_a_busy_server_is_admitted() -> None:
+    assert "busy 90% of the time" in _verdict(_report(*OMITTING), busy=0.9)[2]
+
+
+@pytest.mark.parametrize(("before", "model"), [(300.0, "paced"), (2900.0, "closed")])
+def test_without_a_rate_busy_connections_tell_full_speed(before, model) -> None:
+    plan = _plan(command=("tool", "{duration}"))
+    assert _verdict(_report(*OMITTING), plan, before=before)[1] == model
+    assert _verdict(_report(*OMITTING, loop="closed"), plan, before=before)[1] == "closed"
+
+
+def test_the_run_s_length_is_the_schedule_s_or_what_was_seen() -> None:
+    told = _judged(_plan(), SEEN, ["tool"], _report(*OMITTING))
+    seen = _judged(_plan(command=("tool",)), replace(SEEN, elapsed=16.0), ["tool"], _report(*OMITTING))
+    assert told.truth.run.duration == 12.0
+    assert (seen.truth.run.duration, seen.truth.count) == (16.0, 1600)
