@@ -64,11 +64,13 @@ DOUBLE, DOUBLE_COMPRESSED = 0x0C72124E, 0x0C72124F
 V2_COMPRESSED = 0x1C849314  # as it is written, with its width bits
 MOST_BYTES = 9  # of a varint
 
+_CHECKSUM = Struct(">I")
 _ENVELOPE = Struct(">Ii")  # cookie, length of what follows
 _HEADER_V0 = Struct(">Iiqqq")  # cookie, digits, lowest, highest, total count
 _HEADER = Struct(">Iiiiqqd")  # cookie, length of the counts, normalizing offset, digits, lowest, highest, ratio
 _PREFIX = Struct(">Iiq")  # a double histogram's cookie, digits, ratio of highest to lowest
 _envelope = _ENVELOPE.unpack_from
+_checksum = _CHECKSUM.unpack_from
 _new = tuple.__new__
 
 
@@ -136,6 +138,7 @@ class Payload(NamedTuple):
 
 # V2 headers that were found good, by their 40 bytes, and how long the payload must be: it is one of the fields.
 _heads: dict[bytes, tuple[Layout, int]] = {}
+_UNSEEN: Any = (None, -1)
 _HEADS = 4096  # room for a log that resizes itself on every line
 
 
@@ -171,18 +174,17 @@ def open_payload(text: bytes, limits: Limits = DEFAULT) -> Payload:
         raw = _base64(text, None, True)
     except ValueError as error:
         raise PayloadError(f"the payload's base64 is damaged: {_tidy(error)}") from None
-    if 16 <= size <= limits.harmless and _envelope(raw) == (V2_COMPRESSED, len(raw) - 8):
-        try:
-            plain = (_inflate_short if size < _SHORT else _inflate)(raw[8:])
-        except _INFLATE_ERRORS:
-            return _open(raw, limits)  # and learn what is wrong
-        head = _heads.get(plain[:40])
-        # A stream ends with the checksum of what it holds: bytes that follow it would stand in its place.
-        if head and head[1] == len(plain) and int.from_bytes(raw[-4:], "big") == _adler(plain):
-            layout = head[0]
-            if layout.slots <= limits.slots:
-                return _new(Payload, (layout, plain[40:]))
-    return _open(raw, limits)
+    if not 16 <= size <= limits.harmless or _envelope(raw) != (V2_COMPRESSED, len(raw) - 8):
+        return _open(raw, limits)
+    try:
+        plain = _inflate_short(raw[8:], 15, _SHORT) if size < _SHORT else _inflate(raw[8:])
+    except _INFLATE_ERRORS:
+        return _open(raw, limits)  # and learn what is wrong
+    layout, length = _heads.get(plain[:40], _UNSEEN)
+    # A stream ends with the checksum of what it holds: bytes that follow it would stand in its place.
+    if length != len(plain) or layout.slots > limits.slots or _checksum(raw, -4) != (_adler(plain),):
+        return _open(raw, limits)
+    return _new(Payload, (layout, plain[40:]))
 
 
 def slots_of(buckets: HdrBuckets, highest: int) -> int:
@@ -276,7 +278,11 @@ def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layo
         raise PayloadError(f"the header's value of one step is {ratio}; it must be a positive number")
     if double and kind == V0:
         raise PayloadError("a histogram of version 0 inside a DoubleHistogram does not say what one step is worth")
-    word = 0 if kind == V2 else cookie >> 4 & 0xE
+    word = cookie >> 4 & 0xE
+    if kind == V2:
+        word = 0
+    elif not word:
+        raise PayloadError("the histogram has counts of 0 bytes; they can have 2, 4 or 8")
     layout = _layout(digits, lowest, highest, ratio if double else 1.0, word, double)
     _check_size(layout, len(plain) - header.size, limits)
     return layout, header.size

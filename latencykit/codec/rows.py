@@ -10,12 +10,12 @@ Nothing is believed: what could not be a histogram of the header's size is refus
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from latencykit.codec.limits import DEFAULT, PayloadError, RowError
-from latencykit.codec.payload import MOST_BYTES
 from latencykit.errors import LimitError, UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Bytes = NDArray[np.uint8]
+    Bools = NDArray[np.bool_]
+    Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
 
 __all__ = ["decode_rows"]
 
@@ -35,20 +37,25 @@ _MANY = 12  # where more than one byte in so many continues a number, `_long` is
 _MOST_MORE = 8  # bytes that can follow the first of a varint
 
 # What each byte means where it is a whole varint: how many buckets it stands for, and whether it is a count above 0.
-_ADVANCE = bytes([(b + 1) // 2 if b & 1 else 1 for b in range(128)] + [0] * 128)
+_STEPS = bytes([(b + 1) // 2 if b & 1 else 1 for b in range(128)] + [0] * 128)
 _COUNT = bytes([b > 0 and b % 2 == 0 for b in range(128)] + [0] * 128)
+
+_layout_of, _body_of = itemgetter(0), itemgetter(1)  # far quicker than unpacking a named tuple
+
+_CUT_OFF = "the counts end inside a number"
+
+
+# The C library gives the pages of a large array back at every free, and faulting them in again costs more than the
+# arithmetic here does. A block that was freed once (this one is never touched) makes it keep smaller ones.
+np.empty(8 << 20, np.uint8)
 
 
 class _Rows(NamedTuple):
-    """The bytes of all rows, where each row ends, and how many buckets each may have."""
+    """The bytes of all rows, where each row ends, and how many buckets each may have (one number if all alike)."""
 
     data: bytes
     ends: Ints
     slots: Ints
-
-    @property
-    def bytes(self) -> Bytes:
-        return np.frombuffer(self.data, np.uint8)
 
 
 def decode_rows(payloads: Sequence[Payload], limits: Limits = DEFAULT) -> tuple[Ints, Ints, Ints]:
@@ -84,192 +91,171 @@ def decode_rows(payloads: Sequence[Payload], limits: Limits = DEFAULT) -> tuple[
     >>> decode_rows([payload, payload])
     (array([0, 2, 4]), array([    0, 12702,     0, 12702]), array([5, 1, 5, 1]))
     """
-    _check_together(payloads, limits)
     try:
-        return _decode(payloads)
+        return _decode(payloads, limits.block)
+    except PayloadError:
+        row = _first_bad(payloads, limits.block)
+    try:
+        _decode(payloads[row : row + 1], limits.block)
     except PayloadError as error:
-        row, reason = _first_bad(payloads, error)
-        raise RowError(row, str(reason)) from None
+        raise RowError(row, str(error)) from None
+    raise AssertionError("a row was refused among others, but not alone")  # pragma: no cover
 
 
-def _check_together(payloads: Sequence[Payload], limits: Limits) -> None:
-    layouts = {payload[0] for payload in payloads}
-    first = next(iter(layouts), None)
-    if first is not None and not all(layout.joins(first) for layout in layouts):
-        raise UsageError("only payloads of one layout can be decoded together")
-    if sum(len(payload[1]) for payload in payloads) > limits.block:
-        raise LimitError(f"payloads of more than {limits.block:,} bytes were to be decoded at once; pass fewer")
-
-
-def _first_bad(payloads: Sequence[Payload], error: PayloadError) -> tuple[int, PayloadError]:
-    """Halve the rows until the first damaged one is left; no row is decoded more than twice on average."""
-    good, bad = 0, len(payloads)  # rows before `good` are fine, one before `bad` is not
+def _first_bad(payloads: Sequence[Payload], most: int) -> int:
+    """Return the first row that cannot be decoded; half of what is left is decoded at each step, so at most all once."""
+    good, bad = 0, len(payloads)  # the rows before `good` are fine, and one of those before `bad` is not
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
-            _decode(payloads[good:middle])
+            _decode(payloads[good:middle], most)
+        except PayloadError:
+            bad = middle
+        else:
             good = middle
-        except PayloadError as found:
-            bad, error = middle, found
-    try:
-        _decode(payloads[good:bad])
-    except PayloadError as found:
-        error = found
-    return good, error
+    return good
 
 
-def _decode(payloads: Sequence[Payload]) -> tuple[Ints, Ints, Ints]:
-    """Decode all rows in one way or another, by what the bytes are like."""
-    bodies = [payload[1] for payload in payloads]
+def _decode(payloads: Sequence[Payload], most: int) -> tuple[Ints, Ints, Ints]:
+    """Decode rows; the error says what is wrong with one of them, but not which."""
+    bodies = list(map(_body_of, payloads))
+    kinds = set(map(_layout_of, payloads))
     ends = np.cumsum(np.fromiter(map(len, bodies), np.int64, len(bodies)))
-    slots = np.fromiter((payload[0].slots for payload in payloads), np.int64, len(bodies))
+    if not ends.size or not ends[-1]:
+        return np.zeros(ends.size + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    if ends[-1] > most:
+        raise LimitError(f"payloads of more than {most:,} bytes were to be decoded at once; pass fewer")
+    first = payloads[0][0]
+    if not all(first.joins(kind) for kind in kinds):
+        raise UsageError("only payloads of one layout can be decoded together")
+    slots = np.array(first.slots)
+    if len(kinds) > 1:
+        slots = np.fromiter((payload[0].slots for payload in payloads), np.int64, len(bodies))
     rows = _Rows(b"".join(bodies), ends, slots)
-    word = payloads[0][0].word if payloads else 0
-    found = _words(rows, word) if word else _varints(rows)
-    _check_sums(*found)
-    return found
-
-
-def _check_sums(indptr: Ints, _index: Ints, counts: Ints) -> None:
-    """Refuse rows whose counts add up beyond an int64; a float shows that without wrapping."""
-    if counts.size and int(counts.max()) > (1 << 62) // max(1, int(np.diff(indptr).max())):
-        sums = np.add.reduceat(counts.astype(np.float64), indptr[:-1][np.diff(indptr) > 0])
-        if float(sums.max()) >= 2.0**63:
-            raise PayloadError("the counts add up to more than 63 bits hold")
-
-
-def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
-    """Words of 2, 4 or 8 bytes, a count each (V0, V1)."""
-    numbers = np.frombuffer(rows.data, f">i{word}")
-    if numbers.size and int(numbers.min()) < 0:
-        raise PayloadError("a count is negative")
-    ends = rows.ends // word
-    starts = np.concatenate(([0], ends[:-1]))
-    held = np.flatnonzero(numbers).astype(np.int64)
-    indptr = np.concatenate(([0], np.searchsorted(held, ends))).astype(np.int64)
-    index = held - np.repeat(starts, np.diff(indptr))
-    last = ends - starts
-    if (last > rows.slots).any():
-        raise PayloadError("there are more counts than the header has buckets")
-    return indptr, index, numbers[held].astype(np.int64)
+    return _words(rows, first.word) if first.word else _varints(rows)
 
 
 def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
-    """ZigZag LEB128-64b9B numbers (V2)."""
-    more = np.flatnonzero(rows.bytes > 127)
-    if more.size and _longest_run(more) >= _MOST_MORE:
-        return _one_by_one(rows)
-    filled = rows.ends[np.diff(rows.ends, prepend=0) > 0]
-    if more.size and (rows.bytes[filled - 1] > 127).any():
-        raise PayloadError("the last number is cut off")
-    return _long(rows) if more.size * _MANY > len(rows.data) else _short(rows, more)
+    """V2: choose the faster way."""
+    data = np.frombuffer(rows.data, np.uint8)
+    more = np.flatnonzero(data > 127)
+    most = int(rows.slots.max())
+    if data.size - more.size > most * rows.ends.size:  # before anything is made of it
+        raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
+    if more.size * _MANY > data.size or _has_run(more):
+        return _long(rows, data, more)
+    return _short(rows, data, more)
 
 
-def _longest_run(more: Ints) -> int:
-    """Length of the longest run of neighbouring positions."""
-    breaks = np.flatnonzero(np.diff(more) != 1)
-    return int(np.diff(np.concatenate(([-1], breaks, [more.size - 1]))).max())
+def _has_run(more: Ints) -> bool:
+    """Whether some varint may have nine bytes, of which the last needs none after it however large it is."""
+    return more.size >= _MOST_MORE and bool((more[_MOST_MORE - 1 :] - more[: 1 - _MOST_MORE] == _MOST_MORE - 1).any())
 
 
-def _short(rows: _Rows, more: Ints) -> tuple[Ints, Ints, Ints]:
-    """Byte by byte: right wherever a number has one byte; where it has several, its last byte is mended."""
-    data = rows.bytes
-    advance = np.frombuffer(rows.data.translate(_ADVANCE), np.uint8).astype(np.int64)
+def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
+    """V2 where nearly every varint is one byte: count in bytes, and mend the others at their last byte."""
+    steps: Narrow = np.frombuffer(rows.data.translate(_STEPS), np.uint8)
     is_count = np.frombuffer(bytearray(rows.data.translate(_COUNT)), np.bool_)
-    lasts = numbers = np.zeros(0, np.int64)
-    if more.size:
-        first = np.concatenate(([True], np.diff(more) != 1))
-        begins = np.flatnonzero(first)
-        run = np.cumsum(first) - 1
-        shift = 7 * (more - more[begins][run])
-        lengths = np.diff(np.concatenate((begins, [more.size])))
-        lasts = more[begins] + lengths
-        numbers = np.add.reduceat((data[more] & 127).astype(np.int64) << shift, begins)
-        numbers += data[lasts].astype(np.int64) << (7 * lengths)
-        is_run = (numbers & 1).astype(bool)
-        advance[lasts] = runs = np.where(is_run, (numbers + 1) >> 1, 1)
-        _check_runs(runs, rows.slots)
-        is_count[lasts] = ~is_run & (numbers > 0)
-    held = np.flatnonzero(is_count).astype(np.int64, copy=False)
-    counts = (data[held] >> 1).astype(np.int64)
-    kept = is_count[lasts]
-    counts[np.searchsorted(held, lasts[kept])] = numbers[kept] >> 1
-    return _placed(rows.ends, rows.slots, advance, held, counts)
-
-
-def _long(rows: _Rows) -> tuple[Ints, Ints, Ints]:
-    """Number by number: gather each one's bytes first."""
-    data = rows.bytes
-    lasts = np.flatnonzero(data < 128)
-    lengths = np.diff(lasts, prepend=-1)
-    numbers = data[lasts].astype(np.int64)
-    for step in range(1, int(lengths.max(initial=1))):
-        longer = np.flatnonzero(lengths > step)
-        numbers[longer] = numbers[longer] << 7 | (data[lasts[longer] - step] & 127)
-    return _from_numbers(numbers, np.searchsorted(lasts, rows.ends), rows.slots)
-
-
-def _from_numbers(numbers: Ints, ends: Ints, slots: Ints) -> tuple[Ints, Ints, Ints]:
-    """Rows of whole numbers, still in ZigZag: even ones are counts doubled, odd ones are runs of empty buckets."""
-    is_run = (numbers & 1).astype(bool)
-    advance = np.where(is_run, (numbers >> 1) + 1, 1)
-    _check_runs(advance, slots)
-    held = np.flatnonzero(~is_run & (numbers > 0)).astype(np.int64, copy=False)
-    return _placed(ends, slots, advance, held, numbers[held] >> 1)
-
-
-def _placed(ends: Ints, slots: Ints, advance: Ints, held: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Turn "so many buckets on" into bucket indices, row by row."""
-    reached = np.cumsum(advance)
-    after = np.where(ends > 0, reached[ends - 1], 0) if reached.size else np.zeros_like(ends)
-    base = np.concatenate(([0], after[:-1]))
-    if (after - base > slots).any():
-        raise PayloadError("there are more counts than the header has buckets")
-    indptr = np.concatenate(([0], np.searchsorted(held, ends))).astype(np.int64)
-    index = reached[held]
-    index -= np.repeat(base + 1, np.diff(indptr))
+    if not more.size:
+        indptr, index, at = _place(steps.astype(np.int32), rows.ends, is_count, rows.slots)
+        return indptr, index, (data.take(at) >> 1).astype(np.int64)
+    if (data[rows.ends - 1] > 127).any():  # an empty row looks at the end of another
+        raise PayloadError(_CUT_OFF)
+    starts = np.flatnonzero(np.diff(more, prepend=-2) != 1)
+    lengths = np.diff(starts, append=more.size)
+    last = more[starts] + lengths
+    large_steps, large, is_large = _zigzag(_gather(data, last, lengths), rows.slots)
+    steps = steps.astype(np.int32 if large_steps.sum() + 64 * data.size < 1 << 31 else np.int64)
+    steps[last], is_count[last] = large_steps, is_large
+    last, large = last[is_large], large[is_large]
+    indptr, index, at = _place(steps, rows.ends, is_count, rows.slots)
+    counts = (data.take(at) >> 1).astype(np.int64)
+    counts[np.searchsorted(at, last)] = large
+    _check_sums(indptr, counts, int(large.max(initial=63)))
     return indptr, index, counts
 
 
-def _check_runs(runs: Ints, slots: Ints) -> None:
-    """Refuse a run of empty buckets that is longer than any row, before runs are added up."""
-    if runs.size and int(runs.max()) > int(slots.max()):
-        raise PayloadError("a run of empty buckets is longer than the histogram")
+def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
+    """V2 of any kind: find where each varint ends, gather the numbers, and count in numbers."""
+    last = np.flatnonzero(data < 128)
+    if _has_run(more):
+        last = np.union1d(last, _ninth_bytes(more, rows.ends))
+    ends = np.searchsorted(last, rows.ends)  # in varints
+    if not last.size or (last[ends - 1] != rows.ends - 1)[np.diff(rows.ends, prepend=0) > 0].any():
+        raise PayloadError(_CUT_OFF)
+    steps, numbers, is_count = _zigzag(_gather(data, last, np.diff(last, prepend=-1) - 1), rows.slots)
+    if steps.sum() < 1 << 31:
+        steps = steps.astype(np.int32)
+    indptr, index, at = _place(steps, ends, is_count, rows.slots)
+    counts = numbers.take(at).astype(np.int64)
+    _check_sums(indptr, counts, int(counts.max(initial=0)))
+    return indptr, index, counts
 
 
-def _one_by_one(rows: _Rows) -> tuple[Ints, Ints, Ints]:
-    """Numbers of nine bytes, whose last byte has no bit to spare: read each alone. They are counts above 2**55."""
-    numbers: list[int] = []
-    ends: list[int] = []
-    start = 0
-    for end in rows.ends.tolist():
-        at = start
-        while at < end:
-            number, at = _number(rows.data, at, end)
-            if number > 0xFFFF_FFFF_FFFF_FFFE or (number & 1 and number >> 1 >= 1 << 62):
-                raise PayloadError("a run of empty buckets is longer than the histogram")
-            numbers.append(number)
-        ends.append(len(numbers))
-        start = end
-    big = np.array(numbers, np.uint64)
-    is_run = (big & np.uint64(1)).astype(bool)
-    half = (big >> np.uint64(1)).astype(np.int64)
-    advance = np.where(is_run, half + 1, 1)
-    _check_runs(advance, rows.slots)
-    held = np.flatnonzero(~is_run & (half > 0)).astype(np.int64)
-    return _placed(np.array(ends, np.int64), rows.slots, advance, held, half[held])
+def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
+    """Where nine-byte varints end whose last byte looks like one to be continued: in a run, every ninth byte."""
+    begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, ends)  # a run does not go on into the next row
+    starts = np.flatnonzero(begins)
+    place = np.arange(more.size) - np.repeat(starts, np.diff(starts, append=more.size))
+    return more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)]
 
 
-def _number(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """One LEB128-64b9B number, and where the next one begins."""
-    number = 0
-    for k in range(MOST_BYTES):
-        if at + k >= end:
-            raise PayloadError("the last number is cut off")
-        byte = data[at + k]
-        if k == MOST_BYTES - 1:
-            return number | byte << 56, at + k + 1
-        number |= (byte & 127) << (7 * k)
-        if byte < 128:
-            return number, at + k + 1
-    raise AssertionError("unreachable")
+def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
+    """Values of the varints that end at `last` after `more` bytes to be continued; as narrow as they fit."""
+    most = int(more.max())
+    value: Narrow = data.take(last).astype(np.uint32 if most < 4 else np.uint64)
+    if most:
+        before = data.take(last - 1, mode="wrap")
+        value = np.where(more > 0, value << 7 | (before & 127), value)
+    for k in range(2, most + 1):
+        held = np.flatnonzero(more >= k)
+        value[held] = value[held] << 7 | (data[last[held] - k] & 127)
+    return value
+
+
+def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
+    """How many buckets each number stands for, its half, and whether that half is a count above 0."""
+    half, odd = value >> 1, (value & 1).astype(np.bool_)
+    steps = np.where(odd, half + 1, 1)
+    most = int(steps.max())
+    if most > slots.max():  # and so it cannot overflow what it is added to
+        raise PayloadError(f"the counts hold a run of {most} empty buckets; the header allows {slots.max()} in all")
+    return steps.astype(np.int64), half, ~odd & (half > 0)
+
+
+def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return indptr, the bucket of each count, and where the counts stand; `steps` is used up."""
+    lengths = np.diff(ends, prepend=0)
+    held = lengths > 0
+    starts = (ends - lengths)[held]
+    used = np.add.reduceat(steps, starts)
+    if (used > (slots[held] if slots.ndim else slots)).any():
+        raise PayloadError(f"the counts fill {used.max()} buckets; the header allows {slots.max()}")
+    steps[starts[0]] -= 1  # the first bucket is number 0,
+    steps[starts[1:]] -= used[:-1]  # and again in each row
+    at = np.flatnonzero(is_count)
+    indptr = np.concatenate(([0], np.searchsorted(at, ends)))
+    return indptr, np.cumsum(steps, out=steps).take(at).astype(np.int64, copy=False), at
+
+
+def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
+    """V0 and V1: signed big-endian words."""
+    numbers = np.frombuffer(rows.data, f">i{word}").astype(np.int64)
+    if numbers.min() < 0:
+        raise PayloadError(f"a count is negative: {numbers.min()}")
+    ends = rows.ends // word
+    at = np.flatnonzero(numbers)
+    indptr = np.concatenate(([0], np.searchsorted(at, ends)))
+    counts = numbers[at]
+    _check_sums(indptr, counts, int(counts.max(initial=0)))
+    return indptr, at - np.repeat(ends - np.diff(ends, prepend=0), np.diff(indptr)), counts
+
+
+def _check_sums(indptr: Ints, counts: Ints, most: int) -> None:
+    """Refuse rows whose counts, none above `most`, add up to more than an int64 holds."""
+    if most * int(np.diff(indptr).max()) < 1 << 63:
+        return
+    halves = (counts >> 32, counts & 0xFFFFFFFF)
+    high, low = (np.diff(np.concatenate(([0], np.cumsum(half)))[indptr]) for half in halves)
+    if (high + (low >> 32) >= 1 << 31).any():
+        raise PayloadError("the counts add up to more than 2**63 - 1")

@@ -38,7 +38,7 @@ def encode(
         Counts, ≥ 0; their sum below 2**63.
     double : bool, default False
         Write a DoubleHistogram, which can hold a `scale`; an integer histogram cannot. Its lowest value is always one
-        step, so a larger ``buckets.lowest`` becomes part of the scale: the values are the same.
+        step; counts of a layout with a larger one are written at the highest value of their bucket.
     highest : int, optional
         ``highestTrackableValue``, before the scale; by default the end of the range of doubled values that the last
         index lies in, which is what a histogram that resizes itself has. Of a DoubleHistogram it only matters how
@@ -61,9 +61,10 @@ def encode(
     """
     if not double and buckets.scale != 1.0:
         raise UsageError(f"an integer histogram has no scale, so {buckets} can only be written with double=True")
-    if double:
-        buckets = HdrBuckets(buckets.digits, 1, buckets.scale * (1 << buckets.unit_magnitude))
     places, numbers = _checked(buckets, index, counts)
+    if double and buckets.unit_magnitude:
+        places = HdrBuckets(buckets.digits).index_of(buckets.high_steps(places))
+        buckets = HdrBuckets(buckets.digits, 1, buckets.scale)
     last = int(places[-1]) if places.size else 0
     top = _top(buckets, last, highest)
     dynamic_range = 0
