@@ -86,10 +86,12 @@ def command(
     options: dict[str, Any] = {"unit": given.out_unit, "title": title}
     if kind in ("percentiles", "timeline"):
         options["log"] = scale == "log"
+    if kind in ("percentiles", "dashboard"):
+        options["nines"] = nines
     if kind == "percentiles":
-        options |= {"nines": nines, "runs": runs}
-    band = kind in ("percentiles", "dashboard") and len(loaded) <= 3 and not runs
-    options["confidence"] = confidence if band else None
+        options["runs"] = runs
+    if kind in ("percentiles", "ccdf", "dashboard"):
+        options["confidence"] = confidence if len(loaded) <= 3 and not runs else None
     data = {one.name: one.rung for one in loaded}
     with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
         save(getattr(plot, kind), data, temporary, size=_size(size, kind), dpi=dpi, **options)

@@ -1,20 +1,33 @@
-"""The share of requests above each value: straight lines here are heavy tails."""
+"""The share of requests above each value, both axes logarithmic: a straight line here is a heavy tail."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import FixedLocator, NullLocator
 
-from latencykit.errors import NotHeldError
-from latencykit.plot.curves import as_histogram, as_series, curve_of, describe
-from latencykit.plot.style import INK, current_axes, line_styles, plain, tidy, title_axes, value_axis
-from latencykit.summary import Summary
+from latencykit.plot.curves import as_series, curve_of, drawable
+from latencykit.plot.heading import head
+from latencykit.plot.labels import LineLabels, outside_legend
+from latencykit.plot.lines import cut, grid_of
+from latencykit.plot.style import INK, UNSUPPORTED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.ticks import ShareFormatter, value_axis
+from latencykit.plot.words import chart_title, end_words, joined, percentile_text, same_words, slo_pairs
+from latencykit.units import format_count
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from latencykit.plot.curves import Curve
 
 __all__ = ["ccdf"]
+
+_DIRECT = 4
 
 
 def ccdf(
@@ -23,90 +36,130 @@ def ccdf(
     ax: Axes | None = None,
     unit: str | None = None,
     slo: Any = None,
-    confidence: float | None = None,  # noqa: ARG001 - every chart takes the same options
+    confidence: float | None = None,
+    legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
     **line_kwargs: Any,
 ) -> Axes:
-    """Draw the share of requests that took longer, both axes logarithmic.
+    """Draw the share of requests that took longer than each value.
 
     Parameters
     ----------
     data : rung with buckets, Distribution, or mapping of str to such
     ax : Axes, optional
+        Where to draw; the current axes by default.
     unit : str, optional
-        Fix the unit of the ticks.
+        Unit of all ticks; by default each takes the one that suits it.
     slo : optional
-        An SLO: each limit is drawn as a point with the share that it allows.
+        As in `percentiles`; each limit is a point at the share that it allows: curves should pass below and left of it.
+    confidence : float, optional
+        Draw the band of that confidence.
+    legend : bool, default True
+        Name the series.
     title, subtitle : str, optional
+        By default what was measured, and the conditions. Empty for none.
     **line_kwargs
         For the lines.
 
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    NotHeldError
+        For a summary, and where nothing was counted.
     """
     ax = current_axes(ax)
-    series = {label: as_histogram(rung) for label, rung in as_series(data).items()}
-    for label, rung in series.items():
-        if isinstance(rung, Summary):
-            raise NotHeldError(f"{label}: has no buckets, so its tail is unknown; a histogram or samples would show it")
+    series, empty = drawable(as_series(data), "tail")
     curves = {label: curve_of(rung) for label, rung in series.items()}
-    positive = np.concatenate([curve.value[curve.value > 0] for curve in curves.values()])
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.5, 1.0)
-    floor = min(1.0 / max(getattr(rung, "count", 1e6), 1) for rung in series.values()) * 0.5
-    shown = next(iter(curves.values())).unit
-    value_axis(ax, low, high, shown, along="x")
-    ax.set_yscale("log")
-    ax.set_ylim(floor, 1.3)
-    for (label, curve), style in zip(curves.items(), line_styles(list(curves)), strict=True):
-        above = np.maximum(1.0 - curve.percentile / 100.0, floor)
-        look = {"linewidth": 1.7} | style | line_kwargs
-        ax.plot(np.maximum(curve.value, low), above, drawstyle="steps-post", label=plain(label, 30), **look)
-        ax.plot(
-            [curve.top],
-            [floor],
-            marker="v",
-            color=look["color"],
-            markersize=6,
-            clip_on=False,
-            linestyle="none",
+    every = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
+    positive = every[every > 0]
+    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
+    stored = next(iter(curves.values())).unit
+    zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=bool((every == 0).any()))
+    floor = 0.5 / max((curve.count or 10**6) + getattr(series[label], "censored", 0) for label, curve in curves.items())
+    _share_axis(ax, floor)
+    lines = {}
+    for label, style in series_styles(series).items():
+        look: dict[str, Any] = (
+            {"linewidth": 1.8 if len(series) <= _DIRECT else 1.4, "label": plain(label) or "_nolegend_"} | style | line_kwargs
         )
-    if slo is not None:
-        for percentile, limit in slo.staircase() if hasattr(slo, "staircase") else slo:
-            ax.plot(
-                [limit],
-                [max(1 - percentile / 100, floor)],
-                marker="s",
-                color=INK,
-                markersize=5,
-                linestyle="none",
-            )
-    if unit is not None:
-        from matplotlib.ticker import FuncFormatter
-
-        from latencykit.units import unit_factor
-
-        factor = unit_factor(shown, unit)
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}"))
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.10g} %")
-    ax.yaxis.set_minor_locator(_none())
-    if len(series) > 1:
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9, labelcolor="linecolor")
-    ax.set_xlabel("latency (a triangle marks each maximum)", fontsize=9.5, color=INK)
+        lines[label] = _draw(ax, curves[label], look, zero, floor)
+        if confidence is not None and hasattr(series[label], "percentile_rows"):
+            _band(ax, series[label], curves[label], confidence, look["color"], zero, floor)
+    for percentile, limit in slo_pairs(slo) if slo is not None else ():
+        share = max(1 - percentile / 100, floor)
+        ax.plot([limit], [share], marker="s", color=INK, markersize=5, linestyle="none", zorder=5, label="_slo", clip_on=False)
+        ax.annotate(
+            f"SLO {percentile_text(percentile)}", (limit, share), (6, 3), "data", "offset points", fontsize=8.5, color=INK
+        )
+    labels = LineLabels()
+    _name(ax, labels, curves, lines, named=legend)
+    ax.add_artist(labels)
+    ax.set_xlabel("latency" if stored != "none" else "value", fontsize=9.5, color=INK)
     ax.set_ylabel("share of requests that took longer", fontsize=9.5, color=INK)
     tidy(ax)
-    first = next(iter(series))
-    conditions = describe(series[first]) if len(series) == 1 else ""
-    title_axes(
-        ax,
-        (first if len(series) == 1 else f"{len(series)} series") if title is None else title,
-        conditions if subtitle is None else subtitle,
-    )
+    more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
+    head(ax, chart_title(series), joined(series, more, "dotted: the sample is too small"), title, subtitle)
     return ax
 
 
-def _none() -> Any:
-    from matplotlib.ticker import NullLocator
+def _share_axis(ax: Axes, floor: float) -> None:
+    """Shares from all to half a request, with ticks such as 1 % and 0.01 %."""
+    ax.set_yscale("log")
+    ax.set_ylim(floor, 1.6)
+    powers = np.arange(math.ceil(math.log10(floor)), 1)
+    ax.yaxis.set_major_locator(FixedLocator((10.0 ** powers[:: max(1, math.ceil(powers.size / 9))]).tolist()))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(ShareFormatter())
 
-    return NullLocator()
+
+def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: float) -> list[Line2D]:
+    """Solid as far as the sample supports it, dotted below; a mark where the maximum stands."""
+    lines: list[Line2D] = []
+    for start, end, kind in ((0.0, curve.limit, look), (curve.limit, 100.0, look | {"linestyle": UNSUPPORTED})):
+        at, value = cut(curve, start, end)
+        if at.size:
+            share = np.maximum(1.0 - at / 100.0, floor)
+            style = kind if not lines else kind | {"label": "_nolegend_"}
+            # What is above one value is above every one up to the next.
+            lines += ax.plot(np.maximum(value, zero), share, drawstyle="steps-post", zorder=3, **style)
+    if curve.bound is None:
+        ax.plot([curve.top], [floor], marker="v", color=look["color"], markersize=6, clip_on=False, linestyle="none", zorder=4)
+    else:
+        last = max(1.0 - float(curve.percentile[-1]) / 100.0, floor)
+        ax.plot([curve.top], [last], marker=">", color=look["color"], markersize=6, clip_on=False, linestyle="none", zorder=4)
+    return lines
+
+
+def _band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, zero: float, floor: float) -> None:
+    grid = grid_of(curve.limit, 12)
+    rows = rung.percentile_rows(grid, confidence)
+    low, high = np.array([row.low for row in rows]), np.array([row.high for row in rows])
+    known = ~(np.isnan(low) & np.isnan(high))
+    if known.any():
+        low = np.maximum(np.where(np.isfinite(low), low, curve.low[0]), zero)
+        high = np.maximum(np.where(np.isfinite(high), high, curve.top), zero)
+        share = np.maximum(1.0 - grid / 100.0, floor)
+        ax.fill_betweenx(share[known], low[known], high[known], step="pre", color=colour, alpha=0.15, linewidth=0, zorder=2)
+
+
+def _name(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve], lines: Mapping[str, list[Line2D]], *, named: bool) -> None:
+    """Name few series beside their curves and many in a legend, in the order in which they end."""
+    ends = {label: end_words(curve) for label, curve in curves.items()}
+    if named and len(curves) > _DIRECT:
+        order = sorted(curves, key=lambda label: -curves[label].top)
+        outside_legend(
+            ax, [lines[label][0] for label in order], [f"{plain(shorten(label, 22))}   {ends[label]}" for label in order]
+        )
+        return
+    for k, (label, curve) in enumerate(curves.items()):
+        if named and len(curves) > 1:
+            count = f"  n = {format_count(curve.count)}" if curve.count is not None else ""
+            labels.add(ax, f"{plain(shorten(label, 32))}{count}", lines[label], at=0.45 + 0.05 * k, spread=0.5)
+    for words, members in same_words(ends).items():
+        colour = lines[members[0]][0].get_color() if len(members) == 1 and len(curves) > 1 else INK
+        where = (curves[members[0]].top, ax.get_ylim()[0])
+        labels.point(ax, words, where, [line for label in members for line in lines[label]], color=colour, fontsize=9)

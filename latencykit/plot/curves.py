@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.distribution import Distribution
-from latencykit.errors import NotHeldError, UsageError
+from latencykit.errors import MixedInputsError, NotHeldError, UsageError
 from latencykit.histogram import Histogram
 from latencykit.summary import Summary
-from latencykit.units import NANOSECONDS, format_count, format_duration
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Curve", "as_histogram", "as_series", "curve_of", "describe"]
+__all__ = ["Curve", "as_histogram", "as_series", "curve_of", "drawable", "place_of"]
 
-_MOST_POINTS = 4000
+_MOST, _A_NINE = 4000, 1000
+"""With more points than that, so many a nine of the axis are kept: more than a screen shows."""
+
+_WIDE = 0.05
+"""Buckets that are typically wider than this share of their value are drawn with their width."""
 
 
 @dataclass(frozen=True)
@@ -31,34 +35,70 @@ class Curve:
     Attributes
     ----------
     percentile, value : ndarray of float64, shape (points,)
-        Ascending; to be drawn with ``drawstyle="steps-pre"``.
+        Ascending; to be drawn with ``drawstyle="steps-pre"``. The last point is 100 % and the maximum, or, where values
+        are censored, the last percentile that is known.
+    low : ndarray of float64, shape (points,)
+        Lower edge of each value's bucket: what the source can tell apart.
     limit : float
         Highest percentile that the sample supports; 100 for models.
-    top : float
-        The maximum.
     bound : float or None
-        Where censored mass begins: what lies beyond is at least this.
+        Where the censored mass begins: what lies beyond the last point is at least this.
     unit : str
+    count : int or None
+        Number of values behind it; None for models.
     """
 
     percentile: Floats
     value: Floats
+    low: Floats
     limit: float
-    top: float
     bound: float | None
     unit: str
+    count: int | None
+    censored: int = 0
 
-    def at(self, percentile: float) -> float:
-        """Return the value at a percentile."""
-        return float(self.value[min(int(np.searchsorted(self.percentile, percentile, "left")), self.value.size - 1)])
+    @property
+    def top(self) -> float:
+        """The highest value known: the maximum, or where the censored mass begins."""
+        return float(self.value[-1]) if self.bound is None else max(self.bound, float(self.value[-1]))
+
+    @property
+    def wide(self) -> bool:
+        """Whether the buckets are so wide that a line alone would say too much."""
+        positive = self.value > 0
+        return bool(positive.any() and np.median(1 - self.low[positive] / self.value[positive]) > _WIDE)
+
+    def at(self, percentiles: Any) -> Floats:
+        """Return the value at each percentile, float64; the highest known where the sample is censored."""
+        found = np.searchsorted(self.percentile, np.asarray(percentiles, np.float64), "left")
+        return np.where(found < self.value.size, self.value[np.minimum(found, self.value.size - 1)], self.top)
 
 
-def as_series(data: Any, default: str = "") -> dict[str, Any]:
-    """Return label → rung, in nanoseconds where there is a unit."""
-    named = dict(data) if isinstance(data, Mapping) else {(data.run.source or default): data}
-    if not named:
+def as_series(data: Any) -> dict[str, Any]:
+    """Return label → rung, in nanoseconds where there is a unit; a tagged log gives one series a tag.
+
+    Raises
+    ------
+    UsageError
+        Where there is nothing to draw.
+    MixedInputsError
+        Where bare numbers and times stand side by side.
+    """
+    if not isinstance(data, Mapping) and not hasattr(data, "run"):
+        raise UsageError(f"a chart takes a rung or a mapping of label to rung, not {type(data).__name__}")
+    named = dict(data) if isinstance(data, Mapping) else {data.run.source or ", ".join(data.run.tags): data}
+    series: dict[str, Any] = {}
+    for label, rung in named.items():
+        tagged = hasattr(rung, "by_tag") and len(rung.tags) > 1
+        parts = {tag or "untagged": part for tag, part in rung.by_tag().items()} if tagged else {"": rung}
+        for tag, part in parts.items():
+            name = " ".join(filter(None, (str(label) if len(named) > 1 or not tag else "", tag)))
+            series[name] = part.to_unit("ns") if part.unit in NANOSECONDS else part
+    if not series:
         raise UsageError("there is nothing to draw")
-    return {label: rung.to_unit("ns") if rung.unit in NANOSECONDS else rung for label, rung in named.items()}
+    if len({rung.unit for rung in series.values()}) > 1:
+        raise MixedInputsError("bare numbers and times have no axis in common; name the unit of the former with unit= (--unit)")
+    return series
 
 
 def as_histogram(rung: Any) -> Any:
@@ -66,70 +106,64 @@ def as_histogram(rung: Any) -> Any:
     return rung if isinstance(rung, Histogram | Distribution | Summary) else rung.histogram()
 
 
-def curve_of(rung: Any) -> Curve:
-    """Return the percentile curve of a histogram or a model.
+def drawable(series: Mapping[str, Any], what: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the series that hold buckets with values, as histograms or models, and the labels of empty ones.
 
     Raises
     ------
     NotHeldError
-        Where nothing was counted.
+        Where one is a summary, or all are empty.
     """
+    found = {label: as_histogram(rung) for label, rung in series.items()}
+    for label, rung in found.items():
+        if isinstance(rung, Summary):
+            raise NotHeldError(
+                f"{label}: a summary holds no buckets, so its {what} is unknown; a histogram or samples would show it"
+            )
+    empty = [label for label, rung in found.items() if isinstance(rung, Histogram) and not rung.count]
+    if len(empty) == len(found):
+        raise NotHeldError(
+            f"{', '.join(filter(None, empty)) or 'this'}: nothing was counted, so there is nothing to draw; "
+            "was the range too narrow?"
+        )
+    return {label: rung for label, rung in found.items() if label not in empty}, empty
+
+
+def curve_of(rung: Any) -> Curve:
+    """Return the percentile curve of a histogram with values, or of a model."""
     if isinstance(rung, Distribution):
         held = rung.probabilities > 0
-        share = 100.0 * np.cumsum(rung.probabilities[held])
-        return _thinned(share, rung.buckets.high(rung.index[held]), 100.0, None, rung.unit)
+        index, share = rung.index[held], 100.0 * np.minimum(np.cumsum(rung.probabilities[held]), 1.0)
+        share[-1] = 100.0
+        return _thinned(share, rung.buckets.high(index), rung.buckets.low(index), 100.0, None, rung.unit, None)
     total = rung.count + rung.censored
-    if not rung.count:
-        raise NotHeldError(
-            f"{rung.run.source or 'this'}: nothing was counted, so there is nothing to draw; was the range too narrow?"
-        )
     share = 100.0 * rung.cumulative / total
-    value = np.asarray(rung.percentile(share), np.float64)
+    # A hair below each step's end, so that rounding cannot reach into the next bucket.
+    value = np.asarray(rung.percentile(share * (1 - 4e-16)), np.float64)
+    low = np.minimum(rung.buckets.low(rung.index), value)
     bound = float(rung.censored_at) if rung.censored else None
     if bound is not None:
-        kept = rung.buckets.high(rung.index) <= max(bound, float(value[0]))
-        share, value = share[kept], value[kept]
-    return _thinned(share, value, rung.highest_supported_percentile(), bound, rung.unit)
+        known = rung.buckets.high(rung.index) <= bound
+        share, value, low = share[known], value[known], low[known]
+        if not share.size:
+            share, value, low = np.zeros(1), np.full(1, bound), np.full(1, bound)
+    curve = _thinned(share, value, low, rung.highest_supported_percentile(), bound, rung.unit, rung.count)
+    return replace(curve, censored=rung.censored)
 
 
-def _thinned(share: Floats, value: Floats, limit: float, bound: float | None, unit: str) -> Curve:
-    """At most some thousand points: of those on one place of the axis the last, highest one stays."""
-    top = float(value[-1])
-    if share.size > _MOST_POINTS:
-        place = np.floor(-np.log10(np.clip(1 - share / 100, 1e-9, None)) * 1000)
-        last = np.append(np.diff(place) > 0, True)
-        share, value = share[last], value[last]
-    share, value = np.concatenate(([0.0], share)), np.concatenate(([value[0]], value))
-    if bound is None:
-        share[-1] = 100.0
-    return Curve(share, value, limit, top, bound, unit)
+def place_of(percentile: Floats) -> Floats:
+    """Return the place of each percentile on an axis of nines, twelve at most."""
+    return -np.log10(np.clip(1.0 - np.asarray(percentile, np.float64) / 100.0, 1e-12, None))
 
 
-def describe(rung: Any) -> str:
-    """Return what was measured in one line: count, duration, rate, failures, correction.
+def _thinned(share: Floats, value: Floats, low: Floats, limit: float, bound: float | None, unit: str, count: int | None) -> Curve:
+    """No more points than a screen can show: of those on one place of the axis the first and the last stay.
 
-    Examples
-    --------
-    >>> describe(Histogram.of([1, 2, 3]))
-    '3 requests'
+    The first ends the step before it where it ends; the last is the highest.
     """
-    run = rung.run
-    parts = []
-    counted = rung.count if isinstance(rung, Histogram | Summary) else None
-    if counted is not None:
-        parts.append(f"{format_count(counted)} requests")
-    if run.duration:
-        parts.append(format_duration(run.duration * 1e9))
-    rate = run.rate or run.achieved or (counted / run.duration if counted and run.duration else None)
-    if rate:
-        parts.append(f"{rate:,.0f} requests/s" if rate >= 10 else f"{rate:.2g} requests/s")
-    if run.failed or run.timeouts:
-        parts.append(f"{format_count(run.failed)} failed, {format_count(run.timeouts)} timed out")
-    words = {
-        "tool": f"corrected by {run.tool or 'the tool'}",
-        "us": "corrected for coordinated omission",
-        "schedule": "from the schedule",
-    }
-    if run.corrected in words:
-        parts.append(words[run.corrected])
-    return " · ".join(parts)
+    if share.size > _MOST:
+        new = np.diff(np.floor(place_of(share) * _A_NINE)) > 0
+        kept = np.append(new, True) | np.append(True, new)
+        share, value, low = share[kept], value[kept], low[kept]
+    share, value, low = (np.concatenate((first, rest)) for first, rest in (([0.0], share), (value[:1], value), (low[:1], low)))
+    return Curve(share, value, low, limit, bound, unit, count)

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.errors import NotHeldError
-from latencykit.plot.curves import as_histogram, as_series, describe
-from latencykit.plot.style import INK, current_axes, line_styles, plain, tidy, title_axes, value_axis
-from latencykit.summary import Summary
+from latencykit.distribution import Distribution
+from latencykit.plot.curves import as_series, drawable
+from latencykit.plot.heading import head
+from latencykit.plot.labels import LineLabels
+from latencykit.plot.style import INK, MUTED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.ticks import ShareFormatter, value_axis
+from latencykit.plot.words import chart_title, joined, percentile_text, same_words, slo_pairs
+from latencykit.units import format_value
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
-    from latencykit.histogram import Histogram
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["density", "shares"]
+__all__ = ["density", "modes", "shares"]
+
+_TOGETHER = 4
+"""Up to so many series share one base line; more stand above each other."""
+
+_LANE = 11.0
+"""Points that a series needs for its name and its maximum."""
+
+_OVERLAP = 1.9
+"""How far a series that stands among others may reach, in distances from one to the next."""
 
 
-def shares(histogram: Histogram, edges: Floats) -> Floats:
+def shares(rung: Any, edges: Floats) -> Floats:
     """Return the share of values in each bin; a bucket that straddles an edge is divided in proportion.
 
     Parameters
     ----------
-    histogram : Histogram
+    rung : Histogram or Distribution
     edges : ndarray of float64, shape (bins + 1,)
 
     Returns
@@ -40,12 +55,36 @@ def shares(histogram: Histogram, edges: Floats) -> Floats:
     >>> shares(Histogram.of([1, 2, 100]), np.array([0.5, 10.5, 200.5])).round(2).tolist()
     [0.67, 0.33]
     """
-    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    weights, total = (rung.probabilities, 1.0) if isinstance(rung, Distribution) else (rung.counts, rung.count + rung.censored)
+    low, high = rung.buckets.low(rung.index), rung.buckets.high(rung.index)
     width = np.maximum(high - low, 1e-9)
-    part = np.zeros(edges.size)
-    for k, edge in enumerate(edges.tolist()):
-        part[k] = float((histogram.counts * np.clip((edge - low) / width, 0.0, 1.0)).sum())
-    return np.diff(part) / max(histogram.count, 1)
+    below = [float((weights * np.clip((edge - low) / width, 0.0, 1.0)).sum()) for edge in edges.tolist()]
+    return np.diff(below) / max(total, 1e-300)
+
+
+def modes(part: Floats, most: int = 3, weight: float = 0.02) -> list[int]:
+    """Return the positions of the highest peaks that stand out from their surroundings, the highest first.
+
+    A peak stands out where it is three times as high as the valley towards any higher one, and where it holds at least
+    `weight` of all values.
+
+    Examples
+    --------
+    >>> modes(np.array([0.0, 0.3, 0.3, 0.0, 0.0, 0.1, 0.2, 0.1]))
+    [1, 6]
+    """
+    smooth = np.convolve(part, [0.25, 0.5, 0.25], "same")
+    found: list[int] = []
+    for peak in np.argsort(-smooth, kind="stable").tolist():
+        if len(found) == most or smooth[peak] <= 0:
+            break
+        if (peak > 0 and smooth[peak - 1] > smooth[peak]) or (peak + 1 < smooth.size and smooth[peak + 1] > smooth[peak]):
+            continue
+        valleys = [smooth[min(peak, other) : max(peak, other) + 1].min() for other in found]
+        around = part[max(0, peak - 4) : peak + 5].sum()
+        if all(3 * valley <= smooth[peak] for valley in valleys) and around >= weight:
+            found.append(peak)
+    return found
 
 
 def density(
@@ -54,8 +93,8 @@ def density(
     ax: Axes | None = None,
     unit: str | None = None,
     slo: Any = None,
-    confidence: float | None = None,  # noqa: ARG001 - every chart takes the same options
     bins: int = 120,
+    legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
     **line_kwargs: Any,
@@ -64,80 +103,175 @@ def density(
 
     Parameters
     ----------
-    data : rung with buckets, or mapping of str to such
+    data : rung with buckets, Distribution, or mapping of str to such
+        More than four series stand above each other, each with a base line of its own.
     ax : Axes, optional
+        Where to draw; the current axes by default.
     unit : str, optional
-        Fix the unit of the ticks.
+        Unit of all ticks; by default each takes the one that suits it.
     slo : optional
-        An SLO: its limits are drawn as upright lines.
+        As in `percentiles`; the limits are drawn as upright lines.
     bins : int, default 120
         Evenly spaced in the logarithm of the value.
+    legend : bool, default True
+        Name the series.
     title, subtitle : str, optional
+        By default what was measured, and the conditions. Empty for none.
     **line_kwargs
         For the lines.
 
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    NotHeldError
+        For a summary, and where nothing was counted.
     """
     ax = current_axes(ax)
-    series = {label: as_histogram(rung) for label, rung in as_series(data).items()}
-    for label, rung in series.items():
-        if isinstance(rung, Summary) or not rung.count:
-            raise NotHeldError(f"{label}: has no buckets, so its density is unknown; a histogram or samples would show it")
+    series, empty = drawable(as_series(data), "density")
+    stored = next(iter(series.values())).unit
     low = min(_lowest(rung) for rung in series.values())
-    high = max(rung.max for rung in series.values())
-    edges = np.geomspace(low * 0.95, max(high, low) * 1.05, bins + 1)
-    shown = next(iter(series.values())).unit
-    value_axis(ax, low, high, shown, along="x")
-    styles = line_styles(list(series))
-    peak = 0.0
-    for (label, rung), style in zip(series.items(), styles, strict=True):
-        part = shares(rung, edges)
-        peak = max(peak, float(part.max()))
-        look = {"linewidth": 1.6} | style | line_kwargs
-        if len(series) <= 2:
-            ax.fill_between(edges, np.append(part, part[-1]), step="post", color=look["color"], alpha=0.15, linewidth=0)
-        ax.plot(edges, np.append(part, part[-1]), drawstyle="steps-post", label=plain(label, 30), **look)
-        ax.plot(
-            [rung.max],
-            [0],
-            marker="|",
-            markersize=12,
-            markeredgewidth=2,
-            color=look["color"],
-            clip_on=False,
-            linestyle="none",
+    high = max(_highest(rung) for rung in series.values())
+    edges = np.geomspace(low / 1.02, max(high, low * 1.5) * 1.02, bins + 1)
+    parts = {label: shares(rung, edges) for label, rung in series.items()}
+    zeros = {label: share for label, rung in series.items() if (share := _zeros(rung)) > 0}
+    zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=bool(zeros))
+    stacked = len(series) > _TOGETHER
+    base = {label: float(len(series) - 1 - k) if stacked else 0.0 for k, label in enumerate(series)}
+    peak = max(*(float(part.max()) for part in parts.values()), *zeros.values(), 1e-12)
+    labels = LineLabels()
+    lines = {}
+    for label, style in series_styles(series).items():
+        scale = _OVERLAP / peak if stacked else 1.0
+        look = {"linewidth": 1.1 if stacked else 1.6, "zorder": 2.0 + len(series) - base[label]} | style | line_kwargs
+        look |= {"label": plain(label) or "_nolegend_"} | ({"linestyle": "solid"} if stacked else {})
+        lines[label] = _draw(
+            ax, edges, parts[label] * scale, zeros.get(label, 0.0) * scale, zero, base[label], look, stacked=stacked
         )
-    ax.set_ylim(0, peak * 1.12)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.3g} %")
-    if unit is not None:
-        from matplotlib.ticker import FuncFormatter
-
-        from latencykit.units import unit_factor
-
-        factor = unit_factor(shown, unit)
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}"))
-    if slo is not None:
-        for _, limit in slo.staircase() if hasattr(slo, "staircase") else slo:
-            ax.axvline(limit, color=INK, linewidth=1.0)
-    if len(series) > 1:
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9, labelcolor="linecolor")
-    ax.set_ylabel("share of requests a bin", fontsize=9.5, color=INK)
-    ax.set_xlabel("latency (bins of equal width in its logarithm; a tick marks each maximum)", fontsize=9.5, color=INK)
+        _tick(ax, series[label], base[label], look, labelled=stacked and _lane(ax, len(series)) >= _LANE)
+    if stacked:
+        _lanes(ax, base)
+    else:
+        ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
+        ax.yaxis.set_major_formatter(ShareFormatter())
+        _name(ax, labels, series, parts, edges, lines, named=legend)
+    _limits(ax, slo)
+    ax.add_artist(labels)
+    a_decade = bins / math.log10(edges[-1] / edges[0])
+    ax.set_ylabel("" if stacked else f"share of requests a bin ({a_decade:.0f} bins a decade)", fontsize=9.5, color=INK)
+    ax.set_xlabel("latency" if stored != "none" else "value", fontsize=9.5, color=INK)
     tidy(ax)
-    first = next(iter(series))
-    conditions = describe(series[first]) if len(series) == 1 else ""
-    title_axes(
-        ax,
-        (first if len(series) == 1 else f"{len(series)} series") if title is None else title,
-        conditions if subtitle is None else subtitle,
-    )
+    ax.spines["left"].set_visible(not stacked)
+    more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
+    head(ax, chart_title(series), joined(series, more, "all on one scale" if stacked else ""), title, subtitle)
     return ax
 
 
-def _lowest(histogram: Histogram) -> float:
+def _limits(ax: Axes, slo: Any) -> None:
+    """An SLO's limits as upright lines."""
+    for percentile, limit in slo_pairs(slo) if slo is not None else ():
+        ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")
+        words = f"SLO {percentile_text(percentile)}"
+        ax.annotate(words, (limit, 1), (3, -3), ("data", "axes fraction"), "offset points", fontsize=8.5, color=INK, va="top")
+
+
+def _draw(
+    ax: Axes, edges: Floats, part: Floats, zeros: float, zero: float, base: float, look: dict[str, Any], *, stacked: bool
+) -> Line2D:
+    """One series as steps over its base, and its zeros as a bar of their own."""
+    x, y = np.append(edges, edges[-1]), base + np.concatenate((part, [0.0, 0.0]))
+    fill = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
+    if stacked:
+        ax.fill_between(x, base, y, color="white", alpha=0.75, **fill)
+    ax.fill_between(x, base, y, color=look["color"], alpha=0.30 if stacked else 0.16, **fill)
+    (line,) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
+    if zeros > 0:
+        ax.plot(
+            [zero, zero], [base, base + zeros], color=look["color"], linewidth=5, solid_capstyle="butt", zorder=look["zorder"]
+        )
+    return line
+
+
+def _tick(ax: Axes, rung: Any, base: float, look: dict[str, Any], *, labelled: bool) -> None:
+    """A tick on the base line where the maximum stands."""
+    top, over = _highest(rung), {"color": look["color"], "clip_on": False, "zorder": 31}
+    ax.plot([top], [base], marker="|", markersize=11, markeredgewidth=2, linestyle="none", label="_max", **over)
+    if labelled:
+        ax.annotate(
+            _words(rung),
+            (top, base),
+            (-4, 1.5),
+            "data",
+            "offset points",
+            ha="right",
+            va="bottom",
+            fontsize=7.5,
+            color=MUTED,
+            zorder=32,
+        )
+
+
+def _words(rung: Any) -> str:
+    return f"{'≥' if getattr(rung, 'censored', 0) else 'max'} {format_value(_highest(rung), rung.unit)}"
+
+
+def _name(
+    ax: Axes, labels: LineLabels, series: Mapping[str, Any], parts: Mapping[str, Floats], edges: Floats,
+    lines: Mapping[str, Line2D], *, named: bool,
+) -> None:  # fmt: skip
+    """Name each series at its peak, or write beside the modes of a single one where they lie; label the maxima."""
+    middle = np.sqrt(edges[1:] * edges[:-1])
+    for label, part in parts.items():
+        peak = int(np.argmax(part))
+        if len(parts) == 1:
+            for mode in modes(part):
+                words = format_value(float(middle[mode]), series[label].unit, 2)
+                labels.point(ax, words, (float(middle[mode]), float(part[mode])), [lines[label]], above=True, color=MUTED)
+        elif named:
+            where = (float(middle[peak]), float(part[peak]))
+            labels.point(ax, plain(shorten(label, 32)), where, [lines[label]], above=True, fontsize=9.5, fontweight="bold")
+    for words, members in same_words({label: _words(rung) for label, rung in series.items()}).items():
+        colour = lines[members[0]].get_color() if len(members) == 1 and len(series) > 1 else INK
+        labels.point(
+            ax, words, (_highest(series[members[0]]), 0.0), [lines[label] for label in members], above=True, color=colour
+        )
+
+
+def _lane(ax: Axes, number: int) -> float:
+    """Distance in points from one series to the next where they stand above each other."""
+    return float(ax.get_window_extent().height * 72.0 / ax.figure.dpi / (number + 1.3))
+
+
+def _lanes(ax: Axes, base: Mapping[str, float]) -> None:
+    """Names at the base lines of series that stand above each other."""
+    step = max(1, round(_LANE / _lane(ax, len(base))))  # where there is little room, every second name or fewer
+    ax.set_yticks(list(base.values())[::step], [plain(shorten(label, 22)) for label in list(base)[::step]])
+    ax.set_ylim(-0.25, len(base) - 1 + _OVERLAP * 1.06)
+
+
+def _held(rung: Any) -> Any:
+    return rung.index[rung.probabilities > 0] if isinstance(rung, Distribution) else rung.index
+
+
+def _zeros(rung: Any) -> float:
+    """The share of values that are zero."""
+    at_zero = rung.buckets.high(rung.index) <= 0
+    if isinstance(rung, Distribution):
+        return float(rung.probabilities[at_zero].sum())
+    return float(rung.counts[at_zero].sum() / rung.count)
+
+
+def _lowest(rung: Any) -> float:
     """The lowest positive value."""
-    middle = histogram.buckets.mid(histogram.index)
+    low, high = rung.buckets.low(_held(rung)), rung.buckets.high(_held(rung))
+    middle = np.where(low > 0, low, high / 2)
     positive = middle[middle > 0]
     return float(positive[0]) if positive.size else 0.5
+
+
+def _highest(rung: Any) -> float:
+    """The maximum, or where the censored values begin."""
+    top = float(rung.max)
+    return max(top, float(rung.censored_at)) if getattr(rung, "censored", 0) else top

@@ -2,30 +2,74 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubplotParams
+from matplotlib.font_manager import fontManager
 
 from latencykit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["save"]
+__all__ = ["figure_of", "save"]
 
-_SETTINGS: Any = {
-    "svg.hashsalt": "latencykit",
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-    "font.family": ["DejaVu Sans"],
-    "path.simplify": True,
-}
+_SETTINGS: Any = {"svg.hashsalt": "latencykit", "svg.fonttype": "path", "pdf.fonttype": 42, "path.simplify": True}
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": "latencykit"}, "svg": {"Date": None, "Creator": "latencykit"},
     "pdf": {"CreationDate": None, "Creator": "latencykit", "Producer": None},
 }  # fmt: skip
+
+_FONTS = (
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans", "Noto Sans Arabic", "Noto Sans Devanagari", "Hiragino Sans",
+    "PingFang SC", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "WenQuanYi Zen Hei",
+    "Noto Emoji", "Segoe UI Symbol", "Apple Symbols",
+)  # fmt: skip
+"""Where letters come from that DejaVu Sans lacks, as far as they are installed: tags are written in any language."""
+
+
+@contextlib.contextmanager
+def _house_settings() -> Iterator[None]:
+    """Settings that do not depend on the user's; his are back afterwards."""
+    installed = {entry.name for entry in fontManager.ttflist}
+    family: Any = ["DejaVu Sans", *(name for name in _FONTS if name in installed)]
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update({**_SETTINGS, "font.family": family})
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")  # a box stands for a letter that no font has
+        yield
+
+
+def figure_of(
+    chart: Callable[..., Any], data: Any, *, size: tuple[float, float] = (1000, 560), dpi: float = 100, **options: Any
+) -> Figure:
+    """Draw a chart on a figure of its own.
+
+    Parameters
+    ----------
+    chart : callable
+        One of this room's functions.
+    data : rung or mapping
+    size : tuple of float
+        Width and height in hundredths of an inch.
+    dpi : float, default 100
+        Pixels an inch.
+    **options
+        For the chart.
+    """
+    width, height = size
+    # What labels will take, roughly: charts that measure their axes while they draw see about their final size.
+    guess = SubplotParams(
+        left=min(0.3, 72 / width), right=1 - min(0.1, 24 / width), bottom=min(0.3, 56 / height), top=1 - min(0.3, 62 / height)
+    )
+    figure = Figure(figsize=(width / 100, height / 100), dpi=dpi, layout="constrained", facecolor="white", subplotpars=guess)
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # type: ignore[union-attr,call-arg]
+    chart(data, ax=figure.add_subplot(), **options)
+    return figure
 
 
 def save(
@@ -47,18 +91,20 @@ def save(
     path : Path
         ``.png``, ``.svg`` or ``.pdf``.
     size : tuple of float
-        Width and height in pixels of 1/100 inch.
+        Width and height in hundredths of an inch: pixels at the default resolution.
     dpi : float, default 100
         Pixels an inch of a PNG.
     **options
         For the chart.
+
+    Raises
+    ------
+    UsageError
+        For another ending.
     """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in _METADATA:
         raise UsageError(f"{path.name}: charts are written as .png, .svg or .pdf")
-    with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=dpi, layout="constrained", facecolor="white")
-        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # type: ignore[union-attr,call-arg]
-        ax = figure.add_subplot()
-        chart(data, ax=ax, **options)
+    with _house_settings():
+        figure = figure_of(chart, data, size=size, dpi=dpi, **options)
         figure.savefig(path, format=kind, dpi=dpi, metadata=_METADATA[kind])

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.plot.curves import Curve, as_histogram, as_series, curve_of, describe
-from latencykit.plot.style import (
-    GREY,
-    GROUND,
-    INK,
-    current_axes,
-    line_styles,
-    plain,
-    side_labels,
-    tidy,
-    title_axes,
-    value_axis,
-)
+from latencykit.plot.curves import as_series, curve_of, drawable
+from latencykit.plot.heading import head
+from latencykit.plot.labels import LineLabels, outside_legend
+from latencykit.plot.lines import band, bracket, draw_curve, grid_of, nines_of
+from latencykit.plot.points import draw_summary
+from latencykit.plot.style import GREY, GROUND, INK, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.ticks import value_axis
+from latencykit.plot.words import chart_title, end_words, joined, same_words, slo_finding, slo_pairs, sure_percentile, two_stories
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_percentile, format_value
 
@@ -27,8 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from latencykit.plot.curves import Curve
 
 __all__ = ["percentiles", "staircase"]
+
+_DIRECT = 4
+"""Up to so many series are named beside their curves; more in a legend."""
 
 
 def percentiles(
@@ -40,9 +40,11 @@ def percentiles(
     confidence: float | None = None,
     nines: float | None = None,
     log: bool = True,
+    runs: bool = False,
+    dashed_from: Any = None,
+    legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
-    runs: bool = False,
     **line_kwargs: Any,
 ) -> Axes:
     """Draw percentile curves.
@@ -50,257 +52,240 @@ def percentiles(
     Parameters
     ----------
     data : rung, Distribution, or mapping of str to such
+        A tagged log gives one curve a tag.
     ax : Axes, optional
         Where to draw; the current axes by default.
     unit : str, optional
-        Fix the unit of the ticks to ``ns``, ``us``, ``ms`` or ``s``; by default each tick takes the one that suits it.
-    slo : sequence of (percentile, limit in ns), or an SLO, optional
-        Drawn as a staircase.
+        Unit of all ticks (``ns``, ``us``, ``ms``, ``s``); by default each tick takes the one that suits it.
+    slo : sequence of (percentile, limit in ns), or an object with ``staircase()``, optional
+        Limits, drawn as a staircase: each holds up to its percentile.
     confidence : float, optional
-        Draw the band of that confidence.
+        Draw the band of that confidence, such as 0.95.
     nines : float, optional
-        Nines before 100 %; by default one more than the largest sample has, at most 6.
+        Nines before 100 %; by default as many as the largest sample fills, at most 6.
     log : bool, default True
         Logarithmic values.
-    title, subtitle : str, optional
-        By default what was measured.
     runs : bool, default False
-        Thin lines for runs of one thing, and their envelope.
+        The series are runs of one thing: thin lines, their median and their range.
+    dashed_from : float, (float, str), or mapping of label to such, optional
+        Percentile from which a curve rests on a few events, and what these are ("1 stall"); dashed from there.
+    legend : bool, default True
+        Name the series.
+    title, subtitle : str, optional
+        By default the finding where there is one, else what was measured; and the conditions. Empty for none.
     **line_kwargs
         For the lines, as `Axes.plot` takes them.
 
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    NotHeldError
+        Where nothing was counted.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from latencykit.histogram import Histogram
+    >>> ax = percentiles(Histogram.of([1_000_000, 2_000_000]), ax=Figure().add_subplot())
+    >>> ax.get_xscale(), [float(end) for end in ax.get_xlim()]
+    ('percentile', [0.0, 100.0])
     """
     ax = current_axes(ax)
-    series = {label: as_histogram(rung) for label, rung in as_series(data).items()}
-    curves = {label: curve_of(rung) for label, rung in series.items() if not isinstance(rung, Summary)}
-    points = {label: rung for label, rung in series.items() if isinstance(rung, Summary)}
-    places = nines or _nines(series)
+    series = as_series(data)
+    summaries = {label: rung for label, rung in series.items() if isinstance(rung, Summary)}
+    counted, empty = _counted({label: rung for label, rung in series.items() if label not in summaries})
+    curves = {label: curve_of(rung) for label, rung in counted.items()}
+    pairs = slo_pairs(slo) if slo is not None else []
+    places = nines or max((nines_of(curve.count) for curve in curves.values()), default=3)
     ax.set_xscale("percentile", nines=places)
     ax.set_xlim(0, 100)
-    low, high, shown = _range(curves, points, slo)
-    value_axis(ax, low, high, shown, log=log)
-    if unit is not None:
-        _fix_unit(ax, unit, shown)
-    styles = dict(zip(series, line_styles(list(series)), strict=True))
-    if runs and len(curves) > 1:
-        _envelope(ax, curves, places)
-        styles = {label: {"color": GREY, "linestyle": "solid", "linewidth": 0.8} for label in series}
-    for label, curve in curves.items():
-        _draw(ax, curve, styles[label] | line_kwargs, low)
-        if confidence is not None and hasattr(series[label], "percentile_rows"):
-            _band(ax, series[label], curve, confidence, styles[label]["color"], places, high)
-    for label, summary in points.items():
-        _draw_summary(ax, summary, styles[label])
-    _limit_of_trust(ax, curves)
-    if slo is not None:
-        staircase(ax, slo)
-    _end_labels(ax, series, curves, points, styles, few=not runs)
-    ax.set_xlabel("percentile of requests", fontsize=9.5, color=INK)
-    tidy(ax)
-    first = next(iter(series))
-    title_axes(
-        ax,
-        (first if len(series) == 1 else _several(series)) if title is None else title,
-        subtitle if subtitle is not None else _conditions(series),
+    zero = _value_axis(ax, curves, summaries, pairs, unit, log=log)
+    shown = {label: (counted | summaries)[label] for label in series if label in counted or label in summaries}
+    styles = series_styles(shown)
+    labels = LineLabels()
+    drawn = (
+        _draw_runs(ax, curves, places, zero, line_kwargs)
+        if runs and len(curves) > 1
+        else _draw_all(ax, counted, curves, styles, places, zero, confidence, dashed_from, line_kwargs)
     )
+    for label, summary in summaries.items():
+        drawn[label] = draw_summary(ax, labels, summary, styles[label]["color"], alone=len(series) == 1)
+    staircase(ax, pairs, labels)
+    if runs and len(curves) > 1:
+        _name_runs(ax, labels, drawn, curves)
+    elif legend:
+        _name(ax, labels, shown, curves, drawn)
+    ax.set_xlabel("percentile of requests", fontsize=9.5, color=INK)
+    _ground(ax, labels, curves)
+    ax.add_artist(labels)
+    tidy(ax)
+    _head(ax, shown, curves, pairs, title, subtitle, runs=runs, empty=empty, dashed=dashed_from)
     return ax
 
 
-def _several(series: Mapping[str, Any]) -> str:
-    return f"{len(series)} series: {', '.join(list(series)[:3])}{' …' if len(series) > 3 else ''}"
+def _counted(series: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    return drawable(series, "curve") if series else ({}, [])
 
 
-def _conditions(series: Mapping[str, Any]) -> str:
-    if len(series) == 1:
-        return describe(next(iter(series.values())))
-    total = sum(rung.count or 0 for rung in series.values() if hasattr(rung, "count"))
-    return f"{format_count(total)} requests in all" if total else ""
-
-
-def _nines(series: Mapping[str, Any]) -> int:
-    largest = max((rung.count or 1000 for rung in series.values() if hasattr(rung, "count")), default=10**6)
-    return int(min(6, max(3, math.ceil(math.log10(max(largest, 1))) + 1)))
-
-
-def _range(curves: Mapping[str, Curve], points: Mapping[str, Summary], slo: Any) -> tuple[float, float, str]:
-    """Lowest and highest value to show, and the unit."""
-    values = [curve.value for curve in curves.values()] + [np.asarray([curve.bound or curve.top]) for curve in curves.values()]
-    values += [
-        np.asarray([*summary.percentiles.values(), *(summary.stats.get(k, np.nan) for k in ("mean", "max"))])
-        for summary in points.values()
+def _value_axis(
+    ax: Axes, curves: Mapping[str, Curve], summaries: Mapping[str, Summary], pairs: Sequence[tuple[float, float]],
+    unit: str | None, *, log: bool,
+) -> float:  # fmt: skip
+    """Scale the value axis to all that is drawn; return where zeros go."""
+    every = [curve.value for curve in curves.values()] + [np.array([curve.top]) for curve in curves.values()]
+    every += [
+        np.array([*summary.percentiles.values(), *(summary.stats[name] for name in ("mean", "max") if name in summary.stats)])
+        for summary in summaries.values()
     ]
-    if slo is not None:
-        values.append(np.asarray([limit for _, limit in _pairs(slo)]))
-    flat = np.concatenate(values) if values else np.ones(1)
-    positive = flat[np.isfinite(flat) & (flat > 0)]
-    units = [curve.unit for curve in curves.values()] + [summary.unit for summary in points.values()]
-    unit = units[0] if units else "ns"
-    return (float(positive.min()), float(positive.max()), unit) if positive.size else (0.5, 1.0, unit)
+    every.append(np.array([limit for _, limit in pairs]))
+    values = np.concatenate(every)
+    positive = values[np.isfinite(values) & (values > 0)]
+    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
+    if summaries:
+        low = low / 1.6  # points have no line that leads to them; they stand clear of the frame
+    stored = [*(curve.unit for curve in curves.values()), *(summary.unit for summary in summaries.values())][0]
+    return value_axis(ax, low, high, stored, fixed=unit, log=log, zeros=bool((values == 0).any()))
 
 
-def _fix_unit(ax: Axes, unit: str, stored: str) -> None:
-    from matplotlib.ticker import FuncFormatter
-
-    from latencykit.units import unit_factor
-
-    factor = unit_factor(stored, unit)
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * factor:,.10g} {unit.replace('us', 'µs')}"))
-
-
-def _draw(ax: Axes, curve: Curve, style: dict[str, Any], floor: float) -> None:
-    """Solid as far as the sample supports, dotted beyond; an arrow where the truth is only known to be higher."""
-    solid: dict[str, Any] = {"linewidth": 1.8, "solid_joinstyle": "miter"} | style
-    value = np.maximum(curve.value, floor / 1.3)  # zeros have no place on a logarithmic axis: they lie on its ground
-    split = int(np.searchsorted(curve.percentile, curve.limit, "right"))
-    at_limit = max(curve.at(curve.limit), floor / 1.3)
-    end = min(curve.limit, float(curve.percentile[-1]))
-    ax.plot(
-        np.append(curve.percentile[:split], end),
-        np.append(value[:split], at_limit),
-        drawstyle="steps-pre",
-        **solid,
-    )
-    if split < curve.percentile.size:
-        dotted: dict[str, Any] = solid | {"linestyle": (0, (1.2, 1.6)), "linewidth": solid["linewidth"] * 0.9}
-        ax.plot(
-            np.append(end, curve.percentile[split:]),
-            np.append(at_limit, value[split:]),
-            drawstyle="steps-pre",
-            **dotted,
-        )
-    if curve.bound is not None:
-        ax.annotate(
-            "", (float(curve.percentile[-1]), curve.bound * 1.3), (float(curve.percentile[-1]), curve.bound),
-            arrowprops={"arrowstyle": "->", "color": solid["color"], "linewidth": 1.4}, annotation_clip=False,
-        )  # fmt: skip
+def _draw_all(
+    ax: Axes, series: Mapping[str, Any], curves: Mapping[str, Curve], styles: Mapping[str, dict[str, Any]], nines: float,
+    zero: float, confidence: float | None, dashed_from: Any, line_kwargs: dict[str, Any],
+) -> dict[str, list[Line2D]]:  # fmt: skip
+    drawn = {}
+    for label, curve in curves.items():
+        style: dict[str, Any] = {
+            "label": plain(label) or "_nolegend_",
+            "linewidth": 1.8 if len(curves) <= _DIRECT else 1.5,
+        } | styles[label]
+        style |= line_kwargs
+        dashed, _ = _dashed(dashed_from, label)
+        drawn[label] = draw_curve(ax, curve, style, zero, dashed)
+        if confidence is not None and hasattr(series[label], "percentile_rows"):
+            band(ax, series[label], curve, confidence, style["color"], nines, zero)
+        elif curve.wide:
+            bracket(ax, curve, style["color"], zero)
+    return drawn
 
 
-def _band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, nines: float, high: float) -> None:
-    """The confidence band, as far as it has an upper end."""
-    top = -math.log10(max(1 - curve.limit / 100, 10.0**-nines))
-    grid = 100 * (1 - 10.0 ** -np.linspace(0, top, 240))
-    rows = rung.percentile_rows(grid, confidence)
-    low, upper = np.array([row.low for row in rows]), np.array([row.high for row in rows])
-    known = np.isfinite(low) | np.isfinite(upper)
-    if known.any():
-        low = np.where(np.isfinite(low), low, curve.value[0])
-        upper = np.where(np.isfinite(upper), upper, high)
-        ax.fill_between(grid[known], low[known], upper[known], step="pre", color=colour, alpha=0.14, linewidth=0)
+def _dashed(dashed_from: Any, label: str) -> tuple[float | None, str]:
+    """Percentile from which a series rests on a few events, and what these are."""
+    given = dashed_from.get(label) if hasattr(dashed_from, "get") else dashed_from
+    if given is None:
+        return None, ""
+    at, words = given if isinstance(given, tuple) else (given, "a few events")
+    return float(at), words
 
 
-def _draw_summary(ax: Axes, summary: Summary, style: dict[str, Any]) -> None:
-    """Labelled points where there are percentiles; one line where there is a mean only."""
-    known = dict(summary.percentiles)
-    if "max" in summary.stats:
-        known[100.0] = summary.stats["max"]
-    if known:
-        at = sorted(known)
-        ax.plot(
-            at,
-            [known[p] for p in at],
-            linestyle="none",
-            marker="o",
-            markersize=5,
-            color=style["color"],
-            clip_on=False,
-        )
+def _draw_runs(
+    ax: Axes, curves: Mapping[str, Curve], nines: float, zero: float, line_kwargs: dict[str, Any]
+) -> dict[str, list[Line2D]]:
+    """Thin lines, the range that they span, and their median."""
+    for label, curve in curves.items():
+        draw_curve(ax, curve, {"color": GREY, "linewidth": 0.7, "label": f"_{plain(label)}"}, zero)
+    grid = grid_of(100.0, nines, 500)
+    values = np.maximum(np.array([curve.at(grid) for curve in curves.values()]), zero)
+    ax.fill_between(grid, values.min(0), values.max(0), step="pre", color=GREY, alpha=0.22, linewidth=0, zorder=1)
+    look: dict[str, Any] = {"color": INK, "linewidth": 1.8, "label": f"median of {len(curves)} runs", "zorder": 4} | line_kwargs
+    # The lower middle run where their number is even would flatter; the upper one does not.
+    middle = np.sort(values, axis=0)[len(curves) // 2]
+    return {"": ax.plot(grid, middle, drawstyle="steps-pre", **look)}
+
+
+def _name_runs(ax: Axes, labels: LineLabels, drawn: Mapping[str, Sequence[Line2D]], curves: Mapping[str, Curve]) -> None:
+    tops, unit = [curve.top for curve in curves.values()], next(iter(curves.values())).unit
+    labels.add(ax, f"median of {len(curves)} runs", drawn[""], at=0.4)
+    words = f"max {format_value(min(tops), unit)} to {format_value(max(tops), unit)}"
+    labels.point(ax, words, (100.0, max(tops)), drawn[""], color=INK, fontsize=9)
+
+
+def _name(
+    ax: Axes, labels: LineLabels, series: Mapping[str, Any], curves: Mapping[str, Curve], drawn: Mapping[str, Sequence[Line2D]]
+) -> None:
+    """Name few series beside their curves and many in a legend, in the order in which they end; label each maximum."""
+    ends = {label: _end(series[label], curves.get(label)) for label in series}
+    if len(series) > _DIRECT:
+        order = sorted(series, key=lambda label: -ends[label][0])
+        listed = ["   ".join(filter(None, (plain(shorten(label, 22)), ends[label][1]))) for label in order]
+        outside_legend(ax, [drawn[label][0] for label in order], listed)
         return
-    mean = summary.stats.get("mean")
-    if mean is not None:
-        ax.axhline(mean, color=style["color"], linewidth=1.4, linestyle=(0, (5, 3)))
-        text = "a mean only: nothing is known of the distribution"
-        ax.annotate(
-            text,
-            (0.5, mean),
-            (0, 4),
-            ("axes fraction", "data"),
-            "offset points",
-            ha="center",
-            va="bottom",
-            fontsize=9,
-            color=GREY,
-        )
+    if len(series) > 1:
+        for k, (label, rung) in enumerate(series.items()):
+            count = getattr(rung, "count", None)
+            words = "  ".join(
+                filter(None, (plain(shorten(label, 32)), f"n = {format_count(count)}" if count is not None else ""))
+            )
+            labels.add(ax, words, drawn[label], at=0.38 + 0.04 * k, spread=0.6)
+    for words, members in same_words({label: ends[label][1] for label in curves}).items():
+        colour = drawn[members[0]][0].get_color() if len(members) == 1 and len(series) > 1 else INK
+        ends_at = (100.0, max(curves[members[0]].top, ax.get_ylim()[0]))
+        labels.point(ax, words, ends_at, [line for label in members for line in drawn[label]], color=colour, fontsize=9)
 
 
-def _limit_of_trust(ax: Axes, curves: Mapping[str, Curve]) -> None:
+def _end(rung: Any, curve: Curve | None) -> tuple[float, str]:
+    """Where a series ends at the right, and the words for it."""
+    if curve is None:
+        known = [*rung.percentiles.values(), *(rung.stats[name] for name in ("mean", "max") if name in rung.stats)]
+        name = next((name for name in ("max", "mean") if name in rung.stats), None)
+        return max(known, default=0.0), f"{name} {format_value(rung.stats[name], rung.unit)}" if name else ""
+    return curve.top, end_words(curve)
+
+
+def _ground(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve]) -> None:
     """Grey ground and a plain sentence where no sample reaches."""
     limit = max((curve.limit for curve in curves.values()), default=100.0)
-    if limit >= 99.9999 or not curves:
+    if limit >= 99.99999:
         return
     ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
-    text = f"beyond p{format_percentile(math.floor(limit * 1000) / 1000)} the\nsample is too small:\nthe curve is its maximum"
-    ax.annotate(
-        text,
-        (limit, 0),
-        (6, 6),
-        ("data", "axes fraction"),
-        "offset points",
-        fontsize=8,
-        color=GREY,
-        va="bottom",
-        linespacing=1.3,
+    places = ax.transScale.transform([(0.0, 1.0), (limit, 1.0), (100.0, 1.0)])[:, 0]
+    width = (places[2] - places[1]) / (places[2] - places[0]) * ax.get_window_extent().width * 72.0 / ax.figure.dpi
+    if width < 95:
+        ax.set_xlabel("percentile of requests (grey: the sample is too small)", fontsize=9.5, color=INK)
+        return
+    sure = f"beyond p{format_percentile(sure_percentile(limit))}"
+    forms = (
+        f"{sure} the sample is too small:\nthe truth may lie higher",
+        f"{sure}\nthe sample is too small:\nthe truth may lie higher",
+        f"{sure}\nthe sample is\ntoo small: the\ntruth may lie\nhigher",
     )
 
+    def region() -> tuple[float, float, float, float]:
+        box: Any = ax.get_window_extent()
+        pad = 6.0 * ax.figure.dpi / 72.0
+        return float(ax.transData.transform((limit, ax.get_ylim()[0]))[0]) + pad, box.y0 + pad, box.x1 - pad, box.y1
 
-def _end_labels(
-    ax: Axes, series: Mapping[str, Any], curves: Mapping[str, Curve], points: Mapping[str, Summary],
-    styles: Mapping[str, dict[str, Any]], *, few: bool,
-) -> None:  # fmt: skip
-    """Name and maximum of each curve beside its right end."""
-    if not few:
-        tops = [curve.top for curve in curves.values()]
-        worst = max(tops)
-        unit = next(iter(curves.values())).unit
-        side_labels(ax, [worst], [f"{len(tops)} runs\nmax {format_value(worst, unit)}"], [INK])
-        return
-    values, texts, colours = [], [], []
-    for label in series:
-        if label in curves:
-            curve = curves[label]
-            value = curve.top if curve.bound is None else max(curve.bound, curve.top)
-            bound = (
-                f"≥ {format_value(value, curve.unit)}"
-                if curve.bound is not None
-                else f"max {format_value(curve.top, curve.unit)}"
-            )
-        else:
-            stats = points[label].stats
-            value = stats.get("max", max(points[label].percentiles.values(), default=stats.get("mean", 1.0)))
-            bound = (
-                f"max {format_value(stats['max'], points[label].unit)}"
-                if "max" in stats
-                else f"mean {format_value(stats['mean'], points[label].unit)}"
-                if "mean" in stats
-                else ""
-            )
-        values.append(value)
-        joint = "\n" if len(series) <= 4 else "  "
-        texts.append(bound if len(series) == 1 else f"{plain(label, 26)}{joint}{bound}")
-        colours.append(styles[label]["color"])
-    side_labels(ax, values, texts, colours)
+    labels.note(ax, forms, region, (0.0, 0.0))
 
 
-def _envelope(ax: Axes, curves: Mapping[str, Curve], nines: float) -> None:
-    """The lowest and highest run at each percentile."""
-    grid = 100 * (1 - 10.0 ** -np.linspace(0, nines + 0.6, 400))
-    grid[-1] = 100.0
-    values = np.array([[curve.at(p) for p in grid] for curve in curves.values()])
-    ax.fill_between(grid, values.min(0), values.max(0), step="pre", color=GREY, alpha=0.2, linewidth=0)
-
-
-def _pairs(slo: Any) -> list[tuple[float, float]]:
-    return [(float(p), float(v)) for p, v in (slo.staircase() if hasattr(slo, "staircase") else slo)]
-
-
-def staircase(ax: Axes, slo: Sequence[tuple[float, float]] | Any) -> None:
-    """Draw the limits of an SLO: each holds up to its percentile."""
-    pairs = sorted(_pairs(slo))
+def staircase(ax: Axes, slo: Any, labels: LineLabels | None = None) -> list[Line2D]:
+    """Draw the limits of an SLO, each up to its percentile, and name the line where `labels` are given."""
+    pairs = slo_pairs(slo)
     if not pairs:
-        return
-    at = np.array([0.0, *(p for p, _ in pairs)])
-    limits = np.array([pairs[0][1], *(v for _, v in pairs)])
-    ax.plot(at, limits, drawstyle="steps-pre", color=INK, linewidth=1.3, zorder=3)
-    ax.annotate("SLO", (0.0, limits[0]), (4, 3), "data", "offset points", fontsize=9, color=INK, va="bottom")
+        return []
+    at = np.array([0.0, *(percentile for percentile, _ in pairs)])
+    limits = np.array([pairs[0][1], *(limit for _, limit in pairs)])
+    lines = ax.plot(at, limits, drawstyle="steps-pre", color=INK, linewidth=1.2, zorder=2.5, label="_slo")
+    if labels is not None:
+        labels.add(ax, "SLO", lines, at=0.0, spread=0.9, color=INK, fontweight="normal", fontsize=9)
+    return lines
+
+
+def _head(
+    ax: Axes, series: Mapping[str, Any], curves: Mapping[str, Curve], pairs: Sequence[tuple[float, float]], title: str | None,
+    subtitle: str | None, *, runs: bool, empty: Sequence[str], dashed: Any,
+) -> None:  # fmt: skip
+    """The finding, or what was measured; and the conditions."""
+    finding = None
+    if not runs and pairs and len(series) == 1:
+        ((label, rung),) = series.items()
+        finding = slo_finding(label, rung, pairs)
+    elif not runs:
+        finding = two_stories(series, curves)
+    said = chart_title(series, "runs" if runs else "")
+    more = [said if finding else "", f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""]
+    events = dict.fromkeys(words for label in curves if (words := _dashed(dashed, label)[1]))
+    more.append(f"dashed: rests on {', '.join(map(plain, events))}" if events else "")
+    more.append("shaded: the width of the buckets" if any(curve.wide for curve in curves.values()) and not runs else "")
+    head(ax, finding or said, joined(series, *more), title, subtitle)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BEYOND", "PercentileFormatter", "PercentileLocator", "PercentileScale", "PercentileTransform"]
+__all__ = ["BEYOND", "PercentileFormatter", "PercentileLocator", "PercentileScale", "PercentileTransform", "register"]
 
 BEYOND = 0.6
 """How far 100 % stands beyond the last nine, in nines."""
@@ -45,7 +45,7 @@ class PercentileTransform(Transform):
         """Return the place of each percentile, in nines."""
         left = 1.0 - np.asarray(values, np.float64) / 100.0
         places = -np.log10(np.clip(left, 10.0 ** -(self.nines + BEYOND), None))
-        return np.asarray(np.round(places, 12) + 0.0, np.float64)  # no negative zero
+        return np.asarray(np.round(places, 12) + 0.0, np.float64)
 
     def inverted(self) -> Transform:
         """Return the way back."""
@@ -71,20 +71,47 @@ class _Inverse(Transform):
 
 
 class PercentileLocator(Locator):
-    """Ticks at 0, 50, 90, 99, 99.9 … up to so many nines, and at 100."""
+    """Ticks at 0, 50, 90, 99, 99.9 … up to so many nines, and at 100; as many of them as the axis has room for.
+
+    Examples
+    --------
+    >>> PercentileLocator(3).tick_values(0, 100)
+    [0.0, 50.0, 90.0, 99.0, 99.9, 100.0]
+    """
 
     def __init__(self, nines: float) -> None:
         self.nines = nines
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Return the ticks within [vmin, vmax]."""
-        ticks = [0.0, 50.0, *(100.0 - 10.0 ** (2 - k) for k in range(1, int(self.nines) + 1)), 100.0]
-        return [round(tick, 10) for tick in ticks if vmin <= round(tick, 10) <= vmax]
+        nines = (100.0 - 10.0 ** (2 - k) for k in range(1, int(self.nines) + 1))
+        return [tick for tick in (0.0, 50.0, *(round(nine, 10) for nine in nines), 100.0) if vmin <= tick <= vmax]
 
     def __call__(self) -> list[float]:
-        """Return the ticks in view."""
+        """Return the ticks in view whose labels do not meet."""
         assert self.axis is not None
-        return self.tick_values(*sorted(self.axis.get_view_interval()))
+        ticks = self.tick_values(*sorted(self.axis.get_view_interval()))
+        return self._with_room(ticks)
+
+    def _with_room(self, ticks: list[float]) -> list[float]:
+        """Leave out what would touch its neighbour; the ends stay."""
+        axis: Any = self.axis
+        if len(ticks) < 3 or axis.axis_name != "x":
+            return ticks
+        size, place = _label_size(axis), axis.get_transform().transform
+        at = place(np.array(ticks)) / np.ptp(place(np.array(axis.get_view_interval()))) * axis.axes.bbox.width
+        half = np.array([0.34 * size * len(PercentileFormatter()(tick)) + 0.25 * size for tick in ticks])
+        kept = [0]
+        for k in range(1, len(ticks) - 1):
+            if at[k] - half[k] >= at[kept[-1]] + half[kept[-1]] and at[k] + half[k] <= at[-1] - half[-1]:
+                kept.append(k)
+        return [ticks[k] for k in (*kept, len(ticks) - 1)]
+
+
+def _label_size(axis: Any) -> float:
+    """Font size of an axis' tick labels in pixels."""
+    points = axis.get_major_ticks(1)[0].label1.get_fontsize()
+    return float(points * axis.axes.figure.dpi / 72.0)
 
 
 class PercentileFormatter(Formatter):
@@ -98,7 +125,7 @@ class PercentileFormatter(Formatter):
 
     def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002 - matplotlib's signature
         """Return the label of a tick."""
-        return "100 %" if x >= 100 else format_percentile(round(x, 8))
+        return "100 %" if x >= 100 else format_percentile(round(x, 10))
 
 
 class PercentileScale(ScaleBase):
@@ -130,6 +157,6 @@ class PercentileScale(ScaleBase):
         return max(vmin, 0.0), min(vmax, 100.0)
 
 
-def register(scale: Any = PercentileScale) -> None:
+def register() -> None:
     """Make ``set_xscale("percentile")`` known to matplotlib."""
-    register_scale(scale)
+    register_scale(PercentileScale)

@@ -6,40 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.errors import NotHeldError
-from latencykit.log import HistogramLog
-from latencykit.plot.curves import as_series, describe
-from latencykit.plot.style import (
-    AMBER,
-    BLUE,
-    GREY,
-    INK,
-    RED,
-    current_axes,
-    line_styles,
-    plain,
-    side_labels,
-    tidy,
-    title_axes,
-    value_axis,
-)
-from latencykit.samples import Samples
-from latencykit.units import format_count, format_duration, format_percentile
+from latencykit.plot.courses import as_log, course_of, envelope, failures, steps, together
+from latencykit.plot.curves import as_series
+from latencykit.plot.heading import head
+from latencykit.plot.labels import EndLabels, LineLabels, outside_legend
+from latencykit.plot.strip import draw_strip, taken
+from latencykit.plot.style import AMBER, BLUE, GREY, INK, MUTED, RED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.ticks import DecadeLocator, EvenLocator, time_axis, value_axis
+from latencykit.plot.timed import clock, highest_limit, log_title, shade, slo_line, spans_of
+from latencykit.plot.words import chart_title, joined, percentile_text
+from latencykit.units import format_duration, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from latencykit.log import IntervalSeries
+    from latencykit.plot.courses import Course, Envelope
 
     Floats = NDArray[np.float64]
 
-__all__ = ["as_log", "timeline"]
+__all__ = ["timeline"]
 
-SLOTS = 900
-"""More intervals than this are summed into so many slots before they are drawn: maxima and totals stay exact."""
+_FEW, _COARSE = 4, 90
+"""More series than that are drawn without their maxima, which one line shows for all, and in so many columns."""
+
+_RAMP = (RED, AMBER, BLUE, "#00876c", GREY)
 
 
 def timeline(
@@ -48,195 +41,230 @@ def timeline(
     ax: Axes | None = None,
     unit: str | None = None,
     slo: Any = None,
-    confidence: float | None = None,  # noqa: ARG001 - every chart takes the same options
     percentiles: Sequence[float] = (99, 50),
     stalls: Any = None,
     log: bool = True,
     rate: bool = True,
+    legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
     **line_kwargs: Any,
 ) -> Axes:
     """Draw maximum and percentiles of every interval.
 
+    Where there are more intervals than pixels, each column of the picture shows the highest value of its intervals as a
+    line and reaches down to the lowest as a band: no spike is lost.
+
     Parameters
     ----------
     data : HistogramLog or Samples, or mapping of str to such
-        Of several, the highest of `percentiles` is drawn solid and the maximum thin.
+        Of several series only the highest of `percentiles` is drawn, and the maximum as a thin line.
     ax : Axes, optional
+        Where to draw; the current axes by default.
     unit : str, optional
-        Fix the unit of the ticks.
+        Unit of all ticks; by default each takes the one that suits it.
     slo : optional
-        An SLO: its limit for the maximum (or the highest percentile) is drawn as a line.
+        As in `percentiles`; the limit for the maximum, else for the highest percentile, is drawn as a line.
     percentiles : sequence of float, default (99, 50)
-    stalls : iterable of (start, end, missing), or DataFrame of `lk.find_stalls`, optional
-        Shaded and labelled; seconds from the start.
+        In 0..100; the maximum is always drawn.
+    stalls : iterable of (start, end, missing), or DataFrame with these columns, optional
+        Shaded and labelled; seconds from the start, and the number of requests that are missing (NaN: unknown).
     log : bool, default True
         Logarithmic values.
     rate : bool, default True
-        A strip with the rate underneath.
+        A strip of the rate, and of failures where their time is known, underneath.
+    legend : bool, default True
+        Name the series.
     title, subtitle : str, optional
+        By default what was measured, and the conditions. Empty for none.
     **line_kwargs
         For the lines.
 
     Returns
     -------
     Axes
-    """
-    ax = current_axes(ax)
-    logs = {label: as_log(label, rung) for label, rung in as_series(data).items()}
-    wanted = sorted(percentiles, reverse=True)[: None if len(logs) == 1 else 1]
-    drawn = {label: _slots(one).series(wanted) for label, one in logs.items()}
-    positive = np.concatenate([np.append(s.values.ravel(), s.max) for s in drawn.values()])
-    positive = positive[np.isfinite(positive) & (positive > 0)]
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.5, 1.0)
-    limit = _limit(slo)
-    shown = next(iter(drawn.values())).unit
-    value_axis(ax, low, max(high, limit or 0) * (1.5 if stalls is None else 5), shown, log=log)
-    if unit is not None:
-        from latencykit.plot.percentiles import _fix_unit
-
-        _fix_unit(ax, unit, shown)
-    end = max(float((s.start + s.length).max(initial=0.0)) for s in drawn.values())
-    begin = min(float(s.start.min(initial=0.0)) for s in drawn.values())
-    ax.set_xlim(min(0.0, begin), end or 1.0)
-    labels: list[tuple[float, str, str]] = []
-    styles = line_styles(list(drawn))
-    for (label, series), style in zip(drawn.items(), styles, strict=True):
-        labels += _lines(ax, label, series, style, alone=len(drawn) == 1, **line_kwargs)
-    side_labels(ax, [v for v, _, _ in labels], [t for _, t, _ in labels], [c for _, _, c in labels])
-    if limit is not None:
-        ax.axhline(limit, color=INK, linewidth=1.2)
-        ax.annotate("SLO", (0, limit), (4, 3), ("axes fraction", "data"), "offset points", fontsize=9, color=INK)
-    _shade(ax, stalls)
-    strip = _rate_strip(ax, drawn, styles) if rate else ax
-    strip.set_xlabel(_time_label(logs, drawn), fontsize=9.5, color=INK)
-    tidy(ax)
-    first = next(iter(logs))
-    conditions = describe(logs[first]) if len(logs) == 1 else ""
-    title_axes(
-        ax,
-        (first if len(logs) == 1 else f"{len(logs)} series over time") if title is None else title,
-        conditions if subtitle is None else subtitle,
-    )
-    return ax
-
-
-def as_log(label: str, rung: Any) -> HistogramLog:
-    """Return the rung as a log.
 
     Raises
     ------
     NotHeldError
-        Where the source knows no time.
+        Where a source knows no time.
     """
-    if isinstance(rung, HistogramLog):
-        return rung
-    if isinstance(rung, Samples) and rung.start is not None:
-        span = rung.elapsed
-        return rung.to_log(max(span / 300, 1e-3) if span < 120 else "1s")
-    raise NotHeldError(f"{label}: knows no time, so it has no timeline; a log or samples with start times would")
+    ax = current_axes(ax)
+    series = as_series(data)
+    logs = {label: as_log(label, rung) for label, rung in series.items()}
+    wanted = sorted(percentiles, reverse=True)[: None if len(logs) == 1 else 1]
+    courses = {label: course_of(one, wanted, getattr(series[label], "elapsed", np.inf)) for label, one in logs.items()}
+    columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4)) if len(logs) <= _FEW else _COARSE
+    blocks = spans_of(stalls)
+    limit = highest_limit(slo)
+    zero = _scale(ax, courses, limit, unit, log=log, strip=rate, room=bool(blocks))
+    styles = series_styles(logs)
+    lines, merged = _lines(ax, courses, styles, columns, zero, line_kwargs)
+    slo_line(ax, slo, next(iter(courses.values())).unit)
+    shade(ax, blocks)
+    if rate:
+        failed = {label: failures(rung, courses[label]) for label, rung in series.items()}
+        draw_strip(ax, courses, styles, columns, failed)
+    _times(ax, courses, room=len(logs) == 1)
+    _name(ax, courses, lines, styles, named=legend)
+    tidy(ax)
+    note = ""
+    if merged > 1:
+        length = format_duration(next(iter(courses.values())).typical * 1e9)
+        note = f"a column is up to {merged} intervals of {length}: the line is the highest"
+        note += ", the band reaches to the lowest" if len(logs) <= _FEW else ""
+    begun = next(iter(logs.values())).start if len(logs) == 1 else None
+    ax.set_xlabel(f"time from the start{clock(begun)}", fontsize=9.5, color=INK)
+    _head(ax, logs, courses, title, subtitle, note)
+    return ax
 
 
-def _slots(log: HistogramLog) -> HistogramLog:
-    if len(log) <= 2 * SLOTS:
-        return log.resample(1e-9) if log.tags and len(set(log.starts.tolist())) < len(log) and len(log.tags) == 1 else log
-    return log.resample(log.duration / SLOTS)
+def _head(
+    ax: Axes, logs: Mapping[str, Any], courses: Mapping[str, Course], title: str | None, subtitle: str | None, note: str
+) -> None:
+    first = next(iter(courses.values()))
+    main = percentile_text(min(first.values))
+    said = chart_title(logs, f"{main} of each, max of all" if len(logs) > _FEW else f"{main} bold, max thin")
+    if len(logs) == 1:
+        ((label, log),) = logs.items()
+        said = log_title(label, log, int(first.count.sum()))
+    head(ax, said, joined(logs, note), title, subtitle)
 
 
-def _steps(series: IntervalSeries, values: Floats) -> tuple[Floats, Floats]:
-    """Corners of a step line that breaks where nothing was counted, and where time is missing between intervals."""
-    order = np.argsort(series.start, kind="stable")
-    start, end, value = series.start[order], (series.start + series.length)[order], values[order]
-    gap = start[1:] - end[:-1]
-    typical = float(np.median(series.length)) if series.length.size else 0.0
-    end[:-1] = np.where(np.abs(gap) < 0.05 * typical + 2e-3, start[1:], end[:-1])
-    x = np.stack([start, end, end], 1)
-    y = np.stack([value, value, np.where(np.append(gap > 0.05 * typical + 2e-3, False), np.nan, value)], 1)
-    return x.ravel(), y.ravel()
+def _scale(
+    ax: Axes,
+    courses: Mapping[str, Course],
+    limit: tuple[float, float] | None,
+    unit: str | None,
+    *,
+    log: bool,
+    strip: bool,
+    room: bool,
+) -> float:
+    """Scale the value axis, leaving room for the strip below and for labels of stalls above; return where zeros go."""
+    flat = np.concatenate([value for course in courses.values() for value in course.values.values()])
+    known = flat[np.isfinite(flat)]
+    positive = known[known > 0]
+    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
+    high = max(high, limit[1]) if limit is not None else high
+    stored = next(iter(courses.values())).unit
+    zeros = bool((known == 0).any())
+    zero = value_axis(ax, low, high, stored, fixed=unit, log=log, zeros=zeros)
+    bottom, top = ax.get_ylim()
+    share = taken(ax) if strip else 0.0
+    above = min(0.2, 18.0 * ax.figure.dpi / 72.0 / ax.get_window_extent().height) if room else 0.0
+    if log:
+        span = np.log10(top / bottom) / (1 - share - above)
+        ax.set_ylim(bottom / 10 ** (share * span), top * 10 ** (above * span))
+        ax.yaxis.set_major_locator(DecadeLocator(bottom * (1.0001 if zeros else 1.0), zero if zeros else None, top))
+    else:
+        span = (top - bottom) / (1 - share - above)
+        ax.set_ylim(bottom - share * span, top + above * span)
+        ax.yaxis.set_major_locator(EvenLocator(0.0, top))
+    if strip:
+        ax.spines["left"].set_bounds(bottom, top)
+    return zero
 
 
 def _lines(
-    ax: Axes, label: str, series: IntervalSeries, style: dict[str, Any], *, alone: bool, **kwargs: Any
-) -> list[tuple[float, str, str]]:
-    """Draw one series' lines; return value, text and colour of their labels."""
-    names = ["max", *(f"p{format_percentile(p)}" for p in series.percentiles)]
-    values = [series.max, *(series.values[:, k] for k in range(len(series.percentiles)))]
-    colours = [RED, AMBER, BLUE, GREY, GREY] if alone else [style["color"]] * 5
-    labels: list[tuple[float, str, str]] = []
-    for number, (name, value) in enumerate(zip(names, values, strict=True)):
-        x, y = _steps(series, value)
-        look: dict[str, Any] = {"color": colours[min(number, 4)], "linewidth": 1.5} | kwargs
-        if not alone:
-            look |= {"linewidth": 0.7, "alpha": 0.6} if number == 0 else {"linestyle": style["linestyle"]}
-        ax.plot(x, y, **look)
-        known = value[np.isfinite(value)]
-        if known.size and (alone or number == 1):
-            labels.append((float(known[-1]), name if alone else f"{plain(label, 22)} {name}", look["color"]))
-    return labels
+    ax: Axes,
+    courses: Mapping[str, Course],
+    styles: Mapping[str, dict[str, Any]],
+    columns: int,
+    zero: float,
+    line_kwargs: dict[str, Any],
+) -> tuple[dict[str, dict[float, Any]], int]:
+    """Draw all lines; return them by series and percentile, and how many intervals a column holds at most."""
+    drawn: dict[str, dict[float, Any]] = {label: {} for label in courses}
+    merged = 1
+    for label, course in courses.items():
+        for number, (percentile, value) in enumerate(course.values.items()):
+            if percentile == 100 and len(courses) > _FEW and len(course.values) > 1:
+                continue
+            look: dict[str, Any] = {"linewidth": 1.4, "zorder": 3 - 0.1 * number, "solid_joinstyle": "miter"}
+            if len(courses) == 1:
+                look |= {"color": _RAMP[min(number, 4)], "label": percentile_text(percentile)}
+            elif percentile == 100:
+                look |= {"color": styles[label]["color"], "linewidth": 0.7, "alpha": 0.6, "label": "_max"}
+            else:
+                look |= styles[label] | {"label": plain(label)}
+            shown = envelope(course, np.maximum(value, zero), columns)
+            merged = max(merged, shown.merged)
+            drawn[label][percentile] = _draw(
+                ax, course, shown, look | line_kwargs, banded=percentile < 100 and len(courses) <= _FEW
+            )
+    if len(courses) > _FEW:
+        every = together(list(courses.values()), columns)
+        gap = every.start[1:] > every.end[:-1] + 1e-9
+        x, y = steps(every.start, every.end, np.maximum(every.high, zero), gap)
+        drawn[""] = {100.0: ax.plot(x, y, color=MUTED, linewidth=0.9, zorder=2, label="max of all")[0]}
+    return drawn, merged
 
 
-def _limit(slo: Any) -> float | None:
-    if slo is None:
-        return None
-    pairs = slo.staircase() if hasattr(slo, "staircase") else list(slo)
-    return float(max(pairs)[1]) if pairs else None
+def _draw(ax: Axes, course: Course, shown: Envelope, look: dict[str, Any], *, banded: bool) -> Any:
+    """One line through the highest values, and a band down to the lowest ones where intervals were merged."""
+    gap = course.gap if shown.merged == 1 else shown.start[1:] > shown.end[:-1] + 1e-9
+    x, y = steps(shown.start, shown.end, shown.high, gap)
+    if shown.merged > 1 and banded:
+        low = steps(shown.start, shown.end, shown.low, gap)[1]
+        ax.fill_between(x, low, y, color=look["color"], alpha=0.22, linewidth=0, zorder=2)
+    return ax.plot(x, y, **look)[0]
 
 
-def _shade(ax: Axes, stalls: Any) -> None:
-    """Grey blocks with their length and the missing requests."""
-    if stalls is None:
+def _name(
+    ax: Axes,
+    courses: Mapping[str, Course],
+    lines: Mapping[str, Mapping[float, Any]],
+    styles: Mapping[str, dict[str, Any]],
+    *,
+    named: bool,
+) -> None:
+    """Name one series' lines at their right ends, few series' beside their lines, many in a legend; the peak has its value."""
+    labels = LineLabels(taken(ax))
+    if named and len(courses) == 1:
+        ends = EndLabels()
+        for percentile, line in list(next(iter(lines.values())).items())[::-1]:
+            known = np.flatnonzero(np.isfinite(line.get_ydata()))
+            if known.size:
+                x, y = line.get_xdata()[known[-1]], line.get_ydata()[known[-1]]
+                ends.add(ax, percentile_text(percentile), float(x), float(y), line.get_color())
+        ax.add_artist(ends)
+    elif named and len(courses) > _FEW:
+        last = {label: _last(course) for label, course in courses.items()}
+        order = sorted(courses, key=lambda label: -last[label])
+        main = [lines[""][100.0], *(lines[label][min(lines[label])] for label in order)]
+        outside_legend(ax, main, ["max of all", *(plain(shorten(label, 22)) for label in order)])
+    elif named:
+        for label, mine in lines.items():
+            name = percentile_text(min(mine))
+            labels.add(
+                ax, f"{plain(shorten(label, 28))} {name}", [mine[min(mine)]], at=0.8, spread=0.8, color=styles[label]["color"]
+            )
+    _peak(ax, labels, [mine[100.0] for mine in lines.values() if 100.0 in mine], next(iter(courses.values())).unit)
+    ax.add_artist(labels)
+
+
+def _peak(ax: Axes, labels: LineLabels, lines: Sequence[Any], unit: str) -> None:
+    """Write its value beside the highest point."""
+    tops = [float(np.nanmax(line.get_ydata(), initial=-np.inf)) for line in lines]
+    if not tops or not np.isfinite(max(tops)):
         return
-    rows: Iterable[Any] = stalls[["start", "end", "missing"]].itertuples(index=False) if hasattr(stalls, "itertuples") else stalls
-    left, right = ax.get_xlim()
-    occupied = -np.inf
-    for start, end, missing in sorted((tuple(row)[:3] for row in rows), key=lambda row: row[0]):
-        ax.axvspan(start, end, color="#9aa3af", alpha=0.25, linewidth=0, zorder=0)
-        middle, width = (start + end) / 2, 0.24 * (right - left)
-        if middle - width / 2 < occupied:
-            continue
-        occupied = middle + width / 2
-        text = f"stall {format_duration((end - start) * 1e9)}"
-        if missing == missing and missing is not None and missing >= 1:
-            text += f" · ~{format_count(missing)} requests missing"
-        place = min(max(middle, left + width / 2), right - width / 2)
-        ax.annotate(
-            text,
-            (place, 1),
-            (0, -3),
-            ("data", "axes fraction"),
-            "offset points",
-            ha="center",
-            va="top",
-            fontsize=8.5,
-            color=INK,
-        )
+    line, top = lines[int(np.argmax(tops))], max(tops)
+    at = float(np.mean(np.asarray(line.get_xdata())[np.flatnonzero(line.get_ydata() == top)][:2]))
+    labels.point(ax, f"max {format_value(top, unit)}", (at, top), [line])
 
 
-def _rate_strip(ax: Axes, drawn: Mapping[str, IntervalSeries], styles: Sequence[dict[str, Any]]) -> Axes:
-    """Requests per second of each interval, under the chart."""
-    strip: Axes = ax.inset_axes((0.0, -0.30, 1.0, 0.2), sharex=ax)
-    top = 0.0
-    for series, style in zip(drawn.values(), styles, strict=True):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.where(series.length > 0, series.count / series.length, np.nan)
-        x, y = _steps(series, rate)
-        colour = GREY if len(drawn) == 1 else style["color"]
-        strip.plot(x, y, color=colour, linewidth=1.0)
-        if len(drawn) == 1:
-            strip.fill_between(x, 0, np.nan_to_num(y), color=colour, alpha=0.25, linewidth=0)
-        top = max(top, float(np.nanmax(rate, initial=0.0)))
-    strip.set_ylim(0, top * 1.15 or 1.0)
-    strip.set_yticks([0, top] if top else [0], ["0", f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"] if top else ["0"])
-    ax.tick_params(labelbottom=False)
-    tidy(strip)
-    strip.tick_params(labelsize=8)
-    return strip
+def _last(course: Course) -> float:
+    """The value at which a series' main line ends."""
+    value = course.values[min(course.values)]
+    known = value[np.isfinite(value)]
+    return float(known[-1]) if known.size else 0.0
 
 
-def _time_label(logs: Mapping[str, HistogramLog], drawn: Mapping[str, IntervalSeries]) -> str:
-    widest = max((len(one) for one in logs.values()), default=0)
-    if widest <= 2 * SLOTS:
-        return "seconds from start, and requests per second"
-    width = float(np.median(next(iter(drawn.values())).length))
-    return f"seconds from start, and requests per second (slots of {format_duration(width * 1e9)})"
+def _times(ax: Axes, courses: Mapping[str, Course], *, room: bool) -> None:
+    """Scale the time axis; leave room for names at the right ends."""
+    begin = min(float(course.start.min(initial=0.0)) for course in courses.values())
+    end = max(float(course.end.max(initial=0.0)) for course in courses.values())
+    begin = 0.0 if begin < 0.1 * max(end, 1e-9) else begin
+    names = 38.0 * ax.figure.dpi / 72.0 / max(ax.get_window_extent().width, 1.0) if room else 0.0
+    time_axis(ax, begin, end + (end - begin) * names)

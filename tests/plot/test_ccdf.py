@@ -1,0 +1,59 @@
+"""The chart of the tail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.errors import NotHeldError
+from tests.plot.conftest import assert_tidy, drawn, legend_words, words_of
+
+
+def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
+    h = lk.Histogram.of([10, 10, 20, 1000])
+    plot.ccdf(h, ax=ax)
+    x = np.concatenate([line.get_path().vertices[:, 0] for line in ax.get_lines()[:2]])
+    y = np.concatenate([line.get_path().vertices[:, 1] for line in ax.get_lines()[:2]])
+    assert all(line.get_drawstyle() == "steps-post" for line in ax.get_lines()[:2])
+    for value, share in ((12, 0.5), (19, 0.5), (25, 0.25), (900, 0.25)):
+        k = int(np.searchsorted(x, value, "left"))
+        assert max(y[k - 1], y[k]) >= share - 1e-9
+        assert min(y[k - 1], y[k]) == pytest.approx(share)
+
+
+def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
+    plot.ccdf(raw, ax=ax)
+    solid, dotted = ax.get_lines()[:2]
+    limit = raw.histogram().highest_supported_percentile()
+    assert min(solid.get_ydata()) == pytest.approx(1 - limit / 100)
+    assert dotted.is_dashed()
+    assert max(dotted.get_xdata()) == raw.histogram().max
+
+
+def test_the_band_is_that_of_the_percentiles(ax, raw):
+    plot.ccdf(raw, ax=ax, confidence=0.95)
+    (band,) = ax.collections
+    assert band.get_paths()[0].vertices[:, 0].max() == raw.histogram().max
+
+
+def test_limits_are_points_at_the_share_that_they_allow(ax, raw):
+    plot.ccdf(raw, ax=ax, slo=[(99, 1e7)])
+    (point,) = [line for line in ax.get_lines() if line.get_label() == "_slo"]
+    assert point.get_xdata() == [1e7]
+    assert point.get_ydata() == [pytest.approx(0.01)]
+
+
+@pytest.mark.parametrize("size", [(800, 450), (1600, 900)])
+def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
+    for data in (raw, pair, twelve):
+        figure = drawn(plot.ccdf, data, *size)
+        assert any("max" in word for word in words_of(figure))
+        assert_tidy(figure)
+    assert len(legend_words(figure)) == 12
+
+
+def test_a_summary_has_no_tail(ax):
+    with pytest.raises(NotHeldError, match="its tail is unknown"):
+        plot.ccdf(lk.Summary({"mean": 1.0}), ax=ax)

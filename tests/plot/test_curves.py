@@ -1,0 +1,100 @@
+"""From rungs to step curves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latencykit as lk
+from latencykit.blocks import MemoryPart, block_of_rows
+from latencykit.errors import MixedInputsError, NotHeldError, UsageError
+from latencykit.plot.curves import as_series, curve_of, drawable
+
+
+def test_a_curve_says_what_the_histogram_says(raw):
+    h = raw.histogram()
+    curve = curve_of(h)
+    assert curve.percentile[-1] == 100.0
+    assert curve.value[-1] == curve.top == h.max
+    assert (np.diff(curve.value) >= 0).all()
+    asked = [0.01, 10, 50, 90, 99, 99.9, 99.95, 99.98, 100]
+    assert curve.at(asked).tolist() == h.percentile(asked).tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 10**10), min_size=1, max_size=4000), st.integers(1, 5))
+def test_thinning_never_flatters_and_keeps_both_ends(values, power):
+    h = lk.Histogram.of(np.array(values, np.int64) ** power % 10**12)
+    curve = curve_of(h)
+    asked = np.concatenate([np.linspace(0.01, 100, 400), 100 - np.geomspace(1e-4, 10, 100)])
+    told, shown = h.percentile(asked), curve.at(asked)
+    assert (shown >= told).all()
+    assert (curve.value[0], curve.top) == (h.percentile(1e-9), h.max)
+
+
+def test_a_dense_histogram_is_thinned_without_moving_its_steps():
+    h = lk.Histogram.of(np.concatenate([np.zeros(3000), np.random.default_rng(1).lognormal(16, 2, 100_000)]).astype(np.int64))
+    curve = curve_of(h)
+    assert curve.value.size < h.index.size
+    share = 100 * 3000 / 103_000
+    assert curve.at([share - 0.01])[0] == 0.0
+    asked = np.linspace(share + 0.1, 99.5, 500)
+    assert (curve.at(asked) >= h.percentile(asked)).all()
+    assert (curve.at(asked) <= h.percentile(asked + 0.3)).all()
+
+
+def test_censored_mass_ends_the_curve(raw):
+    h = replace(raw.histogram(), censored=500, censored_at=1e7)
+    curve = curve_of(h)
+    assert curve.bound == curve.top == 1e7
+    assert curve.percentile[-1] < 100
+    assert curve.value[-1] <= 1e7
+    assert curve.at([100.0])[0] == 1e7
+
+
+def test_a_model_is_supported_everywhere():
+    model = lk.Distribution(lk.EdgeBuckets([0, 1], [1, 10]), np.array([0, 1]), np.array([0.9, 0.1]))
+    curve = curve_of(model)
+    assert curve.limit == 100.0
+    assert curve.count is None
+    assert curve.at([50, 95]).tolist() == [1.0, 10.0]
+
+
+def test_wide_buckets_are_known_as_such(raw):
+    printed = lk.Histogram.from_percentiles([50, 99], [1e6, 5e6], 1000, told={"max": 6e6})
+    assert curve_of(printed).wide
+    assert not curve_of(raw.histogram()).wide
+
+
+def test_times_come_in_nanoseconds():
+    series = as_series({"a": lk.Histogram.of([5], unit="ms"), "b": lk.Histogram.of([5])})
+    assert {rung.unit for rung in series.values()} == {"ns"}
+    assert series["a"].max == 5_000_000
+
+
+def test_a_tagged_log_is_one_series_a_tag():
+    layout = lk.HdrBuckets(3)
+    block = block_of_rows(np.arange(4), layout.index_of([10, 20, 30, 40]), 4, layout)
+    log = lk.HistogramLog([0, 0, 1, 1], [1, 1, 1, 1], [MemoryPart([block])], tag_code=[0, 1, 0, 1], tag_names=["", "get"])
+    assert list(as_series(log)) == ["untagged", "get"]
+    assert list(as_series({"a": log, "b": log.tagged("get")})) == ["a untagged", "a get", "b"]
+
+
+def test_what_cannot_be_drawn_is_said():
+    with pytest.raises(UsageError, match="nothing to draw"):
+        as_series({})
+    with pytest.raises(UsageError, match="not list"):
+        as_series([lk.Histogram.of([1])])
+    with pytest.raises(MixedInputsError, match="no axis in common"):
+        as_series({"a": lk.Histogram.of([1]), "b": lk.Histogram.of([1], unit="none")})
+    with pytest.raises(NotHeldError, match="go: a summary holds no buckets"):
+        drawable({"go": lk.Summary({"mean": 1.0})}, "density")
+    empty = lk.Histogram.of(np.zeros(0, np.int64))
+    with pytest.raises(NotHeldError, match="nothing was counted"):
+        drawable({"a": empty}, "curve")
+    held, left = drawable({"a": empty, "b": lk.Histogram.of([1])}, "curve")
+    assert (list(held), left) == (["b"], ["a"])

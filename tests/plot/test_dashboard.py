@@ -1,0 +1,69 @@
+"""The page with everything."""
+
+from __future__ import annotations
+
+import pytest
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.plot.style import RED
+from tests.plot.conftest import assert_tidy, drawn, words_of
+
+SIZES = [(800, 640), (1000, 780), (1600, 1000)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_texts_are_tidy_at_every_size(raw, twelve_logs, twelve, size):
+    few = {label: twelve_logs[label] for label in list(twelve_logs)[:3]}
+    for data in (raw, raw.histogram(), few, twelve_logs, twelve):
+        assert_tidy(drawn(plot.dashboard, data, *size))
+
+
+def test_one_series_has_its_numbers_beside_the_curve(raw):
+    words = words_of(drawn(plot.dashboard, raw, 1000, 780))
+    for name, value in (("requests", "6,852"), ("p99", "1.04 ms"), ("p99.99", "(6 s)"), ("max", "6 s")):
+        assert name in words
+        assert value in words
+
+
+def test_verdict_and_findings_are_said(raw):
+    figure = drawn(
+        plot.dashboard, raw, 1000, 780, verdict="omits", findings=["3,000 requests are missing"], stalls=[(6.7, 12.7, 3000)]
+    )
+    (verdict,) = [text for text in figure.findobj() if getattr(text, "get_text", lambda: "")() == "omits"]
+    assert verdict.get_color() == RED
+    assert any("3,000 requests are" in word for word in words_of(figure))
+    assert_tidy(figure)
+
+
+def test_a_corrected_counterpart_is_drawn_beside_the_raw_curve(raw):
+    corrected = (raw.histogram() + lk.Histogram.of([10**9] * 500).but(corrected="none")).but(corrected="us")
+    figure = drawn(plot.dashboard, raw, 1000, 780, corrected=corrected)
+    words = words_of(figure)
+    assert "raw  n = 6,852" in words
+    assert "corrected  n = 7,352" in words
+
+
+def test_many_series_have_a_table_with_the_highest_maximum_first(twelve_logs):
+    figure = drawn(plot.dashboard, twelve_logs, 1000, 780)
+    names = [word for word in words_of(figure) if word.startswith("host-")]
+    assert names == sorted(twelve_logs, key=lambda label: -twelve_logs[label].histogram().max)
+
+
+def test_more_series_than_rows_are_counted():
+    data = {f"host-{k}": lk.Histogram.of([1000 + 10 * k]) for k in range(60)}
+    figure = drawn(plot.dashboard, data, 800, 640)
+    assert any(word.startswith("and ") and word.endswith(" more") for word in words_of(figure))
+    assert_tidy(figure)
+
+
+def test_without_time_the_density_takes_the_timelines_place(raw):
+    figure = drawn(plot.dashboard, raw.histogram(), 1000, 780)
+    page = figure.axes[0]
+    upper = page.child_axes[0]
+    assert upper.get_xscale() == "log"
+    assert drawn(plot.dashboard, raw, 1000, 780).axes[0].child_axes[0].get_xscale() == "linear"
+
+
+def test_a_summary_has_a_page_too():
+    assert_tidy(drawn(plot.dashboard, lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100), 1000, 780))

@@ -1,0 +1,83 @@
+"""The density chart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.errors import NotHeldError
+from latencykit.plot.density import modes, shares
+from tests.plot.conftest import assert_tidy, drawn, words_of
+
+
+def test_shares_add_up_to_one(raw):
+    assert shares(raw.histogram(), np.geomspace(1e3, 1e11, 100)).sum() == pytest.approx(1.0)
+
+
+def test_a_bucket_across_an_edge_is_divided():
+    h = lk.Histogram.from_buckets([0, 100], [100, 200], [10, 30])
+    assert shares(h, np.array([0.0, 50, 100, 150, 200])).tolist() == pytest.approx([0.125, 0.125, 0.375, 0.375])
+
+
+def test_the_line_holds_the_shares(ax, raw):
+    plot.density(raw, ax=ax, bins=80)
+    (line,) = [one for one in ax.get_lines() if one.get_drawstyle() == "steps-post"]
+    assert np.asarray(line.get_ydata()).sum() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_both_modes_are_named():
+    random = np.random.default_rng(1)
+    h = lk.Histogram.of(np.concatenate([random.lognormal(13.8, 0.2, 9000), random.lognormal(17.5, 0.2, 3000)]))
+    words = words_of(drawn(plot.density, h))
+    assert any(word.endswith("ms") and abs(float(word.split()[0]) - 1.0) < 0.25 for word in words if word.count(" ") == 1)
+    assert any(word.endswith("ms") and abs(float(word.split()[0]) - 40) < 6 for word in words if word.count(" ") == 1)
+
+
+def test_a_bump_is_no_mode():
+    part = np.array([0.0, 0.1, 0.3, 0.28, 0.29, 0.1, 0.0])
+    assert len(modes(part)) == 1
+    assert modes(np.zeros(5)) == []
+
+
+def test_maxima_stand_on_the_base_line(raw):
+    figure = drawn(plot.density, raw)
+    (tick,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "_max"]
+    assert tick.get_xdata() == [raw.histogram().max]
+    assert "max 6 s" in words_of(figure)
+
+
+def test_many_series_stand_above_each_other_on_one_scale(twelve):
+    figure = drawn(plot.density, twelve)
+    (ax,) = figure.axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(twelve)
+    lines = [line for line in ax.get_lines() if line.get_drawstyle() == "steps-post"]
+    bases = [np.min(line.get_ydata()) for line in lines]
+    assert bases == sorted(bases, reverse=True)
+    assert sum(word.startswith("max ") for word in words_of(figure)) == 12
+
+
+def test_zeros_are_a_bar_at_0():
+    figure = drawn(plot.density, lk.Histogram.of(np.concatenate([np.zeros(250), np.full(750, 10**6)]).astype(np.int64)))
+    (ax,) = figure.axes
+    assert "0" in [label.get_text() for label in ax.get_xticklabels()]
+    (bar,) = [line for line in ax.get_lines() if line.get_linewidth() == 5]
+    assert max(bar.get_ydata()) == 0.25
+
+
+@pytest.mark.parametrize("size", [(800, 450), (1600, 900)])
+def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
+    for data in (raw, pair, twelve):
+        assert_tidy(drawn(plot.density, data, *size))
+
+
+def test_limits_are_upright_lines(ax, raw):
+    plot.density(raw, ax=ax, slo=[(99, 1e7)])
+    (line,) = [one for one in ax.get_lines() if one.get_label() == "_slo"]
+    assert set(line.get_xdata()) == {1e7}
+
+
+def test_a_summary_has_no_density(ax):
+    with pytest.raises(NotHeldError, match="its density is unknown"):
+        plot.density(lk.Summary({"mean": 1.0}), ax=ax)

@@ -1,0 +1,93 @@
+"""Files that charts go to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.errors import UsageError
+from latencykit.plot.figure import save
+
+CHARTS = (plot.percentiles, plot.timeline, plot.heatmap, plot.density, plot.ccdf, plot.dashboard)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_same_input_gives_the_same_bytes(tmp_path, raw, ending):
+    for name in ("a", "b"):
+        save(plot.percentiles, raw, tmp_path / f"{name}.{ending}", confidence=0.95)
+    first, second = ((tmp_path / f"{name}.{ending}").read_bytes() for name in ("a", "b"))
+    assert first == second
+    assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
+
+
+def test_size_and_resolution(tmp_path, raw):
+    from matplotlib.image import imread
+
+    save(plot.percentiles, raw, tmp_path / "a.png", size=(800, 450), dpi=100)
+    save(plot.percentiles, raw, tmp_path / "b.png", size=(800, 450), dpi=200)
+    assert imread(tmp_path / "a.png").shape[:2] == (450, 800)
+    assert imread(tmp_path / "b.png").shape[:2] == (900, 1600)
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_is_saved_in_every_format(tmp_path, raw, chart):
+    for ending in ("png", "svg", "pdf"):
+        save(chart, raw, tmp_path / f"x.{ending}", size=(700, 500))
+        assert (tmp_path / f"x.{ending}").stat().st_size > 5000
+
+
+def test_another_ending_is_refused(tmp_path, raw):
+    with pytest.raises(UsageError, match=r"x\.gif: charts are written as"):
+        save(plot.percentiles, raw, tmp_path / "x.gif")
+
+
+def test_charts_leave_global_settings_alone(tmp_path, raw):
+    before = dict(mpl.rcParams)
+    for chart in CHARTS:
+        assert chart(raw, ax=Figure(figsize=(9, 6)).add_subplot()) is not None
+        save(chart, raw, tmp_path / "x.png")
+    assert dict(mpl.rcParams) == before
+
+
+def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
+    save(plot.percentiles, raw, tmp_path / "a.svg")
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "lines.linewidth": 9, "axes.grid": True}):
+        save(plot.percentiles, raw, tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_letters_that_no_font_has_are_no_warning(tmp_path):
+    save(plot.percentiles, {"検索 🙂 عربى": lk.Histogram.of([1, 2])}, tmp_path / "x.png")
+
+
+def test_neither_charts_nor_files_import_pyplot(tmp_path):
+    code = (
+        "import sys, latencykit as lk; from pathlib import Path; from latencykit import plot\n"
+        "from latencykit.plot.figure import save\n"
+        "h = lk.Histogram.of([1, 2, 3])\n"
+        f"[save(c, h, Path({str(tmp_path)!r}) / 'x.png') for c in (plot.percentiles, plot.density, plot.ccdf, plot.dashboard)]\n"
+        "assert 'matplotlib.pyplot' not in sys.modules and 'scipy.stats' not in sys.modules and 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_current_axes_are_the_default(raw):
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots()
+    assert plot.percentiles(raw) is ax
+    plt.close(figure)
+
+
+def test_bare_numbers_have_no_unit():
+    figure = Figure(figsize=(8, 4.5))
+    ax = plot.percentiles(lk.Histogram.of(np.arange(1.0, 5000.0), unit="none"), ax=figure.add_subplot())
+    figure.draw_without_rendering()
+    assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["1,000", "10,000"]

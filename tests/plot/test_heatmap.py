@@ -1,0 +1,106 @@
+"""The heat map and the counts behind it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.image import PcolorImage
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.blocks import MemoryPart, block_of_rows
+from latencykit.errors import NotHeldError, UsageError
+from latencykit.plot.grid import grid
+from tests.plot.conftest import assert_tidy, drawn, log_of, words_of
+
+
+def test_every_request_is_counted_once(raw):
+    cells = grid(raw)
+    assert np.nansum(cells.counts) == pytest.approx(6852)
+    assert (cells.times.size, cells.values.size) == (cells.counts.shape[1] + 1, cells.counts.shape[0] + 1)
+    assert np.nanmax(cells.top) == raw.histogram().max
+
+
+def test_counts_are_those_of_each_interval_and_row():
+    log = log_of(40, 200)
+    cells = grid(log)
+    assert np.nansum(cells.counts, axis=0).tolist() == pytest.approx([200.0] * 40)
+    for column in (0, 39):
+        values = log.between(column, column + 0.5).histogram()
+        below = values.counts[values.buckets.high(values.index) < cells.values[5]].sum()
+        assert abs(cells.counts[:5, column].sum() - below) <= 5  # of the buckets on the edge
+
+
+def test_many_intervals_share_columns_without_losing_any():
+    log = log_of(3000, 5, gap=(1000, 1100))
+    cells = grid(log, columns=100)
+    assert np.nansum(cells.counts) == pytest.approx(2900 * 5)
+    assert cells.counts.shape[1] == 100
+    assert np.nanmax(cells.top) == log.histogram().max
+
+
+def test_gaps_are_not_zeros():
+    cells = grid(log_of(30, 5, gap=(10, 20)))
+    assert np.isnan(cells.counts[:, 10:20]).all()
+    assert np.isfinite(cells.counts[:, :10]).all()
+
+
+def test_wide_buckets_fill_the_rows_that_they_cover():
+    layout = lk.EdgeBuckets([0, 1e3, 1e6], [1e3, 1e6, 1e9])
+    block = block_of_rows(np.zeros(30, np.int64), np.repeat([0, 1, 2], 10), 1, layout)
+    cells = grid(lk.HistogramLog([0], [1], [MemoryPart([block])]))
+    assert cells.counts.sum() == pytest.approx(30)
+    middle = (cells.values[:-1] > 1.1e3) & (cells.values[1:] < 0.9e6)
+    assert np.ptp(cells.counts[middle, 0]) == pytest.approx(0.0, abs=1e-9)
+    assert cells.counts[middle, 0].sum() == pytest.approx(10, rel=0.1)
+
+
+def test_zeros_have_a_row_of_their_own_labelled_0():
+    values = np.concatenate([np.zeros(100), np.full(300, 1e6)]).astype(np.int64)
+    samples = lk.Samples(start=np.arange(400) * 10_000_000, duration=values)
+    cells = grid(samples.to_log("1s"))
+    assert cells.zeros
+    assert cells.counts[0].sum() == 100
+    figure = drawn(plot.heatmap, samples)
+    assert "0" in [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert_tidy(figure)
+
+
+def test_the_axis_of_values_is_logarithmic_in_the_logs_unit(raw):
+    (ax, *_) = drawn(plot.heatmap, raw).axes
+    assert ax.get_yscale() == "log"
+    low, high = ax.get_ylim()
+    assert low < raw.histogram().min
+    assert high > raw.histogram().max
+
+
+def test_the_image_shows_each_cell_where_it_lies(raw):
+    figure = drawn(plot.heatmap, raw, slo=[(99, 1e6)])
+    ax = figure.axes[0]
+    (image,) = [one for one in ax.get_images() if isinstance(one, PcolorImage)]
+    pixels, left, lower, _ = image.make_image(figure.canvas.get_renderer())
+    frame = ax.bbox
+    assert pixels.shape[0] == pytest.approx(frame.height, abs=2)
+    assert pixels.shape[1] == pytest.approx(frame.width, abs=2)
+    cells = grid(raw)
+    for row, column in ((int(np.argmax(cells.counts[:, 0])), 0), (len(cells.counts) - 1, int(np.nanargmax(cells.top)))):
+        at = (cells.times[column] + 0.5 * np.diff(cells.times)[column], np.sqrt(cells.values[row] * cells.values[row + 1]))
+        x, y = ax.transData.transform(at)
+        assert pixels[int(y - lower), int(x - left), 3] == 255
+    x, y = ax.transData.transform((9.5, 1e6))
+    assert pixels[int(y - lower), int(x - left), 3] == 0
+
+
+@pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
+def test_texts_are_tidy_at_every_size(raw, size):
+    for share in (True, False):
+        figure = drawn(plot.heatmap, raw, *size, share=share)
+        assert "max 6 s" in words_of(figure)
+        assert_tidy(figure)
+
+
+def test_one_series_only(raw, ax):
+    with pytest.raises(UsageError, match="a heat map shows one series, not 2"):
+        plot.heatmap({"a": raw, "b": raw}, ax=ax)
+    with pytest.raises(NotHeldError, match="knows no time"):
+        plot.heatmap(raw.histogram(), ax=ax)

@@ -1,0 +1,288 @@
+"""The percentile chart, looked at through its artists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import same_color
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.errors import NotHeldError
+from latencykit.plot.lines import nines_of
+from latencykit.plot.style import BLUE, INK, RED
+from tests.plot.conftest import assert_tidy, drawn, legend_words, words_of
+
+
+def test_solid_where_the_sample_supports_it_and_dotted_beyond(ax, raw):
+    plot.percentiles(raw, ax=ax)
+    solid, dotted, mark = ax.get_lines()
+    limit = raw.histogram().highest_supported_percentile()
+    assert solid.get_drawstyle() == dotted.get_drawstyle() == "steps-pre"
+    assert solid.get_xdata()[0] == 0
+    assert solid.get_xdata()[-1] == pytest.approx(limit) == dotted.get_xdata()[0]
+    assert solid.get_ydata()[-1] == dotted.get_ydata()[0] == raw.histogram().percentile(limit)
+    assert (dotted.get_xdata()[-1], dotted.get_ydata()[-1]) == (100.0, raw.histogram().max)
+    assert dotted.is_dashed()
+    assert not solid.is_dashed()
+    assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (100.0, raw.histogram().max)
+
+
+def test_the_maximum_and_the_limit_of_trust_are_said(raw):
+    words = words_of(drawn(plot.percentiles, raw))
+    assert "max 6 s" in words
+    assert any(word.startswith("beyond p99.946") and "too small" in word for word in words)
+    assert any(word.startswith("uncorrected.hlog · 6,852 requests in 21 s") for word in words)
+
+
+@pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
+def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
+    slo = [(90, 1e6), (99, 1e7), (99.9, 1e8)]
+    for data, options in ((raw, {}), (pair, {"slo": slo, "confidence": 0.95}), (twelve, {}), (pair, {"log": False})):
+        assert_tidy(drawn(plot.percentiles, data, *size, **options))
+
+
+def test_labels_stand_inside_the_axes_and_on_no_curve(pair):
+    from latencykit.plot.labels import LineLabels
+    from latencykit.plot.placement import points_of
+
+    figure = drawn(plot.percentiles, pair)
+    (ax,) = figure.axes
+    (labels,) = [artist for artist in ax.artists if isinstance(artist, LineLabels)]
+    frame = ax.get_window_extent()
+    lines = [points_of(line.get_transform().transform(line.get_path().vertices)) for line in ax.get_lines()]
+    seen = [text for text in labels.texts if text.get_visible()]
+    assert {text.get_text() for text in seen} >= {"as measured (raw)  n = 6,852", "from the schedule  n = 9,852"}
+    for text in seen:
+        box = text.get_window_extent()
+        assert frame.x0 <= box.x0
+        assert box.x1 <= frame.x1
+        assert frame.y0 <= box.y0
+        assert box.y1 <= frame.y1
+        for points in lines:
+            inside = (points[:, 0] > box.x0) & (points[:, 0] < box.x1) & (points[:, 1] > box.y0) & (points[:, 1] < box.y1)
+            assert not inside.any(), text.get_text()
+
+
+def test_labels_follow_when_the_limits_change(pair):
+    figure = drawn(plot.percentiles, pair)
+    (ax,) = figure.axes
+    ax.set_ylim(1e3, 1e12)
+    figure.canvas.draw()
+    assert_tidy(figure)
+
+
+def test_raw_is_red_corrected_is_blue_and_the_finding_is_the_title(pair):
+    figure = drawn(plot.percentiles, pair)
+    (ax,) = figure.axes
+    named = {line.get_label(): line for line in ax.get_lines()}
+    assert same_color(named["as measured (raw)"].get_color(), RED)
+    assert same_color(named["from the schedule"].get_color(), BLUE)
+    assert any(word.startswith("Two stories: p") for word in words_of(figure))
+
+
+def test_many_series_have_a_legend_outside_in_the_order_in_which_they_end(twelve):
+    figure = drawn(plot.percentiles, twelve)
+    (ax,) = figure.axes
+    order = sorted(twelve, key=lambda label: -twelve[label].max)
+    assert [words.split()[0] for words in legend_words(figure)] == order
+    assert all("max" in words for words in legend_words(figure))
+    assert ax.get_legend().get_window_extent().x0 > ax.get_window_extent().x1
+
+
+def test_a_legend_too_long_for_the_chart_counts_the_rest():
+    data = {f"host-{k}": lk.Histogram.of([1000 + k]) for k in range(80)}
+    figure = drawn(plot.percentiles, data)
+    words = legend_words(figure)
+    assert len(words) < 40
+    assert words[-1] == f"and {80 - len(words) + 1} more"
+    assert_tidy(figure)
+
+
+def test_a_legend_finds_room_without_a_layout_engine(twelve):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.8))
+    ax = plot.percentiles(twelve, ax=figure.add_subplot())
+    figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_the_slo_is_a_staircase(ax, raw):
+    plot.percentiles(raw, ax=ax, slo=[(99, 1e7), (90, 1e6)])
+    (stairs,) = [line for line in ax.get_lines() if line.get_label() == "_slo"]
+    assert stairs.get_drawstyle() == "steps-pre"
+    assert stairs.get_xdata().tolist() == [0, 90, 99]
+    assert stairs.get_ydata().tolist() == [1e6, 1e6, 1e7]
+
+
+def test_an_object_with_a_staircase_is_an_slo(ax, raw):
+    class Limits:
+        def staircase(self):
+            return [(99, 5e5), (100, 1e9)]
+
+    figure = drawn(plot.percentiles, raw, slo=Limits())
+    assert any("misses its SLO: max is 6 s, limit 1 s" in word for word in words_of(figure))
+
+
+def test_an_slo_that_is_met_is_said_only_where_the_sample_can_tell(raw):
+    assert any("meets its SLO" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(99, 1e8)])))
+    assert not any("SLO:" in word or "meets" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(99.97, 1e8)])))
+
+
+def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
+    plot.percentiles(raw, ax=ax, confidence=0.95)
+    (band,) = [one for one in ax.collections if isinstance(one, PolyCollection)]
+    (path,) = band.get_paths()
+    limit = raw.histogram().highest_supported_percentile()
+    assert path.vertices[:, 0].max() == pytest.approx(limit)
+    assert path.vertices[:, 1].max() == raw.histogram().max
+    rows = raw.histogram().percentile_rows([50.0])
+    low, high = rows[0].low, rows[0].high
+    near = path.vertices[np.abs(path.vertices[:, 0] - 50) < 1.5]
+    assert near[:, 1].min() <= low * 1.05
+    assert near[:, 1].max() >= high * 0.95
+
+
+def test_corrected_counts_have_no_band(ax, raw):
+    plot.percentiles(raw.histogram().but(corrected="us"), ax=ax, confidence=0.95)
+    assert not [one for one in ax.collections if isinstance(one, PolyCollection)]
+
+
+def test_censored_mass_is_drawn_as_at_least(raw):
+    h = lk.Histogram(lk.HdrBuckets(3), np.array([1000]), np.array([92]), censored=8, censored_at=2e9)
+    figure = drawn(plot.percentiles, h)
+    (ax,) = figure.axes
+    assert "≥ 2 s (8 requests)" in words_of(figure)
+    assert ax.get_lines()[0].get_xdata().max() <= 92.0
+    assert [line.get_marker() for line in ax.get_lines()][-1] == "^"
+
+
+def test_zeros_have_a_place_on_a_logarithmic_axis():
+    figure = drawn(plot.percentiles, lk.Histogram.of(np.concatenate([np.zeros(300), np.full(700, 10**6)]).astype(np.int64)))
+    (ax,) = figure.axes
+    line = ax.get_lines()[0]
+    assert ax.get_yticklabels()[0].get_text() == "0"
+    floor = ax.get_yticks()[0]
+    assert line.get_ydata()[line.get_xdata() <= 30].tolist() == [floor] * 2
+
+
+def test_a_linear_axis_starts_at_zero(ax, raw):
+    plot.percentiles(raw, ax=ax, log=False)
+    assert ax.get_yscale() == "linear"
+    assert ax.get_ylim()[0] == 0
+
+
+def test_few_events_are_dashed(raw):
+    figure = drawn(plot.percentiles, raw, dashed_from=(99.0, "1 stall"))
+    solid, dashed, dotted = figure.axes[0].get_lines()[:3]
+    assert solid.get_xdata()[-1] == 99.0 == dashed.get_xdata()[0]
+    assert dashed.get_linestyle() == dotted.get_linestyle() == "--"
+    assert dashed._dash_pattern != dotted._dash_pattern
+    assert any("dashed: rests on 1 stall" in word for word in words_of(figure))
+
+
+def test_dashes_may_differ_by_series(ax, pair):
+    plot.percentiles(pair, ax=ax, dashed_from={"from the schedule": 90.0})
+    named = {line.get_label(): line for line in ax.get_lines()}
+    assert named["from the schedule"].get_xdata()[-1] == 90.0
+    assert named["as measured (raw)"].get_xdata()[-1] > 99.9
+
+
+def test_runs_are_thin_lines_with_their_range_and_median():
+    random = np.random.default_rng(1)
+    runs = {f"run {k}": lk.Histogram.of(random.lognormal(13, 0.5, 2000)) for k in range(5)}
+    figure = drawn(plot.percentiles, runs, runs=True)
+    (ax,) = figure.axes
+    (median,) = [line for line in ax.get_lines() if line.get_label() == "median of 5 runs"]
+    middle = np.sort([runs[label].percentile(99.0) for label in runs])[2]
+    k = int(np.searchsorted(median.get_xdata(), 99.0))
+    assert median.get_ydata()[k] == pytest.approx(middle, rel=0.02)
+    assert same_color(median.get_color(), INK)
+    assert "median of 5 runs" in words_of(figure)
+    assert figure.axes[0].get_legend() is None
+    assert_tidy(figure)
+
+
+def test_wide_buckets_are_shaded(raw):
+    h = lk.Histogram.from_percentiles([50, 90, 99], [1e6, 2e6, 9e6], 5000, told={"max": 2e7})
+    figure = drawn(plot.percentiles, h)
+    (shade,) = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
+    assert same_color(shade.get_facecolor()[0][:3], BLUE)
+    assert any("width of the buckets" in word for word in words_of(figure))
+
+
+def test_a_summary_is_labelled_points_and_says_what_is_missing():
+    summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50: 1e6, 99: 5e6}, 1000, run=lk.Run(source="s.txt", tool="ab"))
+    figure = drawn(plot.percentiles, summary)
+    (points,) = figure.axes[0].get_lines()
+    assert points.get_linestyle() == "None"
+    assert list(points.get_xdata()) == [50, 99, 100.0]
+    words = words_of(figure)
+    assert {"p50 1 ms", "p99 5 ms", "max 9 ms"} <= set(words)
+    assert any("nothing is known between them" in word for word in words)
+    assert_tidy(figure)
+
+
+def test_a_mean_alone_is_one_line_that_says_so():
+    figure = drawn(plot.percentiles, lk.Summary({"mean": 1e6}, run=lk.Run(source="go", tool="go test")))
+    (line,) = figure.axes[0].get_lines()
+    assert set(line.get_ydata()) == {1e6}
+    words = words_of(figure)
+    assert "mean 1 ms" in words
+    assert any("a mean only: nothing is known of the distribution" in word for word in words)
+
+
+def test_summaries_beside_curves(raw):
+    data = {"log": raw, "tool": lk.Summary({"max": 8e9}, {99: 3e6}, 10)}
+    assert_tidy(drawn(plot.percentiles, data))
+
+
+def test_models_are_solid_to_the_end(ax):
+    model = lk.Distribution(lk.EdgeBuckets([0, 1e6], [1e6, 1e7]), np.array([0, 1]), np.array([0.9, 0.1]))
+    plot.percentiles(model, ax=ax)
+    assert ax.get_lines()[0].get_xdata()[-1] == 100.0
+
+
+def test_as_many_nines_as_the_sample_fills(ax, raw):
+    plot.percentiles(raw, ax=ax)
+    assert ax.get_xticks()[-2] == 99.99
+    assert [nines_of(n) for n in (1, 100, 24_000, 26_000, 10**6, 10**9, None)] == [2, 2, 4, 5, 6, 6, 6]
+    plot.percentiles(raw, ax=ax, nines=6)
+    assert ax.get_xticks()[-2] == 99.9999
+
+
+def test_an_empty_series_beside_others_is_named_not_hidden(raw):
+    figure = drawn(plot.percentiles, {"a": raw, "b": lk.Histogram.of(np.zeros(0, np.int64))})
+    assert any("nothing counted: b" in word for word in words_of(figure))
+    with pytest.raises(NotHeldError, match="nothing was counted"):
+        drawn(plot.percentiles, lk.Histogram.of(np.zeros(0, np.int64)))
+
+
+def test_hostile_labels_are_drawn_as_they_are(raw):
+    data = {r"$\frac{": raw, "b\x1b[2J\nc": raw.histogram(), "x" * 300: raw}
+    figure = drawn(plot.percentiles, data)
+    assert_tidy(figure)
+    assert not any("\x1b" in word for word in words_of(figure))
+
+
+def test_lines_take_what_matplotlib_knows(ax, raw):
+    plot.percentiles(raw, ax=ax, color="k", linewidth=3, alpha=0.5)
+    assert ax.get_lines()[0].get_linewidth() == 3
+    assert same_color(ax.get_lines()[0].get_color(), "k")
+
+
+def test_one_value_is_a_chart():
+    assert_tidy(drawn(plot.percentiles, lk.Histogram.of([1_000_000])))
+    assert_tidy(drawn(plot.percentiles, lk.Histogram.of([0, 0])))
+    assert_tidy(drawn(plot.percentiles, lk.Histogram.of([3.5, 2.25], unit="none")))
+
+
+def test_the_argument_is_not_changed(raw):
+    h = raw.histogram()
+    before = replace(h)
+    drawn(plot.percentiles, h, confidence=0.9)
+    assert np.array_equal(h.counts, before.counts)

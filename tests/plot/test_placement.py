@@ -1,0 +1,109 @@
+"""Where labels go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from latencykit.plot.placement import Wish, along, apart, beside, overlap, place, points_of, within
+
+ROOM = (0.0, 0.0, 800.0, 400.0)
+
+
+def box(found, size):
+    return np.array([[found.x, found.y, found.x + size[0], found.y + size[1]]])
+
+
+def covered(boxes, points):
+    (left, lower, right, upper), *_ = boxes
+    return ((points[:, 0] >= left) & (points[:, 0] <= right) & (points[:, 1] >= lower) & (points[:, 1] <= upper)).any()
+
+
+def test_points_are_dense_and_break_at_gaps():
+    points = points_of(np.array([[0.0, 0.0], [100.0, 50.0], [np.nan, np.nan], [200.0, 0.0], [210.0, 0.0]]))
+    assert np.isfinite(points).all()
+    assert not ((points[:, 0] > 101) & (points[:, 0] < 199)).any()
+    near = points[points[:, 0] <= 100]
+    assert np.abs(np.diff(near[:, 0])).max() <= 2.0 + 1e-9
+
+
+def test_one_point_and_none_are_fine():
+    assert points_of(np.zeros((0, 2))).shape == (0, 2)
+    assert points_of(np.array([[3.0, 4.0]])).tolist() == [[3.0, 4.0]]
+
+
+def test_labels_stand_beside_their_own_curve_and_off_all_curves():
+    x = np.linspace(0, 800, 200)
+    curves = [points_of(np.stack([x, y], 1)) for y in (60 + 0.1 * x, 180 + 60 * np.sin(x / 90), 330 - 0.05 * x)]
+    size = (150.0, 14.0)
+    wishes = [Wish(size, *along(curve, size, ROOM), (k,)) for k, curve in enumerate(curves)]
+    found = place(wishes, curves)
+    boxes = [box(one, size) for one in found]
+    for k, mine in enumerate(boxes):
+        assert found[k].free
+        assert not any(covered(mine, curve) for curve in curves)
+        middle = mine.reshape(2, 2).mean(0)
+        nearest = [np.hypot(*(curve - middle).T).min() for curve in curves]
+        assert int(np.argmin(nearest)) == k
+    assert not overlap(np.concatenate(boxes), np.concatenate(boxes))[~np.eye(3, dtype=bool)].any()
+
+
+def test_labels_of_one_and_the_same_curve_do_not_meet():
+    curve = points_of(np.array([[0.0, 200.0], [800.0, 210.0]]))
+    size = (200.0, 14.0)
+    wishes = [Wish(size, *along(curve, size, ROOM), (0,)) for _ in range(4)]
+    boxes = np.concatenate([box(one, size) for one in place(wishes, [curve])])
+    assert not overlap(boxes, boxes)[~np.eye(4, dtype=bool)].any()
+
+
+def test_fixed_texts_are_left_alone():
+    curve = points_of(np.array([[0.0, 200.0], [800.0, 200.0]]))
+    size = (100.0, 14.0)
+    there = np.array([[300.0, 150.0, 500.0, 260.0]])
+    (found,) = place([Wish(size, *along(curve, size, ROOM), (0,))], [curve], there)
+    assert not overlap(box(found, size), there).any()
+
+
+def test_where_all_is_crossed_the_least_crossed_place_says_so():
+    x = np.repeat(np.linspace(0, 800, 161), 2)
+    fence = points_of(np.stack([x, np.tile([0.0, 400.0], 161)], 1))
+    size = (60.0, 14.0)
+    (found,) = place([Wish(size, *within(ROOM, size))], [fence])
+    assert found is not None
+    assert not found.free
+
+
+def test_a_label_too_large_for_its_region_has_no_place():
+    (found,) = place([Wish((900.0, 10.0), *within(ROOM, (900.0, 10.0)))], [])
+    assert found is None
+
+
+@pytest.mark.parametrize("point", [(0.0, 0.0), (800.0, 400.0), (400.0, 399.0), (799.0, 3.0)])
+def test_labels_of_points_stay_in_the_room(point):
+    corners, costs = beside(point, (90.0, 12.0), ROOM)
+    assert len(corners) == len(costs) > 0
+    assert (corners >= 0).all()
+    assert (corners[:, 0] + 90 <= 800).all()
+    assert (corners[:, 1] + 12 <= 400).all()
+
+
+def test_above_means_above():
+    corners, _ = beside((400.0, 100.0), (90.0, 12.0), ROOM, above=True)
+    assert (corners[:, 1] >= 102).all()
+
+
+def test_positions_are_moved_apart_in_order_and_stay_inside():
+    wanted = np.array([50.0, 50.0, 51.0, 90.0, 99.9])
+    placed = apart(wanted, 6.0, 0.0, 100.0)
+    assert (np.diff(placed) >= 6.0 - 1e-9).all()
+    assert placed.min() >= 0
+    assert placed.max() <= 100 + 1e-9
+
+
+def test_positions_that_are_free_stay_where_they_are():
+    assert apart(np.array([80.0, 10.0, 40.0]), 5.0, 0.0, 100.0).tolist() == [80.0, 10.0, 40.0]
+
+
+def test_more_than_fits_shares_the_room():
+    placed = apart(np.full(30, 50.0), 10.0, 0.0, 100.0)
+    assert np.allclose(np.diff(placed), 100 / 29)

@@ -1,0 +1,66 @@
+"""Colours, dashes and safe text."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+import latencykit as lk
+from latencykit.plot.style import BLUE, COLOURS, RED, plain, series_styles, shorten
+
+# Machado, Oliveira, Fernandes (2009), severity 1.0
+SIGHT = {
+    "normal": np.eye(3),
+    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]),
+    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]),
+}
+
+
+def lab(colour, sight):
+    rgb = np.array(to_rgb(colour))
+    linear = np.clip(sight @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4), 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear / [0.9505, 1, 1.089]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_colours_stay_apart_for_every_eye(sight):
+    seen = [lab(colour, SIGHT[sight]) for colour in COLOURS]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 15
+
+
+def test_twenty_four_series_are_told_apart():
+    styles = series_styles({f"host{k}": None for k in range(24)}).values()
+    assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 24
+
+
+def test_raw_is_red_and_corrected_is_blue():
+    styles = series_styles({"uncorrected": None, "corrected": None})
+    assert [style["color"] for style in styles.values()] == [RED, BLUE]
+    h = lk.Histogram.of([1, 2])
+    styles = series_styles({"run.hlog raw": h, "b": h.but(corrected="us")})
+    assert [style["color"] for style in styles.values()] == [RED, BLUE]
+
+
+def test_two_raw_series_are_not_both_red():
+    styles = series_styles({"raw a": None, "raw b": None})
+    assert len({style["color"] for style in styles.values()}) == 2
+
+
+def test_foreign_text_is_never_mathematics_nor_control():
+    assert plain("$x^2$ \x1b[31m") == r"\$x^2\$ \x1b[31m"
+    text = Figure().text(0.5, 0.5, plain(r"$\frac{a}{b$ $"))
+    text.figure.draw_without_rendering()
+    assert text.get_window_extent().width > 0
+
+
+def test_long_names_keep_both_ends():
+    assert shorten("a" * 30 + "-0001", 12).endswith("0001")
+    assert len(shorten("a" * 30, 12)) == 12
+    assert shorten("short", 12) == "short"

@@ -1,0 +1,83 @@
+"""Ticks of values, shares and times."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from latencykit.plot.ticks import DecadeLocator, EvenLocator, TimeLocator, ValueFormatter, log_ticks, time_text, value_axis
+
+
+@pytest.mark.parametrize(
+    ("bottom", "top"), [(1e3, 1e10), (1e6, 3e6), (1e6, 1.2e6), (1e6, 1.01e6), (5, 5e17), (0.02, 0.9), (3.1e7, 1.9e8)]
+)
+def test_log_ticks_are_few_round_and_inside(bottom, top):
+    ticks = log_ticks(bottom, top)
+    assert 2 <= len(ticks) <= 12
+    assert all(bottom <= tick <= top for tick in ticks)
+    assert ticks == sorted(ticks)
+
+
+def test_whole_decades_where_there_are_enough():
+    assert log_ticks(2e3, 5e9) == [1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
+
+
+def test_every_second_decade_where_there_is_little_room():
+    assert log_ticks(1e3, 1e10, most=4) == [1e3, 1e5, 1e7, 1e9]
+
+
+@pytest.mark.parametrize("height", [1.2, 3.0, 9.0])
+def test_value_labels_do_not_meet(height):
+    ax = Figure(figsize=(6, height)).add_subplot()
+    value_axis(ax, 1e3, 7e9, "ns")
+    ax.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert len(boxes) >= 3
+    assert all(upper.y0 > lower.y1 for lower, upper in itertools.pairwise(boxes))
+
+
+def test_value_labels_are_durations_without_exponents():
+    ax = Figure(figsize=(6, 4)).add_subplot()
+    value_axis(ax, 1.2e4, 9e9, "ns")
+    ax.figure.draw_without_rendering()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s"]
+
+
+def test_zero_has_a_place_below_the_lowest_value():
+    ax = Figure(figsize=(6, 4)).add_subplot()
+    zero = value_axis(ax, 1e4, 1e9, "ns", zeros=True)
+    ax.figure.draw_without_rendering()
+    assert 0 < zero < 1e4
+    assert ax.get_yticklabels()[0].get_text() == "0"
+    assert ax.get_yticks()[0] == zero
+
+
+def test_values_that_are_all_alike_get_a_range():
+    ax = Figure(figsize=(6, 4)).add_subplot()
+    value_axis(ax, 5e6, 5e6, "ns")
+    low, high = ax.get_ylim()
+    assert low < 3e6
+    assert high > 9e6
+
+
+def test_one_unit_for_all_ticks():
+    assert [ValueFormatter("ns", "ms")(value) for value in (1e3, 1e6, 2e9)] == ["0.001 ms", "1 ms", "2,000 ms"]
+    assert ValueFormatter("ns", "us")(1e6) == "1,000 µs"
+
+
+def test_locators_keep_out_of_the_room_that_is_not_theirs():
+    assert min(DecadeLocator(floor=1e6, ceiling=1e9).tick_values(1e3, 1e12)) >= 1e6
+    assert max(DecadeLocator(floor=1e6, ceiling=1e9).tick_values(1e3, 1e12)) <= 1e9
+    assert min(EvenLocator(0.0, 10.0).tick_values(-5, 20)) == 0.0
+    assert max(EvenLocator(0.0, 10.0).tick_values(-5, 20)) <= 10.0
+
+
+@pytest.mark.parametrize("span", [0.003, 1, 21, 100, 3600, 86_400, 30 * 86_400, 4e8])
+def test_times_are_round_and_few(span):
+    ticks = np.array(TimeLocator().tick_values(0, span))
+    assert 2 <= ticks.size <= 11
+    assert np.allclose(np.diff(ticks), np.diff(ticks)[0])
+    assert len({time_text(tick) for tick in ticks}) == ticks.size

@@ -1,0 +1,183 @@
+"""Charts over time, looked at through their artists and arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.blocks import MemoryPart, block_of_rows
+from latencykit.errors import NotHeldError
+from latencykit.plot.courses import as_log, course_of, envelope, failures, steps
+from tests.plot.conftest import assert_tidy, drawn, legend_words, log_of, words_of
+
+
+def lines_of(ax):
+    return {line.get_label(): line for line in ax.get_lines()}
+
+
+def test_each_interval_is_a_step_and_a_gap_is_a_gap(ax, raw):
+    plot.timeline(raw, ax=ax)
+    top = lines_of(ax)["max"]
+    assert list(lines_of(ax)) == ["max", "p99", "p50"]
+    assert np.nanmax(top.get_ydata()) == raw.histogram().max
+    x, y = np.asarray(top.get_xdata()), np.asarray(top.get_ydata())
+    assert np.isnan(y).any()
+    assert not np.isfinite(y[(x > 7.5) & (x < 11.5)]).any()
+    assert np.nanmin(y) > 0
+
+
+def test_values_are_the_logs_own():
+    log = log_of(20, 50)
+    table = log.percentiles([99])
+    course = course_of(log, [99])
+    assert course.values[99].tolist() == table["p99"].tolist()
+    assert course.values[100.0].tolist() == table["max"].tolist()
+    assert course.rate.tolist() == [50.0] * 20
+
+
+def test_a_long_timeline_loses_no_spike_and_few_points_are_drawn(ax):
+    size, layout = 86_400, lk.HdrBuckets(3)
+    rows = np.repeat(np.arange(size), 3)
+    values = np.full(rows.size, 1_000_000)
+    values[12_345 * 3] = 5_000_000_000
+    values[70_000 * 3] = 1_000
+    block = block_of_rows(rows, layout.index_of(values), size, layout)
+    plot.timeline(lk.HistogramLog(np.arange(size), np.ones(size), [MemoryPart([block])]), ax=ax, percentiles=[99, 1])
+    named = lines_of(ax)
+    assert len(named["max"].get_xdata()) < 4000
+    top = int(np.nanargmax(named["max"].get_ydata()))
+    assert named["max"].get_ydata()[top] >= 5_000_000_000
+    assert named["max"].get_xdata()[top] == pytest.approx(12_345, abs=200)
+    lowest = min(path.vertices[:, 1].min() for one in ax.collections for path in one.get_paths())
+    assert lowest == pytest.approx(1000, rel=0.01)
+
+
+def test_columns_hold_the_extremes_of_their_intervals():
+    random = np.random.default_rng(2)
+    course = course_of(log_of(1000, 20), [50])
+    value = random.random(1000)
+    value[::7] = np.nan
+    found = envelope(course, value, 64)
+    assert found.start.size == 64
+    assert found.merged == 16
+    for k in (0, 10, 63):
+        inside = (course.start >= found.start[k] - 1e-6) & (course.start < found.end[k] - 1e-6)
+        assert found.high[k] == np.nanmax(value[inside])
+        assert found.low[k] == np.nanmin(value[inside])
+    assert envelope(course, value, 1000).merged == 1
+
+
+def test_a_gap_wider_than_a_column_stays_one():
+    course = course_of(log_of(5000, 5, gap=(2000, 2600)), [50])
+    found = envelope(course, course.values[100.0], 100)
+    assert found.start.size < 100
+    x, y = steps(found.start, found.end, found.high, found.start[1:] > found.end[:-1] + 1e-9)
+    assert not np.isfinite(y[(x > 2010) & (x < 2590)]).any()
+
+
+def test_intervals_of_several_hosts_are_summed():
+    logs = [log_of(30, 10, seed=k) for k in range(3)]
+    course = course_of(lk.merge(logs, align="relative"), [50])
+    assert course.start.size == 30
+    assert course.count.tolist() == [30.0] * 30
+
+
+def test_unsorted_intervals_are_drawn_in_order(ax):
+    layout, order = lk.HdrBuckets(3), np.random.default_rng(1).permutation(10)
+    block = block_of_rows(np.arange(10), layout.index_of(1000 * (order + 1)), 10, layout)
+    plot.timeline(lk.HistogramLog(order, np.ones(10), [MemoryPart([block])]), ax=ax)
+    x = np.asarray(lines_of(ax)["max"].get_xdata())
+    assert (np.diff(x) >= 0).all()
+    assert (np.diff(lines_of(ax)["max"].get_ydata()) >= 0).all()
+
+
+def test_the_strip_shows_the_rate_below_the_lines(ax, raw):
+    plot.timeline(raw, ax=ax)
+    (strip,) = ax.child_axes
+    rate = strip.get_lines()[0].get_ydata()
+    assert np.nanmax(rate) == pytest.approx(500, rel=0.05)
+    assert "500/s" in [label.get_text() for label in strip.get_yticklabels()]
+    lowest = min(np.nanmin(line.get_ydata()) for line in ax.get_lines())
+    height = ax.transData.transform((0, lowest))[1]
+    assert height > strip.get_window_extent().y1
+    ax.clear()
+    plot.timeline(raw, ax=ax, rate=False)
+    assert not ax.child_axes
+
+
+def test_failures_are_counted_where_they_happened():
+    start = np.arange(100) * 100_000_000
+    outcome = np.where((np.arange(100) >= 50) & (np.arange(100) < 60), "error", "ok")
+    samples = lk.Samples(start=start, duration=np.full(100, 1_000_000), outcome=outcome)
+    course = course_of(as_log("", samples), [50], samples.elapsed)
+    bad = failures(samples, course)
+    assert (bad * (course.end - course.start)).sum() == pytest.approx(10)
+    assert not bad[course.end < 5.0].any()
+    assert failures(log_of(5, 5), course) is None
+
+
+def test_stalls_are_shaded_and_labelled(raw):
+    table = pd.DataFrame({"start": [6.7], "end": [12.7], "worst": [6e9], "missing": [3000]})
+    for stalls in ([(6.7, 12.7, 3000)], table):
+        figure = drawn(plot.timeline, raw, stalls=stalls)
+        assert "stall 6 s · ~3,000 requests missing" in words_of(figure)
+        assert_tidy(figure)
+
+
+def test_labels_of_many_stalls_never_meet():
+    stalls = [(k, k + 0.4 + 0.05 * k, 100 * k) for k in range(1, 28)]
+    figure = drawn(plot.timeline, log_of(30, 20), stalls=stalls)
+    assert any(word.startswith("stall") or word.endswith(" s") for word in words_of(figure))
+    assert_tidy(figure)
+
+
+@pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
+def test_texts_are_tidy_at_every_size(raw, twelve_logs, size):
+    two = {label: twelve_logs[label] for label in list(twelve_logs)[:2]}
+    for data in (raw, two, twelve_logs):
+        assert_tidy(drawn(plot.timeline, data, *size))
+
+
+def test_many_series_share_one_line_of_maxima(twelve_logs):
+    figure = drawn(plot.timeline, twelve_logs)
+    assert legend_words(figure)[0] == "max of all"
+    assert len(legend_words(figure)) == 13
+    line = lines_of(figure.axes[0])["max of all"]
+    assert np.nanmax(line.get_ydata()) == max(log.histogram().max for log in twelve_logs.values())
+
+
+def test_the_highest_point_has_its_value(raw):
+    assert "max 6 s" in words_of(drawn(plot.timeline, raw))
+
+
+def test_the_slo_is_a_line_with_its_limit(raw):
+    figure = drawn(plot.timeline, raw, slo=[(99, 1e6), (100, 1e9)])
+    assert "SLO max 1 s" in words_of(figure)
+    assert set(lines_of(figure.axes[0])["_slo"].get_ydata()) == {1e9}
+
+
+def test_linear_values(raw):
+    figure = drawn(plot.timeline, raw, log=False)
+    assert figure.axes[0].get_yscale() == "linear"
+    assert_tidy(figure)
+
+
+def test_zeros_have_a_place():
+    samples = lk.Samples(start=np.arange(500) * 10_000_000, duration=np.arange(500) % 2 * 1_000_000)
+    figure = drawn(plot.timeline, samples)
+    assert "0" in [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_what_knows_no_time_has_no_timeline(ax, raw):
+    with pytest.raises(NotHeldError, match="a: this source knows no time"):
+        plot.timeline({"a": raw.histogram()}, ax=ax)
+    with pytest.raises(NotHeldError, match="holds no interval"):
+        plot.timeline(raw.between(1e6, 2e6), ax=ax)
+
+
+def test_the_clock_is_told_where_it_is_known(raw):
+    assert any("UTC" in word for word in words_of(drawn(plot.timeline, raw)))
+    assert not any("UTC" in word for word in words_of(drawn(plot.timeline, log_of(5, 5))))

@@ -1,0 +1,52 @@
+"""What charts say."""
+
+from __future__ import annotations
+
+import latencykit as lk
+from latencykit.plot.curves import curve_of
+from latencykit.plot.words import chart_title, conditions, joined, measured, sure_percentile, two_stories
+
+
+def test_what_was_measured():
+    assert measured(lk.Run(duration=86_400.0), 1_728_000) == "1,728,000 requests in 24 h (20/s)"
+    assert measured(lk.Run(), 1) == "1 request"
+    assert measured(lk.Run(duration=3.0), None) == "in 3 s"
+
+
+def test_conditions_are_what_the_run_says():
+    run = lk.Run(tool="wrk2", loop="open", connections=10, rate=500.0, measure="response", corrected="schedule", timeouts=8)
+    said = conditions(lk.Histogram.of([1], run=run))
+    assert said == [
+        "wrk2", "500 requests/s offered", "open loop", "10 connections", "response times", "timed from the schedule",
+        "8 timed out",
+    ]  # fmt: skip
+
+
+def test_an_assumed_unit_is_said():
+    assert "values assumed to be ns" in conditions(lk.Histogram.of([1]).but(unit_from="assumed"))
+
+
+def test_only_what_all_share_is_said_of_several():
+    a, b = lk.Histogram.of([1]).but(tool="wrk", loop="closed"), lk.Histogram.of([1]).but(tool="hey", loop="closed")
+    assert joined({"a": a, "b": b}) == "closed loop"
+
+
+def test_titles_of_several():
+    h = lk.Histogram.of([1, 2])
+    assert chart_title({"a": h, "b": h, "c": h}) == "a, b and c · 6 requests"
+    assert chart_title({str(k): h for k in range(12)}) == "12 series · 24 requests"
+    assert chart_title({str(k): h for k in range(12)}, "runs") == "12 runs · 24 requests"
+
+
+def test_the_limit_of_trust_is_never_rounded_up():
+    for limit in (50.0, 63.2, 95.01, 99.94618, 99.9999631):
+        assert limit * (1 - 0.02) < sure_percentile(limit) <= limit
+
+
+def test_two_stories_need_a_difference():
+    h = lk.Histogram.of([1_000_000] * 1000)
+    other = h.but(corrected="us")
+    assert two_stories({"raw": h, "b": other}, {"raw": curve_of(h), "b": curve_of(other)}) is None
+    slow = lk.Histogram.of([1_000_000] * 900 + [10**9] * 200)
+    story = two_stories({"raw": h, "corrected": slow}, {"raw": curve_of(h), "corrected": curve_of(slow)})
+    assert story == "Two stories: p90 is 1 ms or 1 s"
