@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
+import os
 import shutil
 import sys
 import tempfile
+import weakref
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from latencykit.errors import CorruptInputError, LimitError, MissingPackageError, UsageError
+from latencykit.formats.unpacking import Unpacked, compression
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
@@ -23,7 +23,6 @@ from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from latencykit.run import UnitFrom
@@ -74,8 +73,8 @@ class Head:
 
     @cached_property
     def text(self) -> str:
-        """The head as text: UTF-8 without its byte order mark, foreign bytes replaced."""
-        return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
+        """The head as text: UTF-8 without its byte order mark, line ends as ``\\n``, foreign bytes replaced."""
+        return self.data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
 
     @cached_property
     def lines(self) -> list[str]:
@@ -170,26 +169,34 @@ class Source:
     ----------
     path : str or os.PathLike
         A file, a directory where a tool writes one, or ``-``.
+
+    Attributes
+    ----------
+    shown : str
+        The path as given, for messages.
+    path : Path
+        The same as a path.
+    file : Path
+        Where the bytes lie: `path`, or the copy of standard input.
+    cut : bool
+        Whether a compressed stream was found to end early.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.shown = str(path)
         self.cut = False  # whether a compressed stream ended early
-        self._spool: IO[bytes] | None = None
-        if self.shown == "-":
-            self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the source
-            shutil.copyfileobj(sys.stdin.buffer, self._spool)
         self.path = Path(path)
+        self.file = _spooled(self) if self.shown == "-" else self.path
 
     @property
     def is_dir(self) -> bool:
         """Whether the source is a directory."""
-        return self._spool is None and self.path.is_dir()
+        return self.file.is_dir()
 
     @property
     def name(self) -> str:
         """File name without its folder and compression suffix; ``stdin`` for standard input."""
-        if self._spool is not None:
+        if self.shown == "-":
             return "stdin"
         path = self.path if self.path.name not in ("", ".", "..") else self.path.resolve()
         return path.stem if path.suffix.lower() in (".gz", ".zst", ".xz", ".bz2") else path.name
@@ -197,37 +204,35 @@ class Source:
     def open(self) -> IO[bytes]:
         """Open the bytes, decompressed by magic number; gzip, xz, bzip2 and zstd are understood."""
         raw = self._raw()
-        magic = raw.read(6)
+        kind = compression(raw.read(6))
         raw.seek(0)
-        if magic[:2] == b"\x1f\x8b":
-            stream: Any = _gzip_open(raw)
-        elif magic[:6] == b"\xfd7zXZ\x00":
-            stream = lzma.open(raw)  # noqa: SIM115 - handed on
-        elif magic[:3] == b"BZh":
-            stream = bz2.open(raw)  # noqa: SIM115 - handed on
-        elif magic[:4] == b"\x28\xb5\x2f\xfd":
-            stream = _zstd_open(raw)
-        else:
+        if kind is None:
             return raw
-        return cast("IO[bytes]", io.BufferedReader(_Tolerant(stream, raw, self), 1 << 17))
+        try:
+            return cast("IO[bytes]", io.BufferedReader(Unpacked(raw, kind, self._note_cut, self._stream_damaged), 1 << 17))
+        except MissingPackageError:
+            raw.close()
+            raise
 
     def _raw(self) -> IO[bytes]:
-        if self._spool is not None:
-            copy = open(self._spool.fileno(), "rb", buffering=1 << 17, closefd=False)  # noqa: SIM115 - handed on
-            copy.seek(0)
-            return copy
         try:
-            return self.path.open("rb", buffering=1 << 17)
+            return self.file.open("rb", buffering=1 << 17)
         except IsADirectoryError:
             raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
         except OSError as error:
             raise CorruptInputError(self.shown, None, f"cannot be read: {error.strerror or error}") from None
 
-    @property
+    def _note_cut(self) -> None:
+        self.cut = True
+
+    def _stream_damaged(self, reason: str) -> CorruptInputError:
+        return self.corrupt(None, reason, "", "decompress it by hand and see")
+
+    @cached_property
     def compressed(self) -> bool:
         """Whether the bytes have to be decompressed: seeking in them is slow."""
         with self._raw() as raw:
-            return raw.read(2) == b"\x1f\x8b" or self.path.suffix.lower() in (".gz", ".xz", ".bz2", ".zst")
+            return compression(raw.read(6)) is not None
 
     @cached_property
     def head(self) -> Head:
@@ -235,7 +240,7 @@ class Source:
         if self.is_dir:
             return Head(self.path.resolve().name, b"", self.path)
         with self.open() as stream:
-            return Head(self.name, stream.read(HEAD_SIZE), None if self._spool is not None else self.path)
+            return Head(self.name, stream.read(HEAD_SIZE), None if self.shown == "-" else self.path)
 
     def bytes(self, limit: int = WHOLE_LIMIT) -> bytes:
         """Return all bytes of a source that has to be taken whole.
@@ -252,7 +257,7 @@ class Source:
         return data
 
     def text(self, limit: int = WHOLE_LIMIT) -> str:
-        """Return all text: UTF-8 without byte order mark, foreign bytes escaped so that nothing is lost.
+        """Return all text: UTF-8 without byte order mark, line ends as ``\\n``, foreign bytes escaped so that nothing is lost.
 
         Raises
         ------
@@ -262,64 +267,20 @@ class Source:
         data = self.bytes(limit)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise CorruptInputError(self.shown, 1, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
-        return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+        return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")
 
     def corrupt(self, line: int | None, seen: str, expected: str = "", way_out: str = "") -> CorruptInputError:
         """Return the error that names this source."""
         return CorruptInputError(self.shown, line, seen, expected, way_out)
 
 
-class _Tolerant(io.RawIOBase):
-    """A decompressed stream whose early end is remembered instead of raised: what was decoded is kept."""
-
-    def __init__(self, stream: Any, raw: IO[bytes], source: Source) -> None:
-        self._stream, self._raw, self._source = stream, raw, source
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._stream.read1(len(buffer)) if hasattr(self._stream, "read1") else self._stream.read(len(buffer))
-        except EOFError:
-            self._source.cut = True
-            return 0
-        except (OSError, lzma.LZMAError, ValueError) as error:
-            raise self._source.corrupt(
-                None, f"the compressed stream is damaged ({error})", "", "decompress it by hand and see"
-            ) from None
-        buffer[: len(data)] = data
-        return len(data)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._stream.seek(offset, whence))
-
-    def tell(self) -> int:
-        return int(self._stream.tell())
-
-    def close(self) -> None:
-        self._stream.close()
-        self._raw.close()
-        super().close()
-
-
-def _gzip_open(raw: IO[bytes]) -> Any:
-    try:
-        from isal import igzip
-    except ImportError:
-        return gzip.GzipFile(fileobj=raw)
-    return igzip.IGzipFile(fileobj=raw)  # type: ignore[no-untyped-call]
-
-
-def _zstd_open(raw: IO[bytes]) -> Any:
-    try:
-        import zstandard
-    except ImportError as missing:
-        raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
-    return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw, read_across_frames=True)
+def _spooled(source: Source) -> Path:
+    """Standard input on disk, where it can be read again; it goes away with the source."""
+    handle, name = tempfile.mkstemp(prefix="latencykit-")
+    weakref.finalize(source, Path(name).unlink, missing_ok=True)
+    with os.fdopen(handle, "wb") as spool:
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+    return Path(name)
 
 
 def rung_name(rung: Rung) -> str:

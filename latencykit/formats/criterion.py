@@ -159,12 +159,18 @@ FORMATS = (
         "criterion", "Criterion.rs (directory)", "samples", (), sniff_directory, read_directory, unit="ns",
         example="cargo bench; latencykit summary target/criterion",
     ),
-    Format("criterion-sample", "Criterion.rs sample.json", "samples", (".json",), sniff_sample, read_sample, unit="ns"),
+    Format(
+        "criterion-sample", "Criterion.rs sample.json", "samples", (".json",), sniff_sample, read_sample, unit="ns",
+        example="cargo bench   # target/criterion/GROUP/ID/new/sample.json",
+    ),
     Format(
         "criterion-estimates", "Criterion.rs estimates.json", "summary", (".json",), sniff_estimates, read_estimates,
-        unit="ns",
+        unit="ns", example="cargo bench   # target/criterion/GROUP/ID/new/estimates.json",
     ),
-    Format("criterion-csv", "Criterion.rs raw.csv", "samples", (".csv",), sniff_raw, read_raw),
+    Format(
+        "criterion-csv", "Criterion.rs raw.csv", "samples", (".csv",), sniff_raw, read_raw,
+        example="cargo bench   # target/criterion/GROUP/ID/new/raw.csv, with the feature csv_output",
+    ),
     Format(
         "criterion-text", "Criterion.rs (text)", "summary", (".txt",), sniff_text, read_text,
         example="cargo bench > bench.txt",

@@ -51,7 +51,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
         )  # fmt: skip
     width = source.head.lines[0].count(",") + 1
     names = ("time", "value", "direction", "size", "offset", *(f"more{k}" for k in range(width)))[:width]
-    frame, notes = read_table(source, options, Layout(names, names[:5]))
+    frame, notes = read_table(source, options, Layout(names, names[:5], largest={"time": 9e12}))
     unit, unit_from = options.resolve_unit("ns")
     value = nanoseconds_of(frame["value"].to_numpy(), unit).astype(np.int64)
     averaged = len(frame) > 0 and not frame["size"].any() and not frame.get("offset", frame["size"]).any()

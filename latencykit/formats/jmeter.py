@@ -32,6 +32,7 @@ _DEFAULT_COLUMNS = (
     "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime",
     "Connect",
 )  # fmt: skip
+_LARGEST = {"timeStamp": 9e12, "elapsed": 9e12}  # ms that fit in 63 bits as ns
 _NEEDED = {"timeStamp", "elapsed", "label"}
 _HEADLESS = re.compile(r"\d{13},\d+,[^,]*,[^,]*,.*,(?:true|false),")
 _TRANSACTION = "Number of samples in transaction"
@@ -63,7 +64,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
     if dated:
         numbers.remove("timeStamp")
         words.append("timeStamp")
-    layout = Layout(columns, tuple(numbers), tuple(words), sep, skip=int(named), optional=("allThreads",), na=("null",))
+    layout = Layout(
+        columns, tuple(numbers), tuple(words), sep, skip=int(named), optional=("allThreads",), na=("null",), largest=_LARGEST
+    )
     frame, notes = read_table(source, options, layout)
     if dated:
         frame["timeStamp"], note = _parsed_stamps(frame["timeStamp"], source)
@@ -174,6 +177,7 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Rung]:
         for name in ("timeStamp", "elapsed", "allThreads"):
             part[name] = pd.to_numeric(part[name], errors="coerce")
         bad = part["elapsed"].isna() | part["timeStamp"].isna() | part["label"].isna()
+        bad |= (part["elapsed"].abs() > _LARGEST["elapsed"]) | (part["timeStamp"].abs() > _LARGEST["timeStamp"])
         if bad.any():
             options.damaged(source.corrupt(line, "a sample without t, ts or lb", "all three", "--lenient skips it"))
         frames.append(part[~bad])

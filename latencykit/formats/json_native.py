@@ -10,6 +10,7 @@ import numpy as np
 
 from latencykit.blocks import Block, MemoryPart
 from latencykit.buckets import EdgeBuckets, HdrBuckets
+from latencykit.codec import slots_of
 from latencykit.formats.base import Confidence, Format, rung_name
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Ints = NDArray[np.int64]
+
     from latencykit.buckets import Buckets
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
 
 __all__ = ["FORMATS", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
 
+_MOST = (1 << 63) - 1
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 
@@ -120,17 +124,15 @@ def rung_of(record: dict[str, Any]) -> Rung:
         return Samples(unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record})
     if kind == "histogram":
         bound = record["censored_at"]
+        buckets, index, counts = _buckets(record["buckets"]), _ints(record["index"]), _ints(record["counts"])
+        _check(buckets, np.array([0, index.size]), index, counts)
         return Histogram(
-            _buckets(record["buckets"]), np.asarray(record["index"], np.int64), np.asarray(record["counts"], np.int64), unit, run,
-            record["told"], (tuple(record["printed"][0]), tuple(record["printed"][1])), record["censored"],
-            float("inf") if bound is None else bound,
+            buckets, index, counts, unit, run, record["told"], (tuple(record["printed"][0]), tuple(record["printed"][1])),
+            record["censored"], float("inf") if bound is None else bound,
         )  # fmt: skip
     if kind != "log":
         raise ValueError(f"no rung is called {kind!r}")
-    blocks = [
-        Block(_ints(one["rows"]), _ints(one["indptr"]), _ints(one["index"]), _ints(one["counts"]), _buckets(one["buckets"]))
-        for one in record["blocks"]
-    ]
+    blocks = [_block(one, len(record["start"])) for one in record["blocks"]]
     names = list(dict.fromkeys(["", *record["tags"]]))
     codes = [names.index(tag) for tag in record["tags"]]
     return HistogramLog(
@@ -144,7 +146,34 @@ def rung_of(record: dict[str, Any]) -> Rung:
     )
 
 
-def _ints(numbers: list[int]) -> NDArray[np.int64]:
+def _block(record: dict[str, Any], intervals: int) -> Block:
+    block = Block(
+        _ints(record["rows"]),
+        _ints(record["indptr"]),
+        _ints(record["index"]),
+        _ints(record["counts"]),
+        _buckets(record["buckets"]),
+    )
+    if block.indptr.shape != (block.rows.size + 1,) or ((block.rows < 0) | (block.rows >= intervals)).any():
+        raise ValueError("rows and indptr do not fit together")
+    _check(block.buckets, block.indptr, block.index, block.counts)
+    return block
+
+
+def _check(buckets: Buckets, indptr: Ints, index: Ints, counts: Ints) -> None:
+    """Refuse rows that could not be a histogram's."""
+    if index.shape != counts.shape or indptr[0] != 0 or indptr[-1] != index.size or (np.diff(indptr) < 0).any():
+        raise ValueError("index and counts do not fit together")
+    slots = slots_of(buckets, _MOST) if isinstance(buckets, HdrBuckets) else len(buckets)  # type: ignore[arg-type]
+    if (counts < 0).any() or (index < 0).any() or (index >= slots).any():
+        raise ValueError("a count or an index is out of its range")
+    steps = np.diff(index)
+    steps[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < index.size)] - 1] = 1  # a new row begins anywhere
+    if (steps <= 0).any():
+        raise ValueError("the indices of a row do not ascend")
+
+
+def _ints(numbers: list[int]) -> Ints:
     return np.asarray(numbers, np.int64)
 
 

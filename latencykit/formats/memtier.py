@@ -8,16 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from latencykit.codec import PayloadError, RowError, decode_rows, open_payload
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
+from latencykit.formats.payloads import histogram_of_payload, printed_rows
 from latencykit.formats.shaping import nanoseconds, rung_of_points
-from latencykit.histogram import Histogram
 from latencykit.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
 
 __all__ = ["FORMATS"]
@@ -91,25 +88,11 @@ def _series(name: str, row: dict[str, Any], section: dict[str, Any], run: Run, s
     }
     payload = (latencies.get("Histogram log format") or {}).get("Compressed Histogram")
     if payload:
-        return _whole(name, payload, points, told, known, source)
+        return histogram_of_payload(payload, "us", known, source, name, told=told, printed=printed_rows(points))
     spread = section.get(re.sub(r"S$", "", name.upper()), [])
     points |= {step["percent"]: nanoseconds(step["<=msec"], "ms") for step in spread if "percent" in step}
     points.pop(0.0, None)
     return rung_of_points(points, int(row["Count"]), told, known)
-
-
-def _whole(
-    name: str, payload: str, points: Mapping[float, float], told: Mapping[str, float], run: Run, source: Source
-) -> Histogram:
-    """The histogram that the payload holds, in µs."""
-    try:
-        opened = open_payload(payload.encode("ascii", "replace"))
-        _, index, counts = decode_rows([opened])
-    except (PayloadError, RowError) as error:
-        raise source.corrupt(None, f"the histogram of {name} is damaged ({error})", "a whole payload", "run it again") from None
-    inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
-    printed = (tuple(inner), tuple(inner.values()))
-    return Histogram(opened.buckets.scaled(1e3), index, counts, "ns", run, dict(told), printed)
 
 
 def sniff_text(head: Head) -> Confidence:

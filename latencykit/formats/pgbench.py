@@ -124,13 +124,21 @@ def _sampled(frame: pd.DataFrame) -> tuple[str, ...]:
 
 def read_intervals(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read the sums of every interval as one summary."""
-    rows = []
-    for number, line in enumerate(source.text().splitlines(), 1):
-        if _INTERVAL.fullmatch(line.strip()):
+    rows: list[list[int]] = []
+    notes = ["intervals hold sums only; pgbench -l without --aggregate-interval writes every transaction: the distribution"]
+    text = source.text()
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        last = number == len(lines) and not text.endswith("\n")
+        if _INTERVAL.fullmatch(line.strip()) and not (last and rows and len(line.split()) < len(rows[-1])):
             rows.append([int(part) for part in line.split()])
+        elif last:
+            notes.append("the last line is cut; it was left out")
         elif line.strip():
             options.damaged(source.corrupt(number, "this is no interval", "6 to 15 whole numbers", "--lenient skips the line"))
-    width = min(len(row) for row in rows)
+    width = min((len(row) for row in rows), default=0)
+    if not width:
+        return {}
     table = np.array([row[:width] for row in rows], np.float64)
     used = table[table[:, 1] > 0]
     count = int(used[:, 1].sum())
@@ -143,7 +151,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Rung]:
         corrected="schedule" if late else "none", start=float(table[0, 0]), unit="us", unit_from="format",
         dropped=int(table[:, 10].sum()) if width > 10 and late else 0,
         failed=int(table[:, 13:15].sum()) if width == 15 else 0,
-        notes=("intervals hold sums only; pgbench -l without --aggregate-interval writes every transaction: the distribution",),
+        notes=tuple(notes),
     )  # fmt: skip
     return {"": Summary({name: nanoseconds(value, "us") for name, value in stats.items()}, {}, count, "ns", run)} if count else {}
 

@@ -22,7 +22,7 @@ _REPLY = re.compile(
     r"^(?:\[(\d+\.\d+)\] )?.*?\b(?:icmp_seq|seq|bytes)=(\d+).*?\btime([=<]) ?(-?[\d.]+) ?(ms|us|usec|sec|s)\b(.*)$",
     re.MULTILINE,
 )
-_SENT = re.compile(r"(\d+) packets transmitted, (\d+) (?:packets )?received|Sent = (\d+), Received = (\d+)")
+_SENT = re.compile(r"\b(\d+) packets transmitted, (\d+) (?:packets )?received|Sent = (\d+), Received = (\d+)")
 _LOST = re.compile(r"Request time(?:out for icmp_seq|d out)|no answer yet for icmp_seq")
 _STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ([\d./]+) ms")
 _UNREACHABLE = re.compile(
@@ -36,7 +36,7 @@ def sniff(head: Head) -> Confidence:
     """Tell the first line, a reply, or the statistics."""
     if re.search(r"^(?:PING|Pinging) \S+", head.text, re.MULTILINE) or _STATS.search(head.text):
         return Confidence.CERTAIN
-    return Confidence.CERTAIN if re.search(r"\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms", head.text) else Confidence.NO
+    return Confidence.CERTAIN if re.search(r"\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms", head.text) else Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Rung]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import struct
 from typing import TYPE_CHECKING, Any
 
-from latencykit.errors import CorruptInputError, NotHeldError, UnknownFormatError, UsageError
+import numpy as np
+
+from latencykit.errors import CorruptInputError, LatencyKitError, NotHeldError, UnknownFormatError, UsageError
 from latencykit.formats.base import Confidence, Format, ReadOptions, Rung, Source, rung_name
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
+from latencykit.summary import Summary
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -15,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
+
+# What code raises that meets input it was not written for.
+_BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error, struct.error)
 
 __all__ = ["detect", "formats", "read", "read_all", "read_source"]
 
@@ -40,15 +48,15 @@ def detect(source: Source, name: str | None = None) -> Format:
             known = ", ".join(sorted(one.name for one in registry()))
             raise UsageError(f"there is no format {name!r}; the formats are {known}")
         return found
-    if not source.is_dir and not source.head.data.strip():
-        raise CorruptInputError(source.shown, None, "the file is empty", "the output of a tool", "was the tool's run recorded?")
+    if not source.is_dir:
+        _check_text(source)
     sure = [(one.sniff(source.head), one) for one in registry()]
     best = max(confidence for confidence, _ in sure)
     candidates = [one for confidence, one in sure if confidence == best]
     if best == Confidence.NO:
         start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
         raise UnknownFormatError(
-            f"{source.shown}: no reader knows this input (it begins {start!r}); `latencykit formats` lists what can be read, "
+            f"{source.shown}: no reader knows this input (it begins '{start}'); `latencykit formats` lists what can be read, "
             "--format-in NAME forces one"
         )
     if len(candidates) > 1:
@@ -57,11 +65,26 @@ def detect(source: Source, name: str | None = None) -> Format:
     return candidates[0]
 
 
+def _check_text(source: Source) -> None:
+    """Refuse what is empty, or of an encoding that no reader takes."""
+    data = source.head.data
+    if not data.removeprefix(b"\xef\xbb\xbf").strip():
+        raise source.corrupt(None, "the file is empty", "the output of a tool", "was the tool's run recorded?")
+    begin = data[:400]
+    wide = (
+        begin[:2] in (b"\xff\xfe", b"\xfe\xff")
+        or begin[1::2].count(0) == len(begin) // 2
+        or begin[::2].count(0) * 2 == len(begin)
+    )
+    if wide and any(begin):
+        raise source.corrupt(1, "the text is UTF-16 or UTF-32", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
+
+
 def read_source(source: Source, options: ReadOptions, format: str | None = None) -> dict[str, Rung]:  # noqa: A002
     """Read every series of a source: name → rung, with the run's source and format filled in."""
     chosen = detect(source, format)
-    found = chosen.read(source, options)
-    if not found:
+    found = _found(chosen, source, options)
+    if not found or all(isinstance(rung, Summary) and not (rung.stats or rung.percentiles) for rung in found.values()):
         raise CorruptInputError(source.shown, None, f"this {chosen.title} holds no latencies", "at least one", "")
     if options.unit is not None and all(rung.run.unit_from != "option" for rung in found.values()):
         raise UsageError(f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out")
@@ -72,6 +95,31 @@ def read_source(source: Source, options: ReadOptions, format: str | None = None)
         )
         for name, rung in found.items()
     }
+
+
+def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """What a reader finds; where hostile input breaks its code instead of its checks, the input is to blame."""
+    try:
+        with np.errstate(invalid="raise", over="raise"):
+            return chosen.read(source, options)
+    except LatencyKitError as error:
+        if not isinstance(error, UsageError) or source.shown in str(error):
+            raise
+        raise source.corrupt(None, str(error)) from error
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        csv.Error,
+        struct.error,
+    ) as broken:
+        seen = f"this cannot be read as {chosen.title} ({type(broken).__name__}: {printable(str(broken), 80)})"
+        raise source.corrupt(
+            None, seen, "an undamaged output", "--format-in NAME (format=) takes it for another format"
+        ) from broken
 
 
 def with_measure(rung: Rung, measure: str | None) -> Rung:

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from latencykit.errors import CorruptInputError, LimitError
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
@@ -26,6 +26,7 @@ __all__ = ["Layout", "line_chunks", "read_table"]
 _ROWS = 500_000
 _BYTES = 8 << 20
 _LONGEST = 64 << 20
+_LARGEST = 2.0**53
 
 
 class _WholeLines(io.RawIOBase):
@@ -76,6 +77,8 @@ class Layout:
         Whether rows may have fewer fields than columns.
     na : tuple of str
         What stands for "no number" beside an empty field.
+    largest : mapping of str to float
+        Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53 where none is named.
     """
 
     columns: tuple[str, ...]
@@ -87,6 +90,7 @@ class Layout:
     comment: str | None = None
     ragged: bool = False
     na: tuple[str, ...] = ()
+    largest: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -199,6 +203,7 @@ def _good_rows(chunk: pd.DataFrame, done: int, source: Source, options: ReadOpti
             bad |= (chunk[name].isna() & given.notna()).to_numpy()
         if name not in layout.optional and chunk[name].dtype.kind == "f":
             bad |= ~np.isfinite(chunk[name].to_numpy())
+        bad |= (chunk[name].abs() > layout.largest.get(name, _LARGEST)).to_numpy()
     if not bad.any():
         return chunk
     needed = [name for name in layout.numbers if name not in layout.optional]
@@ -249,7 +254,7 @@ def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
         return None
     for name in layout.numbers:
         values = pd.to_numeric(chunk[name], errors="coerce")
-        if values.isna().any() and name not in layout.optional:
+        if (values.isna().any() and name not in layout.optional) or (values.abs() > layout.largest.get(name, _LARGEST)).any():
             return None
         chunk[name] = values
     return chunk

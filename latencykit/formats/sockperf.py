@@ -89,7 +89,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
     found = _HEADER.match(source.head.lines[at])
     measured = bool(found and found[1])
     names = ("packet", "tx", "rx", "latency") if measured else ("packet", "tx", "rx")
-    layout = Layout(names, names[1:], skip=at + 1, comment="-")
+    layout = Layout(names, names[1:], skip=at + 1, comment="-", largest={"tx": 9e9, "rx": 9e9, "latency": 9e15})
     frame, notes = read_table(source, options, layout)
     run = _run(preface).noting(*notes)
     if measured:

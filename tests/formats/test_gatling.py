@@ -1,0 +1,66 @@
+"""Gatling: logs of old and new text versions, binary ones, the report's statistics."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+
+NEW = (
+    "ASSERTION\tAAECAAMB\nRUN\ta.B\tb\t1658765864198\t \t3.4.2\nUSER\tscn\tSTART\t1658765870186\n"
+    "REQUEST\t\tGet\t1658765870247\t1658765870430\tOK\t \n"
+    "REQUEST\tlogin\tPost\t1658765870500\t1658765870600\tKO\tstatus.find.is(200), but actually found 503\n"
+    "REQUEST\t\tGet\t1658765871000\t1658765931000\tKO\tRequest timeout to h/1.2.3.4:80 after 60000 ms\n"
+    "GROUP\tlogin\t1658765870186\t1658765870731\t100\tOK\n"
+)
+
+
+def test_requests_of_a_run(read_text):
+    found = read_text(NEW, "simulation.log")
+    assert list(found) == ["all", "Get", "login / Post"]
+    h = found["all"].histogram()
+    assert (h.count, h.run.failed, h.run.timeouts, h.max, h.censored_at) == (1, 1, 1, 183e6, 60e9)
+    assert found["Get"].start[0] == 1658765870247_000_000
+    assert found["all"].run.version == "3.4.2"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["REQUEST\t7\t\tGet\t1658765870247\t1658765870430\tOK\t ", "scn\t7\tREQUEST\t\tGet\t1658765870247\t1658765870430\tOK\t "],
+)
+def test_older_versions(read_text, line):
+    assert read_text("RUN\ta.B\tb\t1658765864198\t \t3.0.0\n" + line + "\n", "simulation.log")["Get"].duration.tolist() == [
+        183_000_000
+    ]
+
+
+def test_unfinished_requests(read_text):
+    text = NEW + "REQUEST\t\tGet\t1658765871000\t-9223372036854775808\tKO\t \n"
+    assert read_text(text, "simulation.log")["all"].histogram().run.unfinished == 1
+
+
+def test_damage(read_text):
+    with pytest.raises(CorruptInputError, match=r"simulation\.log:5: this is no record"):
+        read_text(NEW.replace("1658765870600", "soon"), "simulation.log")
+    assert len(read_text(NEW.replace("1658765870600", "soon"), "simulation.log", lenient=True)["Get"]) == 2
+    assert any("cut" in note for note in read_text(NEW + "REQUEST\t\tGe", "simulation.log")["all"].run.notes)
+    with pytest.raises(CorruptInputError, match=r"binary simulation\.log"):
+        read_text(b"\x00\x00\x00\x00\x063.12.0" + bytes(range(200)), "simulation.log")
+
+
+def test_statistics_of_the_report(read_text):
+    def stats(name, ok):
+        both = {"total": str(ok + 3), "ok": str(ok), "ko": "3"}
+        times = {key: {"total": "9", "ok": value, "ko": "-"} for key, value in (
+            ("minResponseTime", "2"), ("maxResponseTime", "1,345"), ("meanResponseTime", "20"), ("standardDeviation", "5"),
+            ("percentiles1", "15"), ("percentiles2", "25"), ("percentiles3", "95"), ("percentiles4", "200"))}  # fmt: skip
+        return {"name": name, "numberOfRequests": both} | times
+
+    inner = {"req_1": {"type": "REQUEST", "name": "Get", "path": "Get", "stats": stats("Get", 100)}}
+    text = json.dumps({"type": "GROUP", "name": "All Requests", "stats": stats("All Requests", 100), "contents": inner})
+    found = read_text(text, "stats.json")
+    assert list(found) == ["All Requests", "Get"]
+    h = found["All Requests"]
+    assert (h.count, h.run.failed, h.max, h.percentile(99), h.run.aggregate) == (100, 3, 1.345e9, 2e8, True)

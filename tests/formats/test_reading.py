@@ -1,0 +1,382 @@
+"""Sources and the front door: compression, standard input, encodings, names, options and what is refused."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.errors import (
+    CorruptInputError,
+    LatencyKitError,
+    LimitError,
+    MissingPackageError,
+    NotHeldError,
+    UnknownFormatError,
+    UsageError,
+)
+from latencykit.formats import base, reading
+from latencykit.formats.base import Confidence, Format, Head, ReadOptions, Source
+from latencykit.histogram import Histogram
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+
+PLAIN = b"the first line\nthe second\n" * 4000
+
+
+def zst(data: bytes) -> bytes:
+    return pytest.importorskip("zstandard").ZstdCompressor(write_checksum=True).compress(data)
+
+
+PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zst}
+
+
+def fake(name: str, confidence: Confidence = Confidence.CERTAIN, series=None, **facts) -> Format:
+    """A format that recognises texts with its name, and returns what it is told to."""
+    given = {"": Histogram.of([1, 2, 3])} if series is None else series
+    return Format(
+        name, name, "histogram", (".txt",), lambda head: confidence if name in head.text else Confidence.NO,
+        lambda source, options: given, **facts,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Put these formats in the place of all others."""
+    return lambda *formats: monkeypatch.setattr(reading, "registry", lambda: formats)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def make(content: bytes | str, name: str = "in.txt"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def give(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return give
+
+
+# ---------------------------------------------------------------- compression
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_compression_is_told_by_magic_not_by_name(file, kind):
+    source = Source(file(PACKERS[kind](PLAIN), "run.txt"))
+    assert source.bytes() == PLAIN
+    assert source.head.data == PLAIN[: 64 * 1024]
+    assert source.compressed
+    assert not source.cut
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_a_compressed_name_loses_its_suffix(file, kind):
+    assert Source(file(PACKERS[kind](PLAIN), f"run.txt.{kind}")).name == "run.txt"
+    assert Source(file(PLAIN, f"odd.txt.{kind}")).bytes() == PLAIN
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_a_stream_cut_at_its_end_keeps_what_was_decoded(file, kind):
+    noise = np.random.default_rng(1).integers(0, 256, 400_000, np.uint8).tobytes()
+    packed = PACKERS[kind](noise)
+    source = Source(file(packed[: len(packed) // 2]))
+    kept = source.bytes()
+    assert source.cut
+    assert noise.startswith(kept)
+    assert len(kept) > 1000 or kind == "bz2"  # bzip2's blocks are 900 kB
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_a_stream_damaged_inside_is_an_error_with_the_path(file, kind):
+    packed = bytearray(PACKERS[kind](np.random.default_rng(1).integers(0, 256, 400_000, np.uint8).tobytes()))
+    packed[60:200] = b"\xff" * 140
+    path = file(bytes(packed))
+    with pytest.raises(CorruptInputError, match=f"^{path}: the compressed stream is damaged"):
+        Source(path).bytes()
+
+
+def test_two_streams_end_to_end_are_one(file):
+    for kind in PACKERS:
+        assert Source(file(PACKERS[kind](b"a\n") + PACKERS[kind](b"b\n"))).bytes() == b"a\nb\n"
+
+
+def test_a_cut_stream_is_noted(file, only):
+    only(fake("alpha"))
+    packed = gzip.compress(b"alpha" + os.urandom(200_000))
+    source_format = fake("alpha")
+    only(Format(**{**vars(source_format), "read": lambda source, options: {"": Histogram.of([len(source.bytes())])}}))
+    found = lk.read(file(packed[:-20_000]))
+    assert "the compressed file is cut at its end" in found.run.notes
+
+
+def test_zst_without_its_package(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingPackageError, match="zstandard"):
+        Source(file(b"\x28\xb5\x2f\xfd....")).bytes()
+
+
+def test_gzip_without_isal(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "isal", None)
+    assert Source(file(gzip.compress(PLAIN))).bytes() == PLAIN
+
+
+def test_sources_open_again_and_again(file):
+    source = Source(file(gzip.compress(PLAIN)))
+    with source.open() as stream:
+        assert stream.read(5) == PLAIN[:5]
+        stream.seek(4)
+        assert stream.read(5) == PLAIN[4:9]
+    assert source.bytes() == source.bytes() == PLAIN
+
+
+def test_a_bomb_stops_at_the_limit(file):
+    source = Source(file(gzip.compress(bytes(10_000_000))))
+    with pytest.raises(LimitError, match=r"in\.txt: larger than 1 MiB"):
+        source.bytes(1 << 20)
+
+
+# ---------------------------------------------------------------- standard input, directories, what is not there
+
+
+def test_standard_input_is_spooled_and_opens_again(stdin, only):
+    stdin(gzip.compress(b"alpha\n"))
+    source = Source("-")
+    assert (source.name, source.bytes(), source.bytes()) == ("stdin", b"alpha\n", b"alpha\n")
+    assert source.head.data == b"alpha\n"
+    assert not source.is_dir
+    only(fake("alpha"))
+    stdin(b"alpha\n")
+    assert list(lk.read_all("-")) == ["stdin"]
+    stdin(b"")
+    with pytest.raises(CorruptInputError, match="-: the file is empty"):
+        lk.read("-")
+
+
+def test_a_directory_goes_to_the_formats_that_are_one(tmp_path, only):
+    def sniff(head: Head) -> Confidence:
+        return Confidence.CERTAIN if head.is_dir and (head.path / "mark").exists() else Confidence.NO
+
+    only(Format("folder", "folder", "histogram", (), sniff, lambda source, options: {"": Histogram.of([1])}))
+    (tmp_path / "out").mkdir()
+    with pytest.raises(UnknownFormatError, match="out: no reader knows this"):
+        lk.read(tmp_path / "out")
+    (tmp_path / "out" / "mark").touch()
+    assert list(lk.read_all(tmp_path / "out")) == ["out"]
+
+
+def test_missing_files_and_directories_give_one_line(tmp_path, monkeypatch):
+    with pytest.raises(CorruptInputError, match=r"none\.csv: cannot be read: No such file"):
+        lk.read(tmp_path / "none.csv")
+    with pytest.raises(CorruptInputError, match="this is a directory; expected a file"):
+        Source(tmp_path).bytes()
+    monkeypatch.chdir(tmp_path)
+    assert Source(".").name == tmp_path.name
+
+
+# ---------------------------------------------------------------- encodings
+
+
+def test_marks_and_line_ends_are_taken_off(file):
+    source = Source(file(b"\xef\xbb\xbfone\r\ntwo\r\n"))
+    assert source.text() == "one\ntwo\n"
+    assert source.head.text == "one\ntwo\n"
+    assert source.head.lines == ["one", "two"]
+
+
+def test_foreign_bytes_stay_in_the_text(file):
+    text = Source(file(b"caf\xe9\n")).text()
+    assert text.encode("utf-8", "surrogateescape") == b"caf\xe9\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_wide_encodings_are_named(file, encoding):
+    path = file("start_ns,latency_ns\n1,2\n".encode(encoding))
+    with pytest.raises(LatencyKitError, match="the text is UTF-16 or UTF-32; expected UTF-8"):
+        lk.read(path)
+
+
+def test_the_head_leaves_a_cut_line_out(file):
+    whole = Source(file(b"one\ntwo")).head
+    assert whole.whole
+    assert whole.lines == ["one", "two"]
+    head = Source(file(b"0123456789\n" * 10_000)).head
+    assert not head.whole
+    assert set(head.lines) == {"0123456789"}
+
+
+# ---------------------------------------------------------------- which format
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \t\r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\r\n"])
+def test_an_empty_file_says_so(file, content):
+    with pytest.raises(CorruptInputError, match=r"in\.txt: the file is empty"):
+        lk.read(file(content))
+
+
+def test_the_surest_wins_and_equals_are_listed(file, only):
+    one, two = fake("alpha", Confidence.LIKELY), fake("beta", Confidence.CERTAIN)
+    only(one, two, fake("gamma", Confidence.LIKELY))
+    assert reading.detect(Source(file("alpha beta"))).name == "beta"
+    assert reading.detect(Source(file("alpha"))).name == "alpha"
+    with pytest.raises(UnknownFormatError, match="could be any of alpha, gamma; say which with --format-in"):
+        reading.detect(Source(file("alpha gamma")))
+    assert reading.detect(Source(file("alpha gamma")), "gamma").name == "gamma"
+
+
+def test_unknown_inputs_and_unknown_names(file):
+    with pytest.raises(UnknownFormatError, match=r"in\.txt: no reader knows this input \(it begins 'a \\x1b\[31mb'\)"):
+        lk.read(file("a \x1b[31mb\n"))
+    with pytest.raises(UsageError, match=r"there is no format 'nosuch'; the formats are .*hlog"):
+        lk.read(file("x"), format="nosuch")
+
+
+def test_a_reader_that_breaks_blames_the_input_and_keeps_the_cause(file, only):
+    def read(source, options):
+        return {}["key"]
+
+    only(Format("alpha", "Alpha's log", "samples", (), lambda head: Confidence.CERTAIN, read))
+    path = file("alpha")
+    with pytest.raises(CorruptInputError, match=f"^{path}: this cannot be read as Alpha's log .KeyError: 'key'.") as caught:
+        lk.read(path)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_an_argument_error_from_a_file_names_the_file(file, only):
+    def read(source, options):
+        raise UsageError("'x ms' is no duration")
+
+    only(Format("alpha", "Alpha", "samples", (), lambda head: Confidence.CERTAIN, read))
+    path = file("alpha")
+    with pytest.raises(CorruptInputError, match=f"^{path}: 'x ms' is no duration"):
+        lk.read(path)
+
+
+@pytest.mark.parametrize("series", [{}, {"": Summary()}])
+def test_an_output_without_latencies_is_an_error(file, only, series):
+    only(fake("alpha", series=series))
+    with pytest.raises(CorruptInputError, match="holds no latencies"):
+        lk.read(file("alpha"))
+
+
+# ---------------------------------------------------------------- names, series, tags, measures, units
+
+
+def samples(**facts) -> Samples:
+    return Samples(start=[0, 100, 200], duration=[10, 20, 30], intended=[0, 50, 100], **facts)
+
+
+def test_run_carries_source_and_format(file, only):
+    only(fake("alpha"))
+    run = lk.read(file("alpha", "some run.txt")).run
+    assert (run.source, run.format) == ("some run.txt", "alpha")
+
+
+def test_equal_names_get_the_files_in_front(tmp_path, only):
+    two = {"GET": Histogram.of([1]), "SET": Histogram.of([2])}
+    only(fake("alpha", series=two), fake("beta"))
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text("alpha")
+        (tmp_path / folder / "y.txt").write_text("beta")
+    found = lk.read_all([tmp_path / "a" / "x.txt", tmp_path / "a" / "y.txt"])
+    assert list(found) == ["GET", "SET", "y.txt"]
+    both = lk.read_all([tmp_path / f / name for f in "ab" for name in ("x.txt", "y.txt")])
+    assert list(both) == ["x.txt:GET", "x.txt:SET", "y.txt", "x.txt:GET (2)", "x.txt:SET (2)", "y.txt (2)"]
+
+
+def test_several_series_and_none_named(file, only):
+    only(fake("alpha", series={"GET": Histogram.of([1]), "SET": Histogram.of([2])}))
+    path = file("alpha")
+    with pytest.raises(UsageError, match=r"in\.txt: holds several series: GET, SET; name one with series="):
+        lk.read(path)
+    assert lk.read(path, series="SET").max == 2
+    with pytest.raises(UsageError, match="holds no series 'DEL'; it holds GET, SET"):
+        lk.read(path, series="DEL")
+    assert list(lk.read_all(path, series="GET")) == ["GET"]
+    assert list(lk.read_all(path, series=["SET", "GET"])) == ["GET", "SET"]
+    with pytest.raises(UsageError, match="none of the files holds"):
+        lk.read_all(path, series="DEL")
+
+
+def test_tags_of_samples(file, only):
+    only(fake("alpha", series={"": samples(tag=["get", "put", "get"])}))
+    path = file("alpha")
+    assert len(lk.read(path)) == 3
+    assert len(lk.read(path, tag="get")) == 2
+    assert {name: len(one) for name, one in lk.read_all(path).items()} == {"get": 2, "put": 1}
+    assert list(lk.read_all(path, tag="put")) == ["put"]
+    with pytest.raises(UsageError, match="no row is tagged 'del'; the tags are get, put"):
+        lk.read(path, tag="del")
+    with pytest.raises(UsageError, match="none of the files holds"):
+        lk.read_all(path, tag="del")
+
+
+def test_tags_of_what_has_none(file, only):
+    only(fake("alpha"))
+    with pytest.raises(UsageError, match=r"in\.txt: a histogram has no tags"):
+        lk.read(file("alpha"), tag="get")
+
+
+def test_measures(file, only):
+    from latencykit.run import Run
+
+    only(fake("alpha", series={"": samples(run=Run(measure="response"))}), fake("beta"))
+    path = file("alpha")
+    assert lk.read(path).values.tolist() == [10, 70, 130]
+    assert lk.read(path, measure="service").values.tolist() == [10, 20, 30]
+    assert lk.read(path, measure="response").values.tolist() == [10, 70, 130]
+    with pytest.raises(UsageError, match="measure must be 'response' or 'service', not 'wait'"):
+        lk.read(path, measure="wait")
+    assert lk.read(file("beta"), measure="service").count == 3  # of unknown measure: the user knows
+    only(fake("beta", series={"": Histogram.of([1], run=Run(measure="service"))}))
+    with pytest.raises(NotHeldError, match="holds service times only"):
+        lk.read(file("beta"), measure="response")
+    only(fake("beta", series={"": Samples(duration=[1, 2])}))
+    with pytest.raises(NotHeldError, match="do not know when each request was due"):
+        lk.read(file("beta"), measure="response")
+
+
+def test_units(file, only):
+    assert ReadOptions().resolve_unit("ms") == ("ms", "format")
+    assert ReadOptions(unit="us").resolve_unit("ms") == ("us", "option")
+    with pytest.raises(UsageError, match="unit must be one of ns, us, ms, s, none; not 'min'"):
+        lk.read(file("alpha"), unit="min")
+    only(fake("alpha"))
+    with pytest.raises(UsageError, match=r"in\.txt: alpha states its unit itself; leave unit="):
+        lk.read(file("alpha"), unit="us")
+
+
+def test_damage_is_raised_or_reported():
+    error = CorruptInputError("a", 7, "seen")
+    with pytest.raises(CorruptInputError):
+        ReadOptions().damaged(error)
+    said: list[str] = []
+    ReadOptions(lenient=True, report=said.append).damaged(error)
+    assert said == ["skipped: a:7: seen"]
+
+
+def test_the_table_of_formats():
+    table = lk.formats()
+    assert {"hlog", "hgrm", "json"} <= set(table.index)
+    assert table.loc["hlog", "writes"]
+    assert list(table.columns) == ["title", "suffixes", "rung", "unit", "reads", "writes", "example"]
+
+
+def test_rung_names():
+    log = Samples(start=[0], duration=[1]).to_log()
+    things = {"samples": Samples(duration=[1]), "log": log, "histogram": log.histogram(), "summary": Summary()}
+    assert {name: base.rung_name(rung) for name, rung in things.items()} == {name: name for name in things}

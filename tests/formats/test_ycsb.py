@@ -1,0 +1,74 @@
+"""YCSB: its measurement types, intended latencies, failures."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+
+HEAD = """Command line: -db x -target 100 -threads 4
+[OVERALL], RunTime(ms), 10000
+[OVERALL], Throughput(ops/sec), 98.9
+[CLEANUP], Operations, 4
+"""
+READ = """[READ], Operations, 100
+[READ], AverageLatency(us), 594.6
+[READ], MinLatency(us), 273
+[READ], MaxLatency(us), 46367
+[READ], 95thPercentileLatency(us), 890
+[READ], 99thPercentileLatency(us), 1220
+[READ], Return=OK, 97
+[READ], Return=ERROR, 3
+"""
+
+
+def test_closing_lines(read_text):
+    found = read_text(HEAD + READ + READ.replace("READ", "Intended-READ"))
+    assert list(found) == ["READ", "Intended-READ"]
+    h = found["READ"]
+    assert (h.count, h.max, h.percentile(99), h.mean, h.run.failed) == (100, 46_367_000, 1_220_000, 594_600, 3)
+    assert (h.run.loop, h.run.rate, h.run.connections, h.run.corrected) == ("paced", 100.0, 4, "none")
+    intended = found["Intended-READ"].run
+    assert (intended.measure, intended.corrected) == ("response", "schedule")
+
+
+def test_every_recorded_value(read_text):
+    rows = "[READ], 273, 60.0\n[READ], 890, 38.0\n[READ], 46399, 2.0\n"
+    h = read_text(HEAD + READ + rows)["READ"]
+    assert (h.count, h.percentile(50), h.percentile(98), h.max) == (100, 273_000, 890_000, 46_367_000)
+    assert not any("verbose" in note for note in h.run.notes)
+
+
+def test_milliseconds_and_their_overflow(read_text):
+    rows = "".join(f"[READ], {k}, {n}\n" for k, n in enumerate([90, 7, 2])) + "[READ], >3, 1\n"
+    h = read_text(HEAD + READ + rows)["READ"]
+    assert (h.count, h.censored, h.censored_at) == (99, 1, 3e6)
+    assert h.percentile(50) == 999_999
+    assert h.max == 46_367_000
+
+
+def test_means_of_intervals_are_no_counts(read_text):
+    h = read_text(HEAD + READ + "[READ], 0, 594.3\n[READ], 1000, 595.0\n")["READ"]
+    assert h.count == 100
+    assert any("distribution" in note for note in h.run.notes)
+
+
+def test_json_in_both_layouts(read_text):
+    rows = [
+        {"metric": "READ", "measurement": "Operations", "value": 10},
+        {"metric": "READ", "measurement": "AverageLatency(us)", "value": 5.5},
+    ]
+    for text in (json.dumps(rows), "".join(json.dumps(one) for one in rows)):
+        assert read_text(text)["READ"].mean == 5_500
+
+
+def test_raw_rows(read_text):
+    rows = "READ,1795220742902,594\nREAD,1795220742950,1000\nUPDATE,1795220742960,7\nREAD,17952"
+    text = f"READ latency raw data: op, timestamp(ms), latency(us)\n{rows}"
+    found = read_text(text)
+    assert list(found) == ["all", "READ", "UPDATE"]
+    assert found["READ"].start.tolist() == [1795220742902_000_000 - 594_000, 1795220742949_000_000]
+    with pytest.raises(CorruptInputError, match=r"out\.txt:3: "):
+        read_text(text.replace("950,1000", "950,x"))
