@@ -91,7 +91,10 @@ class Histogram:
         Parameters
         ----------
         values : array_like, or iterable of arrays
-            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns.
+            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns. They are counted in
+            small pieces, whatever their number: a mapped ``.npy`` file (``np.load(path, mmap_mode="r")``), Arrow
+            arrays, and batches of one Parquet column (``ParquetFile(path).iter_batches(columns=["latency"])``) never
+            stand in memory whole.
         digits : int, default 3
             Significant decimal digits of the buckets.
         unit : str, default "ns"
@@ -102,7 +105,7 @@ class Histogram:
         Raises
         ------
         UsageError
-            For negative or not-a-number values.
+            For negative, infinite or not-a-number values, and for null ones of Arrow.
 
         Examples
         --------
