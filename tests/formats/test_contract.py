@@ -96,7 +96,9 @@ ROWS = frozenset(
     "csv fio-histograms fio-log hlog jmeter-csv jsonl numbers pgbench-intervals pgbench-log sockperf-csv".split()  # noqa: SIM905
 )
 # Tables of few numbers a line, taken whole: a cut last line may be an error, for what it lacks cannot be told.
-TABLES = frozenset("criterion-csv fio-terse hgrm hyperfine-csv ioping-raw jmh-csv jmeter-xml".split())  # noqa: SIM905
+TABLES = frozenset(
+    "bench criterion-csv fio-terse hgrm hyperfine-csv ioping-raw jmh-csv jmeter-xml nats-latency-histogram".split()  # noqa: SIM905
+)
 
 
 def cases(*names: str, **wanted: bool) -> Any:

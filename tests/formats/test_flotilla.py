@@ -1,0 +1,58 @@
+"""Tables of percentiles: Flotilla's, and others with bars."""
+
+from __future__ import annotations
+
+import pytest
+
+from latencykit.errors import CorruptInputError, NotHeldError
+
+FLOTILLA = """Running benchmark
++----------+----------------+-------+-----+-----+-----+------+------+---------+------+---------+
+| CONSUMER |      NODE      | ERROR | MIN | Q1  | Q2  |  Q3  | MAX  |  MEAN   | IQR  | STD DEV |
++----------+----------------+-------+-----+-----+-----+------+------+---------+------+---------+
+| 1        | localhost:9000 | false | 0   | 415 | 873 | 1319 | 1795 | 877.406 | 904  | 519.711 |
+| 2        | 10.0.0.2:9000  | true  | 0   | 0   | 0   | 0    | 0    | 0.000   | 0    | 0.000   |
++----------+----------------+-------+-----+-----+-----+------+------+---------+------+---------+
+"""
+
+
+@pytest.mark.parametrize("text", [FLOTILLA, FLOTILLA.title(), FLOTILLA.replace("\n", "\r\n")])
+def test_quartiles_of_each_consumer(read_text, text):
+    found = read_text(text)
+    assert [name.lower() for name in found] == ["consumer 1 (localhost:9000)"]
+    s = next(iter(found.values()))
+    assert (s.percentile(25), s.percentile(50), s.percentile(75)) == (415e6, 873e6, 1319e6)
+    assert (s.min, s.max, s.mean, s.std) == (0, 1795e6, 877.406e6, 519.711e6)
+    assert any("1 further consumer failed" in note for note in s.run.notes)
+    with pytest.raises(NotHeldError, match="whole distribution"):
+        s.percentile(99)
+
+
+def test_only_failed_consumers(read_text):
+    with pytest.raises(CorruptInputError, match="holds no latencies"):
+        read_text(FLOTILLA.replace("false", "true "))
+
+
+def test_a_table_in_markdown(read_text):
+    found = read_text(
+        "text\n\n| op | n | p50 (ms) | p99.9 (ms) | max (ms) |\n|---|---|---|---|---|\n| get | 1,000 | 0.5 | 7 | 9 |\n"
+    )
+    assert (found["get"].count, found["get"].percentile(99.9), found["get"].max) == (1000, 7e6, 9e6)
+
+
+def test_units_in_the_cells(read_text):
+    found = read_text("│ name │ Median │ 99% │ Max │\n│ a │ 120µs │ 1.5ms │ 2s │\n│ a │ 130µs │ - │ 2s │\n")
+    assert list(found) == ["a", "a (2)"]
+    assert (found["a"].percentile(50), found["a"].percentile(99), found["a"].max) == (120e3, 1.5e6, 2e9)
+
+
+def test_no_unit_is_asked_for(read_text):
+    text = "| name | p50 | p99 |\n|---|---|---|\n| a | 1 | 2 |\n"
+    with pytest.raises(CorruptInputError, match=r"out\.txt:1: .*--unit"):
+        read_text(text)
+    assert read_text(text, unit="us")["a"].percentile(99) == 2000
+
+
+def test_damage_is_named(read_text):
+    with pytest.raises(CorruptInputError, match=r"out\.txt:5: 'x73'"):
+        read_text(FLOTILLA.replace("873", "x73"))
