@@ -44,6 +44,8 @@ from latencykit.formats import (
     siege,
     sockperf,
     sysbench,
+    wrk,
+    wrk2,
     ycsb,
 )
 from latencykit.formats.reading import formats
@@ -89,6 +91,8 @@ FORMATS: tuple[Format, ...] = (
     *siege.FORMATS,
     *sockperf.FORMATS,
     *sysbench.FORMATS,
+    *wrk.FORMATS,
+    *wrk2.FORMATS,
     *ycsb.FORMATS,
 )
 
