@@ -36,6 +36,8 @@ class Distribution:
         Unit of the values.
     run : Run
         The pedigree of what the model was fed with.
+    censored_at : float
+        From here on a value says only "at least": some of what the model was fed with was known no better.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Distribution:
     probabilities: NDArray[np.float64]
     unit: str = "ns"
     run: Run = field(default_factory=Run)
+    censored_at: float = float("inf")
 
     def __post_init__(self) -> None:
         if self.index.shape != self.probabilities.shape or not self.index.size:
@@ -76,6 +79,11 @@ class Distribution:
             raise UsageError(f"percentiles must be from 0 to 100, not {p.tolist()}")
         return self.quantile(p / 100.0)
 
+    def at_least(self, percentile: ArrayLike) -> bool | NDArray[np.bool_]:
+        """Return whether the value of each percentile is only a lower bound."""
+        found = np.asarray(self.percentile(percentile)) >= self.censored_at
+        return bool(found) if found.ndim == 0 else found
+
     def share_above(self, value: float) -> float:
         """Return the probability (0..1) of a value that is not surely at or below `value`."""
         return float(self.probabilities[self.buckets.high(self.index) > value].sum())
@@ -99,8 +107,9 @@ class Distribution:
         """Return the same distribution in another unit."""
         if unit == self.unit:
             return self
-        buckets = self.buckets.scaled(unit_factor(self.unit, unit))
-        return Distribution(buckets, self.index, self.probabilities, unit, self.run.but(unit=unit))
+        factor = unit_factor(self.unit, unit)
+        run, bound = self.run.but(unit=unit), self.censored_at * factor
+        return Distribution(self.buckets.scaled(factor), self.index, self.probabilities, unit, run, bound)
 
     def _repr_html_(self) -> str:
         return html_of(self)

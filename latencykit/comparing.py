@@ -1,0 +1,247 @@
+"""Two systems side by side: what changed, how sure that is, and whether they may be compared at all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from latencykit.errors import MixedInputsError, NotHeldError, UsageError
+from latencykit.histogram import Histogram, histogram_of, statistic_of
+from latencykit.stats.comparable import differences
+from latencykit.stats.compare import compare_counts
+from latencykit.stats.conditions import Condition, parse_condition
+from latencykit.stats.runs import compare_runs
+from latencykit.stats.shift import superiority
+from latencykit.stats.verdict import Change, Verdict, verdict
+from latencykit.summary import Summary
+from latencykit.units import NANOSECONDS, format_percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+
+    Side = Histogram | Summary
+
+__all__ = ["Comparison", "compare"]
+
+_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
+_MEANS = ("mean", "tm99")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed from one side to the other.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+        One a statistic: percentiles first, then means, then what stands for a percentile between two modes.
+    basis : {"requests", "runs"}
+        What the intervals hold for: the requests of one run a side, or the runs of several.
+    verdict : {"same", "better", "worse", "mixed", "inconclusive"}
+    reasons : tuple of str
+        What kept the comparison from deciding, or parts of it.
+    warnings : tuple of str
+        What differs between the two measurements besides the system.
+    faster : float
+        Chance (0..1) that a request of the new side is faster than one of the base; NaN for several runs.
+    unit : str
+        Unit of the values.
+    runs : tuple of two ints
+        Runs a side.
+    """
+
+    changes: tuple[Change, ...]
+    basis: Literal["requests", "runs"]
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    faster: float = math.nan
+    unit: str = "ns"
+    runs: tuple[int, int] = (1, 1)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a statistic: base, new, relative change with its interval, difference with its interval, significance."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(row) for row in self.changes]).set_index("statistic")
+
+    def failed(self, conditions: Iterable[str | Condition]) -> list[str]:
+        """Return the conditions (``"p99.9 > +5%"``) that are surely met, decided on the ends of the intervals.
+
+        Raises
+        ------
+        UsageError
+            For a condition that cannot be read, or on a statistic that was not compared.
+        """
+        parsed = [one if isinstance(one, Condition) else parse_condition(one) for one in conditions]
+        held = {row.statistic: row for row in self.changes}
+        unknown = [one for one in parsed if one.statistic not in held]
+        if unknown:
+            raise UsageError(
+                f"{unknown[0].text!r} judges {unknown[0].statistic}, which was not compared; these were: {', '.join(held)}"
+            )
+        return [one.text for one in parsed if one.holds(held[one.statistic], self.unit)]
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.verdict}, by {self.basis}, {len(self.changes)} statistics)"
+
+
+def compare(
+    base: Any, new: Any, *, percentiles: Sequence[float] | None = None, means: Sequence[str] = _MEANS, confidence: float = 0.95,
+    run_noise: float | None = None, margin: float = 0.05, replicates: int = 1000, seed: int = 0,
+) -> Comparison:  # fmt: skip
+    """Compare two runs, or several runs a side.
+
+    Parameters
+    ----------
+    base, new : rung, or sequence or mapping of rungs
+        Several a side are runs of one system each.
+    percentiles : sequence of float, optional
+        By default those that every sample supports, and the maximum.
+    means : sequence of str
+        ``"mean"`` and trimmed means between ranks (``"tm99"``, ``"TM(:99%)"``).
+    confidence : float, default 0.95
+    run_noise : float, optional
+        Relative standard deviation of a statistic from run to run (0.03 for 3 %). One run a side says nothing of two
+        systems without it.
+    margin : float, default 0.05
+        Changes that surely lie within ± `margin` are called the same.
+    replicates, seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    MixedInputsError
+        Where bare numbers stand on one side and times on the other.
+    UsageError
+        For an empty side.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> a, b = (Histogram.of(rng.normal(mean, 1e5, 5000)) for mean in (10e6, 11e6))
+    >>> found = compare(a, b)
+    >>> found.basis, found.verdict, round(float(found.table.change["p50"]), 2)
+    ('requests', 'inconclusive', 0.1)
+    >>> compare(a, b, run_noise=0.01).verdict
+    'worse'
+    """
+    if not 0 < confidence < 1 or (run_noise is not None and not 0 <= run_noise < 1) or not margin >= 0:
+        raise UsageError("a confidence lies between 0 and 1, the noise of runs from 0 to below 1, and a margin is 0 or more")
+    sides = _side(base, "base"), _side(new, "new")
+    units = {rung.unit for side in sides for rung in side}
+    if len(units) > 1:
+        raise MixedInputsError(
+            f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the former with unit= (--unit)"
+        )
+    several = max(len(side) for side in sides) > 1
+    if several:
+        found = _of_runs(sides, _statistics(sides, percentiles, means, confidence), confidence, margin)
+    elif any(isinstance(rung, Summary) for side in sides for rung in side):
+        found = _of_summaries(sides, _statistics(sides, percentiles, means, confidence))
+    else:
+        found = _of_requests(sides, percentiles, means, confidence, run_noise, margin, replicates, seed)
+    runs = len(sides[0]), len(sides[1])
+    return replace(found, warnings=_warnings(sides), unit=units.pop(), runs=runs)
+
+
+def _side(given: Any, name: str) -> list[Side]:
+    rungs = [given] if hasattr(given, "run") else list(given.values()) if hasattr(given, "values") else list(given)
+    if not rungs:
+        raise UsageError(f"the {name} side is empty; name at least one run")
+    held: list[Side] = []
+    for rung in rungs:
+        if isinstance(rung, Summary):
+            held.append(rung.to_unit("ns") if rung.unit in NANOSECONDS else rung)
+        else:
+            held.append(histogram_of(rung, "a comparison"))
+    return held
+
+
+def _statistics(
+    sides: tuple[list[Side], list[Side]], percentiles: Sequence[float] | None, means: Sequence[str], confidence: float
+) -> list[str]:
+    """Names of what to compare; by default what every run holds and supports."""
+    every = [rung for side in sides for rung in side]
+    asked = [f"p{format_percentile(p)}" for p in (percentiles or ())]
+    wanted = [] if percentiles is not None else [f"p{format_percentile(p)}" for p in _printed(every)]
+    held = [
+        name for name in (*wanted, "p100", *means) if not any(math.isnan(statistic_of(rung, name, confidence)) for rung in every)
+    ]
+    found = list(dict.fromkeys([*asked, *held]))
+    if not found:
+        raise NotHeldError("the two sides hold no statistic in common; read outputs that keep the samples or a histogram")
+    return sorted(found, key=lambda name: (name[0] != "p", float(name[1:]) if name[0] == "p" else 0))
+
+
+def _printed(rungs: Sequence[Side]) -> list[float]:
+    """The usual percentiles, and others that a summary holds."""
+    return sorted({*_PERCENTILES, *(p for rung in rungs if isinstance(rung, Summary) for p in rung.percentiles if 0 < p < 100)})
+
+
+def _of_runs(sides: tuple[list[Side], list[Side]], names: list[str], confidence: float, margin: float) -> Comparison:
+    tables = [[[statistic_of(rung, name, confidence) for name in names] for rung in side] for side in sides]
+    found = compare_runs(tables[0], tables[1], names, confidence=confidence, margin=margin)
+    return Comparison(tuple(found.changes), "runs", found.verdict, found.reasons)
+
+
+def _of_summaries(sides: tuple[list[Side], list[Side]], names: list[str]) -> Comparison:
+    """Printed numbers have no intervals."""
+    rows = []
+    for name in names:
+        base, new = (statistic_of(side[0], name) for side in sides)
+        change = new / base - 1 if base else math.nan
+        rows.append(Change.of(name, [base, new, change, -1.0, math.inf, new - base, -math.inf, math.inf, math.nan]))
+    why = "printed numbers have no intervals: compare outputs that keep the samples or a histogram, or several runs a side"
+    return Comparison(tuple(rows), "requests", "inconclusive", (why,))
+
+
+def _of_requests(
+    sides: tuple[list[Any], list[Any]], percentiles: Sequence[float] | None, means: Sequence[str], confidence: float,
+    run_noise: float | None, margin: float, replicates: int, seed: int,
+) -> Comparison:  # fmt: skip
+    (base,), (new,) = sides
+    top = min(side.highest_supported_percentile(confidence) for side in (base, new))
+    wanted = [p for p in _PERCENTILES if p <= top] + [100.0] if percentiles is None else list(percentiles)
+    corrected = any(side.run.corrected in ("us", "tool") for side in (base, new))
+    options: dict[str, Any] = {"run_noise": run_noise, "corrected": corrected, "replicates": replicates, "seed": seed}
+    rows = compare_counts(base.counted, new.counted, wanted, means, confidence=confidence, **options)
+    reasons = []
+    if run_noise is None:
+        reasons.append(
+            "one run a side cannot tell a change of the system from how runs differ: the intervals hold for these requests "
+            "only; measure several runs a side, or say what runs differ by with run_noise (--run-noise 3%)"
+        )
+    if corrected:
+        reasons.append("counts that were filled up for coordinated omission have no intervals: changes are shown, not judged")
+    reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
+    said = verdict(rows, margin, noise_known=run_noise is not None and not corrected)
+    return Comparison(tuple(rows), "requests", said, tuple(reasons), faster=superiority(base.counted, new.counted).value)
+
+
+def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
+    """What differs between the sides, and among the runs of each."""
+    one, two = sides[0][0], sides[1][0]
+    found = list(differences(one.run, two.run, one.count, two.count))
+    for name, side in zip(("base", "new"), sides, strict=True):
+        among = (text for rung in side[1:] for text in differences(side[0].run, rung.run, side[0].count, rung.count))
+        found += [f"among the {name} runs, {text}" for text in list(dict.fromkeys(among))[:3]]
+    if len(sides[0]) == len(sides[1]) == 1 and _alike(one, two):
+        found.append("both sides hold the very same numbers")
+    return tuple(found)
+
+
+def _alike(one: Side, two: Side) -> bool:
+    if isinstance(one, Summary) or isinstance(two, Summary):
+        return one == two
+    return one.buckets == two.buckets and np.array_equal(one.index, two.index) and np.array_equal(one.counts, two.counts)

@@ -1,0 +1,377 @@
+"""Users who wait for many calls: what the slowest of n is like, and which percentile of one call that rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from latencykit.buckets import EdgeBuckets
+from latencykit.distribution import Distribution
+from latencykit.errors import NotHeldError, UsageError
+from latencykit.histogram import histogram_of
+from latencykit.log import HistogramLog
+from latencykit.samples import Samples
+from latencykit.stats.events import tail_counts, tail_shares
+from latencykit.stats.fanout import by_interval, leaf_percentile, probabilities, quorum, slowest, survival
+from latencykit.stats.hedge import hedged, hedged_by_interval
+from latencykit.stats.quantiles import highest_supported_percentile
+from latencykit.stats.sums import Leg, sum_of
+from latencykit.units import NANOSECONDS, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.blocks import Block
+    from latencykit.histogram import Histogram
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["FanOut", "fan_out", "fan_outs", "in_series"]
+
+_CROWD = 3
+"""Requests that an interval holds for each call that is drawn from it; of fewer the slowest would look too fast."""
+
+_SHARES = (50.0, 90.0, 99.0, 99.9)
+
+
+@dataclass(frozen=True, eq=False)
+class FanOut:
+    """What users meet who make `n` calls.
+
+    Attributes
+    ----------
+    n : int
+    model : {"mixture", "independent"}
+        Calls of one user fall into one interval of the log, or are independent.
+    distribution : Distribution
+        How long the users wait.
+    leaf : Histogram
+        One call.
+    above : mapping of float to float
+        Percentile of one call → share (0..1) of users who wait longer than that.
+    quorum : int or None
+        They wait for so many of the n calls only.
+    interval : float or None
+        Seconds of an interval of the mixture.
+    added_load : float
+        Share of calls that a hedge sends twice.
+    in_series : bool
+        The calls come one after the other.
+    note : str
+        What there is to know of the model.
+    """
+
+    n: int
+    model: Literal["mixture", "independent"]
+    distribution: Distribution
+    leaf: Histogram
+    above: dict[float, float]
+    quorum: int | None = None
+    interval: float | None = None
+    added_load: float = 0.0
+    in_series: bool = False
+    note: str = ""
+
+    def leaf_percentile(self, percentile: float) -> float:
+        """Return the percentile of one call that this percentile of the users rests on, if calls were independent."""
+        return float(leaf_percentile(percentile, self.n, self.quorum))
+
+    def supported(self, percentile: float, confidence: float = 0.95) -> bool:
+        """Return whether the sample of single calls is large enough for this percentile of the users."""
+        counted = self.leaf.count + self.leaf.censored
+        if percentile >= 100 or self.distribution.at_least(percentile):
+            return False
+        if self.in_series:  # so many calls are that many fewer whole sequences
+            return percentile <= highest_supported_percentile(counted // self.n, confidence)
+        value = float(self.distribution.percentile(percentile))
+        below = int(self.leaf.counts[self.leaf.buckets.high(self.leaf.index) < value].sum())
+        rests_on = self.leaf_percentile(percentile) if self.model == "independent" and not self.added_load else 0.0
+        return max(rests_on, 100.0 * below / counted) <= self.leaf.highest_supported_percentile(confidence)
+
+
+@overload
+def fan_out(
+    rung: Any,
+    n: int,
+    *,
+    independent: bool = ...,
+    quorum: int | None = ...,
+    hedge_after: float | None = ...,
+    correlation: float = ...,
+) -> Distribution: ...
+@overload
+def fan_out(
+    rung: Any,
+    n: Sequence[int],
+    *,
+    independent: bool = ...,
+    quorum: int | None = ...,
+    hedge_after: float | None = ...,
+    correlation: float = ...,
+) -> list[Distribution]: ...
+def fan_out(
+    rung: Any, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None, hedge_after: float | None = None,
+    correlation: float = 0.0,
+) -> Distribution | list[Distribution]:  # fmt: skip
+    """Return the distribution of the slowest of `n` calls.
+
+    Parameters
+    ----------
+    rung : HistogramLog, Samples or Histogram
+        One call. Of a log (or of samples with start times) the calls of one user fall into one interval, and the
+        intervals are mixed as their requests weigh: in a stall all calls are slow together.
+    n : int, or sequence of int
+        Several are answered in one pass, and give a list.
+    independent : bool, default False
+        Take calls as independent of each other, as must be where no time is known: the other bound.
+    quorum : int, optional
+        Users wait for the so many fastest calls only.
+    hedge_after : float, optional
+        Percentile of one call after which a second one is sent; the faster of the two counts.
+    correlation : float, default 0
+        For independent calls: share (0..1) of cases in which all are as slow as one.
+
+    Returns
+    -------
+    Distribution, or list of Distribution
+
+    Raises
+    ------
+    NotHeldError
+        For a summary, which holds no distribution.
+    UsageError
+        For impossible numbers.
+
+    Examples
+    --------
+    >>> from latencykit.histogram import Histogram
+    >>> one = Histogram.of([1_000_000] * 99 + [900_000_000])
+    >>> users = fan_out(one, 100)
+    >>> round(users.share_above(1_000_447), 3), users.percentile(50) > 8e8
+    (0.634, True)
+    """
+    options: dict[str, Any] = {
+        "independent": independent, "quorum": quorum, "hedge_after": hedge_after, "correlation": correlation,
+    }  # fmt: skip
+    found = fan_outs(rung, [n] if isinstance(n, int | np.integer) else n, **options)
+    return found[0].distribution if isinstance(n, int | np.integer) else [one.distribution for one in found]
+
+
+def fan_outs(
+    rung: Any, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
+    hedge_after: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
+) -> list[FanOut]:  # fmt: skip
+    """Return what `fan_out` gives, with how far it is supported and how many users fare worse; see there.
+
+    Parameters
+    ----------
+    rung, numbers, independent, quorum, hedge_after, correlation
+        See `fan_out`.
+    shares : sequence of float
+        Percentiles of one call for which to tell how many users fare worse.
+
+    Returns
+    -------
+    list of FanOut
+        In the order of `numbers`.
+    """
+    _checked(numbers, quorum, correlation)
+    leaf = histogram_of(rung, "a fan-out")
+    hedge = None if hedge_after is None else float(leaf.percentile(float(hedge_after)))
+    log = None if independent else _log_of(rung)
+    if log is not None and correlation:
+        raise UsageError("a log knows how slow calls go together; a correlation is for independent calls (independent=True)")
+    if leaf.censored:  # nobody says when
+        log = None
+    if log is None:
+        return [_independent(leaf, n, quorum, hedge, correlation, shares) for n in numbers]
+    return _mixtures(log, leaf, numbers, quorum, hedge, shares)
+
+
+def _checked(numbers: Sequence[int], k: int | None, correlation: float) -> None:
+    if not len(numbers):
+        raise UsageError("a fan-out needs a number of calls, such as 100")
+    for n in numbers:
+        if n < 1:
+            raise UsageError(f"a fan-out must be at least 1, not {n}")
+        if k is not None and not 1 <= k <= n:
+            raise UsageError(f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}")
+    if not 0 <= correlation <= 1:
+        raise UsageError(f"a correlation must be between 0 and 1, not {correlation}")
+
+
+def _log_of(rung: Any) -> HistogramLog | None:
+    """The intervals of what knows time, of all tags together; None of what does not."""
+    if isinstance(rung, Samples):
+        rung = rung.to_log("1s") if rung.start is not None and rung.good.any() else None
+    if not isinstance(rung, HistogramLog):
+        return None
+    log = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
+    return log.retagged("").resample(float(np.median(log.lengths)) or 1.0) if len(log.tags) > 1 else log
+
+
+# ---------------------------------------------------------------- independent calls
+
+
+def _edges(leaf: Histogram) -> tuple[Floats, Floats, Floats]:
+    """Low and high edges and survival of one call; censored values stand where they are at least."""
+    best = leaf.counted.at_best()
+    high = np.where(np.isinf(best.high), best.low, best.high)
+    return np.minimum(best.low, high), high, survival(best.counts)
+
+
+def _model(leaf: Histogram, low: Floats, high: Floats, above: Floats) -> Distribution:
+    held = probabilities(above)
+    found = np.flatnonzero(held > 0)
+    chances = held[found] / held[found].sum()
+    bound = leaf.censored_at if leaf.censored else math.inf
+    return Distribution(EdgeBuckets(low, high), found, chances, leaf.unit, leaf.run, bound)
+
+
+def _independent(
+    leaf: Histogram, n: int, k: int | None, hedge: float | None, correlation: float, shares: Sequence[float]
+) -> FanOut:
+    low, high, above = _edges(leaf)
+    added = 0.0
+    if hedge is not None:
+        pair = hedged(high, above, hedge)
+        low, high, above, added = np.append(0.0, pair.values[:-1]), pair.values, pair.survival, pair.added_load
+    slow = slowest(above, n, correlation) if k is None else _correlated(quorum(above, k, n), above, correlation)
+    found = _model(leaf, low, high, slow)
+    if hedge is None:
+        rest = 1.0 - np.asarray(shares) / 100.0
+        exact = slowest(rest, n, correlation) if k is None else _correlated(quorum(rest, k, n), rest, correlation)
+        worse = dict(zip(shares, exact.tolist(), strict=True))
+    else:
+        worse = {p: found.share_above(float(leaf.percentile(p))) for p in shares}
+    return FanOut(n, "independent", found, leaf, worse, k, added_load=added)
+
+
+def _correlated(apart: Floats, together: Floats, correlation: float) -> Floats:
+    return (1 - correlation) * apart + correlation * together
+
+
+# ---------------------------------------------------------------- calls that share an interval
+
+
+def _mixtures(
+    log: HistogramLog, leaf: Histogram, numbers: Sequence[int], k: int | None, hedge: float | None, shares: Sequence[float]
+) -> list[FanOut]:
+    """One pass a width of the intervals; most fan-outs share one."""
+    sizes = log.series_fold()
+    log.scan(sizes)
+    crowd = float(np.median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
+    typical = float(np.median(log.lengths)) or 1.0
+    wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}
+    found: dict[int, FanOut] = {}
+    for factor in sorted(set(wide.values())):
+        mine = [n for n in dict.fromkeys(numbers) if wide[n] == factor]
+        view = log if factor == 1 else log.resample(factor * typical)
+        if factor > 1 and len(view) < 2:
+            why = f"its intervals hold {crowd:,.0f} requests each: too few to draw so many calls from one; taken as independent"
+            found |= {n: replace(_independent(leaf, n, k, hedge, 0.0, shares), note=why) for n in mine}
+            continue
+        folds = [_MixtureFold(leaf, n, k, hedge, shares) for n in mine]
+        view.scan(*folds)
+        width = factor * typical
+        why = "" if factor == 1 else f"mixed over {format_duration(width * 1e9)}, so that each holds {_CROWD} requests a call"
+        found |= {n: replace(fold.result(), interval=width, note=why) for n, fold in zip(mine, folds, strict=True)}
+    return [found[n] for n in numbers]
+
+
+class _MixtureFold:
+    """Adds up, interval by interval, how slow the slowest of n calls is."""
+
+    def __init__(self, leaf: Histogram, n: int, k: int | None, hedge: float | None, shares: Sequence[float]) -> None:
+        self.leaf, self.n, self.k, self.hedge, self.shares = leaf, n, k, hedge, tuple(shares)
+        self.high = leaf.buckets.high(leaf.index)
+        at, self._part = tail_shares(leaf.counts, self.shares)
+        self._cut = self.high[at]
+        self._mass = np.zeros(self.high.size)
+        self._hedged: tuple[Floats, Floats] | None = None
+        self._worse, self._total = np.zeros(len(self.shares)), 0.0
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        if not block.counts.size:
+            return
+        top = int(block.index.max()) + 1
+        # A log of several layouts is counted in one that fits all: a bucket goes where its highest value lies.
+        table = np.searchsorted(self.high * (1 + 1e-12), block.buckets.high(np.arange(top)), "left")
+        index = np.minimum(table, self.high.size - 1)[block.index]
+        if self.hedge is None:
+            self._mass += by_interval(block.indptr, index, block.counts, self.n, self.high.size, self.k, total=1)
+        else:
+            values, above = hedged_by_interval(block.indptr, index, block.counts, self.high, self.hedge, self.n, self.k)
+            self._hedged = (values, above + (0.0 if self._hedged is None else self._hedged[1]))
+        running = np.concatenate(([0], np.cumsum(block.counts)))
+        sizes = (running[block.indptr[1:]] - running[block.indptr[:-1]]).astype(np.float64)
+        tail = tail_counts(block.indptr, self.high[index], block.counts, self._cut, self._part)[sizes > 0]
+        sizes = sizes[sizes > 0]
+        share = np.minimum(tail / sizes[:, None], 1.0)
+        slow = slowest(share, self.n) if self.k is None else quorum(share, self.k, self.n)
+        self._worse += sizes @ slow
+        self._total += float(sizes.sum())
+
+    def result(self) -> FanOut:
+        """Return what the blocks add up to."""
+        leaf, lows = self.leaf, self.leaf.buckets.low(self.leaf.index)
+        if self._hedged is not None:
+            values, above = self._hedged[0], self._hedged[1] / self._total
+            found = _model(leaf, np.append(0.0, values[:-1]), values, above)
+            worse = {p: found.share_above(float(leaf.percentile(p))) for p in self.shares}
+            added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
+            return FanOut(self.n, "mixture", found, leaf, worse, self.k, added_load=added)
+        above = np.maximum(1.0 - np.cumsum(self._mass) / self._mass.sum(), 0.0)
+        worse = dict(zip(self.shares, (self._worse / self._total).tolist(), strict=True))
+        return FanOut(self.n, "mixture", _model(leaf, lows, self.high, above), leaf, worse, self.k)
+
+
+# ---------------------------------------------------------------- one after the other
+
+
+def in_series(rung: Any, n: int, step: float | None = None) -> FanOut:
+    """Return the time that `n` independent calls take one after the other.
+
+    Parameters
+    ----------
+    rung : HistogramLog, Samples or Histogram
+        One call.
+    n : int
+    step : float, optional
+        Width of the bins in which sums are counted; see `latencykit.stats.sums.sum_of`.
+
+    Returns
+    -------
+    FanOut
+        Its distribution's buckets reach from the fastest that a sum can be to the slowest.
+
+    Examples
+    --------
+    >>> from latencykit.histogram import Histogram
+    >>> users = in_series(Histogram.of([1000, 3000]), 2)
+    >>> [round(v, -2) for v in users.distribution.percentile([25, 75, 100]).tolist()]
+    [2000.0, 4000.0, 6000.0]
+    """
+    if n < 1:
+        raise UsageError(f"a sequence has at least 1 call, not {n}")
+    leaf = histogram_of(rung, "a sum")
+    if leaf.censored:
+        raise NotHeldError(
+            f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} {leaf.unit}: a sum of them is unknown"
+        )
+    chances = leaf.counts / leaf.count
+    sums = sum_of([Leg(leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index), chances, n)], step)
+    index = np.flatnonzero(sums.slow)
+    high = index * sums.step
+    least, _ = sums.quantile(np.minimum(np.cumsum(sums.slow[index]), 1.0))
+    buckets = EdgeBuckets(np.minimum(least, high), high)
+    chances = sums.slow[index] / sums.slow[index].sum()
+    found = Distribution(buckets, np.arange(index.size), chances, leaf.unit, leaf.run)
+    worse = {p: found.share_above(float(leaf.percentile(p))) for p in _SHARES}
+    return FanOut(n, "independent", found, leaf, worse, in_series=True)
