@@ -1,0 +1,209 @@
+"""Load generators: who sends when, and what each of them would report of the same server."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.errors import UsageError
+from latencykit.run import Run
+from latencykit.samples import OUTCOMES, Samples
+from latencykit.simulate.server import Queue
+from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.run import Loop
+    from latencykit.simulate.server import Server
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["catch_up_loop", "closed_loop", "open_loop", "paced_loop"]
+
+_AT_ONCE = 4096  # service times drawn at a time
+
+
+def open_loop(
+    server: Server, arrivals: ArrayLike, *, duration: str | float | None = None, timeout: str | float | None = None, seed: int = 0
+) -> Samples:
+    """Send at the given times, whatever becomes of earlier requests: what independent users do.
+
+    Parameters
+    ----------
+    server : Server
+    arrivals : array_like of float
+        When each request is due, ns from the run's begin: `fixed`, `poisson`, `bursty`, `ramp`.
+    duration : str or float, optional
+        Length of the run, where it is more than the last arrival tells.
+    timeout : str or float, optional
+        After so long the client gives up; the server works on.
+    seed : int
+
+    Returns
+    -------
+    Samples
+        Sends and due times are one, so service and response time are, too.
+
+    Examples
+    --------
+    >>> from latencykit.simulate import Server, Stall, fixed
+    >>> samples = open_loop(Server("1ms", stalls=[Stall(1, 1)], ideal=True), fixed(100, 3))
+    >>> len(samples), float(samples.values.max() / 1e6)
+    (300, 1000.0)
+    """
+    sent = np.sort(np.asarray(arrivals, np.float64))
+    done = server.replies(sent, np.random.default_rng(seed))
+    span = None if duration is None else parse_duration(duration, "s") / 1e9
+    rate = None if span is None else sent.size / span
+    run = _run("open", measure="response", corrected="schedule", duration=span, rate=rate)
+    return _samples(sent, done, sent, None, timeout, run)
+
+
+def paced_loop(
+    server: Server,
+    rate: float,
+    duration: str | float,
+    *,
+    connections: int = 1,
+    timeout: str | float | None = None,
+    seed: int = 0,
+) -> Samples:
+    """Send at a rate, but never before the reply to the request before: slots that pass meanwhile are left out.
+
+    Parameters
+    ----------
+    server : Server
+    rate : float
+        Requests per second, all connections together.
+    duration : str or float
+    connections : int, default 1
+        Each sends at ``rate / connections``, one after the other in turn.
+    timeout : str or float, optional
+        After so long a connection gives up and goes on; the server works on.
+    seed : int
+
+    Returns
+    -------
+    Samples
+        With the service time, as such tools report it; ``measured("response")`` counts from the slot of each request
+        that was sent, which finds no more: what was never sent is not there.
+
+    Examples
+    --------
+    >>> from latencykit.simulate import Server, Stall
+    >>> samples = paced_loop(Server("1ms", stalls=[Stall(1, 1)], ideal=True), rate=100, duration=3)
+    >>> len(samples), round(float(samples.values.mean()) / 1e6, 3)
+    (201, 5.97)
+    """
+    return _closed(server, rate, duration, connections, timeout, seed, catch_up=False)
+
+
+def catch_up_loop(
+    server: Server,
+    rate: float,
+    duration: str | float,
+    *,
+    connections: int = 1,
+    timeout: str | float | None = None,
+    seed: int = 0,
+) -> Samples:
+    """Send at a rate, never before the reply to the request before, and make up for slots that passed as fast as it can.
+
+    No request is missing in the end, and yet those that were due in a stall are timed from when they were sent: twice
+    as wrong. Parameters are those of `paced_loop`.
+
+    Examples
+    --------
+    >>> from latencykit.simulate import Server, Stall
+    >>> samples = catch_up_loop(Server("1ms", stalls=[Stall(1, 1)], ideal=True), rate=100, duration=3)
+    >>> len(samples), round(float(samples.values.mean()) / 1e6, 2), round(samples.response.mean() / 1e6)
+    (300, 4.33, 187)
+    """
+    return _closed(server, rate, duration, connections, timeout, seed, catch_up=True)
+
+
+def closed_loop(
+    server: Server, duration: str | float, *, connections: int = 1, timeout: str | float | None = None, seed: int = 0
+) -> Samples:
+    """Send as soon as the reply is there: full speed, with no schedule and so with no response time.
+
+    Parameters are those of `paced_loop`.
+
+    Examples
+    --------
+    >>> from latencykit.simulate import Server
+    >>> len(closed_loop(Server("1ms"), duration=1, connections=4))
+    1003
+    """
+    return _closed(server, None, duration, connections, timeout, seed, catch_up=False)
+
+
+def _closed(
+    server: Server,
+    rate: float | None,
+    duration: str | float,
+    connections: int,
+    timeout: str | float | None,
+    seed: int,
+    *,
+    catch_up: bool,
+) -> Samples:
+    """Let connections send, wait and send again until the run is over."""
+    span = parse_duration(duration, "s")
+    if connections < 1 or not span > 0 or (rate is not None and not rate > 0):
+        raise UsageError("a closed loop needs a connection, a duration and a rate above zero")
+    interval = 0.0 if rate is None else 1e9 * connections / rate
+    limit = float("inf") if timeout is None else parse_duration(timeout, "s")
+    queue, draws = Queue(server), _draws(server, np.random.default_rng(seed))
+    phase = 0.0 if rate is None else 1e9 / rate
+    turns = [(k * phase, k, 0) for k in range(connections)]  # when each connection sends next, and its how manieth slot
+    rows: list[tuple[float, float, float, int]] = []
+    while turns:
+        at, connection, slot = heapq.heappop(turns)
+        due = connection * phase + slot * interval
+        if (due if catch_up else at) >= span - 1e-3:
+            continue
+        done = queue.take(at, *next(draws))
+        rows.append((at, done, due, connection))
+        back = min(at + limit, done) if done > at else at
+        if not interval:
+            heapq.heappush(turns, (max(back, at + 1.0), connection, 0))
+            continue
+        slot += 1
+        if not catch_up:  # the first slot that is not past when the reply comes
+            slot = max(slot, int(np.ceil((back - connection * phase) / interval - 1e-9)))
+        heapq.heappush(turns, (max(back, connection * phase + slot * interval), connection, slot))
+    sent, ended, slots, by = (np.array(column) for column in zip(*rows, strict=True))
+    loop: Loop = "closed" if rate is None else "paced"
+    run = _run(loop, measure="service", corrected="none", duration=span / 1e9, rate=rate, connections=connections)
+    return _samples(sent, ended, None if rate is None else slots, by, timeout, run)
+
+
+def _draws(server: Server, rng: np.random.Generator) -> Iterator[tuple[float, int]]:
+    """Service time and shard of one request after the other, drawn many at a time."""
+    while True:
+        work, shard = server.draw(rng, _AT_ONCE), server.shards_of(rng, _AT_ONCE)
+        yield from zip(work.tolist(), shard.tolist(), strict=True)
+
+
+def _run(loop: Loop, **known: Any) -> Run:
+    return Run(tool="simulation", loop=loop, **known)
+
+
+def _samples(sent: Floats, done: Floats, due: Floats | None, connection: Any, timeout: str | float | None, run: Run) -> Samples:
+    """What the client writes down: replies, requests that it gave up, and requests that were turned away."""
+    limit = np.inf if timeout is None else parse_duration(timeout, "s")
+    took = done - sent
+    outcome = np.zeros(sent.size, np.int8)
+    outcome[took > limit] = OUTCOMES.index("timeout")
+    outcome[took < 0] = OUTCOMES.index("dropped")
+    took = np.clip(took, 0.0, limit)
+    run = run if timeout is None else run.but(timeout=float(limit))
+    return Samples(
+        start=sent, duration=took, intended=due, connection=connection, outcome=outcome if outcome.any() else None, run=run
+    )

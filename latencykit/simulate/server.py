@@ -1,0 +1,255 @@
+"""Servers: how long a request takes from its send to its reply, what with service, queue and stalls."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.errors import UsageError
+from latencykit.simulate.service import service_of
+from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.simulate.service import Service
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Queue", "Server", "Stall"]
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A time in which a server, or one of its shards, does no work.
+
+    Parameters
+    ----------
+    start, duration : float or str
+        Seconds from the run's begin, or a text such as ``"500ms"``.
+    shard : int, optional
+        Which one of several servers stands still; all of them unless given.
+    drain : bool, default False
+        It takes nothing new but works on (a deploy behind a load balancer): requests that come meanwhile are turned
+        away at once and end as ``dropped``.
+
+    Examples
+    --------
+    >>> Stall("500ms", 2).window
+    (500000000.0, 2500000000.0)
+    """
+
+    start: float | str
+    duration: float | str
+    shard: int | None = None
+    drain: bool = False
+    window: tuple[float, float] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        begin, length = parse_duration(self.start, "s"), parse_duration(self.duration, "s")
+        if begin < 0 or length <= 0:
+            raise UsageError(f"a stall begins at 0 or later and lasts longer than nothing, not {self.start} and {self.duration}")
+        object.__setattr__(self, "window", (begin, begin + length))
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server with a known service time, and stalls at known times.
+
+    Parameters
+    ----------
+    service : Service, str or float
+        Service time: a duration, or one of the distributions of this room.
+    servers : int, default 1
+        How many work side by side.
+    sharded : bool, default False
+        Whether each has a queue of its own, and requests of its own by chance; otherwise one queue feeds all.
+    stalls : sequence of Stall
+        Work that a stall interrupts goes on after it.
+    ideal : bool, default False
+        The article's server: nobody waits for anybody, and all that was sent during a stall is done at its end.
+
+    Examples
+    --------
+    >>> server = Server("1ms", stalls=[Stall(1, 2)])
+    >>> sent = np.array([0.0, 1.5e9, 1.5e9])
+    >>> ((server.replies(sent, np.random.default_rng(0)) - sent) / 1e6).tolist()
+    [1.0, 1501.0, 1502.0]
+    """
+
+    service: Service | str | float = "1ms"
+    servers: int = 1
+    sharded: bool = False
+    stalls: Sequence[Stall] = ()
+    ideal: bool = False
+
+    def __post_init__(self) -> None:
+        if self.servers < 1:
+            raise UsageError(f"there must be at least one server, not {self.servers}")
+        wrong = [stall.shard for stall in self.stalls if stall.shard is not None and not 0 <= stall.shard < self.servers]
+        if wrong:
+            raise UsageError(f"there is no shard {wrong[0]}: {self.servers} servers are numbered from 0")
+
+    def windows(self, shard: int, *, drain: bool = False) -> Floats:
+        """Return when a shard stands still (or, for `drain`, turns requests away).
+
+        Returns
+        -------
+        ndarray of float64, shape (stalls, 2)
+            Begin and end in nanoseconds; ascending, overlapping ones merged.
+        """
+        own = [stall.window for stall in self.stalls if stall.drain == drain and stall.shard in (None, shard)]
+        merged: list[tuple[float, float]] = []
+        for begin, end in sorted(own):
+            if merged and begin <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((begin, end))
+        return np.array(merged, np.float64).reshape(-1, 2)
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Return n service times, ns."""
+        return np.asarray(service_of(self.service)(rng, n), np.float64)
+
+    def shards_of(self, rng: np.random.Generator, n: int) -> Ints:
+        """Return which shard each of n requests goes to; 0 for all where one queue feeds all."""
+        if self.sharded and self.servers > 1:
+            return rng.integers(self.servers, size=n)
+        return np.zeros(n, np.int64)
+
+    def replies(self, sent: Floats, rng: np.random.Generator) -> Floats:
+        """Return when each request is answered.
+
+        Parameters
+        ----------
+        sent : ndarray of float64, shape (n,)
+            When each arrives, ascending, ns.
+        rng : Generator
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            Nanoseconds; negative infinity for requests that a draining server turns away.
+        """
+        work, shard = self.draw(rng, sent.size), self.shards_of(rng, sent.size)
+        taken = ~self._turned_away(sent, shard)
+        done = np.full(sent.size, -np.inf)
+        if self.servers > 1 and not self.sharded and not self.ideal:
+            queue = Queue(self)
+            columns = zip(sent[taken].tolist(), work[taken].tolist(), strict=True)
+            done[taken] = [queue.take(at, time, 0) for at, time in columns]
+            return done
+        for one in range(self.servers if self.sharded else 1):
+            mine = np.flatnonzero(taken & (shard == one))
+            answer = ideal_replies if self.ideal else fifo_replies
+            done[mine] = answer(sent[mine], work[mine], self.windows(one))
+        return done
+
+    def _turned_away(self, sent: Floats, shard: Ints) -> NDArray[np.bool_]:
+        away = np.zeros(sent.size, np.bool_)
+        for one in range(self.servers if self.sharded else 1):
+            for begin, end in self.windows(one, drain=True).tolist():
+                away |= (shard == one) & (sent >= begin) & (sent < end)
+        return away
+
+
+def ideal_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
+    """Return the replies of a server without a queue: what overlaps a stall is done at its end, or when its work is."""
+    done = sent + work
+    for begin, end in stalls.tolist():
+        held = (sent < end) & (done > begin)
+        done = np.where(held, np.maximum(done, end), done)
+    return done
+
+
+def fifo_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
+    """Return the replies of one server that takes requests in turn: Lindley's recursion as a running minimum.
+
+    Stalls are taken out of the clock first: on a clock that stands still with the server, the wait of request i is
+    ``c - min(c[:i])`` with ``c`` the running sum of work minus gaps.
+
+    Examples
+    --------
+    >>> fifo_replies(np.array([0.0, 1.0, 9.0]), np.array([4.0, 4.0, 4.0]), np.zeros((0, 2))).tolist()
+    [4.0, 8.0, 13.0]
+    """
+    if not sent.size:
+        return np.zeros(0)
+    arrival = _working(sent, stalls)
+    balance = np.concatenate(([0.0], np.cumsum(work[:-1] - np.diff(arrival))))
+    wait = balance - np.minimum.accumulate(balance)
+    return _by_the_clock(arrival + wait + work, stalls)
+
+
+def _working(at: Floats, stalls: Floats) -> Floats:
+    """Time that the server has worked (or could have) up to each moment."""
+    passed = np.zeros_like(at)
+    for begin, end in stalls.tolist():
+        passed += np.clip(at, begin, end) - begin
+    return at - passed
+
+
+def _by_the_clock(worked: Floats, stalls: Floats) -> Floats:
+    """The moment at which the server has worked so long: the inverse of `_working`, before a stall where both would do."""
+    at = worked
+    for begin, end in stalls.tolist():  # ascending: each is passed only by work that the earlier ones did not hold up
+        at = np.where(at > begin, at + (end - begin), at)
+    return at
+
+
+class Queue:
+    """The same servers, asked one request after the other: for load generators that wait for replies.
+
+    Such a load generator's next send depends on the reply before, so that this cannot be done in one vectorised pass.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._ideal, self._sharded = server.ideal, server.sharded
+        self._windows = [[(a, b) for a, b in server.windows(k).tolist()] for k in range(server.servers)]
+        self._drains = [[(a, b) for a, b in server.windows(k, drain=True).tolist()] for k in range(server.servers)]
+        self._free = [(0.0, k) for k in range(server.servers)]
+
+    def take(self, at: float, work: float, shard: int) -> float:
+        """Return when a request sent `at` is answered; negative infinity where it is turned away.
+
+        Requests must come in the order of their sends.
+        """
+        if any(begin <= at < end for begin, end in self._drains[shard]):
+            return float("-inf")
+        if self._ideal:
+            done = at + work
+            for begin, end in self._windows[shard]:
+                if at < end and done > begin:
+                    done = max(done, end)
+            return done
+        if self._sharded:
+            done = self._finish(max(at, self._free[shard][0]), work, shard)
+            self._free[shard] = (done, shard)
+            return done
+        free, one = self._next_free(at)
+        done = self._finish(max(at, free), work, one)
+        heapq.heapreplace(self._free, (done, one))
+        return done
+
+    def _next_free(self, at: float) -> tuple[float, int]:
+        """The server that can begin first; those that stand still by then are asked again for their thaw."""
+        while True:
+            free, one = self._free[0]
+            begin = max(at, free)
+            thaw = next((b for a, b in self._windows[one] if a <= begin < b), None)
+            if thaw is None:
+                return free, one
+            heapq.heapreplace(self._free, (thaw, one))
+
+    def _finish(self, begin: float, work: float, one: int) -> float:
+        """When `work` that begins then is done, stalls between taken in."""
+        for stalled, thaw in self._windows[one]:
+            if begin < thaw and begin + work > stalled:
+                work += thaw - max(begin, stalled)
+        return begin + work
