@@ -30,10 +30,12 @@ _NAMES = {
     "load_curve": "latencykit.loading",
     "merge": "latencykit.merging",
     "LatencyKitError": "latencykit.errors",
+    "correct": "latencykit.diagnose.backfill",
+    "retime": "latencykit.diagnose.retiming",
     "read": "latencykit.formats.reading",
     "read_all": "latencykit.formats.reading",
 }
-_ROOMS = ("formats", "plot")
+_ROOMS = ("formats", "plot", "simulate")
 
 __all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the list
 

@@ -20,7 +20,7 @@ from latencykit.run import Run
 from latencykit.units import format_count, format_duration, format_percentile, parse_duration, unit_factor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -191,6 +191,20 @@ class HistogramLog:
     def but(self, **changes: Any) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
         return self.rows(np.arange(len(self)), run=self.run.but(**changes))
+
+    def seen_through(self, view: Callable[[Part], Part]) -> HistogramLog:
+        """Return the same intervals with what `view` makes of their payloads when they are decoded."""
+        from latencykit.log.views import LogPart
+
+        return HistogramLog(
+            self.starts,
+            self.lengths,
+            [view(LogPart(self))],
+            tag_code=self._tag_code,
+            tag_names=self._tag_names,
+            unit=self.unit,
+            run=self.run,
+        )
 
     def resample(self, interval: str | float) -> HistogramLog:
         """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact.

@@ -1,0 +1,256 @@
+"""`correct`: put back the requests that a load generator would have sent, had it not waited for a reply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.blocks import Block
+from latencykit.buckets import HdrBuckets
+from latencykit.diagnose.filling import fill
+from latencykit.errors import AlreadyCorrectedError, NotHeldError, UsageError
+from latencykit.log import HistogramLog
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+from latencykit.units import NANOSECONDS, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from latencykit.blocks import Part
+    from latencykit.buckets import Buckets
+    from latencykit.histogram import Histogram
+    from latencykit.run import Run
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["correct", "expected_interval_of"]
+
+_WIDE = 1.25  # a bucket whose edges are farther apart than this does not say where its requests lie
+_DIGITS = 3
+
+
+def correct(
+    rung: Samples | HistogramLog | Histogram,
+    expected_interval: str | float | None = None,
+    *,
+    rate: float | None = None,
+    connections: int | None = None,
+    force: bool = False,
+) -> Any:
+    """Back-fill the requests that coordinated omission left out, by HdrHistogram's rule.
+
+    Every value v of at least twice the expected interval I is taken for a request that kept its connection from
+    sending others, which would have taken v − I, v − 2I and so on down to I. That holds for connections that wait for
+    each reply and do not make up for what they missed; where the requests were sent late instead, `retime` is right.
+
+    Parameters
+    ----------
+    rung : Samples, HistogramLog or Histogram
+    expected_interval : str or float, optional
+        Between two requests of one connection: ``"10ms"``, or nanoseconds (plain numbers where the values have no
+        unit).
+    rate, connections : float and int, optional
+        In its place: requests per second of all connections together, and how many those are (1 unless the source
+        says); the interval is connections / rate. What the source itself says is used where nothing is given.
+    force : bool, default False
+        Correct even what is already corrected.
+
+    Returns
+    -------
+    Histogram or HistogramLog
+        A log for a log, else a histogram; its run says ``corrected="us"`` and the interval.
+
+    Raises
+    ------
+    AlreadyCorrectedError
+        Where we, the tool, or a schedule already took care of it: twice would invent latencies.
+    UsageError
+        Where no interval is given or known.
+
+    Notes
+    -----
+    The rule is that of ``copyCorrectedForCoordinatedOmission`` of HdrHistogram 2.2.2 (of
+    ``recordValueWithExpectedInterval`` for samples, which are known exactly): threshold 2 I, smallest fill in [I, 2 I),
+    the highest equivalent value of each bucket.
+
+    Examples
+    --------
+    >>> naive = Samples(duration=[1_000_000] * 10_000 + [100_000_000_000])
+    >>> fixed = correct(naive, "10ms")
+    >>> fixed.count, round(fixed.mean / 1e9, 2), round(fixed.percentile(75) / 1e9)
+    (20000, 25.0, 50)
+    >>> correct(fixed, "10ms")
+    Traceback (most recent call last):
+    latencykit.errors.AlreadyCorrectedError: ...
+    """
+    if isinstance(rung, Summary):
+        raise NotHeldError("a summary holds no distribution to correct; read an output that keeps a histogram or samples")
+    _refuse_twice(rung.run, force)
+    interval = expected_interval_of(rung, expected_interval, rate=rate, connections=connections)
+    shown = format_duration(interval) if rung.unit in NANOSECONDS else f"{interval:g}"
+    known: dict[str, Any] = {
+        "corrected": "us",
+        "expected_interval": interval,
+        "notes": rung.run.noting(f"back-filled with an expected interval of {shown}").notes,
+    }
+    if isinstance(rung, HistogramLog):
+        return _correct_log(rung, interval).but(**known)
+    if isinstance(rung, Samples):
+        raw, values = rung.histogram(), rung.values[rung.good]
+        filled = _filled(raw, values, np.ones(values.size, np.int64), max(1, round(interval)))
+        return filled.but(**known)
+    return _correct_histogram(rung, interval).but(**known)
+
+
+def expected_interval_of(
+    rung: Samples | HistogramLog | Histogram,
+    given: str | float | None = None,
+    *,
+    rate: float | None = None,
+    connections: int | None = None,
+) -> float:
+    """Return the expected interval in nanoseconds: as given, from rate and connections, or from what the source says.
+
+    Raises
+    ------
+    UsageError
+        Where neither tells it.
+
+    Examples
+    --------
+    >>> from latencykit.histogram import Histogram
+    >>> expected_interval_of(Histogram.of([1]), rate=200, connections=4)
+    20000000.0
+    """
+    run = rung.run
+    if given is not None:
+        interval = parse_duration(given, "ns")
+    elif rate or not run.expected_interval:
+        speed = rate or run.rate
+        if not speed:
+            raise UsageError(
+                "the expected interval is not known; give it (expected_interval, --expected-interval), or the rate of all "
+                "connections together and their number (--rate, --connections)"
+            )
+        interval = 1e9 * (connections or run.connections or 1) / speed
+    else:
+        interval = run.expected_interval
+    if not interval > 0:
+        raise UsageError(f"an expected interval must be longer than nothing, not {given if given is not None else interval}")
+    return interval
+
+
+def _refuse_twice(run: Run, force: bool) -> None:
+    by = {
+        "us": "it was already back-filled",
+        "tool": "the tool itself corrected it",
+        "schedule": "it was measured from a schedule",
+    }
+    if run.corrected in by and not force:
+        raise AlreadyCorrectedError(
+            f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents latencies; force=True does it"
+        )
+
+
+# ---------------------------------------------------------------- one histogram
+
+
+def _correct_histogram(raw: Histogram, interval: float) -> Histogram:
+    factor = NANOSECONDS.get(raw.unit, 1.0)
+    if isinstance(raw.buckets, HdrBuckets):
+        base = raw
+    else:
+        base = _on_a_fine_grid(raw)
+    layout = base.buckets
+    assert isinstance(layout, HdrBuckets)
+    steps = interval / factor / layout.scale
+    return _filled(base, layout.high_steps(base.index), base.counts, max(1, round(steps)))
+
+
+def _on_a_fine_grid(raw: Histogram) -> Histogram:
+    """Counts between listed edges as HDR counts; of a wide top bucket only so many at the top as are known to be there.
+
+    A percentile list puts everything above its last percentile into one bucket up to the maximum. Taken at its upper
+    edge, each of these requests would be a stall of its own. The mean, where the tool printed one, tells how many there
+    were; else only the maximum is sure.
+    """
+    scale = 1.0 / NANOSECONDS.get(raw.unit, 2.0**30)
+    layout = HdrBuckets(_DIGITS, 1, scale)
+    low, high, counts = raw.buckets.low(raw.index), raw.buckets.high(raw.index), raw.counts.astype(np.int64)
+    if not raw.index.size or not high[-1] > _WIDE * max(low[-1], 1e-300):
+        return replace(raw.rebucket(layout), printed=((), ()), told={})
+    top = raw.told.get("max", high[-1])
+    sure = 1
+    if "mean" in raw.told:
+        rest = raw.told["mean"] * raw.count - float(counts[:-1] @ ((low[:-1] + high[:-1]) / 2)) - counts[-1] * low[-1]
+        sure = int(np.clip(round(rest / (top - low[-1])), 1, counts[-1])) if top > low[-1] else 1
+    values = np.concatenate((high[:-1], [low[-1], top]))
+    numbers = np.concatenate((counts[:-1], [counts[-1] - sure, sure]))
+    index, inverse = np.unique(layout.index_of(values), return_inverse=True)
+    totals = np.zeros(index.size, np.int64)
+    np.add.at(totals, inverse.reshape(-1), numbers)
+    kept = totals > 0
+    return replace(raw, buckets=layout, index=index[kept], counts=totals[kept], printed=((), ()), told={})
+
+
+def _filled(base: Histogram, values: Ints, counts: Ints, interval: int) -> Histogram:
+    """`base` with the fills of these values (in its steps); requests that timed out are filled from their bound."""
+    layout = base.buckets
+    assert isinstance(layout, HdrBuckets)
+    whole = HdrBuckets(layout.digits, layout.lowest)
+    if base.censored and np.isfinite(base.censored_at):
+        values = np.append(values, np.int64(base.censored_at / layout.scale))
+        counts = np.append(counts, base.censored)
+    total = np.zeros(layout.slots, np.int64)
+    total[base.index] = base.counts
+    for _, index, number in fill(values, counts, np.zeros(values.size, np.int64), interval, whole):
+        np.add.at(total, index, number)
+    index = np.flatnonzero(total)
+    told = {name: value for name, value in base.told.items() if name in ("min", "max")}
+    return replace(base, index=index, counts=total[index], told=told, printed=((), ()))
+
+
+# ---------------------------------------------------------------- a log
+
+
+def _correct_log(log: HistogramLog, interval: float) -> HistogramLog:
+    return log.seen_through(lambda part: _FilledPart(part, interval / NANOSECONDS.get(log.unit, 1.0)))
+
+
+class _FilledPart:
+    """A log's intervals, each with the fills of its own values, as a recorder that corrects would have written them."""
+
+    def __init__(self, part: Part, interval: float) -> None:
+        self._part, self._interval = part, interval
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the corrected blocks of the given rows."""
+        for block in self._part.blocks(rows):
+            yield _filled_block(block, self._interval)
+
+
+def _filled_block(block: Block, interval: float) -> Block:
+    layout: Buckets = block.buckets
+    if not isinstance(layout, HdrBuckets):
+        raise NotHeldError("only logs with HDR buckets can be back-filled; take log.histogram() and correct that")
+    whole = HdrBuckets(layout.digits, layout.lowest)
+    entry = block.entry_rows
+    keys, numbers = [entry * layout.slots + block.index], [block.counts]
+    for row, index, number in fill(
+        layout.high_steps(block.index), block.counts, entry, max(1, round(interval / layout.scale)), whole
+    ):
+        key, inverse = np.unique(row * layout.slots + index, return_inverse=True)
+        total = np.zeros(key.size, np.int64)
+        np.add.at(total, inverse.reshape(-1), number)
+        keys.append(key)
+        numbers.append(total)
+    key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    counts = np.zeros(key.size, np.int64)
+    np.add.at(counts, inverse.reshape(-1), np.concatenate(numbers))
+    indptr = np.searchsorted(key, np.arange(block.rows.size + 1) * layout.slots)
+    return Block(block.rows, indptr.astype(np.int64), key % layout.slots, counts, layout)

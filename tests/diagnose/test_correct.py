@@ -1,0 +1,141 @@
+"""Back-filling: the reference's goldens, the rule one value at a time, and what refuses to be corrected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.codec import decode_rows, open_payload
+from latencykit.diagnose.filling import fill, fills_of
+from latencykit.errors import AlreadyCorrectedError, LimitError, NotHeldError, UsageError
+from latencykit.simulate import Server, Stall, paced_loop
+
+DATA = Path(__file__).parent.parent / "data/payloads"
+GOLDENS = {g["name"]: g for g in map(json.loads, (DATA / "goldens.jsonl").read_text().splitlines())}
+
+
+def golden(name: str) -> lk.Histogram:
+    payload = open_payload(GOLDENS[f"java 2.2.2 {name}"]["base64"].encode())
+    _, index, counts = decode_rows([payload])
+    return lk.Histogram(payload.buckets, index, counts)
+
+
+def by_hand(values: list[int], interval: int) -> list[int]:
+    """The loop of AbstractHistogram.recordValueWithCountAndExpectedInterval."""
+    out = []
+    for value in values:
+        out.append(value)
+        missing = value - interval
+        while missing >= interval:
+            out.append(missing)
+            missing -= interval
+    return out
+
+
+@pytest.mark.parametrize("ms", [1, 2, 10])
+def test_the_references_corrected_copies(ms: int) -> None:
+    ours, theirs = lk.correct(golden("auto-resize-3digits"), f"{ms}ms"), golden(f"copyCorrected-{ms}ms")
+    assert np.array_equal(ours.index, theirs.index)
+    assert np.array_equal(ours.counts, theirs.counts)
+    assert (ours.run.corrected, ours.run.expected_interval) == ("us", ms * 1e6)
+
+
+@pytest.mark.parametrize("ms", [1, 2, 10])
+def test_samples_are_filled_as_the_recorder_fills_them(ms: int) -> None:
+    slow = np.array(json.loads((DATA / "slow.json").read_text()))
+    fast = golden("auto-resize-3digits")
+    fast_counts = dict(zip(fast.index.tolist(), fast.counts.tolist(), strict=True))
+    for index in fast.buckets.index_of(slow).tolist():
+        fast_counts[index] -= 1
+    ours = lk.correct(lk.Samples(duration=slow), f"{ms}ms")
+    for index, count in zip(ours.index.tolist(), ours.counts.tolist(), strict=True):
+        fast_counts[index] = fast_counts.get(index, 0) + count
+    theirs = golden(f"recordWithExpected-{ms}ms")
+    assert {k: v for k, v in fast_counts.items() if v} == dict(zip(theirs.index.tolist(), theirs.counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3, 5])
+def test_the_rule_by_hand(digits: int) -> None:
+    rng = np.random.default_rng(digits)
+    layout = lk.HdrBuckets(digits)
+    for interval in (1, 3, 10, 999):
+        values = rng.integers(0, 20_000, 40)
+        want = np.bincount(layout.index_of(by_hand(values.tolist(), interval)), minlength=layout.slots)
+        got = np.bincount(layout.index_of(values), minlength=layout.slots)
+        for _, index, counts in fill(values, np.ones(40, np.int64), np.zeros(40, np.int64), interval, layout):
+            np.add.at(got, index, counts)
+        assert np.array_equal(got, want)
+
+
+def test_threshold_and_smallest_fill() -> None:
+    assert fills_of(np.array([0, 9, 10, 19, 20, 29, 30, 105]), 10).tolist() == [0, 0, 0, 0, 1, 1, 2, 9]
+    filled = lk.correct(lk.Histogram.of([105]), 10)
+    assert filled.buckets.low(filled.index).tolist() == [15, 25, 35, 45, 55, 65, 75, 85, 95, 105]
+
+
+def test_a_long_stall_at_a_short_interval_is_counted_not_listed() -> None:
+    filled = lk.correct(lk.Histogram.of([1_000_000] * 1000 + [100_000_000_000], digits=4), "1us")
+    assert filled.count == pytest.approx(1e8 + 1000 * 1000, rel=1e-4)
+    assert filled.percentile(50) / 1e9 == pytest.approx(49.5, rel=1e-3)
+    with pytest.raises(LimitError):
+        lk.correct(lk.Histogram.of([1 << 62] * 4), 1)
+
+
+def test_the_articles_numbers_come_back() -> None:
+    naive = paced_loop(Server("1ms", stalls=[Stall(100, 100)], ideal=True), 100, 200)
+    fixed = lk.correct(naive, "10ms")
+    assert fixed.count == 20_000
+    assert fixed.mean / 1e9 == pytest.approx(25.003, rel=1e-3)
+    assert [fixed.percentile(p) / 1e6 for p in (50, 75, 99.99)] == pytest.approx([1, 50_000, 99_980], rel=1e-3)
+    assert lk.correct(naive).counts.tolist() == fixed.counts.tolist(), "the run knows its rate and connections"
+
+
+def test_a_log_is_corrected_interval_by_interval() -> None:
+    naive = paced_loop(Server("1ms", stalls=[Stall(3.5, 2)]), 100, 10)
+    log = naive.to_log("1s")
+    fixed = lk.correct(log, rate=100)
+    whole = lk.correct(log.histogram(), rate=100)
+    assert isinstance(fixed, lk.HistogramLog)
+    assert fixed.run.corrected == "us"
+    assert np.array_equal(fixed.histogram().counts, whole.counts)
+    assert fixed.between(4, 6).histogram().count == log.between(4, 6).histogram().count + 199
+    in_ms = lk.correct(log.to_unit("ms"), "10ms").histogram()
+    assert (in_ms.count, in_ms.max) == (whole.count, pytest.approx(whole.max / 1e6))
+
+
+def test_correcting_twice_is_refused() -> None:
+    once = lk.correct(lk.Histogram.of([100]), 10)
+    with pytest.raises(AlreadyCorrectedError, match=r"already back-filled; .*force=True"):
+        lk.correct(once, 10)
+    assert lk.correct(once, 10, force=True).count > once.count
+    for by in ("tool", "schedule"):
+        with pytest.raises(AlreadyCorrectedError):
+            lk.correct(lk.Histogram.of([100]).but(corrected=by), 10)
+
+
+def test_what_is_needed_is_asked_for() -> None:
+    with pytest.raises(UsageError, match="--rate"):
+        lk.correct(lk.Histogram.of([100]))
+    with pytest.raises(UsageError, match="longer than nothing"):
+        lk.correct(lk.Histogram.of([100]), "0ms")
+    with pytest.raises(NotHeldError):
+        lk.correct(lk.Summary({"mean": 1.0}), "1ms")
+
+
+def test_timeouts_are_filled_from_their_bound() -> None:
+    cut = lk.Samples(duration=[1, 2000], outcome=["ok", "timeout"], unit="ms")
+    filled = lk.correct(cut, "100ms")
+    assert (filled.count, filled.censored) == (1 + 19, 1)
+
+
+def test_percentile_lists_are_filled_from_what_is_sure() -> None:
+    known = {"max": 6e9, "mean": (994 * 1.5e6 + 4 * 6e9 + 2 * 3e6) / 1000}
+    listed = lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told=known)
+    filled = lk.correct(listed, rate=400, connections=4)
+    assert 4 * 599 <= filled.count - 1000 <= 4 * 600, "ten requests lie above p99, but the mean has room for four of 6 s"
+    lone = lk.correct(lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told={"max": 6e9}), rate=400, connections=4)
+    assert 598 <= lone.count - 1000 <= 600, "without a mean only the maximum is sure"
