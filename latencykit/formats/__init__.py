@@ -20,6 +20,7 @@ from latencykit.formats import (
     flotilla,
     gatling,
     gobench,
+    hey,
     hgrm,
     hlog,
     hyperfine,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 FORMATS: tuple[Format, ...] = (
     *hlog.FORMATS,
     *hgrm.FORMATS,
+    *hey.FORMATS,
     *json_native.FORMATS,
     *access_json.FORMATS,
     *access_log.FORMATS,

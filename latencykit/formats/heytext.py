@@ -1,0 +1,217 @@
+"""The report that boom and hey print, and oha after them: a summary, a coarse histogram, percentiles, what became of requests.
+
+The histogram's first mark is the fastest request, and ten steps of equal width lead to the slowest; a mark is the upper
+end of its bucket. Marks are printed with three decimals, so they are worked out anew from the two ends.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.formats.shaping import rung_of_points
+from latencykit.formats.spread import histogram_of_both, mixed_note, nothing_answered
+from latencykit.histogram import Histogram
+from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from latencykit.formats.base import Rung, Source
+    from latencykit.formats.sections import Section
+    from latencykit.run import Run
+
+__all__ = ["Report", "is_report", "parse_report", "rung_of_report"]
+
+_NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf)"
+_UNIT = r"(ns|us|µs|ms|secs?|s|min|m|h)?\.?"
+_FACT = re.compile(rf"^\s*(Total|Slowest|Fastest|Average|Requests/sec):\s+{_NUMBER} *{_UNIT}\s*$", re.MULTILINE)
+_PART = r"(?: \([^)\n]*only\))?"
+_HEADING = re.compile(
+    rf"^(Summary|Response time histogram{_PART}|(?:Latency|Response time) distribution{_PART}|Details[^:\n]*|"
+    r"Status code distribution|Error distribution):[ \t]*$",
+    re.MULTILINE,
+)
+_BUCKET = re.compile(rf"^\s*{_NUMBER} *{_UNIT} *\[(\d+)\]\s*\|?")
+_POINT = re.compile(rf"^\s*([\d.]+)%+ +in +{_NUMBER} *{_UNIT}\s*$")
+_STATUS = re.compile(r"^\s*\[(\d+)\]\s+(\d+) responses")
+_ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
+_TIMED_OUT = re.compile(r"timeout|timed out|deadline (?:has elapsed|exceeded)", re.IGNORECASE)
+_UNFINISHED = re.compile(r"aborted due to deadline", re.IGNORECASE)
+_GOOD = "Response time distribution (2xx only)"
+_CUT = "the report is cut at its end"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the report says; times in ns.
+
+    Attributes
+    ----------
+    stats : mapping of str to float
+        ``min``, ``max``, ``mean`` as far as there are any.
+    points : mapping of float to float
+        Percentile (0..100) → ns.
+    marks : tuple of float
+        Upper ends of the histogram's buckets as printed, ns.
+    buckets : tuple of int
+        Their counts.
+    statuses : mapping of int to int
+        Status code → replies.
+    errors : mapping of str to int
+        What went wrong → how often.
+    duration, achieved : float or None
+        Seconds, and requests per second.
+    cut : bool
+        Whether the report ends early.
+    apart : bool
+        Whether percentiles and buckets are of good replies only.
+    grain : float
+        What a mark may be off by, as printed, ns.
+    """
+
+    stats: Mapping[str, float]
+    points: Mapping[float, float] = field(default_factory=dict)
+    marks: tuple[float, ...] = ()
+    buckets: tuple[int, ...] = ()
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    errors: Mapping[str, int] = field(default_factory=dict)
+    duration: float | None = None
+    achieved: float | None = None
+    cut: bool = False
+    apart: bool = False
+    grain: float = 0.0
+
+    def outcomes(self) -> dict[str, int]:
+        """Return requests that are no good ones: ``failed``, ``timeouts``, ``unfinished``, as `Run` names them."""
+        unfinished = sum(number for text, number in self.errors.items() if _UNFINISHED.search(text))
+        late = sum(n for text, n in self.errors.items() if _TIMED_OUT.search(text) and not _UNFINISHED.search(text))
+        failed = sum(self.errors.values()) - unfinished - late + self.mixed
+        return {"failed": failed, "timeouts": late, "unfinished": unfinished}
+
+    @property
+    def mixed(self) -> int:
+        """Replies with a status of 400 and more: failures whose times are among the others'."""
+        return sum(number for code, number in self.statuses.items() if code >= 400)
+
+
+def is_report(text: str, heading: str) -> bool:
+    """Whether it has the summary, and percentiles under this heading."""
+    found = {one[1] for one in _HEADING.finditer(text)}
+    return "Summary" in found and "Response time histogram" in found and heading in found and "Fastest:" in text
+
+
+def _ns(number: str, unit: str | None) -> float:
+    value = float(number)
+    return round(parse_duration(number + (unit or "s")), 3) if math.isfinite(value) else math.nan
+
+
+def parse_report(part: Section) -> Report:
+    """Read one report; what stands before it and after it is passed over."""
+    text = part.text
+    facts = {name: (float(number) if name == "Requests/sec" else _ns(number, unit)) for name, number, unit in _FACT.findall(text)}
+    for name in ("Fastest", "Slowest", "Average"):
+        if name not in facts:
+            at = found.start() if (found := _HEADING.search(text)) else None
+            raise part.corrupt(at, f"the summary has no {name}", "a duration", "run the tool anew")
+    rows = _Rows(part)
+    points = rows.under(
+        "Response time distribution (2xx only)", "Latency distribution", "Response time distribution", like=_POINT
+    )
+    buckets = rows.under("Response time histogram (2xx only)", "Response time histogram", like=_BUCKET)
+    errors: dict[str, int] = {}
+    for row in rows.under("Error distribution", like=_ERROR, strict=False):
+        errors[row[2]] = errors.get(row[2], 0) + int(row[1])
+    names = {"min": "Fastest", "max": "Slowest", "mean": "Average"}
+    total = facts.get("Total", math.nan)
+    return Report(
+        {name: facts[given] for name, given in names.items() if math.isfinite(facts[given])},
+        dict(_points(points)),
+        tuple(_ns(row[1], row[2]) for row in buckets),
+        tuple(int(row[3]) for row in buckets),
+        {int(row[1]): int(row[2]) for row in rows.under("Status code distribution", like=_STATUS)},
+        errors,
+        total / 1e9 if math.isfinite(total) else None,
+        facts.get("Requests/sec"),
+        cut=rows.cut or "Status code distribution" not in rows.blocks,
+        apart=_GOOD in rows.blocks,
+        grain=0.0006 * _ns("1", buckets[0][2]) if buckets else 0.0,
+    )
+
+
+def _points(rows: Sequence[re.Match[str]]) -> Iterator[tuple[float, float]]:
+    for row in rows:
+        percentile, value = float(row[1]), _ns(row[2], row[3])
+        if 0 < percentile < 100 and math.isfinite(value):
+            yield percentile, value
+
+
+class _Rows:
+    """The blocks of a report under their headings."""
+
+    def __init__(self, part: Section) -> None:
+        headings = list(_HEADING.finditer(part.text))
+        ends = [*(one.start() for one in headings[1:]), len(part.text)]
+        self.part, self.cut = part, False
+        self.blocks = {one[1]: (one.end(), end) for one, end in zip(headings, ends, strict=True)}
+
+    def under(self, *headings: str, like: re.Pattern[str], strict: bool = True) -> list[re.Match[str]]:
+        """The rows of the first of these blocks that is there; a last line of the file that is cut is left out."""
+        start, end = next((self.blocks[name] for name in headings if name in self.blocks), (0, 0))
+        text = self.part.text
+        if end == len(text) and not text.endswith("\n"):
+            last = text.rfind("\n") + 1
+            if last > start and like.match(text[last:]) is None:
+                end, self.cut = last, True
+        if strict and end < len(text):
+            return self.part.matches(like, start, end, f"a row of the {headings[-1].lower()}")
+        return [found for _, line in self.part.lines(start, end) if (found := like.match(line))]
+
+
+def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> Rung:
+    """Return the finest distribution that the report allows.
+
+    Parameters
+    ----------
+    report : Report
+    run : Run
+        What is known of the run beside the report.
+    source : Source
+    timeout : float
+        Where requests that timed out are censored, ns.
+    """
+    others, mixed = report.outcomes(), 0 if report.apart else report.mixed
+    run = run.but(duration=report.duration, achieved=report.achieved, **others).noting(*mixed_note(mixed))
+    if report.cut:
+        run = run.noting(_CUT)
+    answered, counted = sum(report.statuses.values()), sum(report.buckets)
+    stats = dict(report.stats)
+    if 0 < counted < answered - (report.mixed if report.apart else 0) and not report.cut:
+        run = run.noting(f"the distribution is of the first {counted:,} of {answered:,} replies")
+        stats.pop("mean", None)  # the tool divides the sum of all by the number of the first ones
+    good = answered - report.mixed if answered else counted
+    if not (answered or counted) or (good <= 0 and not report.points):
+        raise nothing_answered(source, run)
+    if report.apart and report.mixed:
+        stats = {"max": report.marks[-1]} if report.marks else {}
+    rung: Rung
+    if mixed or not counted or not _even(report, stats):
+        rung = rung_of_points(report.points, good, stats, run)
+    else:
+        edges = np.round(np.linspace(stats["min"], stats["max"], len(report.buckets)), 3)
+        rung = histogram_of_both(report.points, edges.tolist(), report.buckets, stats, run)
+    if others["timeouts"] and isinstance(rung, Histogram):
+        return replace(rung, censored=others["timeouts"], censored_at=max(timeout, rung.max))
+    return rung
+
+
+def _even(report: Report, stats: Mapping[str, float]) -> bool:
+    """Whether the marks lead from the fastest to the slowest request: some versions of oha print others."""
+    if len(report.marks) < 2 or not {"min", "max"} <= set(stats):
+        return False
+    near = report.grain + 1.0
+    return abs(report.marks[0] - stats["min"]) <= near and abs(report.marks[-1] - stats["max"]) <= near
