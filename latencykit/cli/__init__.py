@@ -29,6 +29,7 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "latencykit chart run.hlog -o run.png",
         ),
         ("summary", "Print the key numbers and how far they hold.", "latencykit summary run.hlog other.hlog"),
+        ("report", "Write an interactive page that needs no server.", "latencykit report run.hlog -o report.html"),
     ),
     "Convert": (
         ("convert", "Turn a file into another format.", "latencykit convert run.hlog run.hgrm"),
@@ -72,13 +73,14 @@ def cli(ctx: click.Context, quiet: bool) -> None:
     FILES are paths, globs, NAME=path for a label, or - for standard input.
     Exit status: 0 good, 1 a verdict is negative, 2 usage or unreadable input.
     """
-    ctx.obj = {"quiet": quiet}
+    ctx.obj = {**(ctx.obj or {}), "quiet": quiet}
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; errors of the library become one line and status 2."""
     try:
-        result: Any = cli.main(args=args, prog_name="latencykit", standalone_mode=False)
+        given = {"args": tuple(sys.argv[1:] if args is None else args)}  # a report tells the command that made it
+        result: Any = cli.main(args=args, prog_name="latencykit", standalone_mode=False, obj=given)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)

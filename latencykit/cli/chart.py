@@ -37,7 +37,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
     "--output",
     "out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write: .png .svg .pdf.",
+    help="File to write: .png .svg .pdf, or .html for an interactive page.",
 )
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart.")
 @click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
@@ -79,10 +79,16 @@ def command(
     latencykit chart run.hlog --kind dashboard
     """
     from latencykit import plot
+    from latencykit.cli.report import write_page
     from latencykit.plot.figure import save
 
     loaded = without_aggregates(load(given))
     target = out or _beside(loaded[0], kind)
+    if target.suffix.lower() == ".html":
+        _only_for_pictures({"--runs": runs, "--nines": nines, "--size": size, f"--kind {kind}": kind in ("density", "ccdf")})
+        write_page(loaded, target, given, title=title)
+        _tell(target, loaded, style, named=out is not None)
+        return
     options: dict[str, Any] = {"unit": given.out_unit, "title": title}
     if kind in ("percentiles", "timeline"):
         options["log"] = scale == "log"
@@ -96,6 +102,14 @@ def command(
     with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
         save(getattr(plot, kind), data, temporary, size=_size(size, kind), dpi=dpi, **options)
     _tell(target, loaded, style, named=out is not None)
+
+
+def _only_for_pictures(options: dict[str, Any]) -> None:
+    from latencykit.errors import UsageError
+
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"{name} is for pictures; an .html page shows curve, timeline and heat map at once")
 
 
 def _beside(first: Input, kind: str) -> Path:

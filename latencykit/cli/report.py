@@ -1,0 +1,59 @@
+"""``latencykit report``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.cli.common import Inputs, atomic, inputs, load, note, print_json, printing, progress, without_aggregates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.cli.common import Input
+
+__all__ = ["command", "write_page"]
+
+
+@click.command("report")
+@inputs()
+@click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), help="File to write (.html).")
+@click.option("--title", help="Instead of what was measured.")
+@printing
+def command(given: Inputs, out: Path | None, title: str | None, style: str) -> None:
+    """Write an interactive page in one file: it needs no server and no network.
+
+    \b
+    latencykit report run.hlog -o report.html
+    latencykit report before=a.hlog after=b.hlog -o both.html
+    """
+    loaded = without_aggregates(load(given))
+    first = loaded[0].path
+    source = Path("latencykit" if first == "-" else first.rstrip("/"))
+    target = out or source.with_name(f"{source.name}.html")
+    write_page(loaded, target, given, title=title)
+    if style == "json":
+        print_json({"output": str(target)})
+    elif out is not None:
+        note(f"wrote {target}")
+    else:
+        click.echo(str(target))
+
+
+def write_page(loaded: Sequence[Input], target: Path, given: Inputs, **options: Any) -> None:
+    """Write the page of some series; `chart` does so, too, where its output is HTML."""
+    from latencykit.report import report
+
+    args = (click.get_current_context().find_root().obj or {}).get("args", ())
+    paths = dict.fromkeys(one.path for one in loaded)
+    with atomic(target, given.files) as temporary, progress(f"writing {target.name}"):
+        report(
+            {one.name: one.rung for one in loaded},
+            temporary,
+            files=tuple(paths),
+            command=shlex.join(["latencykit", *args]),
+            **options,
+        )

@@ -1,0 +1,84 @@
+// Numbers as the package writes them (see latencykit/units.py), and the ticks of the axes.
+
+const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+
+function plain(number, digits) {
+  if (number === 0 || !Number.isFinite(number)) return String(number);
+  const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(number))));
+  const text = number.toFixed(Math.min(decimals, 100));
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function grouped(number) {
+  return Math.round(number).toLocaleString("en-US");
+}
+
+function valueText(value, unit, digits = 3) {
+  if (value === null || Number.isNaN(value)) return "unknown";
+  if (unit !== "ns") {
+    const whole = Math.abs(value).toFixed(0).length;
+    return value.toLocaleString("en-US", { maximumSignificantDigits: Math.max(digits, whole) });
+  }
+  if (value === 0) return "0";
+  const rounded = Number(value.toPrecision(digits));
+  const [name, factor] = UNITS.find((one) => Math.abs(rounded) >= one[1]) || UNITS[3];
+  return `${plain(rounded / factor, digits)} ${name}`;
+}
+
+// Percentiles are placed evenly by nines: p90 at 1, p99 at 2, p99.9 at 3.
+function percentileAt(place) {
+  return 100 * (1 - 10 ** -place);
+}
+
+function percentileText(p) {
+  if (p >= 100) return "max";
+  const nines = Math.floor(-Math.log10(1 - p / 100) + 1e-9);
+  const text = p.toFixed(Math.max(1, nines)).replace(/\.?0+$/, "");
+  return `p${text}`;
+}
+
+function durationText(seconds) {
+  const parts = [[86400, "d"], [3600, "h"], [60, "min"]];
+  const [size, name] = parts.find((one) => seconds >= 2 * one[0]) || [1, ""];
+  return name ? `${plain(seconds / size, 3)} ${name}` : seconds === 0 ? "0 s" : valueText(seconds * 1e9, "ns");
+}
+
+function clockText(seconds, epoch) {
+  return new Date((epoch + seconds) * 1000).toISOString().replace("T", " ").replace(/\.000Z$|Z$/, " UTC");
+}
+
+// Ticks of a logarithmic axis: decades, and 2 and 5 where there are few.
+function logTicks(low, high) {
+  const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+  const parts = Math.log10(high / low) <= 3 ? [1, 2, 5] : [1];
+  const found = [];
+  for (let k = first; k <= last; k++)
+    for (const part of parts) {
+      const value = part * 10 ** k;
+      if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
+    }
+  return found;
+}
+
+function linearTicks(low, high, most) {
+  const span = Math.max(high - low, 1e-12), rough = span / most, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((size) => size >= rough);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + 1e-9 * step; at++) found.push(at * step);
+  return found;
+}
+
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
+function timeTicks(low, high, most) {
+  const rough = (high - low) / most;
+  if (rough < 1 || rough > 86400) return linearTicks(low, high, most);
+  const step = TIME_STEPS.find((size) => size >= rough) || 86400;
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high; at++) found.push(at * step);
+  return found;
+}
+
+function timeUnit(span) {
+  return span > 7200 * 2 ? [3600, "hours"] : span > 240 ? [60, "minutes"] : [1, "seconds"];
+}

@@ -1,0 +1,70 @@
+"""The SLO of a page: limits as a staircase, and what each series says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from latencykit.report.markup import esc, section, table
+from latencykit.report.record import number
+from latencykit.stats.slo import SLO
+from latencykit.units import format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.report.series import PageSeries
+    from latencykit.stats.slo_check import SLORow
+
+__all__ = ["slo_rows", "slo_section", "slo_steps"]
+
+_BADGES = {"met": "good", "missed": "bad", "unknown": "unsure"}
+
+
+def slo_rows(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
+    """Return each series' verdicts, one a limit; empty without an SLO."""
+    if slo is None:
+        return []
+    stated = SLO.parse(slo) if isinstance(slo, str) else slo
+    return [stated.check(one.counted) for one in series]
+
+
+def slo_steps(checked: Sequence[Sequence[SLORow]]) -> list[dict[str, Any]]:
+    """Return the limits on percentiles as steps for the curve; the worst verdict of all series colours each."""
+    steps = []
+    for rows in zip(*checked, strict=True):
+        statistic, outcomes = rows[0].statistic, {row.outcome for row in rows}
+        percentile = 100.0 if statistic == "max" else float(statistic[1:]) if statistic[:1] == "p" else None
+        if percentile is not None:
+            worst = next(outcome for outcome in ("missed", "unknown", "met") if outcome in outcomes)
+            steps.append({"percentile": percentile, "limit": number(rows[0].limit), "outcome": worst})
+    return sorted(steps, key=lambda step: step["percentile"])
+
+
+def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries]) -> str:
+    """Return the table of verdicts: a row a limit, a column a series."""
+    if not checked:
+        return ""
+    rows = [[f"{esc(limits[0].statistic)} ≤ {_limit(limits[0])}", *map(_cell, limits)] for limits in zip(*checked, strict=True)]
+    missed = sum(row.outcome == "missed" for one in checked for row in one)
+    unknown = sum(row.outcome == "unknown" for one in checked for row in one)
+    title = f"SLO: {missed} missed" if missed else f"SLO: {unknown} cannot be told" if unknown else "SLO: met"
+    said = "<p class='quiet'>Met: the whole confidence interval is within the limit. Missed: all of it is beyond.</p>"
+    return section("slo", title, said, table(["limit", *(esc(one.name, 60) for one in series)], rows, words=True))
+
+
+def _cell(row: SLORow) -> str:
+    value = (
+        ""
+        if row.value != row.value
+        else f"{_share(row.value) if row.statistic == 'failed' else format_value(row.value, row.unit)}"
+    )
+    reason = f"<small>{esc(row.reason)}</small>" if row.reason else ""
+    return f"<span class='badge {_BADGES[row.outcome]}'>{row.outcome}</span> {esc(value)}{reason}"
+
+
+def _limit(row: SLORow) -> str:
+    return _share(row.limit) if row.statistic == "failed" else esc(format_value(row.limit, row.unit))
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"

@@ -1,0 +1,207 @@
+"""The interactive page: sentences and tables as HTML, and beside them the data that its script draws.
+
+Drawn by some thousand lines of plain JavaScript instead of Vega: Vega-Lite's libraries are 0.9 MB and take seconds to
+put together, and its expression interpreter (which a policy without ``unsafe-eval`` needs) walks over half a million
+bucket counts at each move of the brush. This way a page needs no further package, opens at once, and is text and
+SVG that a screen reader, a printer and a dark screen understand.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from latencykit.histogram import Histogram
+from latencykit.plot.curves import as_series
+from latencykit.plot.words import conditions, measured
+from latencykit.report.fanout import fan_out_model, fan_out_section
+from latencykit.report.keytable import key_table
+from latencykit.report.limits import slo_rows, slo_section, slo_steps
+from latencykit.report.markup import bullets, esc, section
+from latencykit.report.pack import script_json
+from latencykit.report.provenance import provenance
+from latencykit.report.resting import resting
+from latencykit.report.sentences import headline, resolution, trust
+from latencykit.report.series import fitted, page_series
+from latencykit.report.views import curve_svg
+from latencykit.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.report.provenance import InputFile
+    from latencykit.report.series import PageSeries
+
+__all__ = ["page_html"]
+
+_SCRIPTS = ("numbers", "data", "draw", "timeline", "curve", "heat", "fanout", "main")
+
+_WORDS = {
+    "timeline": "Course over time: maximum, p99 and median of each interval; numbers of a selection stand in the table below",
+    "curve": "Percentile curve; arrow keys walk along it, and its numbers stand in the table below",
+    "heat": "Heat map: how many requests of each interval took how long",
+    "fanOut": "Latency of users who wait for the slowest of n calls; the numbers stand in the table below",
+    "clock": "from the start",
+    "whole": "the whole run",
+}
+
+
+def page_html(
+    rungs: Any,
+    *,
+    title: str | None = None,
+    slo: Any = None,
+    files: Sequence[InputFile] = (),
+    command: str | None = None,
+) -> str:
+    """Return the page; see `latencykit.report`."""
+    named = as_series(rungs)
+    series = fitted(page_series(named))
+    checked = slo_rows(slo, series)
+    model: dict[str, Any] = {
+        "unit": series[0].counted.unit, "series": [one.record() for one in series], "stalls": [], "slo": slo_steps(checked),
+        "fanOut": fan_out_model(series), "words": _WORDS, "epoch": _epoch(series),
+    }  # fmt: skip
+    said = title if title is not None else _title(series)
+    body = "".join((
+        _header(said, series),
+        slo_section(checked, series),
+        _explorer(series),
+        _heat(series),
+        fan_out_section(model["fanOut"]),
+        f"<div class='{'pair' if len(series) <= 3 else ''}'>",
+        section("key-numbers", "Key numbers", key_table(series)),
+        section("trust", "How far to trust this", *(_trust(one, several=len(series) > 1) for one in series)),
+        "</div>",
+        section("provenance", "Where it comes from", provenance(named, files, command)),
+    ))  # fmt: skip
+    return _document(said, body, model)
+
+
+def _document(title: str, body: str, model: dict[str, Any]) -> str:
+    style, script = (
+        _asset("page.css"),
+        "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"]),
+    )
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    return (
+        "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<meta name='color-scheme' content='light dark'>\n"
+        f"<title>{esc(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
+        "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>\n"
+        f"<script type='application/json' id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("latencykit.report").joinpath("assets", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    """What a content security policy knows an inline script or style by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+def _epoch(series: Sequence[PageSeries]) -> float | None:
+    """When the series began, where all began at the same moment."""
+    starts = {one.rung.run.start for one in series if one.slots is not None}
+    start = starts.pop() if len(starts) == 1 else None
+    return start if start is not None and 0 < start < 253_402_300_799 else None
+
+
+def _title(series: Sequence[PageSeries]) -> str:
+    names = [one.name for one in series]
+    if len(series) == 1:
+        run = series[0].counted.run
+        return " · ".join(filter(None, (names[0] or "Latency", measured(run, getattr(series[0].counted, "count", None)))))
+    listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) <= 3 else f"{len(names)} series"
+    total = sum(getattr(one.counted, "count", None) or 0 for one in series)
+    return f"{listed} · {total:,} requests" if total else listed
+
+
+def _header(title: str, series: Sequence[PageSeries]) -> str:
+    listed = [conditions(one.counted) for one in series]
+    shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
+    several = len(series) > 1
+    sentences = "".join(
+        f"<p class='headline {one.look[0]}'>{f'<b>{esc(one.name)}</b>' if several else ''}{esc(headline(one.counted))}</p>"
+        for one in series
+    )
+    return (
+        f"<header><h1>{esc(title)}</h1><p class='conditions'>{esc(' · '.join(shared).replace(chr(92) + '$', '$'))}</p>{sentences}"
+        f"<p id='trouble' hidden></p>{_without_script(series)}</header>"
+    )
+
+
+def _without_script(series: Sequence[PageSeries]) -> str:
+    """What a mail program's preview shows: pictures that need no script."""
+    pictures = "".join(
+        f"<p>{esc(one.name)}<br>{curve_svg(one.counted)}</p>" for one in series if not isinstance(one.counted, Summary)
+    )
+    return f"<noscript><p>The charts need JavaScript; the tables hold the numbers.</p>{pictures}</noscript>"
+
+
+def _explorer(series: Sequence[PageSeries]) -> str:
+    """The linked views: what is selected in the timeline is what the curve shows."""
+    timed = any(one.slots is not None for one in series)
+    buttons = "".join(
+        f"<button type='button' data-series='{k}' aria-pressed='true'>"
+        f"<i class='swatch {one.look[0]}'></i>{esc(one.name, 60)}</button>"
+        for k, one in enumerate(series)
+    )
+    shown = buttons if len(series) > 1 else f"<b>{esc(series[0].name, 60)}</b>"
+    legend = f"<div id='legend' role='group' aria-label='Series and selection'>{shown}"
+    if timed:
+        legend += (
+            "<span class='span quiet'>Selected: <b id='selected'>the whole run</b></span>"
+            "<button type='button' id='whole' disabled>Show the whole run</button>"
+        )
+    return f"<section id='explore'>{legend}</div>{_timeline(series) if timed else ''}{_curve()}</section>"
+
+
+def _timeline(series: Sequence[PageSeries]) -> str:
+    notes = dict.fromkeys(resolution(one.slots, len(one.rung)) for one in series if one.slots is not None)
+    return (
+        "<h2>Over time</h2><p class='quiet'>Drag across the timeline: the percentile curve below becomes that of the span. "
+        "A double click, or Escape, shows the whole run again.</p>"
+        "<div id='plot-timeline' class='plot'></div>"
+        "<div class='ranges'><label>from <input type='range' id='from' min='0' max='1' value='0'></label>"
+        "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
+        f"<p class='quiet'>{esc(' '.join(notes))}</p>"
+    )
+
+
+def _curve() -> str:
+    names = ("series", "requests", "p50", "p90", "p99", "p99.9", "p99.99", "max", "mean")
+    head = "".join(f"<th scope='col'>{name}</th>" for name in names)
+    return (
+        "<h2>Percentiles</h2><div id='plot-curve' class='plot' tabindex='0' role='group' "
+        "aria-label='Percentile curve; arrow keys walk along it'></div>"
+        "<div class='scroll' tabindex='0'><table><caption>Of what is selected; values in brackets are more than so many requests "
+        f"can support.</caption><thead><tr>{head}</tr></thead><tbody id='numbers'></tbody></table></div>"
+    )
+
+
+def _heat(series: Sequence[PageSeries]) -> str:
+    timed = [one for one in series if one.slots is not None]
+    if not timed:
+        return ""
+    choice = ""
+    if len(timed) > 1:
+        options = "".join(f"<option value='{esc(one.name)}'>{esc(one.name, 60)}</option>" for one in timed)
+        choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
+    said = "<p class='quiet'>The darker, the larger the share of that moment's requests; the red line is the maximum.</p>"
+    return section("heat", "How the values lie over time", choice, said, "<div id='plot-heat' class='plot'></div>")
+
+
+def _trust(one: PageSeries, *, several: bool) -> str:
+    said = trust(one.counted)
+    if one.slots is not None and isinstance(one.counted, Histogram) and one.counted.count:
+        limit = one.counted.highest_supported_percentile()
+        said += [f"{found.words}." for found in resting(one.slots, [p for p in (99.0, 99.9, 99.99) if p <= limit])]
+    return (f"<p><b>{esc(one.name)}</b></p>" if several else "") + bullets(said)

@@ -1,0 +1,3 @@
+"""Tests of the room report."""
+
+from __future__ import annotations

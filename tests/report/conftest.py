@@ -1,0 +1,108 @@
+"""What the tests of reports share: logs to show, the data inside a page, and a browser without a network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from tests.conftest import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
+
+
+@pytest.fixture(scope="session")
+def raw() -> lk.HistogramLog:
+    """Twenty seconds of a closed loop, six of which the server stood still."""
+    return lk.read(CTRLZ / "uncorrected.hlog")
+
+
+@pytest.fixture(scope="session")
+def spiky() -> lk.Samples:
+    """Ten minutes of requests at 100/s, slow for the eighth one; every 500th times out at 2 s."""
+    rng = np.random.default_rng(5)
+    start = np.arange(60_000) * 10_000_000
+    duration = rng.lognormal(13.5, 0.5, start.size)
+    duration[42_000:48_000] *= 40
+    late = np.arange(start.size) % 500 == 499
+    duration[late] = 2e9
+    outcome = np.where(late, "timeout", "ok")
+    return lk.Samples(start=start, duration=duration.astype(np.int64), outcome=outcome)
+
+
+def model_of(page: str) -> dict[str, Any]:
+    """The data inside a page."""
+    found = re.search(r"<script type='application/json' id='model'>(.*?)</script>", page, re.DOTALL)
+    assert found is not None
+    model: dict[str, Any] = json.loads(found[1])
+    return model
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, headless."""
+    api = pytest.importorskip("playwright.sync_api", reason="the package playwright drives the browser")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium here")
+    with api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+class Opened:
+    """A page that was opened from its file, without a network, and what it complained of."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]", timeout=60_000)
+
+    def rows(self) -> dict[str, dict[float, float]]:
+        """Percentile → value of each series, as the table of what is selected holds them."""
+        script = """() => [...document.querySelectorAll('#numbers tr')].map(row => [row.cells[0].textContent,
+            [...row.querySelectorAll('[data-percentile]')].map(cell => [+cell.dataset.percentile, +cell.dataset.value])])"""
+        return {name: dict(map(tuple, cells)) for name, cells in self.page.evaluate(script)}
+
+    def drag(self, begin: float, end: float) -> None:
+        """Drag with the mouse across the timeline, from one moment to another (seconds)."""
+        script = """() => { const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
+            return [box.left, box.width, box.top + box.height / 2, ...window.latencykit.extent()] }"""
+        self.page.locator("#plot-timeline").scroll_into_view_if_needed()
+        left, width, y, first, last = self.page.evaluate(script)
+        x = [left + width * (moment - first) / (last - first) for moment in (begin, end)]
+        self.page.mouse.move(x[0], y)
+        self.page.mouse.down()
+        self.page.mouse.move((x[0] + x[1]) / 2, y, steps=3)
+        self.page.mouse.move(x[1], y, steps=2)
+        self.page.mouse.up()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Any]:
+    """Open pages; they are closed after the test."""
+    held: list[Opened] = []
+
+    def open_page(path: Path, **look: Any) -> Opened:
+        held.append(Opened(browser, path, **look))
+        return held[-1]
+
+    yield open_page
+    for one in held:
+        one.context.close()

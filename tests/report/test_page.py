@@ -1,0 +1,143 @@
+"""The page as text: what it says, that nothing in it can run but its own script, and that it reaches for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.cli import main
+from latencykit.report.page import page_html
+from latencykit.report.sentences import headline
+from tests.report.conftest import CTRLZ, model_of
+
+NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
+
+
+@pytest.fixture(scope="module")
+def page(raw):
+    return page_html({"raw": raw}, slo="p99=10ms, max=1s, failed=1%")
+
+
+def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    for name in ("script", "style"):
+        body = re.search(rf"<{name}>(.*?)</{name}>", page, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"<[^>]*\s(style|on\w+)=", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+
+
+def test_it_reaches_for_nothing(page):
+    addresses = set(re.findall(r"\bhttps?://[^\s\"'<>)]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(link|iframe|object|embed|base)\b|\bsrc=|@import|url\(|\beval\(|new Function|innerHTML", page)
+
+
+@pytest.mark.parametrize("where", ["label", "source", "tag", "tool", "note", "title"])
+def test_nothing_foreign_becomes_markup(where, raw):
+    run = {"source": {"source": NASTY}, "tool": {"tool": NASTY, "command": NASTY}, "note": {"notes": (NASTY,)}}.get(where, {})
+    log = raw.but(**run)
+    if where == "tag":
+        log = log.retagged(NASTY) + log.retagged("b")
+    text = page_html({NASTY if where == "label" else "a": log}, title=NASTY if where == "title" else None, command=NASTY)
+    assert "<img" not in text
+    assert "<b>'" not in text
+    assert "\x1b" not in text
+    assert "\u2028" not in text
+    assert text.count("</script>") == 2
+    model_of(text)
+
+
+def test_every_rung_has_a_page(raw):
+    rungs = {
+        "samples": lk.Samples(start=np.arange(1000) * 1000, duration=np.arange(1000) + 1, unit="us"),
+        "no times": lk.Samples(duration=np.arange(50) + 1, unit="ms"),
+        "log": raw,
+        "histogram": raw.histogram(),
+        "summary": lk.Summary({"mean": 1e6}, {50.0: 9e5}, 10),
+        "mean only": lk.Summary({"mean": 1e6}),
+        "empty": lk.Histogram.of([]),
+    }
+    model = model_of(page_html(rungs))
+    held = {one["name"]: {"packed", "curve", "points"} & set(one) for one in model["series"]}
+    assert held == {
+        "samples": {"packed"}, "no times": {"curve"}, "log": {"packed"}, "histogram": {"curve"}, "summary": {"points"},
+        "mean only": {"points"}, "empty": set(),
+    }  # fmt: skip
+    assert model_of(page_html(lk.Histogram.of([1, 2], unit="none")))["unit"] == "none"
+
+
+def test_the_slo_is_judged_and_drawn_as_steps(page):
+    steps = model_of(page)["slo"]
+    assert [(step["percentile"], step["limit"], step["outcome"]) for step in steps] == [
+        (99.0, 1e7, "met"),
+        (100.0, 1e9, "missed"),
+    ]
+    assert "SLO: 1 missed" in page
+
+
+def test_the_fan_out_is_the_rooms_own(raw):
+    model = model_of(page_html(raw))["fanOut"][0]
+    row = next(row for row in model["rows"] if row["n"] == 100)
+    assert row["words"].startswith("Of users who wait for 100 calls, ")
+    assert "63 % if slow calls came independently" in row["words"]
+    leaf = raw.histogram().percentile(100 * 0.5 ** (1 / 100))
+    assert row["independent"][0]["value"] == leaf
+    assert row["mixture"][0]["value"] < leaf
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([7_000_000] * 5, "All 5 requests took 7 ms."),
+        (
+            [1_000_000, 2_000_000, 9_000_000],
+            "Half of the 3 requests took 2 ms or less, the worst 9 ms; the mean, 4 ms, describes none of them.",
+        ),
+        ([], "Nothing was counted."),
+    ],
+)
+def test_headlines_say_no_more_than_the_sample_can(values, said):
+    assert headline(lk.Histogram.of(values)) == said
+
+
+def test_timeouts_are_told_and_never_counted_as_answers(spiky):
+    text = headline(spiky.histogram())
+    assert "120 gave no answer within 2 s" in text
+    told = model_of(page_html(spiky))["series"][0]["packed"]
+    assert sum(told["timeouts"]) == 120
+    assert told["bound"] == 2e9
+
+
+def test_a_page_that_grows_too_large_takes_wider_slots(raw, monkeypatch):
+    monkeypatch.setattr("latencykit.report.series._ROOM", 3_000)
+    rng = np.random.default_rng(2)
+    samples = lk.Samples(start=np.arange(40_000) * 10**6, duration=rng.lognormal(12, 2, 40_000).astype(np.int64))
+    told = model_of(page_html(samples))["series"][0]["packed"]
+    assert len(told["start"]) <= 40
+
+
+def call(*words):
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return int(ended.value.code or 0)
+
+
+def test_the_command_line_writes_the_page_and_tells_where_it_comes_from(tmp_path, capsys):
+    source = CTRLZ / "uncorrected.hlog"
+    for name in ("report", "chart"):
+        target = tmp_path / f"{name}.html"
+        assert call(name, f"closed={source}", "-o", target) == 0
+        text = target.read_text()
+        assert hashlib.sha256(source.read_bytes()).hexdigest() in text
+        assert f"latencykit {name} closed=" in text
+        assert f"{source.stat().st_size:,} bytes" in text
+    assert call("chart", source, "-o", tmp_path / "x.html", "--kind", "density") == 2
+    assert "--kind density is for pictures" in capsys.readouterr().err

@@ -1,0 +1,83 @@
+"""A log at the resolution of a page: counts and maxima stay exact, percentiles lie in the coarser bucket."""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.blocks import MemoryPart, block_of_rows
+from latencykit.buckets import EdgeBuckets, HdrBuckets
+from latencykit.report.pack import packed, script_json
+from latencykit.report.slots import slots_of
+
+
+def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog:
+    """Intervals of 1 s with 40 values each; every seventh is missing."""
+    rng = np.random.default_rng(seed)
+    kept = np.flatnonzero(np.arange(intervals) % 7 != 3)
+    rows = np.repeat(np.arange(kept.size), 40)
+    block = block_of_rows(rows, layout.index_of(rng.lognormal(12, 1.2, rows.size)), kept.size, layout)
+    return lk.HistogramLog(kept, np.ones(kept.size), [MemoryPart([block])])
+
+
+@pytest.mark.parametrize("size", [90, 5_000])
+def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(size):
+    log = log_of(size, HdrBuckets(3))
+    slots, total = slots_of(log)
+    assert slots.start.size <= 301
+    assert (slots.width is None) == (size == 90)
+    assert total.count == log.histogram().count == slots.counts.sum()
+    for k in (0, slots.start.size // 2, slots.start.size - 1):
+        part = log.between(slots.start[k], slots.end[k] - 0.5).histogram()
+        held = slice(slots.indptr[k], slots.indptr[k + 1])
+        coarse = part.rebucket(HdrBuckets(2))
+        assert slots.max[k] == part.max
+        assert slots.counts[held].tolist() == coarse.counts.tolist()
+        assert slots.high[slots.index[held]].tolist() == coarse.buckets.high(coarse.index).tolist()
+
+
+def test_slots_of_twice_the_width_hold_the_same_requests():
+    slots, total = slots_of(log_of(5_000, HdrBuckets(3)))
+    wider = slots.wider()
+    assert wider.width >= 2 * slots.width
+    assert wider.counts.sum() == total.count
+    assert np.nanmax(wider.max) == total.max
+    assert (np.diff(wider.start) > 0).all()
+    assert (wider.end[:-1] <= wider.start[1:] + 1e-9).all()
+
+
+def test_layouts_of_unlike_kinds_stand_side_by_side():
+    coarse = log_of(14, HdrBuckets(2, 1000))
+    slots, total = slots_of(lk.merge([log_of(14, HdrBuckets(3)), coarse.rows(np.arange(len(coarse)))]))
+    assert slots.counts.sum() == total.count == 2 * 12 * 40
+    edges, sums = slots_of(log_of(20, EdgeBuckets([0, 1e5, 2e5, 4e5], [1e5, 2e5, 4e5, 1e9])))
+    assert edges.high.tolist() == [1e5, 2e5, 4e5, 1e9]
+    assert np.bincount(edges.index, edges.counts).tolist() == sums.counts.tolist()
+
+
+def test_the_bytes_hold_edges_then_planes_of_lengths_differences_and_counts():
+    slots, _ = slots_of(log_of(30, HdrBuckets(3)))
+    told = packed(slots)
+    raw = zlib.decompress(b64decode(told["bytes"]))
+    size, entries, widths = told["buckets"], told["entries"], told["widths"]
+    assert np.frombuffer(raw[8 * size : 16 * size]).tolist() == slots.high.tolist()
+    at = 16 * size
+    columns = []
+    for length, width in zip((len(told["start"]), entries, entries), widths, strict=True):
+        planes = np.frombuffer(raw[at : at + length * width], np.uint8).reshape(width, length).astype(np.int64)
+        columns.append((planes * 256 ** np.arange(width)[:, None]).sum(0))
+        at += length * width
+    assert at == len(raw)
+    assert columns[0].tolist() == np.diff(slots.indptr).tolist()
+    assert columns[2].tolist() == slots.counts.tolist()
+    first = columns[1][: columns[0][0]].cumsum() - 1
+    assert first.tolist() == slots.index[: columns[0][0]].tolist()
+
+
+def test_json_in_a_script_ends_no_script():
+    text = script_json({"name": "</script><script>alert(1)</script>\u2028\u2029<!-- &amp;"})
+    assert not set("<>&\u2028\u2029") & set(text)
