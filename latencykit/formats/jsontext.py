@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from latencykit.errors import CorruptInputError
     from latencykit.formats.base import Head, ReadOptions, Source
 
-__all__ = ["entry", "has_keys", "lines", "load", "parse", "parse_next"]
+__all__ = ["entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
 
 _BEGIN = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 _WAY_OUT = "write it anew with the tool"
@@ -101,15 +101,20 @@ def lines(source: Source, options: ReadOptions, notes: list[str] | None = None) 
         try:
             yield first, json.loads("[" + ",".join(given) + "]")
         except (ValueError, RecursionError):
-            yield first, list(_one_by_one(text, first, chunk.endswith(b"\n"), source, options, notes))
+            yield first, [value for _, value in numbered(source, options, first, chunk, notes)]
 
 
-def _one_by_one(
-    text: str, first: int, closed: bool, source: Source, options: ReadOptions, notes: list[str] | None
-) -> Iterator[Any]:
+def numbered(
+    source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Yield the objects of a chunk of lines, whose first has the number `first`, with the number of each line.
+
+    Damaged lines, and one that is cut at the end of the file, are treated as `lines` does.
+    """
     from latencykit.errors import CorruptInputError
 
-    rows = text.split("\n")
+    closed = chunk.endswith(b"\n")
+    rows = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
     for number, line in enumerate(rows, first):
         if not line or line.isspace():
             continue
@@ -129,7 +134,7 @@ def _one_by_one(
                     )
                 )
             continue
-        yield value
+        yield number, value
 
 
 def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] = dict) -> Any:
