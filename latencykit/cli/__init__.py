@@ -40,6 +40,7 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("formats", "List what can be read and written.", "latencykit formats"),
     ),
+    "Learn": (("lab", "Copy the lessons to a folder of yours and open them in JupyterLab.", "latencykit lab my-desk"),),
 }
 
 

@@ -1,0 +1,76 @@
+"""``latencykit lab`` copies the lessons, and never over what a learner wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from latencykit.cli import main
+from latencykit.errors import MissingPackageError, UsageError
+from latencykit.report import lessons
+
+README = "README.md"
+
+
+def test_a_folder_gets_every_lesson_and_all_data(tmp_path: Path):
+    copied = lessons.copy_lessons(tmp_path / "new" / "desk")
+    names = {path.relative_to(tmp_path / "new" / "desk").as_posix() for path in (tmp_path / "new" / "desk").rglob("*")}
+    assert set(copied.written) == set(lessons.lesson_files()) <= names
+    assert {"README.md", "lessons.py", "data/ctrlz-scheduled.hlog", "solutions/0-solutions.ipynb"} <= names
+    assert copied.kept == copied.same == ()
+
+
+def test_what_a_learner_changed_is_kept_and_the_rest_comes_back(tmp_path: Path):
+    lessons.copy_lessons(tmp_path)
+    (tmp_path / README).write_text("mine")
+    (tmp_path / "lessons.py").unlink()
+    again = lessons.copy_lessons(tmp_path)
+    assert (again.kept, again.written) == ((README,), ("lessons.py",))
+    assert (tmp_path / README).read_text() == "mine"
+
+
+def test_a_lesson_of_an_older_version_is_renewed_unless_it_was_changed(tmp_path: Path):
+    for name in (README, "lessons.py"):
+        (tmp_path / name).write_text("as we once shipped it")
+    digest = lessons._digest(b"as we once shipped it")
+    (tmp_path / lessons._RECORD).write_text(json.dumps({README: digest, "lessons.py": digest}))
+    (tmp_path / "lessons.py").write_text("as we once shipped it, and mine")
+    copied = lessons.copy_lessons(tmp_path)
+    assert README in copied.written
+    assert copied.kept == ("lessons.py",)
+
+
+def test_a_file_that_was_there_before_us_is_the_learners(tmp_path: Path):
+    (tmp_path / README).write_text("my own notes")
+    assert lessons.copy_lessons(tmp_path).kept == (README,)
+
+
+def test_the_command_says_what_it_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / README).write_text("my own notes")
+    with pytest.raises(SystemExit) as ended:
+        main(["lab", str(tmp_path), "--no-launch"])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (0, f"{tmp_path}\n")
+    assert f"kept {README}: you have changed it" in err
+
+
+def test_a_damaged_record_overwrites_nothing(tmp_path: Path):
+    (tmp_path / lessons._RECORD).write_text("{")
+    with pytest.raises(UsageError, match="is damaged"):
+        lessons.copy_lessons(tmp_path)
+
+
+def test_jupyterlab_starts_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    started = []
+    monkeypatch.setattr(lessons.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(lessons.subprocess, "run", lambda command, check: started.append(command))
+    lessons.launch(tmp_path)
+    assert f"--ServerApp.root_dir={tmp_path}" in started[0]
+
+
+def test_without_jupyterlab_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lessons.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError, match=r"latencykit\[lab\]"):
+        lessons.launch(tmp_path)

@@ -1,0 +1,103 @@
+"""Every lesson and every solution, run as a learner runs them: from the wheel, in a folder made by ``latencykit lab``."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+pytest.importorskip("ipykernel")
+from tests.notebooks.running import Runner
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSONS = sorted(path.relative_to(ROOT / "notebooks").as_posix() for path in (ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+
+
+def _pip(*arguments: str) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds what the wheel installs."""
+    made, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("installed")
+    source = made / "source"
+    source.mkdir()
+    for name in ("latencykit", "notebooks", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        (source / name).symlink_to(ROOT / name)  # pip builds beside the sources, and these are not to be touched
+    _pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(made), str(source))
+    _pip("install", "--no-deps", "--no-index", "--target", str(target), *map(str, made.glob("*.whl")))
+    return target
+
+
+@pytest.fixture(scope="session")
+def desk(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A learner's folder, as ``latencykit lab`` makes it."""
+    folder = tmp_path_factory.mktemp("desk") / "lab"
+    environment = dict(os.environ, PYTHONPATH=str(installed))
+    command = [sys.executable, "-P", "-m", "latencykit", "lab", str(folder), "--no-launch"]
+    done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, cwd=folder.parent)
+    assert done.stdout == f"{folder}\n"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def runner(desk: Path, installed: Path):
+    """One kernel for all lessons; it sees the installed package and no checkout."""
+    with Runner(desk, pythonpath=str(installed)) as one:
+        yield one
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_runs_from_the_wheel_without_a_word_on_stderr(name: str, desk: Path, runner: Runner):
+    path = desk / name
+    done = runner.run(nbformat.read(path, 4), path.parent)
+    noise = [out.text for cell in done.cells for out in cell.get("outputs", []) if out.get("name") == "stderr"]
+    assert noise == []
+
+
+def test_the_kernel_ran_the_installed_package(desk: Path, installed: Path, runner: Runner):
+    asked = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import latencykit; print(latencykit.__file__)")])
+    assert runner.run(asked, desk).cells[0].outputs[0].text.startswith(str(installed))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_committed_lesson_reads_well_without_being_run(name: str):
+    cells = nbformat.read(ROOT / "notebooks" / name, 4).cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert max(len(cell.source.splitlines()) for cell in code) <= 8
+    assert all(len(line) <= 100 for cell in code for line in cell.source.splitlines())
+    for cell, after in zip(cells, [*cells[1:], None], strict=True):
+        if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
+            assert after is not None and after.source.startswith("*Picture: "), cell.source
+
+
+@pytest.mark.parametrize("name", [name for name in LESSONS if "/" not in name])
+def test_a_lesson_has_the_frame_of_all(name: str):
+    cells = nbformat.read(ROOT / "notebooks" / name, 4).cells
+    text = "\n".join(cell.source for cell in cells)
+    wanted = ["\n## Your prediction", "**Takeaway: ", "\n## What just happened", "\n## Exercises", "\n## Self-check"]
+    assert [part for part in wanted if part not in text] == []
+    assert any(cell.source.startswith("assert ") or "\nassert " in cell.source for cell in cells if cell.cell_type == "code")
+
+
+def test_every_exercise_is_asked_once_and_solved_once():
+    source = (ROOT / "notebooks" / "lessons.py").read_text("utf-8")
+    known = re.findall(r'^    "(\d+b?\.\d)": \(', source, re.MULTILINE)
+    asked, solved = [], []
+    for name in LESSONS:
+        text = "\n".join(cell.source for cell in nbformat.read(ROOT / "notebooks" / name, 4).cells if cell.cell_type == "code")
+        (solved if "/" in name else asked).extend(re.findall(r'check\("([^"]+)"', text))
+    assert sorted(asked) == sorted(solved) == sorted(known)
+
+
+def test_the_notebooks_are_small():
+    sizes = [path.stat().st_size for path in (ROOT / "notebooks").rglob("*") if path.is_file()]
+    assert sum(sizes) < 6_000_000
