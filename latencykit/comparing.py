@@ -94,7 +94,7 @@ class Comparison:
 
 def compare(
     base: Any, new: Any, *, percentiles: Sequence[float] | None = None, means: Sequence[str] = _MEANS, confidence: float = 0.95,
-    run_noise: float | None = None, margin: float = 0.05, replicates: int = 1000, seed: int = 0,
+    run_noise: float | None = None, margin: float = 0.05, also: Sequence[str] = (), replicates: int = 1000, seed: int = 0,
 ) -> Comparison:  # fmt: skip
     """Compare two runs, or several runs a side.
 
@@ -112,6 +112,8 @@ def compare(
         systems without it.
     margin : float, default 0.05
         Changes that surely lie within ± `margin` are called the same.
+    also : sequence of str
+        Further statistics, supported or not, by name (``"p99.99"``, ``"tm95"``): those that conditions judge.
     replicates, seed : int
         Of the bootstrap.
 
@@ -144,13 +146,16 @@ def compare(
         raise MixedInputsError(
             f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the former with unit= (--unit)"
         )
-    several = max(len(side) for side in sides) > 1
-    if several:
-        found = _of_runs(sides, _statistics(sides, percentiles, means, confidence), confidence, margin)
+    if max(len(side) for side in sides) > 1:
+        found = _of_runs(sides, _statistics(sides, percentiles, means, also, confidence), confidence, margin)
     elif any(isinstance(rung, Summary) for side in sides for rung in side):
-        found = _of_summaries(sides, _statistics(sides, percentiles, means, confidence))
+        found = _of_summaries(sides, _statistics(sides, percentiles, means, also, confidence))
     else:
-        found = _of_requests(sides, percentiles, means, confidence, run_noise, margin, replicates, seed)
+        (one,), (two,) = sides
+        wanted = _default(one, two, confidence) if percentiles is None else list(percentiles)
+        wanted += [p for name in also if name[0] == "p" and (p := float(name[1:])) not in wanted]
+        named = dict.fromkeys([*means, *(name for name in also if name[0] != "p")])
+        found = _of_requests(one, two, sorted(wanted), list(named), confidence, run_noise, margin, replicates, seed)
     runs = len(sides[0]), len(sides[1])
     return replace(found, warnings=_warnings(sides), unit=units.pop(), runs=runs)
 
@@ -168,12 +173,19 @@ def _side(given: Any, name: str) -> list[Side]:
     return held
 
 
+def _default(one: Any, two: Any, confidence: float) -> list[float]:
+    """The usual percentiles that both samples support, and the maximum."""
+    top = min(side.highest_supported_percentile(confidence) for side in (one, two))
+    return [p for p in _PERCENTILES if p <= top] + [100.0]
+
+
 def _statistics(
-    sides: tuple[list[Side], list[Side]], percentiles: Sequence[float] | None, means: Sequence[str], confidence: float
-) -> list[str]:
+    sides: tuple[list[Side], list[Side]], percentiles: Sequence[float] | None, means: Sequence[str], also: Sequence[str],
+    confidence: float,
+) -> list[str]:  # fmt: skip
     """Names of what to compare; by default what every run holds and supports."""
     every = [rung for side in sides for rung in side]
-    asked = [f"p{format_percentile(p)}" for p in (percentiles or ())]
+    asked = [*(f"p{format_percentile(p)}" for p in (percentiles or ())), *also]
     wanted = [] if percentiles is not None else [f"p{format_percentile(p)}" for p in _printed(every)]
     held = [
         name for name in (*wanted, "p100", *means) if not any(math.isnan(statistic_of(rung, name, confidence)) for rung in every)
@@ -207,15 +219,12 @@ def _of_summaries(sides: tuple[list[Side], list[Side]], names: list[str]) -> Com
 
 
 def _of_requests(
-    sides: tuple[list[Any], list[Any]], percentiles: Sequence[float] | None, means: Sequence[str], confidence: float,
-    run_noise: float | None, margin: float, replicates: int, seed: int,
+    base: Any, new: Any, percentiles: list[float], means: list[str], confidence: float, run_noise: float | None, margin: float,
+    replicates: int, seed: int,
 ) -> Comparison:  # fmt: skip
-    (base,), (new,) = sides
-    top = min(side.highest_supported_percentile(confidence) for side in (base, new))
-    wanted = [p for p in _PERCENTILES if p <= top] + [100.0] if percentiles is None else list(percentiles)
     corrected = any(side.run.corrected in ("us", "tool") for side in (base, new))
     options: dict[str, Any] = {"run_noise": run_noise, "corrected": corrected, "replicates": replicates, "seed": seed}
-    rows = compare_counts(base.counted, new.counted, wanted, means, confidence=confidence, **options)
+    rows = compare_counts(base.counted, new.counted, percentiles, means, confidence=confidence, **options)
     reasons = []
     if run_noise is None:
         reasons.append(

@@ -12,6 +12,7 @@ from latencykit.errors import NotHeldError, UsageError
 from latencykit.histogram import histogram_of
 from latencykit.stats.load import Capacity, capacity, saturated
 from latencykit.stats.slo import SLO
+from latencykit.stats.usl import ScalabilityLaw, fit_scalability
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS
 
@@ -84,6 +85,18 @@ class LoadCurve:
         rows = [{name: getattr(row, name) for name in plain} | {"count": row.rung.count} for row in self.rows]
         wanted = [{f"p{p:g}": value for p, value in self.percentiles(row).items()} for row in self.rows]
         return pd.DataFrame([row | more for row, more in zip(rows, wanted, strict=True)]).set_index("name")
+
+    def scalability(self) -> ScalabilityLaw:
+        """Return the Universal Scalability Law through throughput against connections.
+
+        Raises
+        ------
+        UsageError
+            With fewer than six different numbers of connections, or where no curve fits.
+        """
+        known = [row for row in self.rows if row.rung.run.connections and not math.isnan(row.achieved)]
+        connections = [float(row.rung.run.connections or 0) for row in known]
+        return fit_scalability(connections, [row.achieved for row in known])
 
     @staticmethod
     def percentiles(row: LoadRow, wanted: Sequence[float] = _PERCENTILES) -> dict[float, float]:

@@ -31,6 +31,12 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("summary", "Print the key numbers and how far they hold.", "latencykit summary run.hlog other.hlog"),
         ("report", "Write an interactive page that needs no server.", "latencykit report run.hlog -o report.html"),
     ),
+    "Judge": (
+        ("check", "Check latencies against limits, in a pipeline.", "latencykit check run.hlog --unit ns --slo 99.9=20ms"),
+        ("compare", "Tell what changed, and how sure that is.", "latencykit compare before.hlog after.hlog"),
+        ("load", "Tell how much load a system carries.", "latencykit load 'rate-*.txt' --slo 99=20ms"),
+        ("fanout", "Tell what users see who wait for many calls.", "latencykit fanout run.hlog -n 1,10,100"),
+    ),
     "Convert": (
         ("convert", "Turn a file into another format.", "latencykit convert run.hlog run.hgrm"),
         (

@@ -26,6 +26,8 @@ __all__ = [
     "Input",
     "Inputs",
     "atomic",
+    "counts",
+    "expand",
     "inputs",
     "load",
     "note",
@@ -33,6 +35,7 @@ __all__ = [
     "print_json",
     "printing",
     "progress",
+    "share",
 ]
 
 
@@ -93,7 +96,7 @@ _OPTIONS = (
 )
 
 
-def inputs(*, nargs: int = -1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def inputs(*, nargs: int = -1, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the FILES argument and the common options, as one `Inputs`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,7 +107,7 @@ def inputs(*, nargs: int = -1) -> Callable[[Callable[..., Any]], Callable[..., A
 
         for option in reversed(_OPTIONS):
             wrapped = option(wrapped)
-        return click.argument("files", nargs=nargs, required=True)(wrapped)
+        return click.argument("files", nargs=nargs, required=required)(wrapped)
 
     return decorate
 
@@ -140,10 +143,30 @@ def numbers(text: str) -> list[float]:
     return found
 
 
+def counts(text: str) -> list[int]:
+    """Return whole numbers of 1 or more from a list such as ``1,10,100``."""
+    parts = [part.strip().replace("_", "") for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() and 0 < int(part) <= 10**9 for part in parts):
+        raise UsageError(f"{text!r} is no list of whole numbers from 1 to a billion; write them as 1,10,100")
+    return [int(part) for part in parts]
+
+
+def share(text: str) -> float:
+    """Return a share (0..1) from a percentage such as ``3%``."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number) / 100
+    except ValueError:
+        value = -1.0
+    if not (text.strip().endswith("%") or value == 0) or not 0 <= value <= 1:
+        raise UsageError(f"{text!r} is no percentage; write it as 3%")
+    return value
+
+
 # ---------------------------------------------------------------- inputs
 
 
-def _expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
+def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
     """Labels and paths; a glob that the shell left alone is expanded here."""
     found: list[tuple[str | None, str]] = []
     for given in files:
@@ -171,7 +194,7 @@ def load(given: Inputs) -> list[Input]:
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    paths = _expand(given.files)
+    paths = expand(given.files)
     reader = functools.partial(_read_one, given)
     with ThreadPoolExecutor(min(given.jobs, len(paths))) as pool, progress(f"reading {len(paths)} files"):
         results = list(pool.map(reader, paths))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from latencykit.report.tables import csv_text, markdown, text_table
-from latencykit.units import NANOSECONDS, format_count, format_percentile, format_value
+from latencykit.report.values import shown
+from latencykit.units import format_count, format_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,16 +20,16 @@ def summary_text(records: Sequence[dict[str, Any]], style: str = "table", out_un
     A percentile in brackets is not supported by the sample: it is one of its largest values in disguise.
     """
     wanted = sorted({row["percentile"] for record in records for row in record["percentiles"]})
-    shown = [p for p in wanted if p < 100]
+    below = [p for p in wanted if p < 100]
     bad = any(record["failed"] or record["timeouts"] for record in records)
     header = [
         "series",
         "requests",
         *(["failed", "timeouts"] if bad else []),
-        *(f"p{format_percentile(p)}" for p in shown),
+        *(f"p{format_percentile(p)}" for p in below),
     ]
     header += ["max", "mean", "tm99", "trust up to"]
-    rows = [_row(record, shown, bad, style, out_unit) for record in records]
+    rows = [_row(record, below, bad, style, out_unit) for record in records]
     if style == "csv":
         return csv_text(header, rows)
     text = (markdown if style == "markdown" else text_table)(header, [[str(cell) for cell in row] for row in rows])
@@ -36,9 +37,9 @@ def summary_text(records: Sequence[dict[str, Any]], style: str = "table", out_un
     return text + ("\n(in brackets: more than so many requests can support)" if unsupported and style == "table" else "")
 
 
-def _row(record: dict[str, Any], shown: list[float], bad: bool, style: str, out_unit: str | None) -> list[Any]:
+def _row(record: dict[str, Any], below: list[float], bad: bool, style: str, out_unit: str | None) -> list[Any]:
     def show(value: float | None) -> Any:
-        return _value(value, record["unit"], style, out_unit)
+        return shown(value, record["unit"], style, out_unit)
 
     held = {row["percentile"]: row for row in record["percentiles"]}
     cells: list[Any] = [
@@ -46,7 +47,7 @@ def _row(record: dict[str, Any], shown: list[float], bad: bool, style: str, out_
         record["count"] if style == "csv" else format_count(record["count"] or 0) if record["count"] is not None else "",
     ]
     cells += [record["failed"], record["timeouts"]] if bad else []
-    for p in shown:
+    for p in below:
         row = held.get(p)
         text = show(None if row is None else row["value"])
         if row is not None and style != "csv":
@@ -87,16 +88,6 @@ def _nines(percentile: float) -> str:
     return format_percentile(cut)
 
 
-def _value(value: float | None, unit: str, style: str, out_unit: str | None) -> Any:
-    """A value for a cell: a bare number in CSV and where a unit is asked for, else with the unit that suits it."""
-    if value is None:
-        return "" if style != "csv" else None
-    if out_unit is not None and unit in NANOSECONDS:
-        scaled = value / NANOSECONDS[out_unit]
-        return scaled if style == "csv" else f"{scaled:,.6g} {out_unit}"
-    return value if style == "csv" else format_value(value, unit)
-
-
 def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:
     """Return one row an interval of every series."""
     names = list(dict.fromkeys(p for record in records for row in record["intervals"] for p in row["percentiles"]))
@@ -104,8 +95,8 @@ def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_
     rows: list[list[Any]] = []
     for record in records:
         for row in record["intervals"]:
-            values = [_value(row["percentiles"].get(name), record["unit"], style, out_unit) for name in names]
-            last = _value(row["max"], record["unit"], style, out_unit)
+            values = [shown(row["percentiles"].get(name), record["unit"], style, out_unit) for name in names]
+            last = shown(row["max"], record["unit"], style, out_unit)
             rows.append([record["name"], row["start"], row["length"], row["count"], *values, last])
     if style == "csv":
         return csv_text(header, rows)

@@ -12,7 +12,7 @@ from latencykit.units import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["csv_text", "guarded", "markdown", "text_table"]
+__all__ = ["csv_text", "guarded", "markdown", "styled", "text_table"]
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -76,3 +76,12 @@ def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     writer.writerow(header)
     writer.writerows([["" if cell is None else guarded(cell) for cell in row] for row in rows])
     return out.getvalue().rstrip("\n")
+
+
+def styled(
+    style: str, header: Sequence[str], rows: Sequence[Sequence[object]], plain: Sequence[Sequence[object]], left: int = 1
+) -> str:
+    """Return rows as a table, as Markdown, or as CSV, of which the last takes `plain`: the same rows with bare numbers."""
+    if style == "csv":
+        return csv_text(header, plain)
+    return (markdown if style == "markdown" else text_table)(header, [[str(cell) for cell in row] for row in rows], left)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Draws", "draw_means", "draw_percentiles", "rank_draws"]
 
-_MOST_BUCKETS = 2048
+_MOST_BUCKETS = 512
 _BATCH = 128  # replicates a pass: a few MB of counts
 
 
@@ -101,8 +101,8 @@ def draw_means(counted: Counted, trims: list[tuple[float, float]], replicates: i
 
     Notes
     -----
-    In each replicate every bucket's count is a Poisson variate around the count that was seen. Beyond two
-    thousand buckets, neighbours are put together at their mean edges.
+    In each replicate every bucket's count is a Poisson variate around the count that was seen. Beyond five
+    hundred buckets, neighbours are put together at their mean edges.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def draw_means(counted: Counted, trims: list[tuple[float, float]], replicates: i
 
 
 def _grouped(counted: Counted) -> Counted:
-    """At most two thousand buckets, at the mean of their edges."""
+    """At most five hundred buckets, at the mean of their edges."""
     if counted.counts.size <= _MOST_BUCKETS:
         return counted
     group = tail_groups(counted.counts, _MOST_BUCKETS)

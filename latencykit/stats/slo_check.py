@@ -177,7 +177,7 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float) -> SLORo
         if "mean" in source.told:
             low = high = value
         error = float(-special.ndtri((1 - confidence) / 2)) * source.std / math.sqrt(source.count)
-        low, high = low - error, high + error
+        low, high = max(low - error, source.min), high + error  # no mean lies below the fastest request
     outside, inside = _failures(source)
     reason = f"of the {format_count(source.count)} requests that did not fail" if outside + inside else ""
     return _settled(statistic, limit, value, low, high, unit, reason)

@@ -1,0 +1,67 @@
+"""``latencykit fanout``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from latencykit.cli.common import Inputs, counts, inputs, load, note, numbers, print_json, printing, progress
+
+__all__ = ["command"]
+
+
+@click.command("fanout")
+@inputs()
+@click.option("-n", "--calls", default="1,10,100", show_default=True, help="Calls that a user waits for; a list.")
+@click.option("--independent", is_flag=True, help="Calls know nothing of each other, even where the log knows better.")
+@click.option("--quorum", type=click.IntRange(1), metavar="K", help="Users wait for the K fastest calls only.")
+@click.option("--series-of", metavar="N", help="N calls one after the other instead; a list.")
+@click.option("--hedge-after", metavar="P", help="A second call is sent after this percentile of one, such as 95.")
+@click.option("--percentiles", default="50,90,99,99.9", show_default=True, help="Which percentiles of the users.")
+@printing
+def command(
+    given: Inputs, calls: str, independent: bool, quorum: int | None, series_of: str | None, hedge_after: str | None,
+    percentiles: str, style: str,
+) -> None:  # fmt: skip
+    """Tell what users see who wait for the slowest of n calls.
+
+    Of a log, the calls of one user fall into one interval: in a stall all are slow together. In brackets: more than so
+    many requests can support.
+
+    \b
+    latencykit fanout run.hlog -n 1,10,100
+    latencykit fanout run.hlog -n 50 --quorum 45
+    latencykit fanout run.hlog -n 10 --hedge-after 95
+    """
+    from latencykit.errors import UsageError
+    from latencykit.report.fanouts import fan_out_record, fan_out_text, fan_out_words
+    from latencykit.units import parse_percentile
+
+    asked = counts(calls if series_of is None else series_of)
+    options = {"quorum": quorum, "hedge_after": None if hedge_after is None else parse_percentile(hedge_after)}
+    if series_of is not None and (independent or any(value is not None for value in options.values())):
+        raise UsageError("--series-of adds up independent calls; it takes no --independent, --quorum or --hedge-after")
+    wanted, records, said = numbers(percentiles), [], []
+    for one in load(given):
+        with progress("drawing calls"):
+            found, bounds = _answers(one.rung, asked, series_of is not None, independent, options)
+        records.append(fan_out_record(one.name, found, bounds, wanted))
+        said += fan_out_words(one.name, found)
+    if style == "json":
+        print_json({"schema_version": 1, "series": records})
+    else:
+        click.echo(fan_out_text(records, style, given.out_unit))
+    for text in said:
+        note(text)
+
+
+def _answers(rung: Any, calls: list[int], in_a_row: bool, independent: bool, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Each number of calls, and for a mixture the same with independent calls."""
+    from latencykit.fanning import fan_outs, in_series
+
+    if in_a_row:
+        return [in_series(rung, n) for n in calls], None
+    found = fan_outs(rung, calls, independent=independent, **options)
+    mixed = any(answer.model == "mixture" for answer in found)
+    return found, fan_outs(rung, calls, independent=True, **options) if mixed else None

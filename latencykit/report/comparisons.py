@@ -1,0 +1,124 @@
+"""Comparisons as dictionaries and as text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from latencykit.report.record import number
+from latencykit.report.tables import csv_text, markdown, text_table
+from latencykit.report.values import shown
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from latencykit.comparing import Comparison
+    from latencykit.stats.verdict import Change
+
+__all__ = ["change_text", "comparison_record", "comparisons_record", "comparisons_text"]
+
+_GRAVE = ("mixed", "worse", "inconclusive", "better", "same")
+_HEADER = ("statistic", "base", "new", "change", "low", "high", "significant")
+
+
+def comparisons_record(found: Mapping[str, Comparison], failed: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the comparison of one series as it is, and of several a list beside the first, as plain values."""
+    records = {name: comparison_record(one, failed[name]) for name, one in found.items()}
+    if len(records) == 1:
+        return {"schema_version": 1, **next(iter(records.values()))}
+    verdicts = {one.verdict for one in found.values()}
+    both_ways = {"better", "worse"} <= verdicts
+    return {
+        "schema_version": 1,
+        **next(iter(records.values())),
+        "verdict": "mixed" if both_ways else next(word for word in _GRAVE if word in verdicts),
+        "failed": [f"{name}: {text}" for name, texts in failed.items() for text in texts],
+        "series": [{"name": name, **record} for name, record in records.items()],
+    }
+
+
+def comparison_record(found: Comparison, failed: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a comparison as plain values; changes are relative (0.05 is +5 %), null where unbounded."""
+    rows = [_record(row) for row in found.changes]
+    return {
+        "basis": found.basis,
+        "verdict": found.verdict,
+        "unit": found.unit,
+        "runs": list(found.runs),
+        "rows": [row for row in rows if row["percentile"] is not None],
+        "means": [row for row in rows if row["percentile"] is None],
+        "faster": number(found.faster),
+        "failed": list(failed),
+        "reasons": list(found.reasons),
+        "warnings": list(found.warnings),
+    }
+
+
+def _record(row: Change) -> dict[str, Any]:
+    names = ("base", "new", "change", "low", "high", "difference", "difference_low", "difference_high", "p_value")
+    values = {name: number(getattr(row, name)) for name in names}
+    values["low"] = None if row.low <= -1 else values["low"]
+    return {"statistic": row.statistic, "percentile": row.percentile, **values, "significant": row.significant, "note": row.note}
+
+
+def comparisons_text(found: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row a statistic; several series follow each other, in CSV with a column of their own."""
+    if style == "csv":
+        rows = [[name, *_plain(row, one.unit, out_unit)] for name, one in found.items() for row in one.changes]
+        return csv_text(["series", *_HEADER], rows) if len(found) > 1 else csv_text(_HEADER, [row[1:] for row in rows])
+    table = markdown if style == "markdown" else text_table
+    texts = []
+    for name, one in found.items():
+        title = [("### " if style == "markdown" else "") + printable(name)] if len(found) > 1 else []
+        rows = [_cells(row, one.unit, out_unit) for row in one.changes]
+        texts.append("\n".join([*title, table(_HEADER, rows), "", *_words(one)]))
+    return "\n\n".join(texts)
+
+
+def _cells(row: Change, unit: str, out_unit: str | None) -> list[str]:
+    values = [str(shown(value, unit, "table", out_unit)) for value in (row.base, row.new)]
+    if row.statistic == "slow share":
+        values = [f"{100 * value:.3g} %" for value in (row.base, row.new)]
+    ends = [change_text(row.low) if row.low > -1 else "", change_text(row.high) if math.isfinite(row.high) else ""]
+    said = "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no"
+    return ["max" if row.percentile == 100 else row.statistic, *values, change_text(row.change), *ends, said]
+
+
+def _plain(row: Change, unit: str, out_unit: str | None) -> list[Any]:
+    scaled = None if row.statistic == "slow share" else out_unit
+    values = [shown(value, unit, "csv", scaled) for value in (row.base, row.new)]
+    ends = [row.change, row.low if row.low > -1 else None, row.high]
+    return [row.statistic, *values, *(None if end is None else number(end) for end in ends), row.significant]
+
+
+def change_text(change: float) -> str:
+    """Return a relative change as people write it.
+
+    Examples
+    --------
+    >>> change_text(0.0512), change_text(-0.5), change_text(3.2), change_text(41.0), change_text(0.0)
+    ('+5.1 %', '-50 %', '+320 %', '× 42', '0 %')
+    """
+    if math.isnan(change):
+        return ""
+    if change >= 9.995:
+        return "× ∞" if math.isinf(change) else f"× {change + 1:,.3g}" if change < 999 else f"× {change + 1:,.0f}"
+    percent = 100 * change
+    if abs(percent) < 0.005:
+        return "0 %"
+    digits = min(2, max(0, 1 - math.floor(math.log10(abs(percent)))))
+    text = f"{percent:+.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def _words(found: Comparison) -> list[str]:
+    meaning = {
+        "same": "the same: every change surely lies within the margin",
+        "mixed": "mixed: some statistics are better, others worse",
+    }
+    runs = f"{found.runs[0]} runs against {found.runs[1]}" if found.basis == "runs" else "one run a side"
+    lines = [f"verdict: {meaning.get(found.verdict, found.verdict)} ({runs})"]
+    if math.isfinite(found.faster):
+        lines.append(f"a request of the new side is faster than one of the base with a chance of {100 * found.faster:.3g} %")
+    return [*lines, *found.reasons]

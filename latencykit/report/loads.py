@@ -1,0 +1,118 @@
+"""Load curves as dictionaries, as text, and in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from latencykit.errors import UsageError
+from latencykit.report.record import number
+from latencykit.report.tables import styled
+from latencykit.report.values import shown
+from latencykit.stats.load import machines_needed
+from latencykit.summary import Summary
+from latencykit.units import format_percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.loading import LoadCurve, LoadRow
+    from latencykit.stats.load import Machines
+
+__all__ = ["load_record", "load_text", "load_words"]
+
+
+def load_record(
+    curve: LoadCurve, percentiles: Sequence[float], confidence: float = 0.95, machines: Machines | None = None
+) -> dict[str, Any]:
+    """Return a load curve as plain values; rates are requests per second."""
+    found = curve.capacity
+    bracket = None
+    if found is not None:
+        ends = {name: number(getattr(found, name)) for name in ("rate", "low", "high")}
+        bracket = {**ends, "limited_by": curve.limited_by, "reason": found.reason}
+    return {
+        "schema_version": 1,
+        "rows": [_record(row, percentiles, confidence) for row in curve.rows],
+        "capacity": bracket,
+        "machines": None if machines is None else vars(machines),
+        "scalability": _scalability(curve),
+    }
+
+
+def _record(row: LoadRow, percentiles: Sequence[float], confidence: float) -> dict[str, Any]:
+    rates = {name: number(getattr(row, name)) for name in ("rate", "offered", "achieved")}
+    facts = {"series": row.name, **rates, "saturated": row.saturated, "unit": row.rung.unit, "count": row.rung.count}
+    return facts | {"percentiles": _percentiles(row, percentiles, confidence)}
+
+
+def _percentiles(row: LoadRow, percentiles: Sequence[float], confidence: float) -> list[dict[str, Any]]:
+    if isinstance(row.rung, Summary):
+        held = [(p, row.rung.percentiles[p]) for p in percentiles if p in row.rung.percentiles]
+        return [{"percentile": p, "value": number(v), "low": None, "high": None, "supported": False} for p, v in held]
+    rows = row.rung.percentile_rows(percentiles, confidence)
+    return [
+        {"percentile": one.percentile, **{key: number(getattr(one, key)) for key in ("value", "low", "high")}}
+        | {"supported": one.supported}
+        for one in rows
+    ]
+
+
+def _scalability(curve: LoadCurve) -> dict[str, Any] | None:
+    try:
+        law = curve.scalability()
+    except UsageError:  # fewer than six numbers of connections: there is no law to speak of
+        return None
+    values = {name: getattr(law, name) for name in ("rate", "contention", "coherence")}
+    return {**values, "errors": law.errors.tolist(), "peak": number(law.peak), "highest": law.highest}
+
+
+def load_text(record: dict[str, Any], style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row a run, by load."""
+    wanted = sorted({cell["percentile"] for row in record["rows"] for cell in row["percentiles"]})
+    header = ["series", "offered", "achieved", *(f"p{format_percentile(p)}" for p in wanted), "saturated"]
+    texts: list[list[object]] = []
+    plain: list[list[object]] = []
+    for row in record["rows"]:
+        held = {cell["percentile"]: cell for cell in row["percentiles"]}
+        values = [held[p]["value"] if p in held else None for p in wanted]
+        cells = [str(shown(value, row["unit"], "table", out_unit)) for value in values]
+        cells = [cell if not cell or held[p]["supported"] else f"({cell})" for cell, p in zip(cells, wanted, strict=True)]
+        rates = [row["offered"], row["achieved"]]
+        texts.append([row["series"], *(_rate(rate) for rate in rates), *cells, "yes" if row["saturated"] else ""])
+        bare = [shown(value, row["unit"], "csv", out_unit) for value in values]
+        plain.append([row["series"], *rates, *bare, row["saturated"]])
+    return styled(style, header, texts, plain)
+
+
+def _rate(rate: float | None) -> str:
+    return "" if rate is None or not math.isfinite(rate) else f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s"
+
+
+def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
+    """Return the finding: the largest load within the SLO, and what it rests on."""
+    said = []
+    found = curve.capacity
+    if found is not None and curve.slo is not None:
+        bracket = f"between {_rate(found.low)} (passed) and {_rate(found.high)} (did not)"
+        if math.isnan(found.rate):
+            said.append(f"no load measured meets {curve.slo}: {found.reason}")
+        elif math.isinf(found.high):
+            said.append(f"{curve.slo}: met up to {_rate(found.low)}; {found.reason}")
+        else:
+            said.append(f"{curve.slo}: the largest load is about {_rate(found.rate)}, {bracket}; {curve.limited_by} limits it")
+            said += [found.reason] if found.reason else []
+    lost = [row for row in curve.rows if row.saturated]
+    if lost:
+        said.append(f"from {_rate(lost[0].offered)} offered on, less was achieved ({_rate(lost[0].achieved)}): saturated")
+    if machines is not None:
+        ends = [str(end) if end is not None else "unknown" for end in (machines.least, machines.estimate, machines.most)]
+        said.append(f"machines needed: {ends[1]} (at least {ends[0]}, at most {ends[2]})")
+    return said
+
+
+def machines_for(curve: LoadCurve, offered: float, spare: int) -> Machines:
+    """Return how many machines such as the one measured carry an offered load."""
+    if curve.capacity is None:
+        raise UsageError("how many machines are needed depends on what one carries within its SLO; give the SLO, too")
+    return machines_needed(offered, curve.capacity, spare)
