@@ -28,7 +28,7 @@ def key_numbers(rung: Any) -> list[tuple[str, str]]:
     wanted = (50.0, 90.0, 99.0, 99.9, 99.99)
     if isinstance(rung, Distribution):
         return [(f"p{format_percentile(p)}", format_value(float(rung.percentile(p)), rung.unit)) for p in wanted]
-    rows = [("requests", format_count(rung.count))]
+    rows = [("requests", format_count(rung.requests))]
     if rung.run.failed or rung.run.timeouts:
         rows += [("failed", format_count(rung.run.failed)), ("timed out", format_count(rung.run.timeouts))]
     if not rung.count:

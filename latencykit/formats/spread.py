@@ -68,8 +68,11 @@ def histogram_of_both(
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
     inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
-    value = np.maximum.accumulate(np.array([*inner.values(), stats.get("max", np.inf)], np.float64))
-    rank = np.append(ranks(list(inner), total), total) if inner else np.array([total], np.int64)
+    printed = (tuple(inner), tuple(np.maximum.accumulate([*inner.values()]).tolist()))
+    reached = ranks(list(inner), total + int(known.get("censored", 0)))
+    held = reached <= total  # the others lie in the censored mass
+    value = np.maximum.accumulate(np.append(np.array(printed[1])[held], stats.get("max", np.inf)))
+    rank = np.append(reached[held], total)
     ends = np.cumsum(number)
     cuts = np.unique(np.concatenate(([0], ends, rank)))
     cuts = cuts[cuts <= total]
@@ -79,7 +82,6 @@ def histogram_of_both(
     floor = np.maximum(floor, np.concatenate(([-np.inf], value))[before])
     ceiling = np.minimum(edge[bucket], value[np.searchsorted(rank, cuts[1:], "left")])
     ceiling = np.maximum.accumulate(ceiling)  # printed edges are rounded, and may contradict each other a little
-    printed = (tuple(inner), tuple(value[:-1].tolist()))
     return Histogram.from_buckets(
         np.minimum(floor, ceiling), ceiling, np.diff(cuts), run=run, told=dict(stats), printed=printed, **known
     )

@@ -199,6 +199,17 @@ class Histogram:
         return int(self.counts.sum())
 
     @property
+    def requests(self) -> int:
+        """Good requests: those counted, and those known only to lie above a limit, unless they timed out.
+
+        Examples
+        --------
+        >>> Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000).requests  # 100 of them somewhere above 2 ms
+        1000
+        """
+        return self.count + max(self.censored - self.run.timeouts, 0)
+
+    @property
     def min(self) -> float:
         """Lowest value: the lower edge of the lowest bucket, unless the source states it."""
         return self._told("min", lambda: float(self.buckets.low(self.index[0])))

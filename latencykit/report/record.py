@@ -74,7 +74,7 @@ def series_record(
     rows = counted.percentile_rows(percentiles, confidence) if counted.count + counted.censored else []
     kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(rung)]
     return _frame(name, kind, counted.unit, run) | {
-        "count": counted.count,
+        "count": counted.requests,
         **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
         "percentiles": [_row(row) for row in rows],
         "trimmed_means": trimmed_means(counted),
