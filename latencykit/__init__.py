@@ -35,7 +35,7 @@ _NAMES = {
     "read": "latencykit.formats.reading",
     "read_all": "latencykit.formats.reading",
 }
-_ROOMS = ("formats", "plot", "report", "simulate")
+_ROOMS = ("cluster", "formats", "plot", "report", "simulate")
 
 __all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the list
 

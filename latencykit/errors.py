@@ -64,6 +64,10 @@ class MissingPackageError(LatencyKitError, ImportError):
 
     def __init__(self, package: str, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs the package {package}; install it with: pip install 'latencykit[{extra}]'")
+        self._given = (package, purpose, extra)
+
+    def __reduce__(self) -> tuple[type[MissingPackageError], tuple[str, str, str]]:
+        return type(self), self._given
 
 
 class CorruptInputError(LatencyKitError):

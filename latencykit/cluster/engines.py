@@ -1,0 +1,305 @@
+"""Who does the work: this process, processes of this machine, or a Dask cluster. The answers are the same.
+
+A job is a file, as one place or as ranges of its lines. Its answer comes from pure functions alone, so that a worker
+that dies changes nothing: what it held is made again elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import multiprocessing
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from latencykit.cluster.answers import Slots, Totals
+from latencykit.cluster.places import Place, size_of, split
+from latencykit.errors import LatencyKitError, LimitError, MissingPackageError, UsageError
+from latencykit.merging import merge
+from latencykit.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Reader = Callable[[Place], "Answer"]
+    Told = Callable[[int, int], None]
+
+__all__ = ["Answer", "Engine", "Here", "Job", "OnDask", "jobs_of", "joined", "local_cluster"]
+
+FAN_IN = 8
+_WORTH_PROCESSES = 24 << 20  # bytes; below this the start of a process takes longer than the reading
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one place, or many, gave.
+
+    Attributes
+    ----------
+    found : tuple of (str, object)
+        Name of a series, and what was made of it: `Totals`, `Slots`, or anything that travels.
+    reports : tuple of str
+        What ``lenient`` skipped.
+    error : LatencyKitError or None
+    restarted : bool
+        Whether a range of lines sets the clock anew: the ranges behind it cannot know, so the file is read whole.
+    """
+
+    found: tuple[tuple[str, Any], ...] = ()
+    reports: tuple[str, ...] = ()
+    error: LatencyKitError | None = None
+    restarted: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file to read, in one or several places."""
+
+    places: tuple[Place, ...]
+    size: int = 0
+
+
+def jobs_of(urls: Sequence[str], *, divide: bool) -> list[Job]:
+    """Return the jobs of some files; large logs are cut into ranges of lines if their answers can be added."""
+    found = []
+    for url in urls:
+        try:
+            size = size_of(url)
+            places = split(url, size) if divide else [Place(url)]
+        except LatencyKitError:  # it is named when it is read, with the others that were read before it
+            size, places = 0, [Place(url)]
+        found.append(Job(tuple(places), size))
+    return found
+
+
+def joined(answers: Sequence[Answer], *, lenient: bool = False) -> Answer:
+    """Add answers up, series by series; the first error stands for all unless it may be passed over."""
+    if len(answers) == 1 and not (lenient and answers[0].error):
+        return answers[0]
+    reports = tuple(report for one in answers for report in one.reports)
+    if lenient:
+        lost = tuple(f"left out: {one.error}" for one in answers if one.error is not None)
+        return _summed([one for one in answers if one.error is None], reports + lost)
+    error = next((one.error for one in answers if one.error is not None), None)
+    return Answer((), reports, error) if error is not None else _summed(answers, reports)
+
+
+def _summed(answers: Sequence[Answer], reports: tuple[str, ...]) -> Answer:
+    held: dict[str, list[Any]] = {}
+    for name, part in (pair for one in answers for pair in one.found):
+        held.setdefault(name, []).append(part)
+    try:
+        found = tuple((name, _sum(parts)) for name, parts in held.items())
+    except LatencyKitError as error:
+        return Answer((), reports, error)
+    return Answer(found, reports, None, any(one.restarted for one in answers))
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, Totals) for part in parts):
+        return Totals.sum(parts)
+    if all(isinstance(part, Slots) for part in parts):
+        return Slots.sum(parts)
+    return merge([part.histogram if isinstance(part, Totals) else part for part in parts if isinstance(part, Totals | Summary)])
+
+
+def whole_if_restarted(read: Reader, job: Job, answer: Answer) -> Answer:
+    """Return the answer of a file's ranges, or of the file whole where a range set the clock anew."""
+    return read(job.places[0].whole) if answer.restarted and len(job.places) > 1 else answer
+
+
+class Engine(Protocol):
+    """Does jobs; see `Here` and `OnDask`."""
+
+    def each(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> list[Answer]:
+        """Return the answer of every job, in order; `told` hears (done, of all). The first error is raised unless `lenient`."""
+
+    def total(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> Answer:
+        """Return all answers added up. The first error is raised unless `lenient`."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """One machine: its own process, threads for a few small files, processes for more.
+
+    Parameters
+    ----------
+    workers : int
+        How many at once.
+    """
+
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+    def each(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> list[Answer]:
+        """Return the answer of every job, in order."""
+        return [answer if lenient else checked(answer) for answer in self._each(read, jobs, told)]
+
+    def total(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> Answer:
+        """Return all answers added up, as they come in."""
+        whole = Answer()
+        for number, answer in enumerate(self._each(read, jobs, told)):
+            whole = checked(joined([whole, answer] if number else [answer], lenient=lenient))
+        return whole
+
+    def _each(self, read: Reader, jobs: Sequence[Job], told: Told) -> Iterator[Answer]:
+        tasks = [place for job in jobs for place in job.places]
+        workers = min(self.workers, len(tasks))
+        with self._results(read, tasks, workers, sum(job.size for job in jobs)) as results:
+            for done, job in enumerate(jobs, 1):
+                answer = joined([next(results) for _ in job.places])
+                yield whole_if_restarted(read, job, answer)
+                told(done, len(jobs))
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _results(read: Reader, tasks: Sequence[Place], workers: int, size: int) -> Iterator[Iterator[Answer]]:
+        if workers <= 1:
+            yield map(read, tasks)
+        elif size < _WORTH_PROCESSES:
+            with ThreadPoolExecutor(workers) as threads:
+                yield threads.map(read, tasks)
+        else:
+            with _processes(workers) as pool:
+                yield pool.map(read, tasks)
+
+
+@contextlib.contextmanager
+def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of fresh processes; when something goes wrong they end at once, and the unfinished work with them."""
+    before = set(multiprocessing.active_children())
+    # Processes are spawned, not forked: a fork copies locks that other threads hold.
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _ignore_interrupts)
+    try:
+        yield pool
+    except BaseException as error:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise LimitError("a process that was reading ended unexpectedly, perhaps for want of memory; try --jobs 1") from error
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl+C is for the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class OnDask:
+    """A Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    retries : int, default 2
+        How often a task that failed by no fault of its file is tried again.
+    """
+
+    def __init__(self, client: Any, retries: int = 2) -> None:
+        self._client, self._retries = client, retries
+
+    def each(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> list[Answer]:
+        """Return the answer of every job, in order."""
+        futures = self._files(read, jobs)
+        at = {future.key: k for k, future in enumerate(futures)}
+        answers: list[Any] = [None] * len(jobs)
+        for done, (future, answer) in enumerate(self._completed(futures), 1):
+            answers[at[future.key]] = answer if lenient else checked(answer)
+            told(done, len(jobs))
+        return answers
+
+    def total(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> Answer:
+        """Return all answers added up on the workers, eight at a time; one result travels."""
+        level = self._files(read, jobs)
+        checks = [self._submit(_error_of, future) for future in level]
+        add = functools.partial(_joined_of, lenient=lenient)
+        while True:
+            level = [self._submit(add, *level[at : at + FAN_IN]) for at in range(0, len(level), FAN_IN)]
+            if len(level) <= 1:
+                break
+        for done, (_, answer) in enumerate(self._completed(checks), 1):
+            if not lenient:
+                checked(answer)
+            told(done, len(jobs))
+        return checked(next(answer for _, answer in self._completed(level))) if level else Answer()
+
+    def _files(self, read: Reader, jobs: Sequence[Job]) -> list[Any]:
+        futures = []
+        for job in jobs:
+            parts = [self._submit(read, place) for place in job.places]
+            if len(parts) > 1:
+                parts = [self._submit(functools.partial(_whole_of, read, job), *parts)]
+            futures += parts
+        return futures
+
+    def _submit(self, function: Any, *arguments: Any) -> Any:
+        return self._client.submit(function, *arguments, pure=False, retries=self._retries)
+
+    def _completed(self, futures: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        distributed: Any = importlib.import_module("distributed")
+        try:
+            yield from distributed.as_completed(futures, with_results=True, loop=self._client.loop)
+        except distributed.KilledWorker as killed:
+            raise LimitError(f"workers died again and again over one task, perhaps for want of memory ({killed})") from killed
+
+
+def checked(answer: Answer) -> Answer:
+    """Return the answer, or raise its error."""
+    if answer.error is not None:
+        raise answer.error
+    return answer
+
+
+def _error_of(answer: Answer) -> Answer:
+    return Answer(error=answer.error)
+
+
+def _joined_of(*answers: Answer, lenient: bool) -> Answer:
+    return joined(answers, lenient=lenient)
+
+
+def _whole_of(read: Reader, job: Job, *answers: Answer) -> Answer:
+    return whole_if_restarted(read, job, joined(answers))
+
+
+@contextlib.contextmanager
+def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
+    """Give a client of the cluster at an address, or of one made on this machine for ``local``; both end with the block.
+
+    Raises
+    ------
+    UsageError
+        Where nobody answers at the address.
+    """
+    try:
+        dask: Any = importlib.import_module("dask")
+        make: Any = importlib.import_module("distributed").Client
+    except ImportError as missing:
+        raise MissingPackageError("distributed", "Dask", "cluster") from missing
+    if address != "local":
+        try:
+            client = make(address, timeout="20s", set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"--dask {address}: no Dask scheduler answers there ({error}); give tcp://HOST:PORT or local"
+            ) from error
+        with client:
+            yield client
+        return
+    # Dask has glibc give memory back after every block, which costs a third of the time of decoding.
+    patient = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
+    count = workers or os.cpu_count() or 1
+    with (
+        dask.config.set(patient),
+        make(n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False) as client,
+    ):
+        yield client

@@ -1,0 +1,237 @@
+"""Where bytes lie: a file, a URL, or a range of lines of a large log; each becomes a `Source` where it is read."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from latencykit.errors import CorruptInputError, LatencyKitError, MissingPackageError, UsageError
+from latencykit.formats.base import Source
+from latencykit.formats.unpacking import compression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Place", "begin_of", "expand", "is_url", "shown", "size_of", "source_of", "split"]
+
+RANGE = 32 << 20
+"""Bytes of a large log that are read as one task."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
+_LOGIN = re.compile(r"(?<=//)[^/@]*@")
+_HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
+_START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or URL, or the lines of it that begin within a range of bytes.
+
+    Attributes
+    ----------
+    url : str
+        A path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``, ``file://…``.
+    begin, end : int
+        Bytes; all lines where `end` is 0.
+    header : int
+        Bytes of comments at the beginning of the file, which every range is read behind.
+    """
+
+    url: str
+    begin: int = 0
+    end: int = 0
+    header: int = 0
+
+    @property
+    def whole(self) -> Place:
+        """The file that this is a range of."""
+        return replace(self, begin=0, end=0, header=0)
+
+
+def is_url(path: str) -> bool:
+    """Whether a path is a URL.
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/a.hlog"), is_url("run.hlog"), is_url("simplecache::s3://bucket/a.hlog")
+    (True, False, True)
+    """
+    return _URL.match(path) is not None
+
+
+def expand(url: str) -> list[str]:
+    """Return the files that a URL or path with ``*`` stands for, sorted; others as they are.
+
+    Raises
+    ------
+    UsageError
+        Where nothing matches.
+    """
+    if not any(mark in url for mark in "*?["):
+        return [url]
+    if not is_url(url):
+        import glob
+
+        found = [url] if os.path.lexists(url) else sorted(glob.glob(url))  # noqa: PTH207 - pathlib globs no absolute patterns
+    elif "*" not in url and "[" not in url:  # a question mark begins the query of a web address
+        return [url]
+    else:
+        with _opening(url):
+            system, path = _filesystem(url)
+            found = sorted(system.unstrip_protocol(one) for one in system.glob(path))
+    if not found:
+        raise UsageError(f"{shown(url)}: no file matches")
+    return found
+
+
+def shown(url: str) -> str:
+    """Return a URL as messages show it: without name and password."""
+    return _LOGIN.sub("", url)
+
+
+def size_of(url: str) -> int:
+    """Return the size of a file in bytes; 0 where it cannot be told."""
+    if not is_url(url):
+        return Path(url).stat().st_size if url != "-" and Path(url).is_file() else 0
+    with _opening(url):
+        system, path = _filesystem(url)
+        return int(system.size(path) or 0) if system.exists(path) else 0
+
+
+def split(url: str, size: int, step: int = RANGE) -> list[Place]:
+    """Cut a large interval log into ranges of lines; anything else is one place.
+
+    A log is cut only if it is not compressed and says when it began, so that every range knows its times.
+    """
+    whole = Place(url)
+    if size <= 2 * step:
+        return [whole]
+    with _stream(url) as stream:
+        begin = stream.read(1 << 20)
+    header = _HEADER.match(begin)
+    assert header is not None
+    if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
+        return [whole]
+    bounds = [*range(header.end(), size, step), size]
+    return [Place(url, a, b, header.end()) for a, b in itertools.pairwise(bounds)]
+
+
+def source_of(place: Place) -> Source:
+    """Return what readers read: the file itself, a copy of what a URL holds, or a range."""
+    if place.end:
+        return _Range(place)
+    if not is_url(place.url):
+        return Source(place.url)
+    return _Copy(place.url)
+
+
+@contextlib.contextmanager
+def begin_of(place: Place) -> Iterator[Source]:
+    """Give the first whole lines of a file as a source of their own: enough to tell when a log began."""
+    with tempfile.TemporaryDirectory(prefix="latencykit-") as folder:
+        held = Path(folder) / Path(place.url.partition("?")[0]).name
+        with _opening(place.url), _stream(place.url) as stream:
+            held.write_bytes(stream.read(1 << 18))
+        text = Source(held).head.data
+        held.write_bytes(text[: text.rfind(b"\n") + 1])
+        yield Source(held)
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as missing:
+        raise MissingPackageError("fsspec", "Reading a URL", "cluster") from missing
+    system, path = url_to_fs(url)
+    return system, str(path)
+
+
+@contextlib.contextmanager
+def _opening(url: str) -> Iterator[None]:
+    """Turn whatever a storage's client raises into one line that names the URL."""
+    try:
+        yield
+    except LatencyKitError:
+        raise
+    except ImportError as missing:  # fsspec's own words say which package a protocol needs
+        raise UsageError(f"{shown(url)}: {missing}") from missing
+    except Exception as error:  # each storage has errors of its own
+        reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        raise CorruptInputError(shown(url), None, f"cannot be read: {shown(reason)}") from error
+
+
+def _stream(url: str) -> IO[bytes]:
+    with _opening(url):
+        if not is_url(url):
+            return Path(url).open("rb", buffering=1 << 17)
+        system, path = _filesystem(url)
+        opened: IO[bytes] = system.open(path, "rb")
+        return opened
+
+
+class _Copy(Source):
+    """What a URL holds, copied to disk: readers go over it more than once."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(shown(url).partition("?")[0])
+        handle, name = tempfile.mkstemp(prefix="latencykit-")
+        weakref.finalize(self, Path(name).unlink, missing_ok=True)
+        with os.fdopen(handle, "wb") as copy, _opening(url), _stream(url) as remote:
+            shutil.copyfileobj(remote, copy, 1 << 20)
+        self.file = Path(name)
+
+
+class _Range(Source):
+    """The header of a log and the lines that begin within a range of its bytes, in memory."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(shown(place.url).partition("?")[0] if is_url(place.url) else place.url)
+        self._place = place
+        with _opening(place.url), _stream(place.url) as stream:
+            self._header = stream.read(place.header)
+            self._at, self._body = _lines(stream, place.begin, place.end)
+        self.restarted = _START.search(self._body) is not None
+
+    def open(self) -> IO[bytes]:
+        """Open header and lines as one stream."""
+        return io.BytesIO(self._header + self._body)
+
+    @cached_property
+    def compressed(self) -> bool:
+        """Never: compressed logs are not cut."""
+        return False
+
+    def corrupt(self, line: int | None, seen: str, expected: str = "", way_out: str = "") -> CorruptInputError:
+        """Return the error that names the file and the line of the whole file."""
+        above = self._header.count(b"\n")
+        if line is not None and line > above:
+            with _stream(self._place.url) as stream:
+                line += _newlines(stream, self._at) - above
+        return super().corrupt(line, seen, expected, way_out.rpartition("; ")[2])  # without what was read of the range
+
+
+def _lines(stream: IO[bytes], begin: int, end: int) -> tuple[int, bytes]:
+    """The lines that begin at `begin` or later, and before `end`; and where the first of them does."""
+    stream.seek(begin - 1)  # a line begins at `begin` if the byte before ends one
+    stream.readline()
+    at = stream.tell()
+    if at >= end:
+        return at, b""
+    return at, stream.read(end - at - 1) + stream.readline()
+
+
+def _newlines(stream: IO[bytes], size: int) -> int:
+    count = 0
+    while size > 0 and (piece := stream.read(min(size, 1 << 20))):
+        count += piece.count(b"\n")
+        size -= len(piece)
+    return count

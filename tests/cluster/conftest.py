@@ -1,0 +1,77 @@
+"""Logs to spread out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from latencykit import codec
+from latencykit.buckets import HdrBuckets
+from latencykit.formats.hlog_writer import HlogWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from latencykit.histogram import Histogram
+    from latencykit.log import HistogramLog
+
+
+@pytest.fixture(scope="session")
+def make_log() -> Callable[..., Path]:
+    """A function that writes a log of seeded intervals."""
+
+    def make(
+        path: Path,
+        seed: int = 0,
+        intervals: int = 24,
+        *,
+        start: float = 1_700_000_000.0,
+        tags: tuple[str, ...] = ("",),
+        digits: int = 3,
+    ) -> Path:
+        rng, layout = np.random.default_rng(seed), HdrBuckets(digits)
+        with path.open("wb") as stream:
+            HlogWriter(stream, start, "ns", []).header()
+            for number in range(intervals):
+                counts = np.bincount(layout.index_of(rng.lognormal(12, 1, 30)))
+                index = np.flatnonzero(counts)
+                for tag in tags:
+                    prefix = f"Tag={tag}," if tag else ""
+                    payload = codec.encode(layout, index, counts[index], highest=3_600_000_000_000)
+                    stream.write(f"{prefix}{number * 0.7:.3f},0.700,1.000,".encode() + payload + b"\n")
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def logs(tmp_path_factory, make_log) -> list[str]:
+    """Eight logs that begin at different moments, with and without tags, and one of other digits."""
+    folder = tmp_path_factory.mktemp("logs")
+    paths = [make_log(folder / f"host-{k:02}.hlog", k, start=1_700_000_000.0 + 3.3 * k) for k in range(6)]
+    paths.append(make_log(folder / "host-06.hlog", 8, tags=("get", "put"), start=1_700_000_001.0))
+    paths.append(make_log(folder / "host-07.hlog", 9, digits=2))
+    return [str(path) for path in paths]
+
+
+def same(a: Histogram, b: Histogram) -> bool:
+    """Whether two histograms are equal bit for bit, with what is known of their runs."""
+    facts = ("start", "duration", "failed", "unit", "notes")
+    return (
+        a.buckets == b.buckets
+        and a.index.tobytes() == b.index.tobytes()
+        and a.counts.tobytes() == b.counts.tobytes()
+        and all(getattr(a.run, name) == getattr(b.run, name) for name in facts)
+    )
+
+
+def rows_of(log: HistogramLog) -> Any:
+    """All that a log holds, as plain values."""
+    held = {}
+    for block in log.blocks():
+        for row, low, high in zip(block.rows.tolist(), block.indptr[:-1].tolist(), block.indptr[1:].tolist(), strict=True):
+            held[row] = (repr(block.buckets), block.index[low:high].tolist(), block.counts[low:high].tolist())
+    return log.starts.tolist(), log.lengths.tolist(), log.tag_of_rows(), sorted(held.items())

@@ -1,0 +1,91 @@
+"""On a Dask cluster: what one process gives, bit for bit, also when a worker is killed on the way."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import time
+import warnings
+from dataclasses import replace
+
+import pytest
+
+from latencykit import cluster
+from latencykit.cluster import engines, places
+from latencykit.cluster import log as cluster_log
+from latencykit.cluster.engines import Job, OnDask, local_cluster
+from tests.cluster.conftest import rows_of, same
+
+pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with local_cluster("local", 2) as made:
+            yield made
+
+
+def slowly(place, reading, ask):
+    """Reading that takes long enough to be interrupted."""
+    time.sleep(0.1)
+    return cluster_log.answer_of(place, reading, ask)  # in a worker, whose modules nobody patched
+
+
+def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
+    alone = cluster.read_many(logs * 2, jobs=1).histogram()
+    victims = []
+
+    def kill_one(done: int, of: int) -> None:
+        if 4 <= done < of and not victims:
+            victims.extend(client.run(os.getpid).values())
+            os.kill(victims[0], signal.SIGKILL)
+
+    spread = replace(cluster.read_many(logs * 2, client), progress=kill_one)
+    monkeypatch.setattr(cluster_log, "answer_of", slowly)
+    total = spread.histogram()
+    assert victims
+    assert victims[0] not in client.run(os.getpid).values()
+    assert same(total, alone)
+
+
+def test_slices_and_slots(client, logs):
+    alone, spread = cluster.read_many(logs, jobs=1), cluster.read_many(logs, client)
+    assert rows_of(spread.between(2, 20).resample("2s")) == rows_of(alone.between(2, 20).resample("2s"))
+    assert spread.files().equals(alone.files())
+
+
+def test_ranges_of_a_log(client, logs, monkeypatch):
+    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+    spread = cluster.read_many(logs[:2], client)
+    assert len(spread.jobs[0].places) > 2
+    assert same(spread.histogram(), cluster.read_many(logs[:2], jobs=1).histogram())
+
+
+def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path):
+    gone = str(tmp_path / "gone.hlog")
+    with pytest.raises(cluster_log.LatencyKitError, match=r"gone\.hlog: cannot be read"):
+        cluster.read_many([*logs, gone], client).histogram()
+    many = cluster.read_many([gone, *logs], client, lenient=True)
+    assert same(many.histogram(), cluster.read_many(logs, jobs=1).histogram())
+    assert len(many.reports) == 1
+    assert "gone.hlog" in many.reports[0]
+
+
+def test_only_small_results_travel(client, logs):
+    """One histogram comes back from eighteen files."""
+    read = functools.partial(cluster_log.answer_of, reading=cluster_log.Reading(), ask=cluster_log.totals_of)
+    jobs = [Job((places.Place(path),)) for path in logs[:6] * 3]
+    seen = []
+    answer = OnDask(client).total(read, jobs, lambda done, of: seen.append((done, of)), lenient=False)
+    assert seen == [(k, 18) for k in range(1, 19)]
+    assert [len(totals.parts) for _, totals in answer.found] == [1]
+    assert sum(totals.intervals for _, totals in answer.found) == 18 * 24
+
+
+def test_nobody_answers():
+    with pytest.raises(cluster_log.UsageError, match="no Dask scheduler answers"), local_cluster("nonsense"):
+        pass
