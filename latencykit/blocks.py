@@ -84,8 +84,10 @@ class MemoryPart:
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows."""
+        wanted = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)
+        wanted[rows] = True
         for block in self._blocks:
-            chosen = np.flatnonzero(np.isin(block.rows, rows, assume_unique=True))
+            chosen = np.flatnonzero(wanted.take(block.rows, mode="clip") & (block.rows < wanted.size)) if wanted.size else rows
             if chosen.size == block.rows.size:
                 yield block
             elif chosen.size:

@@ -11,6 +11,7 @@ import sys
 import tracemalloc
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +20,22 @@ from hypothesis import strategies as st
 
 from latencykit import codec
 from latencykit.buckets import HdrBuckets
-from latencykit.codec import Limits, Payload, PayloadError, RowError, decode_rows, encode, open_payload, rows, slots_of
+from latencykit.codec import (
+    Limits,
+    Payload,
+    PayloadError,
+    RowError,
+    decode_rows,
+    encode,
+    open_payload,
+    open_payloads,
+    rows,
+    slots_of,
+)
 from latencykit.errors import LatencyKitError, LimitError, UsageError
 
 GOLDENS = [json.loads(line) for line in (Path(__file__).parent / "data/payloads/goldens.jsonl").read_text().splitlines()]
+OTHER = encode(HdrBuckets(3), [5, 700], [3, 1])
 HOUR = 3_600_000_000_000
 TOP = (1 << 63) - 1
 steady = settings(derandomize=True, deadline=None, max_examples=150)
@@ -112,19 +125,33 @@ def at_once(payloads: list[Payload]) -> list[list[tuple[int, int]]]:
     return [found[a:b] for a, b in itertools.pairwise(indptr)]
 
 
-@pytest.fixture(scope="module", params=["installed", "standard library"])
+def fresh(name: str, patch: pytest.MonkeyPatch) -> Any:
+    """The module imported anew, beside the one that is in use."""
+    spec = importlib.util.find_spec(name)
+    module = importlib.util.module_from_spec(spec)
+    patch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def among_others(text: bytes, limits: Limits = codec.DEFAULT) -> Payload:
+    """`open_payloads`, of which this is the second of three."""
+    return open_payloads([OTHER, text, OTHER], limits)[1]
+
+
+@pytest.fixture(scope="module", params=["installed", "standard library", "many"])
 def opened(request: pytest.FixtureRequest):
     """`open_payload` with the fast libraries, and as it is where they are not installed."""
     if request.param == "installed":
         return open_payload
-    spec = importlib.util.find_spec("latencykit.codec.payload")
-    module = importlib.util.module_from_spec(spec)
+    if request.param == "many":
+        return among_others
     with pytest.MonkeyPatch.context() as patch:
         for name in ("isal", "isal.isal_zlib", "pybase64"):
             patch.setitem(sys.modules, name, None)
-        patch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
-    assert module._inflate is zlib.decompress
+        plain, module = (fresh(f"latencykit.codec.{name}", patch) for name in ("inflating", "payload"))
+    assert plain.inflate is zlib.decompress
+    assert module.inflater is zlib.decompressobj
     return module.open_payload
 
 
@@ -658,10 +685,22 @@ def test_equal_headers_give_the_same_layout():
     assert other.buckets is first.buckets
 
 
-def test_more_headers_than_are_remembered():
-    texts = [encode(HdrBuckets(1), [3], [1], highest=1000 + i) for i in range(codec.payload._HEADS + 10)]
-    assert [open_payload(one).highest for one in texts] == list(range(1000, 1000 + len(texts)))
-    assert len(codec.payload._heads) <= codec.payload._HEADS
+def test_many_headers():
+    texts = [encode(HdrBuckets(1), [3], [1], highest=1000 + i) for i in range(5000)]
+    assert [payload.highest for payload in open_payloads(texts)] == list(range(1000, 6000))
+
+
+def test_the_first_bad_one_of_many_is_named():
+    good = encode(HdrBuckets(3), [7], [1])
+    assert [payload.body for payload in open_payloads([good] * 3)] == [open_payload(good).body] * 3
+    assert open_payloads([]) == []
+    for bad in (good[:-4], b"!" + good[1:], good[:30] + b"AAAA" + good[34:]):
+        with pytest.raises(RowError) as caught:
+            open_payloads([good, good, bad, good, bad])
+        assert caught.value.row == 2
+        with pytest.raises(PayloadError) as alone:
+            open_payload(bad)
+        assert str(caught.value) == str(alone.value)
 
 
 def test_unlike_payloads_are_not_decoded_together():

@@ -308,3 +308,34 @@ def test_a_large_log_is_decoded_when_asked_for(tmp_path, monkeypatch):
     log = lk.read(path)
     with pytest.raises(CorruptInputError, match=r"large\.hlog:10: "):
         log.histogram()
+
+
+def facts(path: Path, *, lenient: bool = False) -> tuple[object, ...]:
+    """All that reading a log gives: its numbers, or its error."""
+    try:
+        log = lk.read(path, unit="none", lenient=lenient)
+        series = log.series([50, 99])
+    except CorruptInputError as error:
+        return (str(error),)
+    arrays = (log.starts, log.lengths, series.count, series.max, series.values)
+    return (*(repr(array.tolist()) for array in arrays), log.tag_of_rows(), log.run.notes)  # for NaN is no NaN
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("damage", ["none", *DAMAGE])
+def test_lines_taken_together_mean_what_they_mean_one_by_one(tmp_path, monkeypatch, damage, large, lenient):
+    lines = [
+        line for path in (JHICCUP, TAGGED) for line in lines_of(path) if path is JHICCUP or not line.startswith((b"#", b'"'))
+    ]
+    if damage != "none":
+        lines[20] = DAMAGE[damage](lines[20])
+    path = tmp_path / "log.hlog"
+    path.write_bytes(b"".join(lines))
+    if large:
+        monkeypatch.setattr("latencykit.formats.hlog.KEEP", 0)
+    together = facts(path, lenient=lenient)
+    monkeypatch.setattr("latencykit.formats.hlog.SPAN", 1000)
+    assert facts(path, lenient=lenient) == together
+    monkeypatch.setattr("latencykit.formats.hlog.columns_of", lambda *_: None)
+    assert facts(path, lenient=lenient) == together

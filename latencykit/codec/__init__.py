@@ -1,12 +1,12 @@
 """HdrHistogram payloads ⇄ arrays: bytes in, arrays out, and back.
 
-* ``open_payload(text, limits=DEFAULT) -> Payload`` opens one base64 field.
+* ``open_payload(text, limits=DEFAULT) -> Payload`` opens one base64 field, ``open_payloads(texts)`` many.
 * ``decode_rows(payloads) -> (indptr, index, counts)`` decodes many at once.
 * ``encode(buckets, index, counts, *, double=False, highest=None) -> bytes`` writes one.
 * ``PayloadError`` says what is wrong with a payload, ``RowError`` also which of many it is; ``Limits`` bound them.
 
-To read a log, open line by line and decode a few hundred KiB of bodies at a time. ``payload.layout`` is the same object
-for equal headers, so that the common case costs one ``is``; payloads may share a call where ``layout.joins(other)``.
+To read a log, open and decode some hundred KiB at a time. ``payload.layout`` is the same object for equal headers, so
+that the common case costs one ``is``; payloads may share a call where ``layout.joins(other)``.
 
 The format: ``AbstractHistogram.java``, ``DoubleHistogram.java`` and ``ZigZagEncoding.java`` of HdrHistogram 2.2.2.
 """
@@ -14,6 +14,7 @@ The format: ``AbstractHistogram.java``, ``DoubleHistogram.java`` and ``ZigZagEnc
 from __future__ import annotations
 
 from latencykit.codec.limits import DEFAULT, Limits, PayloadError, RowError
+from latencykit.codec.many import open_payloads
 from latencykit.codec.payload import Layout, Payload, open_payload, slots_of
 from latencykit.codec.rows import decode_rows
 from latencykit.codec.write import encode
@@ -28,5 +29,6 @@ __all__ = [
     "decode_rows",
     "encode",
     "open_payload",
+    "open_payloads",
     "slots_of",
 ]

@@ -1,7 +1,7 @@
 """One payload: base64 text → (inflated) → header, with the counts left as bytes.
 
-A log has a payload a line, so the way of an ordinary one (V2, compressed, a header seen before) is a handful of calls
-into C. Whatever is not ordinary takes `_open`, which knows every version and says what is wrong.
+Every version is known here, and what is wrong with a payload is said here; `latencykit.codec.many` opens the ordinary
+ones of a log together.
 
 The numbers in the headers are those of ``AbstractHistogram.java`` and ``DoubleHistogram.java`` of HdrHistogram 2.2.2;
 all fields are big-endian.
@@ -9,53 +9,22 @@ all fields are big-endian.
 
 from __future__ import annotations
 
-import binascii
 import math
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit.buckets import HdrBuckets
+from latencykit.codec.inflating import INFLATE_ERRORS, SHORT, base64_bytes, inflater
 from latencykit.codec.limits import DEFAULT, PayloadError
 from latencykit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from latencykit.codec.limits import Limits
 
 __all__ = ["Layout", "Payload", "open_payload", "slots_of"]
-
-# Where there is no wheel of these two, the standard library does the same work, slower.
-_base64: Callable[..., bytes]
-try:
-    from pybase64 import b64decode as _base64
-except ImportError:
-
-    def _base64(text: bytes, _altchars: None, _validate: bool) -> bytes:
-        return binascii.a2b_base64(text, strict_mode=True)
-
-
-_inflate: Callable[[bytes], bytes]
-_inflater: Callable[[], Any]
-_adler: Callable[[bytes], int]
-try:
-    from isal.isal_zlib import IsalError
-    from isal.isal_zlib import adler32 as _adler
-    from isal.isal_zlib import decompress as _inflate
-    from isal.isal_zlib import decompressobj as _inflater
-
-    _INFLATE_ERRORS: Any = (zlib.error, IsalError)
-except ImportError:
-    from zlib import adler32 as _adler
-    from zlib import decompress as _inflate
-    from zlib import decompressobj as _inflater
-
-    _INFLATE_ERRORS = (zlib.error,)
-_inflate_short = zlib.decompress
-_SHORT = 400  # bytes; below this zlib starts sooner than isal runs faster
 
 # Cookies of plain histograms; bits 4 to 7 hold the width of a word and are left out here.
 V0, V1, V2 = 0x1C849308, 0x1C849301, 0x1C849303
@@ -64,14 +33,13 @@ DOUBLE, DOUBLE_COMPRESSED = 0x0C72124E, 0x0C72124F
 V2_COMPRESSED = 0x1C849314  # as it is written, with its width bits
 MOST_BYTES = 9  # of a varint
 
-_CHECKSUM = Struct(">I")
 _ENVELOPE = Struct(">Ii")  # cookie, length of what follows
 _HEADER_V0 = Struct(">Iiqqq")  # cookie, digits, lowest, highest, total count
 _HEADER = Struct(">Iiiiqqd")  # cookie, length of the counts, normalizing offset, digits, lowest, highest, ratio
+_FIELDS = Struct(">iiqqd")  # the same without the first two
+HEADER_BYTES = _HEADER.size
 _PREFIX = Struct(">Iiq")  # a double histogram's cookie, digits, ratio of highest to lowest
 _envelope = _ENVELOPE.unpack_from
-_checksum = _CHECKSUM.unpack_from
-_new = tuple.__new__
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -136,12 +104,6 @@ class Payload(NamedTuple):
         return self.layout.highest
 
 
-# V2 headers that were found good, by their 40 bytes, and how long the payload must be: it is one of the fields.
-_heads: dict[bytes, tuple[Layout, int]] = {}
-_UNSEEN: Any = (None, -1)
-_HEADS = 4096  # room for a log that resizes itself on every line
-
-
 def open_payload(text: bytes, limits: Limits = DEFAULT) -> Payload:
     """Open the payload field of one log line.
 
@@ -171,20 +133,17 @@ def open_payload(text: bytes, limits: Limits = DEFAULT) -> Payload:
     if size > limits.line:
         raise PayloadError(f"the payload has {size:,} bytes of base64; at most {limits.line:,} are read")
     try:
-        raw = _base64(text, None, True)
+        raw = base64_bytes(text, None, True)
     except ValueError as error:
         raise PayloadError(f"the payload's base64 is damaged: {_tidy(error)}") from None
-    if not 16 <= size <= limits.harmless or _envelope(raw) != (V2_COMPRESSED, len(raw) - 8):
-        return _open(raw, limits)
-    try:
-        plain = _inflate_short(raw[8:], 15, _SHORT) if size < _SHORT else _inflate(raw[8:])
-    except _INFLATE_ERRORS:
-        return _open(raw, limits)  # and learn what is wrong
-    layout, length = _heads.get(plain[:40], _UNSEEN)
-    # A stream ends with the checksum of what it holds: bytes that follow it would stand in its place.
-    if length != len(plain) or layout.slots > limits.slots or _checksum(raw, -4) != (_adler(plain),):
-        return _open(raw, limits)
-    return _new(Payload, (layout, plain[40:]))
+    if len(raw) < _ENVELOPE.size:
+        raise PayloadError(f"the payload has {len(raw)} bytes, too few for a histogram")
+    cookie = int.from_bytes(raw[:4], "big")
+    if cookie in (DOUBLE, DOUBLE_COMPRESSED):
+        return _open_double(raw, limits)
+    plain = _plain(raw, limits)
+    layout, start = _header(plain, limits)
+    return Payload(layout, plain[start:])
 
 
 def slots_of(buckets: HdrBuckets, highest: int) -> int:
@@ -201,22 +160,6 @@ def slots_of(buckets: HdrBuckets, highest: int) -> int:
     return (max(doublings, 1) + 1) << buckets.half_magnitude
 
 
-def _open(raw: bytes, limits: Limits) -> Payload:
-    """Open a payload of any kind, checking everything."""
-    if len(raw) < _ENVELOPE.size:
-        raise PayloadError(f"the payload has {len(raw)} bytes, too few for a histogram")
-    cookie = int.from_bytes(raw[:4], "big")
-    if cookie in (DOUBLE, DOUBLE_COMPRESSED):
-        return _open_double(raw, limits)
-    plain = _plain(raw, limits)
-    layout, start = _header(plain, limits)
-    if layout.word == 0:
-        if len(_heads) >= _HEADS:
-            _heads.clear()
-        _heads[plain[:start]] = (layout, len(plain))
-    return _new(Payload, (layout, plain[start:]))
-
-
 def _open_double(raw: bytes, limits: Limits) -> Payload:
     """Open a DoubleHistogram: a few words of its own, then a whole integer histogram."""
     if len(raw) < _PREFIX.size + _ENVELOPE.size:
@@ -228,7 +171,7 @@ def _open_double(raw: bytes, limits: Limits) -> Payload:
     layout, start = _header(plain, limits, double=True)
     if layout.buckets.digits != digits:
         raise PayloadError(f"the DoubleHistogram has {digits} digits but the histogram inside has {layout.buckets.digits}")
-    return _new(Payload, (layout, plain[start:]))
+    return Payload(layout, plain[start:])
 
 
 def _plain(raw: bytes, limits: Limits) -> bytes:
@@ -245,17 +188,17 @@ def _plain(raw: bytes, limits: Limits) -> bytes:
 
 def _inflate_within(stream: bytes, limits: Limits) -> bytes:
     """Inflate without ever taking more memory than allowed."""
-    inflater = zlib.decompressobj() if len(stream) < _SHORT else _inflater()
+    stepwise = zlib.decompressobj() if len(stream) < SHORT else inflater()
     try:
-        plain: bytes = inflater.decompress(stream, limits.inflated + 1)
-    except _INFLATE_ERRORS as error:
+        plain: bytes = stepwise.decompress(stream, limits.inflated + 1)
+    except INFLATE_ERRORS as error:
         raise PayloadError(f"the payload's compressed data is damaged: {_tidy(error)}") from None
     if len(plain) > limits.inflated:
         raise PayloadError(f"the payload inflates to more than {limits.inflated:,} bytes")
-    if not inflater.eof:
+    if not stepwise.eof:
         raise PayloadError("the payload's compressed data is cut off")
-    if inflater.unused_data:
-        raise PayloadError(f"{len(inflater.unused_data)} bytes follow the end of the compressed data")
+    if stepwise.unused_data:
+        raise PayloadError(f"{len(stepwise.unused_data)} bytes follow the end of the compressed data")
     return plain
 
 
@@ -288,7 +231,17 @@ def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layo
     return layout, header.size
 
 
-@lru_cache(maxsize=_HEADS)
+def v2_layout(fields: bytes, limits: Limits) -> Layout:
+    """Return what the header of a plain V2 histogram says; `fields` are all of it but cookie and length."""
+    _, digits, lowest, highest, ratio = _FIELDS.unpack(fields)
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise PayloadError(f"the header's value of one step is {ratio}; it must be a positive number")
+    layout = _layout(digits, lowest, highest, 1.0, 0, False)
+    _check_size(layout, 0, limits)
+    return layout
+
+
+@lru_cache(maxsize=4096)
 def _layout(digits: int, lowest: int, highest: int, ratio: float, word: int, double: bool) -> Layout:
     """The one object for such a header."""
     if word not in (0, 2, 4, 8):
@@ -299,7 +252,7 @@ def _layout(digits: int, lowest: int, highest: int, ratio: float, word: int, dou
     return Layout(buckets, double, word, highest, slots_of(buckets, highest))
 
 
-@lru_cache(maxsize=_HEADS)
+@lru_cache(maxsize=4096)
 def _buckets(digits: int, lowest: int, ratio: float) -> HdrBuckets:
     try:
         return HdrBuckets(digits, lowest, ratio)

@@ -161,9 +161,9 @@ def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
         return indptr, index, (data.take(at) >> 1).astype(np.int64)
     if (data[rows.ends - 1] > 127).any():  # an empty row looks at the end of another
         raise PayloadError(_CUT_OFF)
-    starts = np.flatnonzero(np.diff(more, prepend=-2) != 1)
-    lengths = np.diff(starts, append=more.size)
-    last = more[starts] + lengths
+    final = np.flatnonzero(more[1:] - more[:-1] != 1)  # of each run but the last one
+    runs = np.concatenate((final + 1, [more.size]))
+    last, lengths = more[runs - 1] + 1, _lengths(runs)
     large_steps, large, is_large = _zigzag(_gather(data, last, lengths), rows.slots)
     steps = steps.astype(np.int32 if large_steps.sum() + 64 * data.size < 1 << 31 else np.int64)
     steps[last], is_count[last] = large_steps, is_large
@@ -181,7 +181,7 @@ def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     if _has_run(more):
         last = np.union1d(last, _ninth_bytes(more, rows.ends))
     ends = np.searchsorted(last, rows.ends)  # in varints
-    if not last.size or (last[ends - 1] != rows.ends - 1)[np.diff(rows.ends, prepend=0) > 0].any():
+    if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
         raise PayloadError(_CUT_OFF)
     steps, numbers, is_count = _zigzag(_gather(data, last, np.diff(last, prepend=-1) - 1), rows.slots)
     if steps.sum() < 1 << 31:
@@ -225,7 +225,7 @@ def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
 
 def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Ints, Ints, Ints]:
     """Return indptr, the bucket of each count, and where the counts stand; `steps` is used up."""
-    lengths = np.diff(ends, prepend=0)
+    lengths = _lengths(ends)
     held = lengths > 0
     starts = (ends - lengths)[held]
     used = np.add.reduceat(steps, starts)
@@ -238,6 +238,13 @@ def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Int
     return indptr, np.cumsum(steps, out=steps).take(at).astype(np.int64, copy=False), at
 
 
+def _lengths(ends: Ints) -> Ints:
+    """What lies between one end and the next; ``np.diff`` takes many times as long for a few rows."""
+    lengths = ends.copy()
+    lengths[1:] -= ends[:-1]
+    return lengths
+
+
 def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
     """V0 and V1: signed big-endian words."""
     numbers = np.frombuffer(rows.data, f">i{word}").astype(np.int64)
@@ -248,12 +255,12 @@ def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
     indptr = np.concatenate(([0], np.searchsorted(at, ends)))
     counts = numbers[at]
     _check_sums(indptr, counts, int(counts.max(initial=0)))
-    return indptr, at - np.repeat(ends - np.diff(ends, prepend=0), np.diff(indptr)), counts
+    return indptr, at - np.repeat(ends - _lengths(ends), _lengths(indptr[1:])), counts
 
 
 def _check_sums(indptr: Ints, counts: Ints, most: int) -> None:
     """Refuse rows whose counts, none above `most`, add up to more than an int64 holds."""
-    if most * int(np.diff(indptr).max()) < 1 << 63:
+    if most * counts.size < 1 << 63:
         return
     halves = (counts >> 32, counts & 0xFFFFFFFF)
     high, low = (np.diff(np.concatenate(([0], np.cumsum(half)))[indptr]) for half in halves)

@@ -235,6 +235,11 @@ class Source:
             return compression(raw.read(6)) is not None
 
     @cached_property
+    def size(self) -> int:
+        """Bytes of the file as it lies on disk, compressed or not."""
+        return self.file.stat().st_size
+
+    @cached_property
     def head(self) -> Head:
         """The first 64 KiB; empty for a directory."""
         if self.is_dir:

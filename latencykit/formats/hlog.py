@@ -7,11 +7,13 @@ names the unit: a comment of the generator does, or the user, else nanoseconds a
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.codec import DEFAULT, PayloadError, open_payload
+from latencykit.codec import DEFAULT, PayloadError, RowError, open_payload, open_payloads
 from latencykit.errors import CorruptInputError, LimitError
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.hlog_lines import (
@@ -20,16 +22,19 @@ from latencykit.formats.hlog_lines import (
     LineError,
     TagTable,
     Times,
+    columns_of,
     end_column,
     split_line,
 )
-from latencykit.formats.hlog_part import KEEP, BlockBuilder, HlogPart, narrow
+from latencykit.formats.hlog_part import KEEP, SPAN, BlockBuilder, HlogPart, narrow
 from latencykit.formats.hlog_writer import write_hlog
 from latencykit.log import HistogramLog
 from latencykit.run import Run
 from latencykit.units import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from latencykit.blocks import Block
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
     from latencykit.run import UnitFrom
@@ -94,25 +99,49 @@ class _Scan:
         self.blocks: list[Block] = []
         self.kept_bytes = 0
         self.bad_rows: set[int] = set()
+        self.offset = self.number = 0  # bytes and lines that were gone through
 
     # ------------------------------------------------------------ lines
 
     def run(self) -> None:
         """Go through all lines; remember the intervals."""
-        offset = number = 0
         with self.source.open() as stream:
-            while True:
-                line = stream.readline(DEFAULT.line)
-                if not line:
-                    break
-                number += 1
-                if len(line) >= DEFAULT.line:
-                    raise self.source.corrupt(number, f"a line longer than {DEFAULT.line >> 20} MiB", "an interval log")
-                ended = line.endswith(b"\n")
-                for piece, at in _pieces(line):
-                    self._line(piece, offset + at, number, ended)
-                offset += len(line)
+            while chunk := stream.read(SPAN) if self.times.decided else stream.readline(DEFAULT.line):
+                if not chunk.endswith(b"\n"):
+                    chunk += stream.readline(DEFAULT.line)
+                if not self._intervals(chunk):
+                    self._lines(chunk)
         self._keep(self.builder.flush())
+
+    def _intervals(self, chunk: bytes) -> bool:
+        """Take whole lines in, if all of them are ordinary intervals."""
+        if not self.times.decided or not chunk.endswith(b"\n"):
+            return False
+        columns = columns_of(chunk, self.tags.codes)
+        begin = len(self.found)
+        if columns is None or begin + len(columns.texts) > MOST_INTERVALS:
+            return False
+        try:
+            payloads = open_payloads(columns.texts) if self.eager else []
+        except RowError:
+            return False
+        self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
+        self.number += len(columns.texts)
+        self.offset += len(chunk)
+        if payloads:
+            self._keep(self.builder.add(range(begin, len(self.found)), payloads))
+        return True
+
+    def _lines(self, chunk: bytes) -> None:
+        """Take lines of any kind in, one by one."""
+        for line in BytesIO(chunk):
+            self.number += 1
+            if len(line) >= DEFAULT.line:
+                raise self.source.corrupt(self.number, f"a line longer than {DEFAULT.line >> 20} MiB", "an interval log")
+            ended = line.endswith(b"\n")
+            for piece, at in _pieces(line):
+                self._line(piece, self.offset + at, self.number, ended)
+            self.offset += len(line)
 
     def _line(self, line: bytes, offset: int, number: int, ended: bool) -> None:
         text = line.strip()
@@ -144,22 +173,18 @@ class _Scan:
         opened = open_payload(payload) if self.eager else None
         if row >= MOST_INTERVALS:
             raise LimitError(f"{self.source.shown}: more than {MOST_INTERVALS:,} intervals; cut the log into parts first")
-        found = self.found
-        found.start.append(self.times.absolute(stamp))
-        found.length.append(column)
-        found.tag.append(self.tags.codes.get(tag) if tag in self.tags.codes else self.tags.code(tag))  # type: ignore[arg-type]
-        found.offset.append(offset + line.rindex(b",") + 1 + (0 if line.rstrip(b"\r\n").endswith(payload) else 1))
-        found.size.append(len(payload))
-        found.line.append(number)
+        at = offset + line.index(payload, line.rindex(b","))
+        self.found.add(self.times.absolute(stamp), column, at, len(payload), number, self.tags.code(tag))
         if opened is not None:
-            self._keep(self.builder.add(row, opened))
+            self._keep(self.builder.add([row], [opened]))
 
     # ------------------------------------------------------------ damage
 
     def _error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
         if b"\0" in reason.encode("utf-8", "replace"):
             reason = printable(reason)
-        read = f"{len(self.found):,} intervals before it were read; --lenient skips such lines"
+        before = bisect_left(self.found.line, line)
+        read = f"{before:,} intervals before it were read; --lenient skips such lines"
         return self.source.corrupt(line, reason, expected, read)
 
     def _damaged(self, error: CorruptInputError) -> None:
@@ -170,15 +195,18 @@ class _Scan:
         self._damaged(self._error(self.found.line[row], reason))
         self.bad_rows.add(row)
 
-    def _keep(self, block: Block | None) -> None:
-        if block is None or self.kept_bytes > KEEP:
-            return
-        block = narrow(block)
-        self.kept_bytes += block.nbytes
-        self.blocks.append(block)
-        if self.kept_bytes > KEEP:
-            self.blocks.clear()
-            self.eager = self.options.lenient
+    def _keep(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            if self.kept_bytes > KEEP:
+                continue
+            narrowed = narrow(block)
+            self.kept_bytes += narrowed.nbytes
+            self.blocks.append(narrowed)
+            # What is kept grows as the file does: of a log that will be too large in the end no more is decoded twice.
+            if self.kept_bytes * max(1.0, 0.8 * self.source.size / max(self.offset, 1)) > KEEP:
+                self.kept_bytes = KEEP + 1
+                self.blocks.clear()
+                self.eager = self.options.lenient
 
     # ------------------------------------------------------------ the log
 

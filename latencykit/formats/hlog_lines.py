@@ -16,16 +16,18 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from latencykit.units import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["Intervals", "LineError", "TagTable", "Times", "end_column", "split_line"]
+__all__ = ["Columns", "Intervals", "LineError", "TagTable", "Times", "columns_of", "end_column", "split_line"]
 
 YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
@@ -127,8 +129,76 @@ class Intervals:
     line: array[int] = field(default_factory=lambda: array("i"))
     tag: array[int] = field(default_factory=lambda: array("i"))
 
+    def extend(self, columns: Columns, base: float, offset: int, line: int) -> None:
+        """Take neighbours in: `base` is added to their stamps, `offset` and `line` are those of the first."""
+        self.start.frombytes((columns.stamp + base).tobytes())
+        self.length.frombytes(columns.second.tobytes())
+        self.offset.frombytes((columns.offset + offset).tobytes())
+        self.size.frombytes(columns.size.astype(np.int32).tobytes())
+        self.line.extend(range(line, line + columns.size.size))
+        self.tag.extend(columns.tag)
+
+    def add(self, start: float, length: float, offset: int, size: int, line: int, tag: int) -> None:
+        """Take an interval in."""
+        self.start.append(start)
+        self.length.append(length)
+        self.offset.append(offset)
+        self.size.append(size)
+        self.line.append(line)
+        self.tag.append(tag)
+
     def __len__(self) -> int:
         return len(self.start)
+
+
+class Columns(NamedTuple):
+    """Interval lines that lie one after the other, column by column; offsets count from the first of them."""
+
+    stamp: NDArray[np.float64]
+    second: NDArray[np.float64]
+    tag: list[int]
+    texts: Sequence[bytes]
+    offset: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
+    """Return the columns of whole lines; None if one of them is not an ordinary interval, for `split_line` to look at.
+
+    Examples
+    --------
+    >>> columns_of(b"Tag=a,0.5,1,9,HISTF\\n1.5,1,9,HISTFAA\\n", {b"a": 1})[2:4]
+    ([1, 0], (b'HISTF', b'HISTFAA'))
+    """
+    if b"\r" in chunk or b" " in chunk:
+        return None
+    lines = chunk.split(b"\n")
+    lines.pop()
+    fields = [line.split(b",") for line in lines]
+    widths = set(map(len, fields))
+    if not widths <= {4, 5}:
+        return None
+    tags = [0] * len(fields)
+    try:
+        if 5 in widths:
+            tags = [codes[_tag_of(field.pop(0))] if len(field) == 5 else 0 for field in fields]
+        first, second, _, texts = zip(*fields, strict=True)
+        if b"_" in b"".join(first) or b"_" in b"".join(second):
+            return None
+        stamps, seconds = np.array(list(map(float, first))), np.array(list(map(float, second)))
+    except (KeyError, ValueError):
+        return None
+    if not ((np.abs(stamps) < 1e18) & (seconds >= 0) & (seconds < 1e18)).all():
+        return None
+    size = np.fromiter(map(len, texts), np.int64, len(texts))
+    ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)
+    return Columns(stamps, seconds, tags, texts, ends - 1 - size, size)
+
+
+def _tag_of(field: bytes) -> bytes:
+    if not field.startswith(b"Tag="):
+        raise ValueError(field)
+    return field[4:]
 
 
 def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:

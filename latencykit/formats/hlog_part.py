@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.blocks import Block, MemoryPart
-from latencykit.codec import PayloadError, RowError, decode_rows, open_payload
+from latencykit.codec import RowError, decode_rows, open_payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import IO
 
     from numpy.typing import NDArray
 
@@ -25,6 +26,10 @@ __all__ = ["KEEP", "BlockBuilder", "HlogPart", "narrow"]
 
 CHUNK = 80 * 1024
 """Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
+SPAN = 64 * 1024
+"""Bytes that are read at once where payloads lie one after the other."""
+TOGETHER = 1024
+"""Rows whose places are looked up at once."""
 KEEP = 12 << 20
 """A log whose decoded blocks take less memory than this keeps them; others are decoded again for every pass."""
 
@@ -44,19 +49,18 @@ class BlockBuilder:
         self._payloads: list[Payload] = []
         self._size = 0
 
-    def add(self, row: int, payload: Payload) -> Block | None:
-        """Take a payload; return a block when enough are gathered."""
-        ready = None
-        if self._payloads and payload[0] is not self._payloads[0][0] and not payload[0].joins(self._payloads[0][0]):
-            ready = self.flush()
-        self._rows.append(row)
-        self._payloads.append(payload)
-        self._size += len(payload[1]) + 64
-        if ready is None and self._size >= CHUNK:
-            return self.flush()
-        return ready
+    def add(self, rows: Sequence[int], payloads: Sequence[Payload]) -> Iterator[Block]:
+        """Take payloads and their rows; yield blocks as enough are gathered."""
+        for row, payload in zip(rows, payloads, strict=True):
+            if self._payloads and payload[0] is not self._payloads[0][0] and not payload[0].joins(self._payloads[0][0]):
+                yield from self.flush()
+            self._rows.append(row)
+            self._payloads.append(payload)
+            self._size += len(payload[1]) + 64
+            if self._size >= CHUNK:
+                yield from self.flush()
 
-    def flush(self) -> Block | None:
+    def flush(self) -> Iterator[Block]:
         """Decode what is gathered."""
         rows, payloads = self._rows, self._payloads
         self._rows, self._payloads, self._size = [], [], 0
@@ -67,8 +71,8 @@ class BlockBuilder:
                 self._damaged(rows[bad.row], str(bad))
                 del rows[bad.row], payloads[bad.row]
                 continue
-            return Block(np.array(rows, np.int64), indptr, index, counts, payloads[0].buckets)
-        return None
+            yield Block(np.array(rows, np.int64), indptr, index, counts, payloads[0].buckets)
+            return
 
 
 class HlogPart:
@@ -103,19 +107,34 @@ class HlogPart:
             return
         builder = BlockBuilder(self._raise)
         with self._source.open() as stream:
-            for row in rows.tolist():
-                stream.seek(self._offset[row])
-                try:
-                    payload = open_payload(stream.read(self._size[row]))
-                except PayloadError as bad:
-                    self._raise(row, str(bad))
-                    raise
-                ready = builder.add(row, payload)
-                if ready is not None:
-                    yield ready
-        last = builder.flush()
-        if last is not None:
-            yield last
+            for begin in range(0, rows.size, TOGETHER):
+                some = rows[begin : begin + TOGETHER].tolist()
+                for mine, texts in self._texts(stream, some):
+                    yield from builder.add(mine, self._opened(mine, texts))
+        yield from builder.flush()
+
+    def _opened(self, rows: list[int], texts: list[bytes]) -> list[Payload]:
+        try:
+            return open_payloads(texts)
+        except RowError as bad:
+            self._raise(rows[bad.row], str(bad))
+            raise
+
+    def _texts(self, stream: IO[bytes], rows: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
+        """Yield rows and their base64 texts; neighbours are read together."""
+        found: list[bytes] = []
+        span, low, first = b"", 0, 0
+        for k, row in enumerate(rows):
+            at, size = self._offset[row], self._size[row]
+            if not low <= at <= at + size <= low + len(span):
+                if found:
+                    yield rows[first:k], found
+                    first, found = k, []
+                stream.seek(at)
+                span, low = stream.read(max(size, SPAN)), at
+            found.append(span[at - low : at - low + size])
+        if found:
+            yield rows[first:], found
 
 
 def narrow(block: Block) -> Block:
