@@ -82,7 +82,7 @@ def command(
     from latencykit.cli.report import write_page
     from latencykit.plot.figure import save
 
-    loaded = without_aggregates(load(given))
+    loaded = without_aggregates(load(given, counted=kind in ("percentiles", "density", "ccdf")))
     target = out or _beside(loaded[0], kind)
     if target.suffix.lower() == ".html":
         _only_for_pictures({"--runs": runs, "--nines": nines, "--size": size, f"--kind {kind}": kind in ("density", "ccdf")})

@@ -22,6 +22,8 @@ from latencykit.errors import CorruptInputError, LatencyKitError, NotHeldError, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from latencykit.run import Measure
+
 __all__ = [
     "Input",
     "Inputs",
@@ -47,12 +49,13 @@ class Inputs:
     format_in: str | None = None
     series: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
-    measure: str | None = None
+    measure: Measure | None = None
     begin: str | None = None
     end: str | None = None
     unit: str | None = None
     out_unit: str | None = None
     column: str | None = None
+    start_column: str | None = None
     lenient: bool = False
     jobs: int = 1
 
@@ -85,6 +88,7 @@ _OPTIONS = (
     click.option("--unit", type=click.Choice(["ns", "us", "ms", "s", "none"]), help="What the stored values are."),
     click.option("--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."),
     click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
+    click.option("--start-column", metavar="NAME", help="Column of start times in a table of raw samples."),
     click.option("--lenient", is_flag=True, help="Skip damaged lines and unreadable files, and report each."),
     click.option(
         "--jobs",
@@ -183,8 +187,14 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
     return found
 
 
-def load(given: Inputs) -> list[Input]:
+def load(given: Inputs, *, counted: bool = False) -> list[Input]:
     """Read every series of every file, as the options say.
+
+    Parameters
+    ----------
+    given : Inputs
+    counted : bool, default False
+        Only histograms will be asked for, so that long tables of samples may be counted as they are read.
 
     Raises
     ------
@@ -195,7 +205,7 @@ def load(given: Inputs) -> list[Input]:
     from concurrent.futures import ThreadPoolExecutor
 
     paths = expand(given.files)
-    reader = functools.partial(_read_one, given)
+    reader = functools.partial(_read_one, given, counted and given.begin is None and given.end is None)
     with ThreadPoolExecutor(min(given.jobs, len(paths))) as pool, progress(f"reading {len(paths)} files"):
         results = list(pool.map(reader, paths))
     found: list[tuple[str, str, Any]] = []
@@ -216,7 +226,7 @@ def load(given: Inputs) -> list[Input]:
     return loaded
 
 
-def _read_one(given: Inputs, labelled: tuple[str | None, str]) -> list[tuple[str, Any]]:
+def _read_one(given: Inputs, counted: bool, labelled: tuple[str | None, str]) -> list[tuple[str, Any]]:
     """One file's series, or none where it cannot be read and that is allowed."""
     from latencykit.formats.base import ReadOptions, Source
     from latencykit.formats.reading import expand_tags, read_source, with_measure
@@ -225,7 +235,10 @@ def _read_one(given: Inputs, labelled: tuple[str | None, str]) -> list[tuple[str
     options = ReadOptions(
         unit=given.unit,
         column=given.column,
+        start_column=given.start_column,
         lenient=given.lenient,
+        counted=counted,
+        measure=given.measure,
         report=lambda text: note(f"latencykit: {text}"),
     )
     try:

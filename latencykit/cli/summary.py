@@ -44,7 +44,7 @@ def command(given: Inputs, percentiles: str, merge: bool, interval: str | None, 
     from latencykit.report.summaries import intervals_text, summary_text
 
     wanted = numbers(percentiles)
-    loaded = load(given)
+    loaded = load(given, counted=interval is None)
     if merge:
         loaded = [_merged(loaded)]
     with progress("counting"):

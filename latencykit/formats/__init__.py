@@ -42,6 +42,7 @@ from latencykit.formats import (
     pyperf,
     pytest_benchmark,
     redis_benchmark,
+    raw,
     scylla_bench,
     siege,
     sockperf,
@@ -102,6 +103,7 @@ FORMATS: tuple[Format, ...] = (
     *wrk.FORMATS,
     *wrk2.FORMATS,
     *ycsb.FORMATS,
+    *raw.FORMATS,
 )
 
 __all__ = ["FORMATS"]

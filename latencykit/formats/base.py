@@ -25,7 +25,7 @@ from latencykit.units import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from latencykit.run import UnitFrom
+    from latencykit.run import Measure, UnitFrom
 
 __all__ = ["Confidence", "Format", "Head", "ReadOptions", "Rung", "Source", "rung_name"]
 
@@ -54,7 +54,7 @@ class Head:
     data : bytes
         Up to 64 KiB.
     path : Path or None
-        The path, for formats that are a directory.
+        Where it lies on disk, for formats that are a directory or tell themselves by their end.
     """
 
     name: str
@@ -100,6 +100,10 @@ class ReadOptions:
         Column of latencies and of start times in tables of raw samples.
     lenient : bool
         Skip damaged lines, and report each.
+    counted : bool
+        Only histograms will be asked for: long tables of samples are counted while they are read.
+    measure : str or None
+        What is counted then, where the source knows the intended starts: ``response`` or ``service``.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
     """
@@ -108,6 +112,8 @@ class ReadOptions:
     column: str | None = None
     start_column: str | None = None
     lenient: bool = False
+    counted: bool = False
+    measure: Measure | None = None
     report: Callable[[str], None] = field(default=lambda _: None, repr=False)
 
     def __post_init__(self) -> None:
@@ -245,7 +251,7 @@ class Source:
         if self.is_dir:
             return Head(self.path.resolve().name, b"", self.path)
         with self.open() as stream:
-            return Head(self.name, stream.read(HEAD_SIZE), None if self.shown == "-" else self.path)
+            return Head(self.name, stream.read(HEAD_SIZE), self.file)
 
     def bytes(self, limit: int = WHOLE_LIMIT) -> bytes:
         """Return all bytes of a source that has to be taken whole.

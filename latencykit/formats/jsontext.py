@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from latencykit.errors import CorruptInputError
     from latencykit.formats.base import Head, ReadOptions, Source
 
-__all__ = ["entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
+__all__ = ["batch", "entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
 
 _BEGIN = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 _WAY_OUT = "write it anew with the tool"
@@ -96,12 +96,17 @@ def lines(source: Source, options: ReadOptions, notes: list[str] | None = None) 
     that is cut is a note, appended to `notes`.
     """
     for first, chunk in line_chunks(source):
-        text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
-        given = [line for line in text.split("\n") if line and not line.isspace()]
-        try:
-            yield first, json.loads("[" + ",".join(given) + "]")
-        except (ValueError, RecursionError):
-            yield first, [value for _, value in numbered(source, options, first, chunk, notes)]
+        yield first, batch(first, chunk, source, options, notes)
+
+
+def batch(first: int, chunk: bytes, source: Source, options: ReadOptions, notes: list[str] | None = None) -> list[Any]:
+    """Return the objects of a chunk of whole lines; see `lines`."""
+    text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
+    given = [line for line in text.split("\n") if line and not line.isspace()]
+    try:
+        return list(json.loads("[" + ",".join(given) + "]"))
+    except (ValueError, RecursionError):
+        return [value for _, value in numbered(source, options, first, chunk, notes)]
 
 
 def numbered(

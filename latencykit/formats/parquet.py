@@ -8,6 +8,7 @@ metadata key ``latencykit`` holds what does not fit a table: runs, layouts, unit
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "write_parquet"]
 
 _KEY = b"latencykit"
+_LARGEST_FOOTER = 64 << 20
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -108,8 +110,22 @@ def _layout_number(buckets: Any, layouts: list[dict[str, Any]]) -> int:
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell Parquet by its magic; whether it is ours shows when it is read."""
-    return Confidence.LIKELY if head.data[:4] == b"PAR1" and b"PAR1" in head.data else Confidence.NO
+    """Tell our own tables by the metadata at their end; other Parquet files hold samples."""
+    return Confidence.CERTAIN if head.data[:4] == b"PAR1" and _KEY in _footer(head) else Confidence.NO
+
+
+def _footer(head: Head) -> bytes:
+    """The metadata at the end of a Parquet file; nothing where it cannot be reached."""
+    if head.whole or head.path is None:
+        return head.data[4:]
+    try:
+        with head.path.open("rb") as stream:
+            stream.seek(-8, os.SEEK_END)
+            size = int.from_bytes(stream.read(4), "little")
+            stream.seek(-min(size + 8, _LARGEST_FOOTER), os.SEEK_END)
+            return stream.read()
+    except OSError:
+        return b""
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001 - the file says everything itself

@@ -157,7 +157,9 @@ def read(
     measure: str | None = None,
     unit: str | None = None,
     column: str | None = None,
+    start_column: str | None = None,
     lenient: bool = False,
+    counted: bool = False,
 ) -> Any:
     """Read one series of any output that latencykit knows.
 
@@ -175,10 +177,13 @@ def read(
         For sources that know the intended start; response is the default there.
     unit : str, optional
         What the stored values are: ``ns``, ``us``, ``ms``, ``s``, ``none``.
-    column : str, optional
-        The column of latencies in a table of raw samples.
+    column, start_column : str, optional
+        The columns of latencies and of starts in a table of raw samples, by name or by number from 1.
     lenient : bool, default False
         Skip damaged lines; the notes of the run count them.
+    counted : bool, default False
+        Only a histogram will be asked for: of tables of millions of rows, the rows are counted as they are read, in
+        bounded memory.
 
     Returns
     -------
@@ -190,7 +195,7 @@ def read(
     LatencyKitError
         Unknown format, damaged input, several series and none named.
     """
-    options = ReadOptions(unit=unit, column=column, lenient=lenient)
+    options = _options(unit, column, start_column, lenient, counted, measure)
     found = read_source(Source(path), options, format)
     if series is None and len(found) > 1:
         raise UsageError(f"{path}: holds several series: {', '.join(found)}; name one with series= (or take read_all)")
@@ -204,6 +209,13 @@ def read(
     return rung.tagged(tag)
 
 
+def _options(
+    unit: str | None, column: str | None, start_column: str | None, lenient: bool, counted: bool, measure: str | None
+) -> ReadOptions:
+    wanted: Any = measure if measure in ("response", "service") else None
+    return ReadOptions(unit, column, start_column, lenient, counted, wanted)
+
+
 def read_all(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
@@ -213,7 +225,9 @@ def read_all(
     measure: str | None = None,
     unit: str | None = None,
     column: str | None = None,
+    start_column: str | None = None,
     lenient: bool = False,
+    counted: bool = False,
 ) -> dict[str, Any]:
     """Read every series of several files; the parameters are those of `read`.
 
@@ -223,7 +237,7 @@ def read_all(
         One entry a series (a tagged log: one a tag); equal names get the file's name in front.
     """
     many: list[Any] = [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
-    options = ReadOptions(unit=unit, column=column, lenient=lenient)
+    options = _options(unit, column, start_column, lenient, counted, measure)
     named: list[tuple[str, str, Rung]] = []
     for path in many:
         source = Source(path)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from latencykit.formats.base import ReadOptions, Source
 
-__all__ = ["Layout", "line_chunks", "read_table"]
+__all__ = ["Layout", "line_chunks", "read_table", "row_text", "table_chunks"]
 
 _ROWS = 500_000
 _BYTES = 8 << 20
@@ -79,6 +79,10 @@ class Layout:
         What stands for "no number" beside an empty field.
     largest : mapping of str to float
         Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53 where none is named.
+    decimal : str
+        Decimal point.
+    thousands : str or None
+        What groups the digits of numbers.
     """
 
     columns: tuple[str, ...]
@@ -91,6 +95,8 @@ class Layout:
     ragged: bool = False
     na: tuple[str, ...] = ()
     largest: Mapping[str, float] = field(default_factory=dict)
+    decimal: str = "."
+    thousands: str | None = None
 
 
 def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -109,19 +115,32 @@ def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd
     """
     import pandas as pd
 
+    notes: list[str] = []
+    frames = list(table_chunks(source, options, layout, notes))
+    if not frames:
+        frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
+    return _joined(frames, layout), tuple(notes)
+
+
+def table_chunks(source: Source, options: ReadOptions, layout: Layout, notes: list[str]) -> Iterator[pd.DataFrame]:
+    """Yield the table of `read_table` a chunk at a time; the index numbers the rows.
+
+    What was left out at the end of the file is appended to `notes`.
+    """
+    done = 0
     with source.open() as raw:
         stream = _WholeLines(raw)
-        frames = list(_frames(io.BufferedReader(stream, 1 << 17), source, options, layout))
-    notes: tuple[str, ...] = ()
+        for frame in _frames(io.BufferedReader(stream, 1 << 17), source, options, layout):
+            done = int(frame.index[-1]) + 1 if len(frame) else done
+            yield frame
     if stream.tail.strip(b"\0\r\n\t "):
         last = _tail_frame(stream.tail, layout)
         if last is None:
-            notes = ("the last line is cut; it was left out",)
+            notes.append("the last line is cut; it was left out")
         else:
-            frames.append(last)
-    if not frames:
-        frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
-    return _joined(frames, layout), notes
+            if len(layout.columns) == 1:
+                notes.append("the last line does not end: if the file was cut, so was its number")
+            yield last.set_axis(range(done, done + len(last)))
 
 
 def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
@@ -157,6 +176,8 @@ def _reader(stream: Any, layout: Layout, lenient: bool) -> Any:
         encoding_errors="surrogateescape",
         on_bad_lines="warn" if lenient else "error",
         low_memory=False,
+        decimal=layout.decimal,
+        thousands=layout.thousands,
     )
 
 
@@ -199,7 +220,7 @@ def _good_rows(chunk: pd.DataFrame, done: int, source: Source, options: ReadOpti
     for name in layout.numbers:
         if chunk[name].dtype.kind not in "iuf":
             given = chunk[name]
-            chunk[name] = pd.to_numeric(given, errors="coerce")
+            chunk[name] = pd.to_numeric(_plain(given, layout), errors="coerce")
             bad |= (chunk[name].isna() & given.notna()).to_numpy()
         if name not in layout.optional and chunk[name].dtype.kind == "f":
             bad |= ~np.isfinite(chunk[name].to_numpy())
@@ -208,7 +229,7 @@ def _good_rows(chunk: pd.DataFrame, done: int, source: Source, options: ReadOpti
         return chunk
     needed = [name for name in layout.numbers if name not in layout.optional]
     for position in np.flatnonzero(bad).tolist():
-        line, text = _line_of(source, layout, done + position)
+        line, text = row_text(source, layout, done + position)
         options.damaged(
             source.corrupt(
                 line,
@@ -220,8 +241,16 @@ def _good_rows(chunk: pd.DataFrame, done: int, source: Source, options: ReadOpti
     return chunk[~bad]
 
 
-def _line_of(source: Source, layout: Layout, row: int) -> tuple[int, str]:
-    """Physical line and text of a row: found by reading the file again, for the message only."""
+def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
+    """Numbers that pandas left as text, because one cell of the column is none, as it would have read the others."""
+    for sign, meant in ((layout.thousands, ""), (layout.decimal if layout.decimal != "." else None, ".")):
+        if sign is not None:
+            cells = cells.astype(str).str.replace(sign, meant, regex=False).where(cells.notna())
+    return cells
+
+
+def row_text(source: Source, layout: Layout, row: int) -> tuple[int, str]:
+    """Return physical line and text of a row: found by reading the file again, for the message only."""
     with source.open() as raw:
         lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
         for _ in range(layout.skip):

@@ -1,0 +1,235 @@
+"""Samples as columns of numbers on disk: Parquet, Feather (Arrow), NumPy arrays."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.errors import LatencyKitError, LimitError, MissingPackageError
+from latencykit.formats.base import Confidence, Format
+from latencykit.formats.raw.gather import gathered
+from latencykit.formats.raw.names import latency_columns
+from latencykit.formats.raw.plan import plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import pandas as pd
+
+    from latencykit.formats.base import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS"]
+
+_ROWS = 500_000
+_SAMPLE = 400
+_LARGEST_ZIP = 16 << 30
+
+
+def _rungs(
+    sample: pd.DataFrame, frames: Callable[[list[str]], Iterable[pd.DataFrame]], source: Source, options: ReadOptions
+) -> dict[str, Rung]:
+    """Series of a table whose chunks `frames` gives, for the columns that are wanted."""
+    plan = plan_of(sample, options, source)
+    chunks = _numbered(frames([*plan.numbers, *plan.words]))
+    return gathered(chunks, plan, options, source, lambda row: (None, f"row {row + 1}"), [])
+
+
+def _numbered(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    done = 0
+    for frame in frames:
+        yield frame.set_axis(range(done, done + len(frame)))
+        done += len(frame)
+
+
+# ---------------------------------------------------------------- Parquet and Feather
+
+
+def _arrow(what: str) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as missing:
+        raise MissingPackageError("pyarrow", what, "arrow") from missing
+    return pa
+
+
+def sniff_parquet(head: Head) -> Confidence:
+    """Tell Parquet by its magic; latencykit's own tables are told by their metadata, and more surely."""
+    return Confidence.GENERIC if head.data[:4] == b"PAR1" else Confidence.NO
+
+
+def read_parquet(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read row group by row group, the wanted columns only."""
+    pa = _arrow("Parquet")
+    import pyarrow.parquet as pq
+
+    with source.open() as stream:
+        try:
+            file = pq.ParquetFile(io.BytesIO(stream.read()) if source.compressed else stream)
+            begin = next(file.iter_batches(batch_size=_SAMPLE), None)
+            if begin is None:
+                raise source.corrupt(None, "the table has no rows", "one row a request", "")
+
+            def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
+                return (batch.to_pandas() for batch in file.iter_batches(batch_size=_ROWS, columns=columns))
+
+            return _rungs(begin.to_pandas(), frames, source, options)
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(source, "Parquet", error) from None
+
+
+def _damaged(source: Source, what: str, error: Exception) -> LatencyKitError:
+    return source.corrupt(None, f"the {what} file is damaged ({type(error).__name__})", "", "write it anew")
+
+
+def sniff_feather(head: Head) -> Confidence:
+    """Tell Arrow files and streams, and old Feather, by their magic."""
+    stream = head.data[:4] == b"\xff\xff\xff\xff" and 0 < int.from_bytes(head.data[4:8], "little") < 1 << 20
+    return Confidence.CERTAIN if head.data[:6] == b"ARROW1" or head.data[:4] == b"FEA1" or stream else Confidence.NO
+
+
+def read_feather(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read batch by batch, the file mapped into memory where it lies uncompressed on disk."""
+    pa = _arrow("Arrow and Feather files")
+    from pyarrow import feather, ipc
+
+    with source.open() as stream:
+        data = io.BytesIO(stream.read()) if source.compressed else stream
+        magic = source.head.data[:6]
+        try:
+            if magic[:4] == b"FEA1":
+                batches: Any = feather.read_table(data).to_batches
+            elif magic == b"ARROW1":
+                file = ipc.open_file(data)
+                batches = lambda: (file.get_batch(k) for k in range(file.num_record_batches))  # noqa: E731
+            else:
+                held = list(ipc.open_stream(data))
+                batches = lambda: held  # noqa: E731
+            begin = next((batch for batch in batches() if batch.num_rows), None)
+            if begin is None:
+                raise source.corrupt(None, "the table has no rows", "one row a request", "")
+
+            def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
+                return (batch.select(columns).to_pandas() for batch in batches())
+
+            return _rungs(begin.slice(0, _SAMPLE).to_pandas(), frames, source, options)
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(source, "Arrow", error) from None
+
+
+# ---------------------------------------------------------------- NumPy
+
+
+def sniff_npy(head: Head) -> Confidence:
+    """Tell the magic."""
+    return Confidence.CERTAIN if head.data[:6] == b"\x93NUMPY" else Confidence.NO
+
+
+def read_npy(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read an array: values, one column each, or records; mapped into memory, pickles never loaded."""
+    try:
+        given: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
+        array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise source.corrupt(None, f"this is no array of numbers ({error})", "an array saved by numpy.save", "") from None
+    return _of_arrays(_columns(array, source), source, options)
+
+
+def _columns(array: np.ndarray[Any, Any], source: Source, name: str = "1") -> dict[str, np.ndarray[Any, Any]]:
+    if array.dtype.names:
+        return {field: array[field].reshape(-1) for field in array.dtype.names}
+    if array.ndim == 2 and array.shape[1] > 1:
+        return {str(k + 1): array[:, k] for k in range(array.shape[1])}
+    if array.ndim not in (1, 2):
+        raise source.corrupt(None, f"the array has {array.ndim} dimensions", "one value or one row a request", "")
+    return {name: array.reshape(-1)}
+
+
+def sniff_npz(head: Head) -> Confidence:
+    """Tell a zip file whose first member is an array."""
+    zipped = head.data[:4] == b"PK\x03\x04"
+    return Confidence.CERTAIN if zipped and b".npy" in head.data[30:600] else Confidence.NO
+
+
+def read_npz(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read named arrays of one length as columns."""
+    try:
+        with zipfile.ZipFile(source.file) as archive:
+            if sum(one.file_size for one in archive.infolist()) > _LARGEST_ZIP:
+                raise LimitError(f"{source.shown}: unpacks to more than {_LARGEST_ZIP >> 30} GiB")
+        with np.load(source.file, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise source.corrupt(None, f"these are no arrays of numbers ({error})", "arrays saved by numpy.savez", "") from None
+    flat = {name: array for name, array in arrays.items() if array.ndim == 1 and not array.dtype.names}
+    if not flat and len(arrays) == 1:
+        return _of_arrays(_columns(next(iter(arrays.values())), source), source, options)
+    named = [one.column for one in latency_columns(flat)[0]]
+    chosen = options.column if options.column in flat else named[0] if named else next(iter(flat), None)
+    if chosen is None:
+        raise source.corrupt(None, "there is no array of one dimension in it", "numpy.savez(file, latency_ms=values)", "")
+    return _of_arrays({name: array for name, array in flat.items() if array.size == flat[chosen].size}, source, options)
+
+
+def _of_arrays(columns: Mapping[str, np.ndarray[Any, Any]], source: Source, options: ReadOptions) -> dict[str, Rung]:
+    import pandas as pd
+
+    size = len(next(iter(columns.values())))
+    if not size:
+        raise source.corrupt(None, "the array is empty", "one value a request", "")
+
+    def frames(wanted: list[str]) -> Iterator[pd.DataFrame]:
+        for at in range(0, size, _ROWS):
+            yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in wanted})
+
+    sample = pd.DataFrame({name: _native(column[:_SAMPLE]) for name, column in columns.items()})
+    return _rungs(sample, frames, source, options)
+
+
+def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array in this machine's byte order; bytes as text."""
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8", "replace")
+    return np.asarray(array, array.dtype.newbyteorder("="))
+
+
+FORMATS = (
+    Format(
+        name="parquet-samples",
+        title="Parquet tables of requests",
+        rung="samples",
+        suffixes=(".parquet",),
+        sniff=sniff_parquet,
+        read=read_parquet,
+        example="frame.to_parquet('run.parquet')",
+    ),
+    Format(
+        name="feather",
+        title="Feather and Arrow tables of requests",
+        rung="samples",
+        suffixes=(".feather", ".arrow", ".ipc"),
+        sniff=sniff_feather,
+        read=read_feather,
+        example="frame.to_feather('run.feather')",
+    ),
+    Format(
+        name="npy",
+        title="NumPy arrays of latencies",
+        rung="samples",
+        suffixes=(".npy",),
+        sniff=sniff_npy,
+        read=read_npy,
+        example="numpy.save('run.npy', latencies)",
+    ),
+    Format(
+        name="npz",
+        title="NumPy archives of columns",
+        rung="samples",
+        suffixes=(".npz",),
+        sniff=sniff_npz,
+        read=read_npz,
+        example="numpy.savez('run.npz', latency_ms=latencies, start_s=starts)",
+    ),
+)

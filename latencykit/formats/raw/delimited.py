@@ -1,0 +1,205 @@
+"""Tables of text: CSV, TSV, semicolons (with decimal commas), blanks; and one number a line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from latencykit.formats.base import Confidence, Format
+from latencykit.formats.raw.gather import gathered
+from latencykit.formats.raw.names import latency_columns
+from latencykit.formats.raw.plan import plan_of
+from latencykit.formats.raw.values import EMPTY
+from latencykit.formats.rows import Layout, row_text, table_chunks
+from latencykit.formats.shaping import distinct
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from latencykit.formats.base import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS", "Dialect", "dialect_of"]
+
+_SAMPLE = 400  # rows that the decisions rest on
+_SEPARATORS = ("\t", ";", "|", ",")
+_NUMBER = re.compile(r"\s*[-+]?(?:\d[\d_.,]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:[nuµμm]?s|nsec|usec|msec|sec)?\s*")
+_COMMA = re.compile(r"\s*-?\d+,\d+\s*")
+_THOUSANDS = re.compile(r"\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
+_SEP_LINE = re.compile(r"sep=.")
+_ODD = re.compile(r"percentile|quantile", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a table is written.
+
+    Attributes
+    ----------
+    sep : str
+        ``" "`` stands for any run of blanks.
+    columns : tuple of str
+        Names from the header; ``1``, ``2`` … where there is none.
+    header : bool
+    skip : int
+        Lines before the first row.
+    comment : str or None
+    rows : tuple of tuple of str
+        The first rows.
+    """
+
+    sep: str
+    columns: tuple[str, ...]
+    header: bool
+    skip: int
+    comment: str | None
+    rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def decimal(self) -> str:
+        """``,`` where fields hold decimal commas."""
+        if self.sep == ",":
+            return "."
+        cells = [cell for row in self.rows for cell in row]
+        return "," if any(_COMMA.fullmatch(cell) for cell in cells) else "."
+
+    @property
+    def thousands(self) -> str | None:
+        """``,`` where quoted fields group digits with commas."""
+        cells = (cell for row in self.rows for cell in row if "," in cell)
+        return "," if self.sep == "," and any(_THOUSANDS.fullmatch(cell) for cell in cells) else None
+
+    def frame(self) -> pd.DataFrame:
+        """Return the first rows as text, numbers in the usual way."""
+        import pandas as pd
+
+        wide = [tuple((*row, *[""] * len(self.columns))[: len(self.columns)]) for row in self.rows]
+        table = pd.DataFrame(wide, columns=list(self.columns), dtype=object)
+        if self.thousands:
+            table = table.map(lambda cell: cell.replace(",", "") if _THOUSANDS.fullmatch(cell) else cell)
+        if self.decimal == ",":
+            table = table.map(lambda cell: cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell)
+        return table.map(str.strip)
+
+
+def dialect_of(head: Head) -> Dialect | None:
+    """Return how the head of a table is written, or None for what is no table."""
+    lines = head.lines
+    comment = "#" if any(line.startswith("#") for line in lines) else None
+    given = [(k, line) for k, line in enumerate(lines[: 3 * _SAMPLE]) if line.strip() and not _SEP_LINE.fullmatch(line.strip())]
+    data = [(k, line) for k, line in given if not (comment and line.startswith("#"))]
+    if not data or "\0" in head.text[:4096] or data[0][1].lstrip()[:1] in ("{", "["):
+        return None
+    at, first = data[0]
+    above = [(k, line.lstrip("#").strip()) for k, line in given if k < at]
+    try:
+        if above and _widths_agree(above[-1][1], first):  # the last comment above a table may be its header
+            return _with_separator(above[-1][1], [line for _, line in data], at - 1, comment)
+        return _with_separator(first, [line for _, line in data[1:]], at, comment)
+    except csv.Error:
+        return None
+
+
+def _widths_agree(comment: str, row: str) -> bool:
+    """Whether a comment may be the header of a row of numbers."""
+    for sep in (*_SEPARATORS, " "):
+        names, fields = _fields(comment, sep), _fields(row, sep)
+        if len(names) == len(fields) and (len(names) > 1 or sep == " ") and any(_NUMBER.fullmatch(field) for field in fields):
+            return bool(latency_columns(names)[0])
+    return False
+
+
+def _fields(line: str, sep: str) -> list[str]:
+    return line.split() if sep == " " else next(csv.reader([line], delimiter=sep), [])
+
+
+def _with_separator(first: str, body: list[str], at: int, comment: str | None) -> Dialect | None:
+    for sep in (*_SEPARATORS, " "):
+        names = _fields(first, sep)
+        if len(names) < 2 or (sep == " " and not _plausible(names)):
+            continue
+        rows = list(csv.reader(body, delimiter=sep)) if sep != " " else [line.split() for line in body]
+        rows = [row for row in rows if any(row)][:_SAMPLE]
+        if sum(len(row) == len(names) for row in rows) >= 0.8 * len(rows):
+            return _headed(sep, names, rows, at, comment)
+    rows = [[line] for line in body][:_SAMPLE]
+    return _headed(",", [first], rows, at, comment)
+
+
+def _plausible(names: list[str]) -> bool:
+    """Whether words between blanks may be the head of a table: numbers, or a name that tells a latency."""
+    return all(_NUMBER.fullmatch(name) for name in names) or bool(latency_columns(names)[0])
+
+
+def _headed(sep: str, names: list[str], rows: list[list[str]], at: int, comment: str | None) -> Dialect:
+    header = not any(_NUMBER.fullmatch(name) for name in names)
+    if not header:
+        rows, columns = [names, *rows], [str(k + 1) for k in range(len(names))]
+    else:
+        columns = []
+        for k, name in enumerate(names):
+            columns.append(distinct(name.strip().strip('"') or f"column {k + 1}", columns))
+    return Dialect(sep, tuple(columns), header, at + header, comment, tuple(tuple(row) for row in rows))
+
+
+def _share_of_numbers(dialect: Dialect) -> float:
+    """How many of the rows hold a number."""
+    if not dialect.rows:
+        return 0.0
+    return sum(any(_NUMBER.fullmatch(cell) for cell in row) for row in dialect.rows) / len(dialect.rows)
+
+
+def sniff_csv(head: Head) -> Confidence:
+    """Tell a table with numbers in it; one with a column named as latencies is nobody else's."""
+    dialect = dialect_of(head)
+    if dialect is None or (len(dialect.columns) == 1 and not dialect.header) or _share_of_numbers(dialect) < 0.5:
+        return Confidence.NO
+    if any(_ODD.search(name) for name in dialect.columns):
+        return Confidence.NO
+    return Confidence.GENERIC
+
+
+def sniff_numbers(head: Head) -> Confidence:
+    """Tell a column of numbers without a header."""
+    dialect = dialect_of(head)
+    fits = dialect is not None and len(dialect.columns) == 1 and not dialect.header and _share_of_numbers(dialect) >= 0.8
+    return Confidence.GENERIC if fits else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read the rows, a chunk at a time."""
+    dialect = dialect_of(source.head)
+    if dialect is None or not dialect.rows:
+        raise source.corrupt(1, "there is no row of a table in it", "a header and rows, or one number a line", "")
+    plan = plan_of(dialect.frame(), options, source)
+    layout = Layout(
+        dialect.columns, plan.numbers, plan.words, dialect.sep, dialect.skip, optional=plan.numbers, comment=dialect.comment,
+        na=EMPTY, largest=dict.fromkeys(plan.numbers, 2.0**63), decimal=dialect.decimal, thousands=dialect.thousands,
+    )  # fmt: skip
+    notes: list[str] = []
+    frames = table_chunks(source, options, layout, notes)
+    return gathered(frames, plan, options, source, partial(row_text, source, layout), notes)
+
+
+FORMATS = (
+    Format(
+        name="csv",
+        title="tables of requests: CSV, TSV, semicolons, blanks",
+        rung="samples",
+        suffixes=(".csv", ".tsv", ".txt", ".dat"),
+        sniff=sniff_csv,
+        read=read,
+        example="one row a request, with a column such as latency_ms, duration_ns or 'Response Time (us)'",
+    ),
+    Format(
+        name="numbers",
+        title="one latency a line",
+        rung="samples",
+        suffixes=(".txt", ".dat"),
+        sniff=sniff_numbers,
+        read=read,
+        example="numbers with --unit ms, or durations such as 5.2ms",
+    ),
+)

@@ -1,0 +1,282 @@
+"""Rows into rungs: samples, or, where only a histogram is asked for and the table is long, counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.formats.raw.values import EMPTY, outcome_of, times_of
+from latencykit.formats.shaping import rung_of_values, several
+from latencykit.histogram import Histogram, merge_histograms
+from latencykit.run import Run
+from latencykit.samples import OUTCOMES, Samples
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from latencykit.formats.base import ReadOptions, Rung, Source
+    from latencykit.formats.raw.plan import Plan
+
+    Columns = dict[str, NDArray[Any]]
+    Locate = Callable[[Any], tuple[int | None, str]]
+
+__all__ = ["gathered"]
+
+KEPT = 4_000_000
+"""Rows that are kept as samples where a histogram would do."""
+
+_MOST_TAGS = 200
+_FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
+_MOST_EDGES = 1_000_000
+_FACTS = ("failed", "timeouts", "dropped", "unfinished")
+
+
+@dataclass
+class _Words:
+    """Numbers for words, the same in every chunk."""
+
+    names: list[str] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)
+
+    def codes(self, cells: pd.Series[Any]) -> NDArray[np.int64]:
+        import pandas as pd
+
+        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+        table = [self._code(str(word).strip()) for word in distinct] + ([self._code("")] if (codes < 0).any() else [])
+        return np.array(table or [0], np.int64)[codes]
+
+    def _code(self, word: str) -> int:
+        name = "" if word in EMPTY else word
+        if name not in self.known:
+            self.known[name] = len(self.names)
+            self.names.append(name)
+        return self.known[name]
+
+
+class _Rows:
+    """Chunks of cells into columns of good numbers; what is left out is tallied.
+
+    Parameters
+    ----------
+    plan, options, source
+    locate : callable
+        Label of a row in a chunk's index → line in the file, and its text.
+    """
+
+    def __init__(self, plan: Plan, options: ReadOptions, source: Source, locate: Locate) -> None:
+        self.plan, self.options, self.source, self.locate = plan, options, source, locate
+        self.tally: Counter[str] = Counter()
+        self.lost: Counter[int] = Counter()  # outcome → requests without a latency
+        self.strange: dict[str, None] = {}
+        self.tags, self.series, self.connections = _Words(), _Words(), _Words()
+
+    def columns(self, frame: pd.DataFrame) -> Columns:
+        """Return the columns of `Samples` (tags and series as numbers) of the rows that can be used."""
+        plan = self.plan
+        times = {"duration": times_of(frame[plan.duration], plan.kind, plan.unit)}
+        times |= {role: times_of(frame[one.column], one.kind, one.unit) for role, one in plan.moments.items()}
+        bad = np.logical_or.reduce([one.damaged for one in times.values()])
+        for at in np.flatnonzero(bad).tolist():
+            role = next(role for role, one in times.items() if one.damaged[at])
+            self._refuse(frame.index[at], role)
+        outcome = self._outcome(frame)
+        empty = times["duration"].missing
+        unstamped = np.logical_or.reduce(
+            [np.zeros_like(bad), *(one.missing for role, one in times.items() if role != "duration")]
+        )
+        negative = times["duration"].ns < 0
+        lost = empty & ~bad & (outcome != 0)
+        self.lost.update(outcome[lost].tolist())
+        keep = ~(bad | empty | unstamped | negative)
+        self.tally.update(
+            missing=int((empty & ~bad & ~lost).sum()), negative=int((negative & ~bad).sum()),
+            unstamped=int((unstamped & ~(bad | empty | negative)).sum()), rows=int(keep.sum()),
+        )  # fmt: skip
+        found: Columns = {role: one.ns[keep] for role, one in times.items()}
+        if "end" in found:
+            ended = found.pop("end")
+            found["start"] = ended - np.rint(found["duration"]).astype(np.int64)
+        if plan.outcomes:
+            found["outcome"] = outcome[keep]
+        return found | {name: codes[keep] for name, codes in self._codes(frame).items()}
+
+    def _codes(self, frame: pd.DataFrame) -> Columns:
+        plan, found = self.plan, {}
+        if plan.connection is not None:
+            cells = frame[plan.connection]
+            if plan.connection_kind == "number":
+                found["connection"] = times_of(cells, "number", "none").ns.astype(np.int64)
+            else:
+                found["connection"] = self.connections.codes(cells)
+        for name, column, words in (("tag", plan.tag, self.tags), ("series", plan.series, self.series)):
+            if column is not None:
+                found[name] = words.codes(frame[column])
+        return found
+
+    def _outcome(self, frame: pd.DataFrame) -> NDArray[np.int8]:
+        codes = np.zeros(len(frame), np.int8)
+        for column, role in self.plan.outcomes:
+            other, strange = outcome_of(frame[column], role, self.plan.zero_is_good)
+            codes = np.where(codes == 0, other, codes)
+            self.strange |= dict.fromkeys(strange)
+        return codes
+
+    def _refuse(self, row: Any, role: str) -> None:
+        line, text = self.locate(row)
+        what = "a latency" if role == "duration" else "a time"
+        seen = f"this row has no {role} that can be read: {printable(text)!r}"
+        self.options.damaged(self.source.corrupt(line, seen, what, "--lenient skips the row"))
+
+    def notes(self) -> list[str]:
+        """Return one sentence on each thing that was left out."""
+        found = []
+        if number := self.tally["negative"]:
+            found.append(f"{several(number, 'negative duration')} left out: the clock was set back")
+        if number := self.tally["missing"]:
+            found.append(f"{several(number, 'row')} without a latency left out")
+        if number := self.tally["unstamped"]:
+            found.append(f"{several(number, 'row')} without a start or an intended start left out")
+        if number := sum(self.lost.values()):
+            found.append(f"{several(number, 'failed request')} without a latency counted apart")
+        if self.strange:
+            words = ", ".join(printable(word, 20) for word in list(self.strange)[:5])
+            found.append(f"outcomes that are not understood count as failures: {words}")
+        return found
+
+
+def gathered(
+    frames: Iterable[pd.DataFrame], plan: Plan, options: ReadOptions, source: Source, locate: Locate, notes: list[str]
+) -> dict[str, Rung]:
+    """Return the series of a table that comes in chunks.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        Chunks with the columns that the plan names; their index numbers the rows.
+    plan : Plan
+    options : ReadOptions
+        With ``counted``, tables of more than `KEPT` rows become histograms while they are read.
+    source : Source
+    locate : callable
+    notes : list of str
+        What the reader of chunks has to say; complete when the chunks are at their end.
+    """
+    rows = _Rows(plan, options, source, locate)
+    parts = (rows.columns(frame) for frame in frames)
+    kept: list[Columns] = []
+    for part in parts:
+        kept.append(part)
+        if options.counted and rows.tally["rows"] > KEPT:
+            return _counted(chain(kept, parts), rows, notes)
+    if not rows.tally["rows"] and not rows.lost:
+        raise source.corrupt(None, "; ".join([f"column {plan.duration!r} holds no latencies", *rows.notes()]), "", "")
+    whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
+    run = _run(plan, rows).noting(*plan.notes, *notes, *rows.notes())
+    series = whole.pop("series", None)
+    if series is None:
+        return {"": _rung(whole, run, rows)}
+    return {
+        rows.series.names[code]: _rung({name: column[series == code] for name, column in whole.items()}, run, rows)
+        for code in np.unique(series).tolist()
+    }
+
+
+def _run(plan: Plan, rows: _Rows) -> Run:
+    """What is known of the measurement; requests without a latency stand in it, as far as they are of one operation."""
+    one = len(rows.tags.names) < 2 and len(rows.series.names) < 2
+    lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if one}
+    return Run(unit=plan.unit, unit_from=plan.unit_from).but(**lost)
+
+
+def _rung(columns: Columns, run: Run, rows: _Rows) -> Rung:
+    """Samples; or an exact histogram where whole nanoseconds would lose too much."""
+    duration, unit = columns["duration"], rows.plan.unit
+    outcome = columns.get("outcome")
+    if outcome is not None and any(getattr(run, name) for name in _FACTS):
+        counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
+        run = run.but(**{name: getattr(run, name) + count for name, count in zip(_FACTS, counts[1:], strict=True)})
+    if duration.dtype.kind == "f" and (duration != np.rint(duration)).any():
+        good = duration if outcome is None else duration[outcome == 0]
+        if unit == "none":
+            return Histogram.of(good, unit="none", run=_with_outcomes(run, outcome))
+        if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < _FINE:
+            return rung_of_values(good, _with_outcomes(run, outcome))
+    given = dict(columns)
+    if "tag" in given:
+        given["tag"] = np.asarray(rows.tags.names, np.str_)[given["tag"]]
+        if len(rows.tags.names) > _MOST_TAGS:
+            del given["tag"]
+            run = run.noting(f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: not taken as operations")
+    return Samples(**given, unit="none" if unit == "none" else "ns", run=run.but(start=_epoch(given)))
+
+
+def _with_outcomes(run: Run, outcome: NDArray[Any] | None) -> Run:
+    if outcome is None:
+        return run
+    counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
+    return run.but(**{name: max(getattr(run, name), count) for name, count in zip(_FACTS, counts[1:], strict=True)})
+
+
+def _epoch(columns: Columns) -> float | None:
+    """Seconds since the epoch of the first start, where starts are points in time."""
+    starts = columns.get("start")
+    return None if starts is None or not starts.size or starts.min() < 10**17 else float(starts.min()) / 1e9
+
+
+def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Rung]:
+    """Histograms by series and tag, folded chunk by chunk; memory does not grow with the table."""
+    totals: dict[tuple[int, int], Histogram] = {}
+    first, last = np.iinfo(np.int64).max, 0
+    for part in parts:
+        if "start" in part and part["start"].size:
+            first = min(first, int(part["start"].min()))
+            last = max(last, int((part["start"] + part["duration"].astype(np.int64)).max()))
+        if len(rows.tags.names) > _MOST_TAGS:
+            part.pop("tag", None)
+        key = part.pop("series", np.zeros(1, np.int64)) * _KEYS + part.pop("tag", np.zeros(1, np.int64))
+        for code in np.unique(key).tolist():
+            one = part if key.size == 1 or (key == code).all() else {name: column[key == code] for name, column in part.items()}
+            counts, place = _histogram(one, rows), divmod(code, _KEYS)
+            totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
+    known = {"start": first / 1e9 if 10**17 <= first < last else None, "duration": (last - first) / 1e9 if last > first else None}
+    said = f"{several(rows.tally['rows'], 'row')} were counted as they were read: single requests are not kept"
+    run = _run(rows.plan, rows)
+    notes = [*rows.plan.notes, *notes, *rows.notes(), said]
+    return {_label(place, rows): _finished(total, run, known, notes, place, rows) for place, total in totals.items()}
+
+
+_KEYS = 1 << 20
+
+
+def _histogram(columns: Columns, rows: _Rows) -> Histogram:
+    """One chunk's counts."""
+    unit, measure = rows.plan.unit, rows.options.measure
+    if unit == "none" and "intended" not in columns:
+        outcome = columns.get("outcome")
+        good = columns["duration"] if outcome is None else columns["duration"][outcome == 0]
+        return Histogram.of(good.astype(np.float64), unit="none", run=_with_outcomes(Run(unit="none"), outcome))
+    samples = Samples(**columns, unit="none" if unit == "none" else "ns", run=Run(unit=unit))
+    counted = (samples if measure is None else samples.measured(measure)).histogram()
+    return replace(counted, run=counted.run.but(duration=None))
+
+
+def _label(place: tuple[int, int], rows: _Rows) -> str:
+    series = rows.series.names[place[0]] if rows.series.names else ""
+    tag = rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
+    return f"{series}:{tag}" if series and tag else series or tag
+
+
+def _finished(
+    total: Histogram, run: Run, known: dict[str, Any], notes: list[str], place: tuple[int, int], rows: _Rows
+) -> Histogram:
+    tag = rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
+    facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
+    return total.but(unit=run.unit, unit_from=run.unit_from, tags=(tag,) if tag else (), notes=tuple(notes), **facts, **known)

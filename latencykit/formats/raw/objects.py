@@ -1,0 +1,223 @@
+"""Samples as JSON: one object a line, a list of objects or of numbers, an object of columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from latencykit.formats import jsontext
+from latencykit.formats.base import Confidence, Format
+from latencykit.formats.raw.gather import gathered
+from latencykit.formats.raw.names import latency_columns
+from latencykit.formats.raw.plan import plan_of
+from latencykit.formats.rows import line_chunks
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from latencykit.formats.base import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS"]
+
+_DEPTH = 3
+_SAMPLE = 400
+
+
+def _flat(record: Mapping[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
+    """Nested objects as ``a.b``; lists are left out."""
+    found: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, dict) and depth:
+            found |= {f"{key}.{inner}": one for inner, one in _flat(value, depth - 1).items()}
+        elif not isinstance(value, (dict, list)):
+            found[str(key)] = value
+    return found
+
+
+def _told(record: Any) -> bool:
+    """Whether an object names a latency."""
+    return isinstance(record, dict) and bool(latency_columns(_flat(record))[0])
+
+
+def _first_value(text: str, at: int) -> Any:
+    try:
+        return json.JSONDecoder().raw_decode(text, at)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def sniff_lines(head: Head) -> Confidence:
+    """Tell objects, one a line, that name a latency."""
+    lines = [line for line in head.lines[:3] if line.strip()]
+    if not lines or not all(line.lstrip().startswith("{") for line in lines):
+        return Confidence.NO
+    records = [_first_value(line.strip(), 0) for line in lines]
+    several = len(records) > 1 and all(isinstance(record, dict) for record in records)
+    return Confidence.GENERIC if several or _told(records[0]) else Confidence.NO
+
+
+def sniff_document(head: Head) -> Confidence:
+    """Tell a list of numbers, a list of objects that name a latency, or columns of which one is named so."""
+    text = head.text.lstrip()
+    if text[:1] == "[":
+        fits = bool(re.match(r'\[\s*(?:-?[\d.]|"[\d.]+ ?[a-zµ]+")', text)) or _told(_first_value(text, _begin(text, 1)))
+    elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
+        lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text[:20_000]))
+        named = any(re.match(r'-?[\d.]|"\d', text[one.end() :]) and latency_columns([one[1]])[0] for one in lists)
+        fits = named or any(_told(_first_value(text, one.end())) for one in lists[:5])
+    else:
+        fits = False
+    return Confidence.GENERIC if fits else Confidence.NO
+
+
+def _begin(text: str, at: int) -> int:
+    return at + len(text[at:]) - len(text[at:].lstrip())
+
+
+# ---------------------------------------------------------------- one object a line
+
+
+def read_lines(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read the objects, a chunk of lines at a time."""
+    import pandas as pd
+
+    lines = [line for line in source.head.lines[: 2 * _SAMPLE] if line.strip()][:_SAMPLE]
+    records = [value for value in (_first_value(line.strip(), 0) for line in lines) if isinstance(value, dict)]
+    if not records:
+        raise source.corrupt(1, "there is no object in it", "one JSON object a line", "")
+    plan = plan_of(pd.DataFrame([_flat(record) for record in records]), options, source)
+    notes: list[str] = []
+    frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
+    return gathered(frames, plan, options, source, partial(_line_of, source), notes)
+
+
+def _frames(source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]) -> Iterator[pd.DataFrame]:
+    """Chunks of rows, by the fast parser where it is installed and can read them, else by the patient one."""
+    fast = _fast_parser(columns)
+    done = 0
+    for first, chunk in line_chunks(source):
+        frame = fast(chunk) if chunk.endswith(b"\n") else None
+        if frame is None:
+            records = jsontext.batch(first, chunk, source, options, notes)
+            frame = _picked(records, columns, source, options, done)
+        frame.index = frame.index + done
+        done += len(frame)
+        yield frame
+
+
+def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | None]:
+    """Pyarrow's parser for objects without nesting; it gives None for a chunk that it cannot read as the one before."""
+    try:
+        import pyarrow as pa
+        from pyarrow import json as arrow
+    except ImportError:
+        return lambda _: None
+    kinds: dict[str, Any] = {}
+
+    def parse(chunk: bytes) -> pd.DataFrame | None:
+        import pandas as pd
+
+        rules: dict[str, Any] = {"newlines_in_values": False}
+        if kinds:
+            rules |= {"explicit_schema": pa.schema(list(kinds.items())), "unexpected_field_behavior": "ignore"}
+        try:
+            table = arrow.read_json(pa.BufferReader(chunk), arrow.ReadOptions(block_size=len(chunk)), arrow.ParseOptions(**rules))
+        except pa.ArrowException:
+            return None
+        plain = {name: table.schema.field(name).type for name in columns if name in table.column_names}
+        if len(plain) < len(columns) or any(pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in plain.values()):
+            return None
+        kinds.update(plain)
+        return pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
+
+    return parse
+
+
+def _picked(records: list[Any], columns: Sequence[str], source: Source, options: ReadOptions, done: int) -> pd.DataFrame:
+    import pandas as pd
+
+    strange = [k for k, record in enumerate(records) if not isinstance(record, dict)]
+    for k in strange:
+        line, text = _line_of(source, done + k)
+        options.damaged(source.corrupt(line, f"this is no object: {printable(text)!r}", "", "--lenient skips the line"))
+    good = [record for record in records if isinstance(record, dict)] if strange else records
+    paths = {column: column.split(".") for column in columns}
+    return pd.DataFrame({column: [_at(record, column, paths[column]) for record in good] for column in columns})
+
+
+def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:
+    if column in record or len(path) == 1:
+        return record.get(column)
+    value: Any = record
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _line_of(source: Source, row: int) -> tuple[int, str]:
+    """Line and text of an object: found by reading the file again, for the message only."""
+    for first, chunk in line_chunks(source):
+        for number, line in enumerate(chunk.split(b"\n"), first):
+            if line.strip():
+                if row == 0:
+                    return number, line.decode("utf-8", "replace")
+                row -= 1
+    return 0, ""
+
+
+# ---------------------------------------------------------------- one document
+
+
+def read_document(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read a document, which is taken whole."""
+    frame = _table_of(jsontext.load(source), source)
+    plan = plan_of(frame.head(_SAMPLE), options, source)
+    return gathered([frame], plan, options, source, lambda row: (None, f"entry {row + 1}"), [])
+
+
+def _table_of(value: Any, source: Source) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(value, dict):
+        columns = {name: one for name, one in value.items() if isinstance(one, list)}
+        records = next((one for one in columns.values() if one and _told(one[0])), None)
+        if records is None and columns:
+            named = latency_columns(columns)[0]
+            size = len(columns[named[0].column]) if named else max(len(one) for one in columns.values())
+            return pd.DataFrame({name: one for name, one in columns.items() if len(one) == size})
+        value = records
+    if not isinstance(value, list) or not value:
+        raise source.corrupt(1, "there is no list in it", "a list of objects or of numbers", "")
+    if not isinstance(value[0], dict):
+        return pd.DataFrame({"1": value})
+    strange = next((k for k, record in enumerate(value) if not isinstance(record, dict)), None)
+    if strange is not None:
+        raise source.corrupt(None, f"entry {strange + 1} is no object: {printable(repr(value[strange]), 30)}", "an object", "")
+    return pd.DataFrame([_flat(record) for record in value])
+
+
+FORMATS = (
+    Format(
+        name="jsonl",
+        title="JSON lines: one request an object",
+        rung="samples",
+        suffixes=(".jsonl", ".ndjson", ".json"),
+        sniff=sniff_lines,
+        read=read_lines,
+        example='objects such as {"start": "2026-01-31T12:00:00.5Z", "latency_ms": 1.3, "status": 200}',
+    ),
+    Format(
+        name="json-samples",
+        title="a JSON list of requests or of numbers",
+        rung="samples",
+        suffixes=(".json",),
+        sniff=sniff_document,
+        read=read_document,
+        example="json.dump(list_of_requests, file)",
+    ),
+)

@@ -1,0 +1,213 @@
+"""Cells into nanoseconds and outcomes: numbers of a unit, spelled durations, dates, statuses of every kind."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from latencykit.errors import UsageError
+from latencykit.formats.raw.names import unit_in
+from latencykit.samples import OUTCOMES
+from latencykit.units import NANOSECONDS, parse_duration
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+
+__all__ = ["EMPTY", "Kind", "Times", "kind_of", "outcome_of", "times_of"]
+
+Kind = Literal["number", "span", "moment", "word"]
+EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
+"""Cells that stand for "nothing"."""
+
+_ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
+_CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
+_WORDS = (
+    ("timeout", re.compile(r"time[\s_-]?d?[\s_-]?out|deadline|408|504")),
+    ("dropped", re.compile(r"drop|skip|shed|reject|abandon")),
+    ("unfinished", re.compile(r"unfinished|in[\s_-]?flight|incomplete|pending|cancel|abort|499")),
+    (
+        "ok",
+        re.compile(r"ok|success\w*|succeeded|passed?|good|true|yes|y|t|done|completed?|hit|miss|[123]\d\d(?: .*)?|[23]xx|\+|✓"),
+    ),
+)
+_NOT = frozenset(
+    ("", "0", "0.0", "false", "no", "n", "f", "-", "nan", "none", "null", "nil", "na", "n/a", "[]", "{}", "ok", "<na>")
+)
+
+
+class Times(NamedTuple):
+    """Cells as nanoseconds.
+
+    Attributes
+    ----------
+    ns : ndarray of int64 or float64, shape (n,)
+        0 where there is none.
+    missing : ndarray of bool, shape (n,)
+        Empty cells.
+    damaged : ndarray of bool, shape (n,)
+        Cells that hold something else than a time.
+    """
+
+    ns: NDArray[Any]
+    missing: Bools
+    damaged: Bools
+
+
+def kind_of(cells: pd.Series[Any]) -> Kind:
+    """Return what a column's cells are, judged by the first of them."""
+    import pandas as pd
+
+    if cells.dtype.kind in "iufmM":
+        return {"m": "span", "M": "moment"}.get(cells.dtype.kind, "number")  # type: ignore[return-value]
+    if isinstance(cells.dtype, pd.DatetimeTZDtype):
+        return "moment"
+    text = cells.dropna().astype(str)
+    text = text[~text.isin(EMPTY)]
+    if not len(text) or cells.dtype.kind == "b":
+        return "word"
+    readers: dict[Kind, Any] = {
+        "number": lambda: pd.to_numeric(text, errors="coerce"),
+        "span": lambda: _spans(text),
+        "moment": lambda: _moments(text),
+    }
+    for kind, read in readers.items():
+        if pd.notna(read()).mean() > 0.5:
+            return kind
+    return "word"
+
+
+def times_of(cells: pd.Series[Any], kind: Kind, unit: str) -> Times:
+    """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> times_of(pd.Series(["5.2ms", "PT0.5S", "1m2.3s", "", "?"]), "span", "ns").ns.tolist()
+    [5200000.0, 500000000.0, 62300000000.0, 0.0, 0.0]
+    """
+    import pandas as pd
+
+    if kind == "number":
+        return _numbers(cells, unit)
+    if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
+        stamps = cells.to_numpy(f"{'m' if cells.dtype.kind == 'm' else 'M'}8[ns]")
+        missing = np.isnat(stamps)
+        return Times(np.where(missing, 0, stamps.astype(np.int64)), missing, np.zeros(missing.shape, np.bool_))
+    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    text = pd.Series([str(one).strip() for one in distinct], dtype=object)
+    empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
+    found = _spans(text) if kind == "span" else _moments(text)
+    held = np.append(found, np.nan if kind == "span" else np.datetime64("NaT"))
+    none = np.isnan(held) if kind == "span" else np.isnat(held)
+    ns = np.where(none, 0, held if kind == "span" else held.astype("M8[ns]").astype(np.int64))
+    return Times(ns[codes], empty[codes], (none & ~empty)[codes])
+
+
+def _numbers(cells: pd.Series[Any], unit: str) -> Times:
+    import pandas as pd
+
+    factor = NANOSECONDS.get(unit, 1.0)
+    nothing = np.zeros(len(cells), np.bool_)
+    if cells.dtype.kind in "iu" and isinstance(cells.dtype, np.dtype):
+        whole = cells.to_numpy()
+        large = np.abs(whole.astype(np.float64)) * factor > _LARGEST
+        return Times(np.where(large, 0, whole).astype(np.int64) * np.int64(factor), nothing, large)
+    missing = cells.isna().to_numpy(np.bool_)
+    if cells.dtype.kind not in "iuf":
+        missing |= cells.isin(EMPTY).to_numpy(np.bool_)
+        cells = pd.to_numeric(cells, errors="coerce")
+    reals = cells.to_numpy(np.float64, na_value=np.nan)
+    damaged = ~missing & ~(np.abs(np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf))) * factor <= _LARGEST)
+    kept = np.where(missing | damaged, 0.0, reals)
+    return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, damaged)
+
+
+_LARGEST = 2.0**62  # a start and a duration of this size can still be added
+
+
+def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
+    """Spelled durations in ns; NaN where they are none."""
+    import pandas as pd
+
+    parts = text.str.extract(r"^([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
+    factor = parts[1].map({word: NANOSECONDS[unit_in(word) or ""] for word in parts[1].dropna().unique() if unit_in(word)})
+    found = np.round(pd.to_numeric(parts[0], errors="coerce").to_numpy(np.float64) * factor.to_numpy(np.float64), 3)
+    for at in np.flatnonzero(np.isnan(found)).tolist():
+        found[at] = _odd_span(str(text.iloc[at]))
+    return np.where(np.abs(found) <= _LARGEST, found, np.nan)
+
+
+def _odd_span(word: str) -> float:
+    """``1m2.3s``, ``PT0.5S`` or ``00:00:01.5`` in ns."""
+    import pandas as pd
+
+    try:
+        if _ISO_SPAN.fullmatch(word) or _CLOCK.fullmatch(word):
+            return float(pd.Timedelta(word.replace(",", ".")).value)
+        return parse_duration(word)
+    except (ValueError, UsageError, OverflowError):
+        return float("nan")
+
+
+def _moments(text: pd.Series[Any]) -> NDArray[Any]:
+    """Dates, UTC unless they say otherwise; NaT where they are none."""
+    import pandas as pd
+
+    found = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
+    return found.dt.tz_localize(None).to_numpy("M8[ns]")
+
+
+def outcome_of(cells: pd.Series[Any], role: str, zero_is_good: bool) -> tuple[NDArray[np.int8], list[str]]:
+    """Return positions in `OUTCOMES`, and words that were not understood and count as failures.
+
+    Parameters
+    ----------
+    cells : Series
+    role : {"good", "bad", "late", "status"}
+        Whether a true cell is a success, a failure or a timeout, or whether cells name a status.
+    zero_is_good : bool
+        What a status of 0 is: an exit code's "all is well", or "no reply came".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> codes, _ = outcome_of(pd.Series(["200", "503", "504", "OK", "deadline exceeded"]), "status", False)
+    >>> [OUTCOMES[code] for code in codes]
+    ['ok', 'error', 'timeout', 'ok', 'timeout']
+    """
+    import pandas as pd
+
+    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    strange: list[str] = []
+    table = [_one_outcome(str(one).strip().lower().removesuffix(".0"), role, zero_is_good, strange) for one in distinct]
+    table.append(OUTCOMES.index("error") if role == "good" else 0)  # an empty cell
+    return np.array(table, np.int8)[codes], strange
+
+
+def _one_outcome(word: str, role: str, zero_is_good: bool, strange: list[str]) -> int:
+    failed = OUTCOMES.index("error")
+    if role in ("bad", "late"):
+        if word in _NOT:
+            return 0
+        return OUTCOMES.index("timeout") if role == "late" or _WORDS[0][1].search(word) else failed
+    if role == "good":
+        return failed if word in _NOT - {"ok"} else 0
+    if word in OUTCOMES:
+        return OUTCOMES.index(word)
+    if word == "0" and zero_is_good:
+        return 0
+    found = next((name for name, pattern in _WORDS if (pattern.fullmatch if name == "ok" else pattern.search)(word)), None)
+    if found is None:
+        if not re.fullmatch(
+            r"-?\d+|[45]xx|(?:err|fail|exc|bad|false|no|ko|refus|reset|unavail|internal|unknown).*|[45]\d\d .*", word
+        ):
+            strange.append(word)
+        return failed
+    return OUTCOMES.index(found)
