@@ -6,7 +6,9 @@ import csv
 import io
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +17,18 @@ from latencykit.errors import CorruptInputError, LimitError
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
     from latencykit.formats.base import ReadOptions, Source
 
-__all__ = ["Layout", "line_chunks", "read_table", "row_text", "table_chunks"]
+__all__ = ["Layout", "Locate", "line_chunks", "read_table", "refuse_rows", "row_texts", "table_chunks"]
 
+Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
+"""From numbers of rows to where they stand (a line, if there are lines) and what they say."""
+
+_TOLD = 20
 _ROWS = 500_000
 _BYTES = 8 << 20
 _LONGEST = 64 << 20
@@ -125,7 +131,8 @@ def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd
 def table_chunks(source: Source, options: ReadOptions, layout: Layout, notes: list[str]) -> Iterator[pd.DataFrame]:
     """Yield the table of `read_table` a chunk at a time; the index numbers the rows.
 
-    What was left out at the end of the file is appended to `notes`.
+    What was left out at the end of the file is appended to `notes`. A last row without a line break comes alone, with
+    ``attrs["unended"]``: whether its text is cut can be told by the caller only.
     """
     done = 0
     with source.open() as raw:
@@ -140,7 +147,9 @@ def table_chunks(source: Source, options: ReadOptions, layout: Layout, notes: li
         else:
             if len(layout.columns) == 1:
                 notes.append("the last line does not end: if the file was cut, so was its number")
-            yield last.set_axis(range(done, done + len(last)))
+            last = last.set_axis(range(done, done + len(last)))
+            last.attrs["unended"] = True
+            yield last
 
 
 def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
@@ -227,18 +236,20 @@ def _good_rows(chunk: pd.DataFrame, done: int, source: Source, options: ReadOpti
         bad |= (chunk[name].abs() > layout.largest.get(name, _LARGEST)).to_numpy()
     if not bad.any():
         return chunk
-    needed = [name for name in layout.numbers if name not in layout.optional]
-    for position in np.flatnonzero(bad).tolist():
-        line, text = row_text(source, layout, done + position)
-        options.damaged(
-            source.corrupt(
-                line,
-                f"this is no row of this table: {printable(text)!r}",
-                f"numbers in {', '.join(needed)}",
-                "--lenient skips the line",
-            )
-        )
+    needed = [name for name in layout.numbers if name not in layout.optional] or list(layout.numbers)
+    expected = f"numbers in {', '.join(needed)}"
+    rows = [done + position for position in np.flatnonzero(bad).tolist()]
+    refuse_rows(rows, partial(row_texts, source, layout), source, options, "this is no row of this table", expected)
     return chunk[~bad]
+
+
+def refuse_rows(rows: Sequence[int], locate: Locate, source: Source, options: ReadOptions, seen: str, expected: str) -> None:
+    """Raise for the first of damaged rows; under ``lenient`` report each, or their number where they are many."""
+    told = rows[:_TOLD] if options.lenient else rows[:1]
+    for line, text in locate(told):
+        options.damaged(source.corrupt(line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"))
+    if len(rows) > len(told):
+        options.report(f"skipped: {source.shown}: {len(rows) - len(told):,} more rows like these")
 
 
 def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
@@ -249,22 +260,28 @@ def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
     return cells
 
 
-def row_text(source: Source, layout: Layout, row: int) -> tuple[int, str]:
-    """Return physical line and text of a row: found by reading the file again, for the message only."""
+def row_texts(source: Source, layout: Layout, rows: Sequence[int]) -> list[tuple[int | None, str]]:
+    """Return physical line and text of rows, ascending: found by reading the file again, for messages only."""
+    found: list[tuple[int | None, str]] = []
+    wanted, row = iter(rows), -1
+    next_row = next(wanted, None)
     with source.open() as raw:
         lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
         for _ in range(layout.skip):
             next(lines, "")
-        rows = csv.reader(lines, delimiter=layout.sep if layout.sep != " " else "\0")
+        reader = csv.reader(lines, delimiter=layout.sep if layout.sep != " " else "\0")
         before = layout.skip
-        for fields in rows:
-            start, before = before + 1, layout.skip + rows.line_num
+        for fields in reader:
+            if next_row is None:
+                break
+            start, before = before + 1, layout.skip + reader.line_num
             if not any(fields) or (layout.comment and fields[0].startswith(layout.comment)):
                 continue
-            if row == 0:
-                return start, layout.sep.join(fields)
-            row -= 1
-    return 0, ""
+            row += 1
+            if row == next_row:
+                found.append((start, layout.sep.join(fields)))
+                next_row = next(wanted, None)
+    return found + [(None, "")] * (len(rows) - len(found))
 
 
 def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:

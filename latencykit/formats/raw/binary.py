@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,11 @@ __all__ = ["FORMATS"]
 _ROWS = 500_000
 _SAMPLE = 400
 _LARGEST_ZIP = 16 << 30
+_BROKEN = (
+    ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
+"""What NumPy raises for damaged or hostile files."""
 
 
 def _rungs(
@@ -34,7 +40,7 @@ def _rungs(
     """Series of a table whose chunks `frames` gives, for the columns that are wanted."""
     plan = plan_of(sample, options, source)
     chunks = _numbered(frames([*plan.numbers, *plan.words]))
-    return gathered(chunks, plan, options, source, lambda row: (None, f"row {row + 1}"), [])
+    return gathered(chunks, plan, options, source, lambda rows: [(None, f"row {row + 1}") for row in rows], [])
 
 
 def _numbered(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -132,7 +138,7 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Rung]:
     try:
         given: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except _BROKEN as error:
         raise source.corrupt(None, f"this is no array of numbers ({error})", "an array saved by numpy.save", "") from None
     return _of_arrays(_columns(array, source), source, options)
 
@@ -161,7 +167,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Rung]:
                 raise LimitError(f"{source.shown}: unpacks to more than {_LARGEST_ZIP >> 30} GiB")
         with np.load(source.file, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except _BROKEN as error:
         raise source.corrupt(None, f"these are no arrays of numbers ({error})", "arrays saved by numpy.savez", "") from None
     flat = {name: array for name, array in arrays.items() if array.ndim == 1 and not array.dtype.names}
     if not flat and len(arrays) == 1:

@@ -13,7 +13,7 @@ from latencykit.formats.raw.gather import gathered
 from latencykit.formats.raw.names import latency_columns
 from latencykit.formats.raw.plan import plan_of
 from latencykit.formats.raw.values import EMPTY
-from latencykit.formats.rows import Layout, row_text, table_chunks
+from latencykit.formats.rows import Layout, row_texts, table_chunks
 from latencykit.formats.shaping import distinct
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     )  # fmt: skip
     notes: list[str] = []
     frames = table_chunks(source, options, layout, notes)
-    return gathered(frames, plan, options, source, partial(row_text, source, layout), notes)
+    return gathered(frames, plan, options, source, partial(row_texts, source, layout), notes)
 
 
 FORMATS = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.formats.raw.values import EMPTY, outcome_of, times_of
+from latencykit.formats.rows import refuse_rows
 from latencykit.formats.shaping import rung_of_values, several
 from latencykit.histogram import Histogram, merge_histograms
 from latencykit.run import Run
@@ -17,16 +18,16 @@ from latencykit.samples import OUTCOMES, Samples
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from latencykit.formats.base import ReadOptions, Rung, Source
     from latencykit.formats.raw.plan import Plan
+    from latencykit.formats.rows import Locate
 
     Columns = dict[str, NDArray[Any]]
-    Locate = Callable[[Any], tuple[int | None, str]]
 
 __all__ = ["gathered"]
 
@@ -68,7 +69,7 @@ class _Rows:
     ----------
     plan, options, source
     locate : callable
-        Label of a row in a chunk's index → line in the file, and its text.
+        Numbers of rows, as in the chunks' index → lines in the file, and their texts.
     """
 
     def __init__(self, plan: Plan, options: ReadOptions, source: Source, locate: Locate) -> None:
@@ -84,9 +85,16 @@ class _Rows:
         times = {"duration": times_of(frame[plan.duration], plan.kind, plan.unit)}
         times |= {role: times_of(frame[one.column], one.kind, one.unit) for role, one in plan.moments.items()}
         bad = np.logical_or.reduce([one.damaged for one in times.values()])
-        for at in np.flatnonzero(bad).tolist():
-            role = next(role for role, one in times.items() if one.damaged[at])
-            self._refuse(frame.index[at], role)
+        cut = bool(bad.any()) and frame.attrs.get("unended", False)
+        self.tally["cut"] += cut
+        told = np.zeros_like(bad)
+        for role, one in times.items():
+            wrong = np.flatnonzero(one.damaged & ~told)
+            told |= one.damaged
+            if wrong.size and not cut:
+                seen = f"this row has no {'latency' if role == 'duration' else role} that can be read"
+                rows = frame.index[wrong].tolist()
+                refuse_rows(rows, self.locate, self.source, self.options, seen, "a time" if role != "duration" else "a duration")
         outcome = self._outcome(frame)
         empty = times["duration"].missing
         unstamped = np.logical_or.reduce(
@@ -129,17 +137,13 @@ class _Rows:
             self.strange |= dict.fromkeys(strange)
         return codes
 
-    def _refuse(self, row: Any, role: str) -> None:
-        line, text = self.locate(row)
-        what = "a latency" if role == "duration" else "a time"
-        seen = f"this row has no {role} that can be read: {printable(text)!r}"
-        self.options.damaged(self.source.corrupt(line, seen, what, "--lenient skips the row"))
-
     def notes(self) -> list[str]:
         """Return one sentence on each thing that was left out."""
         found = []
         if number := self.tally["negative"]:
             found.append(f"{several(number, 'negative duration')} left out: the clock was set back")
+        if self.tally["cut"]:
+            found.append("the last line is cut; it was left out")
         if number := self.tally["missing"]:
             found.append(f"{several(number, 'row')} without a latency left out")
         if number := self.tally["unstamped"]:

@@ -12,7 +12,7 @@ from latencykit.formats.base import Confidence, Format
 from latencykit.formats.raw.gather import gathered
 from latencykit.formats.raw.names import latency_columns
 from latencykit.formats.raw.plan import plan_of
-from latencykit.formats.rows import line_chunks
+from latencykit.formats.rows import line_chunks, refuse_rows
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Rung]:
     plan = plan_of(pd.DataFrame([_flat(record) for record in records]), options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
-    return gathered(frames, plan, options, source, partial(_line_of, source), notes)
+    return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
 
 
 def _frames(source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]) -> Iterator[pd.DataFrame]:
@@ -142,9 +142,8 @@ def _picked(records: list[Any], columns: Sequence[str], source: Source, options:
     import pandas as pd
 
     strange = [k for k, record in enumerate(records) if not isinstance(record, dict)]
-    for k in strange:
-        line, text = _line_of(source, done + k)
-        options.damaged(source.corrupt(line, f"this is no object: {printable(text)!r}", "", "--lenient skips the line"))
+    if strange:
+        refuse_rows([done + k for k in strange], partial(_lines_of, source), source, options, "this is no object", "")
     good = [record for record in records if isinstance(record, dict)] if strange else records
     paths = {column: column.split(".") for column in columns}
     return pd.DataFrame({column: [_at(record, column, paths[column]) for record in good] for column in columns})
@@ -159,15 +158,16 @@ def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:
     return value
 
 
-def _line_of(source: Source, row: int) -> tuple[int, str]:
-    """Line and text of an object: found by reading the file again, for the message only."""
+def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str]]:
+    """Lines and texts of objects: found by reading the file again, for messages only."""
+    found: list[tuple[int | None, str]] = []
+    row, wanted = -1, set(rows)
     for first, chunk in line_chunks(source):
         for number, line in enumerate(chunk.split(b"\n"), first):
-            if line.strip():
-                if row == 0:
-                    return number, line.decode("utf-8", "replace")
-                row -= 1
-    return 0, ""
+            row += bool(line.strip())
+            if row in wanted and line.strip():
+                found.append((number, line.decode("utf-8", "replace")))
+    return found
 
 
 # ---------------------------------------------------------------- one document
@@ -177,7 +177,7 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read a document, which is taken whole."""
     frame = _table_of(jsontext.load(source), source)
     plan = plan_of(frame.head(_SAMPLE), options, source)
-    return gathered([frame], plan, options, source, lambda row: (None, f"entry {row + 1}"), [])
+    return gathered([frame], plan, options, source, lambda rows: [(None, f"entry {row + 1}") for row in rows], [])
 
 
 def _table_of(value: Any, source: Source) -> pd.DataFrame:

@@ -121,7 +121,7 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
         return Times(np.where(large, 0, whole).astype(np.int64) * np.int64(factor), nothing, large)
     missing = cells.isna().to_numpy(np.bool_)
     if cells.dtype.kind not in "iuf":
-        missing |= cells.isin(EMPTY).to_numpy(np.bool_)
+        missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
         cells = pd.to_numeric(cells, errors="coerce")
     reals = cells.to_numpy(np.float64, na_value=np.nan)
     damaged = ~missing & ~(np.abs(np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf))) * factor <= _LARGEST)
