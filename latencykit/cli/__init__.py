@@ -37,6 +37,10 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("load", "Tell how much load a system carries.", "latencykit load 'rate-*.txt' --slo 99=20ms"),
         ("fanout", "Tell what users see who wait for many calls.", "latencykit fanout run.hlog -n 1,10,100"),
     ),
+    "Measure": (
+        ("ctrlz", "Test live whether a load generator tells of a stall.", "latencykit ctrlz -- hey -z {duration}s {url}"),
+        ("hiccup", "Record this machine's own hiccups.", "latencykit hiccup -o hiccup.hlog --duration 10m"),
+    ),
     "Convert": (
         ("convert", "Turn a file into another format.", "latencykit convert run.hlog run.hgrm"),
         (

@@ -7,6 +7,7 @@ rung. This is the only room that imports matplotlib.
 from __future__ import annotations
 
 from latencykit.plot import scale as _scale
+from latencykit.plot.calibration import calibration
 from latencykit.plot.ccdf import ccdf
 from latencykit.plot.dashboard import dashboard
 from latencykit.plot.density import density
@@ -14,7 +15,7 @@ from latencykit.plot.heatmap import heatmap
 from latencykit.plot.percentiles import percentiles
 from latencykit.plot.timeline import timeline
 
-__all__ = ["ccdf", "dashboard", "density", "heatmap", "percentiles", "timeline"]
+__all__ = ["calibration", "ccdf", "dashboard", "density", "heatmap", "percentiles", "timeline"]
 
 _scale.register()
 

@@ -27,8 +27,8 @@ DASHES: tuple[Any, ...] = ("solid", (0, (5.5, 1.8)), (0, (7.0, 1.6, 1.4, 1.6)), 
 UNSUPPORTED = (0, (1.1, 1.7))
 """The dots of what the sample cannot support."""
 
-_RAW = {"raw", "uncorrected", "naive", "omitted"}
-_HONEST = {"corrected", "honest", "response", "scheduled", "retimed", "schedule", "intended"}
+_RAW = {"raw", "reported", "uncorrected", "naive", "omitted"}
+_HONEST = {"corrected", "honest", "truth", "response", "scheduled", "retimed", "schedule", "intended"}
 
 
 def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
