@@ -28,6 +28,7 @@ _NAMES = {
     "fan_out": "latencykit.fanning",
     "in_series": "latencykit.fanning",
     "load_curve": "latencykit.loading",
+    "explore": "latencykit.report.explore",
     "merge": "latencykit.merging",
     "LatencyKitError": "latencykit.errors",
     "correct": "latencykit.diagnose.backfill",

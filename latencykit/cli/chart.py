@@ -50,6 +50,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
     show_default=True,
     help="Axis of values.",
 )
+@click.option("--term", is_flag=True, help="Draw curve and timeline in the terminal.")
 @click.option("--title", help="Instead of what was measured.")
 @click.option(
     "--confidence",
@@ -68,7 +69,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 )
 @printing
 def command(
-    given: Inputs, out: Path | None, kind: str, runs: bool, nines: float | None, scale: str, title: str | None,
+    given: Inputs, out: Path | None, kind: str, runs: bool, nines: float | None, scale: str, term: bool, title: str | None,
     confidence: float, size: str | None, dpi: float, style: str,
 ) -> None:  # fmt: skip
     """Draw the whole distribution: percentile curves, or another kind.
@@ -77,12 +78,21 @@ def command(
     latencykit chart run.hlog -o run.png
     latencykit chart before=a.hlog after=b.hlog -o both.svg
     latencykit chart run.hlog --kind dashboard
+    latencykit chart run.hlog --term
     """
     from latencykit import plot
     from latencykit.cli.report import write_page
     from latencykit.plot.figure import save
 
-    loaded = without_aggregates(load(given, counted=kind in ("percentiles", "density", "ccdf")))
+    over_time = term or (out is not None and out.suffix.lower() == ".html")
+    loaded = without_aggregates(load(given, counted=kind in ("percentiles", "density", "ccdf") and not over_time))
+    if term:
+        _only_for_pictures(
+            {"--runs": runs, "--nines": nines, "--size": size, "--title": title, f"--kind {kind}": kind != _KINDS[0]}
+        )
+        _in_terminal(loaded)
+        if out is None:
+            return
     target = out or _beside(loaded[0], kind)
     if target.suffix.lower() == ".html":
         _only_for_pictures({"--runs": runs, "--nines": nines, "--size": size, f"--kind {kind}": kind in ("density", "ccdf")})
@@ -104,12 +114,26 @@ def command(
     _tell(target, loaded, style, named=out is not None)
 
 
+def _in_terminal(loaded: Sequence[Input]) -> None:
+    """Draw in the terminal: as wide as it is, coloured where a person is watching and does not mind."""
+    import os
+    import shutil
+    import sys
+
+    from latencykit.report.terminal import terminal_chart
+
+    columns, lines = shutil.get_terminal_size((80, 24))
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
+    click.echo(terminal_chart({one.name: one.rung for one in loaded}, width=width, height=height, colour=colour))
+
+
 def _only_for_pictures(options: dict[str, Any]) -> None:
     from latencykit.errors import UsageError
 
     for name, value in options.items():
         if value:
-            raise UsageError(f"{name} is for pictures; an .html page shows curve, timeline and heat map at once")
+            raise UsageError(f"{name} is for pictures; a page and a terminal show curve and timeline at once")
 
 
 def _beside(first: Input, kind: str) -> Path:

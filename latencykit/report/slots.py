@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["DIGITS", "Slots", "slots_of"]
+__all__ = ["DIGITS", "Slots", "nice_width", "slots_of"]
 
 MOST, DIGITS = 300, 2
 """How many slots a page shows, and the digits of its buckets."""
@@ -68,7 +68,7 @@ class Slots:
 
     def wider(self) -> Slots:
         """Return slots of twice the width at least: for pages that would grow too large."""
-        width = _nice(2 * (self.width or float(np.median(self.end - self.start))))
+        width = nice_width(2 * (self.width or float(np.median(self.end - self.start))))
         group = np.floor(self.start / width + 1e-9).astype(np.int64)
         first = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
         rank = np.cumsum(np.diff(group, prepend=group[:1]) > 0, dtype=np.int64)
@@ -114,10 +114,17 @@ def _width(log: HistogramLog, most: int) -> float | None:
     overlaps = np.mean(log.starts[1:] < (log.starts + log.lengths)[:-1] - 0.5 * typical) > 0.02 if len(log) > 1 else False
     if len(log) <= most and not overlaps:
         return None
-    return _nice(max(log.duration / most, typical if overlaps else 0.0))
+    return nice_width(max(log.duration / most, typical if overlaps else 0.0))
 
 
-def _nice(width: float) -> float:
+def nice_width(width: float) -> float:
+    """Return a width in seconds that people can think in, no smaller than the one given.
+
+    Examples
+    --------
+    >>> nice_width(0.3), nice_width(288)
+    (0.5, 300.0)
+    """
     return next((step for step in _WIDTHS if step >= width * (1 - 1e-9)), width)
 
 
