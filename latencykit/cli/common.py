@@ -239,6 +239,7 @@ def _read_one(given: Inputs, counted: bool, labelled: tuple[str | None, str]) ->
         lenient=given.lenient,
         counted=counted,
         measure=given.measure,
+        series=given.series,
         report=lambda text: note(f"latencykit: {text}"),
     )
     try:

@@ -104,6 +104,9 @@ class ReadOptions:
         Only histograms will be asked for: long tables of samples are counted while they are read.
     measure : str or None
         What is counted then, where the source knows the intended starts: ``response`` or ``service``.
+    series : tuple of str
+        Series that were asked for by name. A reader of an output that holds many unlike ones gives its main series
+        where none is named, and all it holds where one is.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
     """
@@ -114,6 +117,7 @@ class ReadOptions:
     lenient: bool = False
     counted: bool = False
     measure: Measure | None = None
+    series: tuple[str, ...] = ()
     report: Callable[[str], None] = field(default=lambda _: None, repr=False)
 
     def __post_init__(self) -> None:

@@ -195,7 +195,7 @@ def read(
     LatencyKitError
         Unknown format, damaged input, several series and none named.
     """
-    options = _options(unit, column, start_column, lenient, counted, measure)
+    options = _options(unit, column, start_column, lenient, counted, measure, _listed(series))
     found = read_source(Source(path), options, format)
     if series is None and len(found) > 1:
         raise UsageError(f"{path}: holds several series: {', '.join(found)}; name one with series= (or take read_all)")
@@ -210,10 +210,16 @@ def read(
 
 
 def _options(
-    unit: str | None, column: str | None, start_column: str | None, lenient: bool, counted: bool, measure: str | None
+    unit: str | None,
+    column: str | None,
+    start_column: str | None,
+    lenient: bool,
+    counted: bool,
+    measure: str | None,
+    series: Sequence[str] | None,
 ) -> ReadOptions:
     wanted: Any = measure if measure in ("response", "service") else None
-    return ReadOptions(unit, column, start_column, lenient, counted, wanted)
+    return ReadOptions(unit, column, start_column, lenient, counted, wanted, tuple(series or ()))
 
 
 def read_all(
@@ -237,7 +243,7 @@ def read_all(
         One entry a series (a tagged log: one a tag); equal names get the file's name in front.
     """
     many: list[Any] = [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
-    options = _options(unit, column, start_column, lenient, counted, measure)
+    options = _options(unit, column, start_column, lenient, counted, measure, _listed(series))
     named: list[tuple[str, str, Rung]] = []
     for path in many:
         source = Source(path)

@@ -17,7 +17,7 @@ from latencykit.errors import CorruptInputError, LimitError
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -83,6 +83,8 @@ class Layout:
         Whether rows may have fewer fields than columns.
     na : tuple of str
         What stands for "no number" beside an empty field.
+    only : mapping of str to collection of str
+        Rows are kept where a column of words holds one of these; the others are checked and let go.
     largest : mapping of str to float
         Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53 where none is named.
     decimal : str
@@ -100,6 +102,7 @@ class Layout:
     comment: str | None = None
     ragged: bool = False
     na: tuple[str, ...] = ()
+    only: Mapping[str, Collection[str]] = field(default_factory=dict)
     largest: Mapping[str, float] = field(default_factory=dict)
     decimal: str = "."
     thousands: str | None = None
@@ -122,7 +125,7 @@ def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd
     import pandas as pd
 
     notes: list[str] = []
-    frames = list(table_chunks(source, options, layout, notes))
+    frames = [_wanted(frame, layout) for frame in table_chunks(source, options, layout, notes)]
     if not frames:
         frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
     return _joined(frames, layout), tuple(notes)
@@ -155,6 +158,7 @@ def table_chunks(source: Source, options: ReadOptions, layout: Layout, notes: li
 def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
     import pandas as pd
 
+    frames = [frame for frame in frames if len(frame)] or frames[:1]
     if len(frames) == 1:
         return frames[0]
     for name in layout.words:
@@ -173,7 +177,7 @@ def _reader(stream: Any, layout: Layout, lenient: bool) -> Any:
         sep=r"\s+" if blanks else layout.sep,
         names=list(layout.columns),
         usecols=[*layout.numbers, *layout.words],
-        dtype=dict.fromkeys(layout.words, "category"),
+        dtype=dict.fromkeys(layout.words, str),  # "category" would take a chunk of numbers or booleans for such
         header=None,
         index_col=False,
         skiprows=layout.skip,
@@ -200,6 +204,7 @@ def _frames(stream: Any, source: Source, options: ReadOptions, layout: Layout) -
             warnings.simplefilter("always", pd.errors.ParserWarning)
             for chunk in _reader(stream, layout, options.lenient):
                 size = len(chunk)
+                chunk = _with_kinds(chunk, layout)
                 yield _good_rows(chunk, done, source, options, layout)
                 done += size
         for line in (line for one in said for line in str(one.message).splitlines() if line.strip()):
@@ -210,6 +215,17 @@ def _frames(stream: Any, source: Source, options: ReadOptions, layout: Layout) -
         raise _parser_error(source, str(error)) from None
     except UnicodeDecodeError:
         raise source.corrupt(1, "the text is no UTF-8", "UTF-8", "convert it with iconv") from None
+
+
+def _with_kinds(chunk: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    return chunk.astype(dict.fromkeys(layout.words, "category"))
+
+
+def _wanted(chunk: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    for name, kinds in layout.only.items():
+        chunk = chunk[chunk[name].isin(kinds)].copy()
+        chunk[name] = chunk[name].cat.remove_unused_categories()
+    return chunk
 
 
 def _parser_error(source: Source, text: str) -> CorruptInputError:
@@ -295,7 +311,7 @@ def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
     if len(fields) < len(layout.columns) and not layout.ragged:
         return None
     try:
-        chunk: pd.DataFrame = next(iter(_reader(io.BytesIO(tail), replace(layout, skip=0), False)))
+        chunk: pd.DataFrame = _with_kinds(next(iter(_reader(io.BytesIO(tail), replace(layout, skip=0), False))), layout)
     except (StopIteration, pd.errors.ParserError, pd.errors.EmptyDataError):
         return None
     for name in layout.numbers:
