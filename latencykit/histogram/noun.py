@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from latencykit.buckets import EdgeBuckets, HdrBuckets
-from latencykit.errors import MissingPackageError, NotHeldError, UsageError
+from latencykit.errors import UsageError
 from latencykit.histogram.counting import count_values
+from latencykit.histogram.lookup import values_at
+from latencykit.histogram.rebuilding import counts_of_hdrh, percentile_buckets, to_hdrh
 from latencykit.histogram.trust import PercentileRow, trusted_rows
 from latencykit.rooms import html_of
 from latencykit.run import Run, merge_runs
 from latencykit.stats.counted import Counted
 from latencykit.stats.means import mean_std
-from latencykit.stats.quantiles import highest_supported_percentile, ranks
+from latencykit.stats.quantiles import highest_supported_percentile
+from latencykit.stats.trim_spec import parse_trim
+from latencykit.stats.trimmed import trimmed
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_value, unit_factor
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.buckets import Buckets
+    from latencykit.stats.trimmed import Trimmed
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -151,45 +156,17 @@ class Histogram:
         >>> h.percentile([50, 98, 99, 100]).tolist()
         [1200000.0, 5000000.0, 5000000.0, 6000000.0]
         """
-        told = dict(known.get("told", {}))
-        p, v = np.asarray(percentiles, np.float64), np.asarray(values, np.float64)
-        if "max" in told and (not p.size or p[-1] < 100):
-            p, v = np.append(p, 100.0), np.append(v, max(told["max"], v[-1] if v.size else 0.0))
-        if not p.size or count <= 0:
-            raise NotHeldError("a histogram cannot be rebuilt without a count and at least one percentile")
-        order = np.argsort(p, kind="stable")
-        p, v = p[order], np.maximum.accumulate(v[order])
-        known["printed"] = (tuple(p.tolist()), tuple(v.tolist()))
-        held = ranks(p, count + int(known.get("censored", 0)))
-        cumulative = np.minimum(np.where(p > 0, held, 0), count)
-        if cumulative[-1] < count:  # nothing is known of the values above the last row but that they lie there
-            known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
-            known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
-        lows = np.concatenate(([min(told.get("min", 0.0), v[0])], v[:-1]))
-        return cls.from_buckets(lows, v, np.diff(cumulative, prepend=0), unit, **known)
+        lows, highs, counts, facts = percentile_buckets(percentiles, values, count, known)
+        return cls.from_buckets(lows, highs, counts, unit, **facts)
 
     @classmethod
     def from_hdrh(cls, other: Any, unit: str = "ns", run: Run | None = None) -> Histogram:
         """Take an ``hdrh.histogram.HdrHistogram`` of the hdrhistogram package."""
-        counts = np.fromiter((other.counts[i] for i in range(other.counts_len)), np.int64, other.counts_len)
-        index = np.flatnonzero(counts)
-        layout = HdrBuckets(other.significant_figures, other.lowest_trackable_value)
-        return cls(layout, index, counts[index], unit, run or Run(unit=unit))
+        return cls(*counts_of_hdrh(other), unit, run or Run(unit=unit))
 
     def to_hdrh(self) -> Any:
         """Return an ``hdrh.histogram.HdrHistogram`` with the same buckets and counts."""
-        try:
-            from hdrh.histogram import HdrHistogram
-        except ImportError as missing:
-            raise MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
-        layout = self.buckets
-        if not isinstance(layout, HdrBuckets) or layout.scale != 1.0:
-            raise UsageError("only an HDR histogram of whole values has a counterpart in the hdrhistogram package")
-        top = int(layout.high_steps(self.index[-1])) if self.index.size else 2 * layout.lowest
-        other = HdrHistogram(layout.lowest, max(top, 2 * layout.lowest), layout.digits)
-        for value, count in zip(layout.low_steps(self.index).tolist(), self.counts.tolist(), strict=True):
-            other.record_value(value, count)
-        return other
+        return to_hdrh(self)
 
     # ------------------------------------------------------------ plain facts
 
@@ -279,44 +256,7 @@ class Histogram:
 
     def values_at(self, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
         """Value, bucket position and "this is only a lower bound" of each percentile."""
-        wanted = ranks(p, self.count + self.censored)
-        if not self.index.size:
-            return (
-                np.full(p.shape, self.censored_at if self.censored else np.nan),
-                np.zeros(p.shape, np.int64),
-                wanted > 0,
-            )
-        below = self.count
-        if self.censored:
-            below = int(self.counts[self.buckets.high(self.index) <= self.censored_at].sum())
-        position, bounded = self._positions(wanted, below)
-        values = np.where(p == 0, self.buckets.low(self.index[position]), self.buckets.high(self.index[position]))
-        values = self._as_printed(p, values)
-        inside = (wanted > below) & (wanted <= below + self.censored)
-        values = np.where(inside, np.maximum(self.censored_at, values) if self.censored else values, values)
-        if "max" in self.told:
-            values = np.where(inside, values, np.minimum(values, np.maximum(self.told["max"], self._printed_top)))
-        return values, position, bounded
-
-    @property
-    def _printed_top(self) -> float:
-        return self.printed[1][-1] if self.printed[1] else -np.inf
-
-    def _positions(self, wanted: Ints, below: int) -> tuple[Ints, NDArray[np.bool_]]:
-        """Bucket position of each rank when the censored values stand right above the first `below` values."""
-        own = np.where(wanted > below, np.maximum(wanted - self.censored, min(below, self.count)), wanted)
-        position = np.searchsorted(self.cumulative, np.maximum(own, 1), "left")
-        return np.minimum(position, self.index.size - 1).astype(np.int64), (wanted > below) & (self.censored > 0)
-
-    def _as_printed(self, p: Floats, values: Floats) -> Floats:
-        """Hold each value between the printed rows around it."""
-        at, printed = (np.asarray(side, np.float64) for side in self.printed)
-        if not at.size:
-            return values
-        before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
-        floor = np.where(before >= 0, printed[np.maximum(before, 0)], -np.inf)
-        ceiling = np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)
-        return np.clip(values, floor, np.maximum(ceiling, floor))
+        return values_at(self, p)
 
     def percentile_rows(self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and whether the sample supports it."""
@@ -337,6 +277,36 @@ class Histogram:
     def count_above(self, value: float) -> int:
         """Return how many values are not surely at or below `value`, censored ones included."""
         return int(self.counts[self.buckets.high(self.index) > value].sum()) + self.censored
+
+    def trimmed(self, spec: str) -> Trimmed:
+        """Return a trimmed statistic with its definition, its bracket, and what it leaves out.
+
+        Parameters
+        ----------
+        spec : str
+            ``"tm99.9"`` (without the lowest and the highest 0.1 %), ``"TM(:99%)"``, ``"TM(150ms:1s)"``, ``"wm98"``,
+            ``"tc90"``, ``"ts90"``, ``"PR(:300ms)"`` or ``"IQM"``; see `latencykit.stats.trim_spec`.
+
+        Examples
+        --------
+        >>> found = Histogram.of([1, 2, 3, 4, 1000], unit="ms").trimmed("TM(:80%)")
+        >>> found.value, found.definition, found.leaves_out
+        (2.5, 'TM(:80%): mean without the highest 20 %', '1 request, up to 1 s')
+        """
+        return trimmed(self.counted, spec, self.unit)
+
+    def trimmed_mean(self, spec: str) -> float:
+        """Return a trimmed mean; `trimmed` tells its definition and what it leaves out, too."""
+        return self._of_kind(spec, "TM", "trimmed")
+
+    def winsorized_mean(self, spec: str) -> float:
+        """Return a winsorized mean, ``"wm98"`` or ``"WM(1%:99%)"``: the ends are pulled in, not left out."""
+        return self._of_kind(spec, "WM", "winsorized")
+
+    def _of_kind(self, spec: str, kind: str, name: str) -> float:
+        if parse_trim(spec, self.unit).kind != kind:
+            raise UsageError(f"{spec!r} is no {name} mean; trimmed({spec!r}).value gives what it is")
+        return self.trimmed(spec).value
 
     def highest_supported_percentile(self, confidence: float = 0.95) -> float:
         """Return the highest percentile that the number of values can bound from above; 0 where none."""

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from latencykit.blocks import Fold, Part
     from latencykit.buckets import Buckets, HdrBuckets
+    from latencykit.histogram import PercentileRow
+    from latencykit.log.tails import Tails
+    from latencykit.stats.events import Events
     from latencykit.summary import Summary
 
     Ints = NDArray[np.int64]
@@ -335,6 +338,24 @@ class HistogramLog:
         }
         named = {f"p{format_percentile(p)}": series.values[:, k] for k, p in enumerate(series.percentiles)}
         return pd.DataFrame(columns | named)
+
+    def tails(self, whole: Histogram | None = None) -> Tails:
+        """Return what the log knows of its tail beyond counts: events, and intervals of confidence that know of time."""
+        from latencykit.log.tails import tails_of
+
+        return tails_of(self, whole)
+
+    def percentile_rows(self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95) -> list[PercentileRow]:
+        """Return percentiles of all intervals, with how many events each rests on.
+
+        Confidence intervals come from resampled blocks of time, and are as wide as those of independent requests at
+        least; where the log is too short for twenty independent blocks there is none.
+        """
+        return self.tails().rows(np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence)[0]
+
+    def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
+        """Return how many stalls, intervals and tags make up what lies above each percentile; each has its ``words``."""
+        return self.tails().events([float(p) for p in percentiles])
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
         """Step down to named statistics of all intervals."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LEAST_BLOCKS", "BlockIntervals", "block_intervals", "group_rows", "tail_groups"]
 
 LEAST_BLOCKS = 20
-_MOST_INTERVALS = 4096  # more are merged with their neighbours; blocks are longer than that anyway
+_MOST_INTERVALS = 1024  # more are merged with their neighbours; blocks are longer than that anyway
 _BATCH = 100  # replicates a pass: keeps the weights in the cache
 
 

@@ -135,7 +135,7 @@ class SLO:
         Parameters
         ----------
         source : Histogram, HistogramLog, Samples or Summary
-            Anything with ``percentile_rows``, or that steps down to it with ``histogram()``, or a Summary. Values of the
+            Anything that steps down to a histogram, or a Summary. Values of the
             rows are in its unit.
         confidence : float, default 0.95
 
@@ -149,8 +149,7 @@ class SLO:
         it is beyond; anything else is unknown, and a percentile that the sample does not bound can only be missed or
         unknown. Requests that failed count as slower than any limit.
         """
-        if not hasattr(source, "percentile_rows") and hasattr(source, "histogram"):
-            source = source.histogram()
+        source = source.histogram() if hasattr(source, "histogram") else source
         return [check_limit(source, limit.statistic, limit.in_unit(source.unit), confidence) for limit in self.limits]
 
     def staircase(self) -> tuple[Floats, Floats]:

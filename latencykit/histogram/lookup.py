@@ -1,0 +1,63 @@
+"""From a percentile to a value: the bucket that reaches its rank, what a tool printed, and where censored values stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.stats.quantiles import ranks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from latencykit.histogram.noun import Histogram
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["values_at"]
+
+
+def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+    """Value, bucket position and "this is only a lower bound" of each percentile."""
+    wanted = ranks(p, histogram.count + histogram.censored)
+    if not histogram.index.size:
+        return (
+            np.full(p.shape, histogram.censored_at if histogram.censored else np.nan),
+            np.zeros(p.shape, np.int64),
+            wanted > 0,
+        )
+    below = histogram.count
+    if histogram.censored:
+        below = int(histogram.counts[histogram.buckets.high(histogram.index) <= histogram.censored_at].sum())
+    position, bounded = _positions(histogram, wanted, below)
+    values = np.where(p == 0, histogram.buckets.low(histogram.index[position]), histogram.buckets.high(histogram.index[position]))
+    values = _as_printed(histogram, p, values)
+    inside = (wanted > below) & (wanted <= below + histogram.censored)
+    values = np.where(inside, np.maximum(histogram.censored_at, values) if histogram.censored else values, values)
+    if "max" in histogram.told:
+        values = np.where(inside, values, np.minimum(values, np.maximum(histogram.told["max"], _printed_top(histogram))))
+    return values, position, bounded
+
+
+def _printed_top(histogram: Histogram) -> float:
+    return histogram.printed[1][-1] if histogram.printed[1] else -np.inf
+
+
+def _positions(histogram: Histogram, wanted: Ints, below: int) -> tuple[Ints, NDArray[np.bool_]]:
+    """Bucket position of each rank when the censored values stand right above the first `below` values."""
+    own = np.where(wanted > below, np.maximum(wanted - histogram.censored, min(below, histogram.count)), wanted)
+    position = np.searchsorted(histogram.cumulative, np.maximum(own, 1), "left")
+    return np.minimum(position, histogram.index.size - 1).astype(np.int64), (wanted > below) & (histogram.censored > 0)
+
+
+def _as_printed(histogram: Histogram, p: Floats, values: Floats) -> Floats:
+    """Hold each value between the printed rows around it."""
+    at, printed = (np.asarray(side, np.float64) for side in histogram.printed)
+    if not at.size:
+        return values
+    before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
+    floor = np.where(before >= 0, printed[np.maximum(before, 0)], -np.inf)
+    ceiling = np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)
+    return np.clip(values, floor, np.maximum(ceiling, floor))
