@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import (
-    Input,
-    Inputs,
-    inputs,
-    load,
-    numbers,
-    print_json,
-    printing,
-    progress,
-    without_aggregates,
-)
+from latencykit.cli.common import Input, Inputs, inputs, load, numbers, print_json, printing, progress, without_aggregates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,11 +19,14 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 @click.command("summary")
 @inputs()
 @click.option("--percentiles", default=_DEFAULT, show_default=True, help="Which percentiles.")
+@click.option("--trim", "trims", multiple=True, metavar="SPEC", help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.")
 @click.option("--merge", is_flag=True, help="One series of all, in place of one each.")
 @click.option("--interval", metavar="D", help="One row an interval of this length, such as 10s.")
 @click.option("--confidence", default=0.95, show_default=True, help="Of the intervals around percentiles.")
 @printing
-def command(given: Inputs, percentiles: str, merge: bool, interval: str | None, confidence: float, style: str) -> None:
+def command(
+    given: Inputs, percentiles: str, trims: tuple[str, ...], merge: bool, interval: str | None, confidence: float, style: str
+) -> None:
     """Print the key numbers of every series, and how far the sample supports them.
 
     \b
@@ -48,7 +41,7 @@ def command(given: Inputs, percentiles: str, merge: bool, interval: str | None, 
     if merge:
         loaded = [_merged(loaded)]
     with progress("counting"):
-        records = [_record(one, wanted, confidence, interval) for one in loaded]
+        records = [_record(one, interval, percentiles=wanted, confidence=confidence, trims=trims) for one in loaded]
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
@@ -61,20 +54,18 @@ def _merged(loaded: Sequence[Input]) -> Input:
     return Input("all", merge([one.rung for one in without_aggregates(loaded)]), loaded[0].path)
 
 
-def _record(one: Input, wanted: list[float], confidence: float, interval: str | None) -> dict[str, Any]:
-    """One series; a log is read once, whatever is asked of it."""
-    from latencykit.log import HistogramLog
+def _record(one: Input, interval: str | None, **asked: Any) -> dict[str, Any]:
+    """One series, and its intervals where they are asked for."""
     from latencykit.report.record import in_nanoseconds, interval_records, series_record
 
     rung = in_nanoseconds(one.rung)
-    if interval is not None:
-        rung = rung.to_log(interval) if hasattr(rung, "to_log") else _timeless(one)
-    if not isinstance(rung, HistogramLog) or interval is None:
-        return series_record(one.name, rung, wanted, confidence)
-    totals, series = rung.totals_fold(), rung.series_fold([p for p in wanted if p < 100])
-    rung.scan(totals, series)
-    record = series_record(one.name, rung, wanted, confidence, rung.histogram_of(totals))
-    return record | {"intervals": interval_records(rung.series_of(series))}
+    if interval is None:
+        return series_record(one.name, rung, **asked)
+    log = rung.to_log(interval) if hasattr(rung, "to_log") else _timeless(one)
+    totals, series = log.totals_fold(), log.series_fold([p for p in asked["percentiles"] if p < 100])
+    log.scan(totals, series)
+    record = series_record(one.name, log, histogram=log.histogram_of(totals), **asked)
+    return record | {"intervals": interval_records(log.series_of(series))}
 
 
 def _timeless(one: Input) -> Any:

@@ -147,8 +147,9 @@ def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
     np.minimum.at(start, slot, log.starts)
     np.maximum.at(end, slot, log.starts + log.lengths)
     first = np.flatnonzero(np.diff(group, prepend=-1))
-    last = np.append(first[1:], group.size) - 1
+    last = np.append(first[1:], group.size)[: first.size] - 1
     seconds = fold.longest * (NANOSECONDS.get(log.unit, 0.0) / 1e9)
-    low = counted.buckets.low(counted.index[first]) if first.size else np.zeros(0)
-    table, tags = fold.table.reshape(slots, -1), fold.tags.reshape(-1, max(1, last.size))
-    return Tails(counted, table, low, high[last] if last.size else high, start, end - start, seconds, tags)
+    low = counted.buckets.low(counted.index[first])
+    width = max(1, last.size)
+    table, tags = fold.table.reshape(slots, width), fold.tags.reshape(-1, width)
+    return Tails(counted, table, low, high[last], start, end - start, seconds, tags)

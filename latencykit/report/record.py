@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.buckets import HdrBuckets
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
-from latencykit.stats.means import trimmed_mean
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -24,7 +23,10 @@ if TYPE_CHECKING:
 
     Rung = Samples | HistogramLog | Histogram | Summary
 
-__all__ = ["TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]
+LONG = 10_000
+"""Intervals of a log up to which a second pass is made over it, for confidence and events."""
+
+__all__ = ["LONG", "TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]
 
 TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
 """Two-sided trimmed means: the share that is left out on each side."""
@@ -54,6 +56,7 @@ def series_record(
     percentiles: Sequence[float] = STANDARD_PERCENTILES,
     confidence: float = 0.95,
     histogram: Histogram | None = None,
+    trims: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return one series as a dictionary of plain values.
 
@@ -65,21 +68,59 @@ def series_record(
     confidence : float, default 0.95
     histogram : Histogram, optional
         Of the same rung, where it was already counted.
+    trims : sequence of str
+        Further trimmed statistics; see `latencykit.stats.trim_spec`.
     """
     rung = in_nanoseconds(rung)
     if isinstance(rung, Summary):
         return _of_summary(name, rung, percentiles)
     counted = in_nanoseconds(histogram if histogram is not None else rung.histogram())
     run: Run = counted.run
-    rows = counted.percentile_rows(percentiles, confidence) if counted.count + counted.censored else []
+    rows, rests_on, why = _trusted(rung, counted, percentiles, confidence)
+    run = run.noting(*why)
     kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(rung)]
     return _frame(name, kind, counted.unit, run) | {
         "count": counted.requests,
         **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
         "percentiles": [_row(row) for row in rows],
         "trimmed_means": trimmed_means(counted),
+        "trimmed": _trimmed(counted, (*TRIMMED, *trims)),
         "highest_supported_percentile": number(counted.highest_supported_percentile(confidence)),
+        "rests_on": rests_on,
     }
+
+
+def _trusted(
+    rung: Any, counted: Histogram, percentiles: Sequence[float], confidence: float
+) -> tuple[list[PercentileRow], str | None, list[str]]:
+    """Percentiles with their intervals; of what knows time, also what the tail rests on, and what to say of that."""
+    if not counted.count + counted.censored:
+        return [], None, []
+    rows = counted.percentile_rows(percentiles, confidence)
+    if not counted.count or not (isinstance(rung, HistogramLog) or (isinstance(rung, Samples) and rung.start is not None)):
+        return rows, None, []
+    log = rung if isinstance(rung, HistogramLog) else rung.to_log(_width(rung.elapsed))
+    if len(log) > LONG:
+        said = f"a log of more than {LONG:,} intervals is read once: no confidence and no events; cut it with --from and --to"
+        return [replace(row, low=math.nan, high=math.nan) for row in rows], None, [said]
+    tails = log.tails(counted)
+    rows, why = tails.rows(percentiles, confidence)
+    sure = [row.percentile for row in rows if row.supported and 50 <= row.percentile < 100]
+    return rows, tails.events(sure[-1:])[0].words if sure else None, [f"of percentiles: {one}" for one in why]
+
+
+def _width(seconds: float) -> float:
+    """Intervals of a second where that makes a fair number of them."""
+    return 1.0 if 30 <= seconds <= 4000 else max(seconds / (60 if seconds < 30 else 4000), 1e-6)
+
+
+def _trimmed(histogram: Histogram, specs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Trimmed statistics with their definitions and what they leave out."""
+    if not histogram.count:
+        return {}
+    found = {spec: histogram.trimmed(spec) for spec in specs}
+    numbers = {spec: {key: number(getattr(one, key)) for key in ("value", "low", "high")} for spec, one in found.items()}
+    return {spec: numbers[spec] | {"definition": one.definition, "leaves_out": one.leaves_out} for spec, one in found.items()}
 
 
 def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
@@ -88,7 +129,7 @@ def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
         "name": name, "source": run.source, "format": run.format, "rung": rung, "unit": unit, "unit_from": run.unit_from,
         "aggregate": run.aggregate, "tags": list(run.tags), "count": None, "failed": run.failed, "timeouts": run.timeouts,
         "min": None, "max": None, "mean": None, "std": None, "start": number(run.start), "duration": number(run.duration),
-        "percentiles": [], "trimmed_means": {}, "highest_supported_percentile": None,
+        "percentiles": [], "trimmed_means": {}, "trimmed": {}, "highest_supported_percentile": None, "rests_on": None,
         "run": {
             "tool": run.tool, "version": run.version, "command": run.command, "loop": run.loop, "measure": run.measure,
             "corrected": run.corrected, "rate": number(run.rate), "achieved": number(run.achieved),
@@ -129,11 +170,7 @@ def trimmed_means(histogram: Histogram) -> dict[str, float | int | None]:
     """Return the two-sided trimmed means of a histogram by name."""
     if not histogram.count:
         return {}
-    layout = histogram.buckets
-    middle = layout.mid_steps(histogram.index) if isinstance(layout, HdrBuckets) else layout.mid(histogram.index)
-    return {
-        name: number(trimmed_mean(middle, histogram.counts, share, 1 - share) * layout.scale) for name, share in TRIMMED.items()
-    }
+    return {name: number(histogram.trimmed_mean(name)) for name in TRIMMED}
 
 
 def interval_records(series: IntervalSeries) -> list[dict[str, Any]]:

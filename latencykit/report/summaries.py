@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latencykit.report.record import TRIMMED
 from latencykit.report.tables import csv_text, markdown, text_table
 from latencykit.report.values import shown
-from latencykit.units import format_count, format_percentile
+from latencykit.units import format_count, format_percentile, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_FEW = 6
 
 __all__ = ["intervals_text", "summary_text"]
 
@@ -33,8 +36,27 @@ def summary_text(records: Sequence[dict[str, Any]], style: str = "table", out_un
     if style == "csv":
         return csv_text(header, rows)
     text = (markdown if style == "markdown" else text_table)(header, [[str(cell) for cell in row] for row in rows])
+    if style == "markdown":
+        return text
     unsupported = any(not row["supported"] and row["percentile"] < 100 for record in records for row in record["percentiles"])
-    return text + ("\n(in brackets: more than so many requests can support)" if unsupported and style == "table" else "")
+    below_it = ["(in brackets: more than so many requests can support)"] if unsupported else []
+    return "\n".join([text, *below_it, *_what_to_know(records, out_unit)])
+
+
+def _what_to_know(records: Sequence[dict[str, Any]], out_unit: str | None) -> list[str]:
+    """What the tails rest on, and what trimmed statistics leave out; of many series only what was asked for."""
+    said = []
+    for record in records:
+        name = f"{printable(record['name'])}: " if len(records) > 1 else ""
+        if record["rests_on"] and len(records) <= _FEW:
+            said.append(f"{name}{record['rests_on']}")
+        for spec, trim in record["trimmed"].items():
+            if spec not in TRIMMED or (spec == "tm99" and len(records) <= _FEW):
+                unit = "none" if trim["definition"][:2] in ("PR", "TC") else record["unit"]
+                value = shown(trim["value"], unit, "table", out_unit) or "nothing"
+                form, _, meaning = trim["definition"].partition(": ")
+                said.append(f"{name}{spec} = {value}, the {meaning} ({form}); leaves out {trim['leaves_out']}")
+    return said
 
 
 def _row(record: dict[str, Any], below: list[float], bad: bool, style: str, out_unit: str | None) -> list[Any]:

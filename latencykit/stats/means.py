@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["mean_std", "row_mean_std", "trimmed_mean"]
+__all__ = ["mean_std", "row_mean_std"]
 
 
 def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
@@ -72,31 +72,3 @@ def row_mean_std(rows: Ints, values: NDArray[np.generic], counts: Ints, size: in
         deviation = reals - mean[rows]
         std = np.sqrt(np.bincount(rows, deviation * deviation * counts, size) / totals)
     return mean, std
-
-
-def trimmed_mean(values: NDArray[np.generic], counts: Ints, low: float, high: float) -> float:
-    """Return the mean of the values between two quantiles; buckets at the edges count in part.
-
-    Parameters
-    ----------
-    values : ndarray, shape (buckets,)
-        Middle of each bucket, ascending.
-    counts : ndarray of int64, shape (buckets,)
-    low, high : float
-        Quantiles (0..1): 0.01 and 0.99 leave out one per cent on each side.
-
-    Returns
-    -------
-    float
-        NaN where there are no counts.
-
-    Examples
-    --------
-    >>> trimmed_mean(np.arange(1, 11), np.ones(10, np.int64), 0.1, 0.9)
-    5.5
-    """
-    total = float(counts.sum())
-    edges = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64)))
-    weights = np.clip(np.minimum(edges[1:], high * total) - np.maximum(edges[:-1], low * total), 0.0, None)
-    kept = float(weights.sum())
-    return float((weights * values.astype(np.float64)).sum()) / kept if kept else float("nan")
