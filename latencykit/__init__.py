@@ -33,10 +33,11 @@ _NAMES = {
     "LatencyKitError": "latencykit.errors",
     "correct": "latencykit.diagnose.backfill",
     "retime": "latencykit.diagnose.retiming",
+    "find_stalls": "latencykit.diagnose.stalls",
     "read": "latencykit.formats.reading",
     "read_all": "latencykit.formats.reading",
 }
-_ROOMS = ("cluster", "formats", "plot", "report", "simulate")
+_ROOMS = ("cluster", "diagnose", "formats", "plot", "report", "simulate")
 
 __all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the list
 

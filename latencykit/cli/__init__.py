@@ -32,6 +32,7 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("report", "Write an interactive page that needs no server.", "latencykit report run.hlog -o report.html"),
     ),
     "Judge": (
+        ("diagnose", "Tell whether stalls were left out, and what is true.", "latencykit diagnose run.hlog --rate 500"),
         ("check", "Check latencies against limits, in a pipeline.", "latencykit check run.hlog --unit ns --slo 99.9=20ms"),
         ("compare", "Tell what changed, and how sure that is.", "latencykit compare before.hlog after.hlog"),
         ("load", "Tell how much load a system carries.", "latencykit load 'rate-*.txt' --slo 99=20ms"),

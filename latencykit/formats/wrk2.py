@@ -34,7 +34,7 @@ _FOOTER = re.compile(r"^#\[Buckets.*$|^-{20,}", re.MULTILINE)
 _RATE = re.compile(r" (?:-R *|--rate[ =])(\d+(?:\.\d+)?)([kKmM]?)\b")
 _KINDS: dict[str, dict[str, Any]] = {
     "corrected": {"measure": "response", "corrected": "schedule"},
-    "uncorrected": {"measure": "service", "corrected": "none"},
+    "uncorrected": {"measure": "service", "corrected": "none", "loop": "paced"},
 }
 _CALIBRATION = 10.0
 _HINT = "wrk2 --latency prints the distribution"

@@ -1,0 +1,56 @@
+"""``latencykit diagnose``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.cli.common import Inputs, inputs, load, print_json, printing, progress
+
+if TYPE_CHECKING:
+    from latencykit.diagnose import Diagnosis
+
+__all__ = ["command"]
+
+
+@click.command("diagnose")
+@inputs()
+@click.option("--expected-interval", metavar="D", help="Between two requests of one connection, such as 10ms.")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second, all connections together.")
+@click.option("--connections", type=click.IntRange(1), help="How many connections sent them.")
+@click.option("--duration", metavar="D", help="Length of the run, such as 60s, where the file does not say.")
+@click.option("--fail", is_flag=True, help="Exit with 1 where requests were omitted.")
+@printing
+def command(
+    given: Inputs,
+    expected_interval: str | None,
+    rate: float | None,
+    connections: int | None,
+    duration: str | None,
+    fail: bool,
+    style: str,
+) -> int:
+    """Tell whether a measurement left out the requests that its stalls would have hit, and what is true.
+
+    \b
+    latencykit diagnose run.hlog --rate 500
+    latencykit diagnose hey.csv --connections 4 --fail
+    """
+    from latencykit.diagnose import diagnose
+
+    loaded = load(given)
+    with progress("diagnosing"):
+        found = {one.name: diagnose(one.rung, expected_interval, rate, connections, duration) for one in loaded}
+    _print(found, style)
+    return int(fail and any(one.verdict == "omits" for one in found.values()))
+
+
+def _print(found: dict[str, Diagnosis], style: str) -> None:
+    from latencykit.report.diagnoses import diagnosis_record, diagnosis_text
+
+    records: list[dict[str, Any]] = [diagnosis_record(name, one) for name, one in found.items()]
+    if style == "json":
+        print_json({"schema_version": 1, "series": records})
+    else:
+        click.echo(diagnosis_text(records, style))

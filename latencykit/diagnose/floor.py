@@ -1,0 +1,139 @@
+"""T3, the floor: what a stall of a whole server must leave behind, if nobody waited; and T5, T4, which tell pedigrees.
+
+While a server stands still for d seconds, requests that arrive at rate λ without regard to it find it so: λ·(d − x) of
+them take longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds. A lone slow request that held up nobody
+breaks the floor as well, so that this test accuses only where the tool is known to wait for replies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.diagnose.evidence import LEAST, STRONG, WEAK, Evidence, p_words
+from latencykit.units import format_count, format_duration
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.histogram import Histogram
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["above_half", "area_test", "floor_test", "physics_floor", "seen_from"]
+
+_DEFICIT = 0.5  # of what must be there: less is missing, and not only late
+_THERE = 0.8
+
+
+def physics_floor(percentile: ArrayLike, stall: float, duration: float) -> Floats:
+    """Return the least that a percentile can be when a whole server stood still and nobody waited.
+
+    Parameters
+    ----------
+    percentile : array_like of float
+        In 0..100.
+    stall, duration : float
+        Length of the stall and of the run, in one unit.
+
+    Returns
+    -------
+    ndarray of float64
+        In the same unit; 0 where the floor says nothing.
+
+    Examples
+    --------
+    >>> physics_floor([50, 75, 90, 99, 99.99], 100.0, 200.0).round(2).tolist()
+    [0.0, 50.0, 80.0, 98.0, 99.98]
+    """
+    q = np.asarray(percentile, np.float64) / 100.0
+    return np.asarray(np.maximum(stall - (1.0 - q) * duration, 0.0))
+
+
+def above_half(histogram: Histogram) -> tuple[int, int, float]:
+    """Return how many values surely, and at most, exceed half of the largest, and the largest in the histogram's unit."""
+    top = histogram.max if histogram.count else 0.0
+    if histogram.censored and np.isfinite(histogram.censored_at):
+        top = max(top, histogram.censored_at)
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    surely = int(histogram.counts[low > top / 2].sum()) if histogram.count else 0
+    at_most = int(histogram.counts[high > top / 2].sum()) if histogram.count else 0
+    late = histogram.censored if histogram.censored_at > top / 2 else 0
+    return max(surely, 1) + late if at_most else late, at_most + late, top
+
+
+def floor_test(histogram: Histogram, rate: float, duration: float) -> Evidence:
+    """Test whether as many requests exceed half of the longest as its stall must have hit.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        In ns.
+    rate : float
+        Requests per second of all connections together.
+    duration : float
+        Of the run, seconds.
+    """
+    from scipy.special import pdtr
+
+    surely, at_most, top = above_half(histogram)
+    stall = min(top / 1e9, duration)
+    expected = rate * stall / 2
+    p = float(pdtr(at_most, expected)) if expected > 0 else 1.0
+    missing = expected - at_most
+    level = "none"
+    if p < WEAK and at_most < _DEFICIT * expected:
+        level = "strong" if p < STRONG and missing >= LEAST else "weak"
+    elif expected >= 20 and surely >= _THERE * expected:
+        level = "honest"
+    longest = format_duration(top)
+    expects = f"a stall of {longest} hits {format_count(expected)} requests for more than half of it at {rate:.4g} a second"
+    has = format_count(at_most) if surely == at_most else f"{format_count(surely)} to {format_count(at_most)}"
+    return Evidence("floor", p, STRONG, f"{expects}; {has} took that long ({p_words(p)})", level, max(missing, 0.0))
+
+
+def area_test(mean: float, top: float, count: int, rate: float, duration: float) -> Evidence:
+    """Test whether the mean has room for the stall that the maximum shows: n · mean ≥ λ d² / 2.
+
+    Parameters
+    ----------
+    mean, top : float
+        Mean and maximum, ns.
+    count : int
+    rate, duration : float
+        Requests per second, and seconds.
+
+    Examples
+    --------
+    >>> area_test(1e6, 6e9, 2800, 200.0, 20.0).level
+    'strong'
+    """
+    stall = min(top / 1e9, duration)
+    needed, held = rate * stall**2 / 2, count * mean / 1e9
+    ratio = held / needed if needed > 0 else 1.0
+    missing = rate * stall / 2
+    level = "strong" if ratio < 0.25 and missing >= 4 * LEAST else "none"
+    if ratio >= 1 and missing >= 20:
+        level = "honest"
+    finding = (
+        f"all requests together took {format_duration(held * 1e9)}; a stall of {format_duration(top)} alone would add "
+        f"{format_duration(needed * 1e9)} to those it hit"
+    )
+    return Evidence("area", ratio, 0.25, finding, level, missing if level == "strong" else 0.0, p=False)
+
+
+def seen_from(rate: float, connections: int = 1) -> float:
+    """Return the shortest stall, in seconds, that the floor would have shown at the strong level.
+
+    Examples
+    --------
+    >>> round(seen_from(100.0), 3)
+    0.185
+    """
+    from scipy.special import gammainccinv
+
+    if not rate > 0:
+        return float("inf")
+    chance = float(gammainccinv(connections + 1, STRONG))  # P(Poisson(m) ≤ N) falls to that level there
+    return 2.0 * max(chance, connections + LEAST, connections / _DEFICIT) / rate

@@ -1,0 +1,82 @@
+"""Whether events come at regular times: garbage collections, cron jobs, compactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.units import format_duration
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["Period", "period_of"]
+
+_LEAST = 8  # events: fewer support no claim
+_ALPHA = 0.01
+_HIGHEST = 1.5  # events a period at most: some are missed, some are none of it
+_NEAR = 0.8  # of the best frequency's power: the lowest one that reaches it is the period, the others its harmonics
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period of events.
+
+    Attributes
+    ----------
+    seconds : float
+    events : int
+    p : float
+        Chance of so strong a period where there is none.
+    """
+
+    seconds: float
+    events: int
+    p: float
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        chance = f"p = {self.p:.1g}" if self.p > 1e-6 else "p < 0.000001"
+        return f"{self.events} stalls come about every {format_duration(self.seconds * 1e9)} ({chance})"
+
+
+def period_of(at: ArrayLike, span: float) -> Period | None:
+    """Find the period of events, or None where there are fewer than 8 or no period beyond chance.
+
+    Parameters
+    ----------
+    at : array_like of float, shape (n,)
+        When each event was, seconds.
+    span : float
+        How long was looked, seconds.
+
+    Notes
+    -----
+    Rayleigh's test, ``Z²(f) = 2/n |Σ exp(2πi f t)|²`` over frequencies from 2/T to 1.5 n/T; under no period half of it is
+    exponential, and there are about three times as many independent frequencies as whole ones.
+
+    Examples
+    --------
+    >>> found = period_of(np.arange(12) * 10.3 + 0.2 * np.sin(np.arange(12)), 125.0)
+    >>> round(found.seconds, 1), period_of([1, 2, 3], 10) is None
+    (10.3, True)
+    """
+    times = np.asarray(at, np.float64)
+    n = times.size
+    if n < _LEAST or not span > 0:
+        return None
+    frequencies = np.arange(2 / span, _HIGHEST * n / span, 1 / (8 * span))
+    if not frequencies.size:
+        return None
+    power = np.array([2 / n * abs(np.exp(2j * np.pi * f * times).sum()) ** 2 for f in frequencies.tolist()])
+    best = float(power.max())
+    p = float(-np.expm1(3 * (_HIGHEST * n - 2) * np.log1p(-np.exp(-best / 2)))) if best > 0 else 1.0
+    if p > _ALPHA:
+        return None
+    first = int(np.argmax(power >= _NEAR * best))
+    falls = np.flatnonzero(np.diff(power[first:]) < 0)
+    peak = first + (int(falls[0]) if falls.size else power.size - 1 - first)
+    return Period(float(1 / frequencies[peak]), n, max(p, 1e-300))

@@ -1,0 +1,271 @@
+"""`diagnose`: from the tests and the pedigree to one verdict, which never accuses an honest measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.diagnose.counts import counts_in_stalls
+from latencykit.diagnose.diagnosis import Diagnosis
+from latencykit.diagnose.evidence import Evidence, holm
+from latencykit.diagnose.facts import Facts, facts_of
+from latencykit.diagnose.floor import area_test, floor_test, seen_from
+from latencykit.diagnose.ladder import full_speed, ladder
+from latencykit.diagnose.repair import is_material, repaired, repaired_by
+from latencykit.diagnose.sends import sends_in_slow_times
+from latencykit.diagnose.stalls import Stalls, stalls_of
+from latencykit.diagnose.words import advice, sentence
+from latencykit.log import HistogramLog
+from latencykit.summary import Summary
+
+if TYPE_CHECKING:
+    from latencykit.diagnose.diagnosis import Verdict
+    from latencykit.histogram import Histogram
+    from latencykit.samples import Samples
+
+__all__ = ["diagnose"]
+
+_STALL = 20.0  # medians: a longest request below that is no stall
+_INTERVALS = 10.0  # of one connection: a stall shorter than that accuses nobody
+_OVER = 1.25  # of the requests that the schedule held: more are invented
+_CEILING = 2.5  # of the share that one stall can hit
+_LOST = 0.01  # of the requests: so many dropped or timed out are no footnote
+
+
+def diagnose(
+    rung: Samples | HistogramLog | Histogram | Summary,
+    expected_interval: str | float | None = None,
+    rate: float | None = None,
+    connections: int | None = None,
+    duration: str | float | None = None,
+) -> Diagnosis:
+    """Tell whether a measurement left out requests because it waited for replies (coordinated omission).
+
+    Parameters
+    ----------
+    rung : Samples, HistogramLog, Histogram or Summary
+        The more of the ladder is left, the more can be told: a trace shows whether sends stopped, a log whether counts
+        fall short, a histogram only whether as many requests were slow as a stall must hit.
+    expected_interval : str or float, optional
+        Between two requests of one connection: ``"10ms"``, or nanoseconds.
+    rate : float, optional
+        Requests per second of all connections together.
+    connections : int, optional
+    duration : str or float, optional
+        Length of the run: ``"20s"``, or seconds.
+
+    Returns
+    -------
+    Diagnosis
+        ``omits`` needs strong evidence (p < .001 after Holm's correction, at least 5 requests missing) that the load
+        generator itself waited, and that the mean or a supported percentile moves by more than a tenth by it;
+        ``clean`` needs a stall that was seen and is fully there; anything else is ``unknown``, and says what would tell.
+
+    Examples
+    --------
+    >>> from latencykit.simulate import Server, Stall, fixed, open_loop, paced_loop
+    >>> server = Server("1ms", stalls=[Stall(7, 6)], ideal=True)
+    >>> diagnose(paced_loop(server, rate=200, duration=20, connections=4)).verdict
+    'omits'
+    >>> diagnose(open_loop(server, fixed(rate=200, duration=20))).verdict
+    'clean'
+    """
+    facts = facts_of(rung, expected_interval, rate, connections, duration)
+    tests = _run_tests(facts)
+    facts = facts.having_found(tests.connections)
+    stalls = _stalls(facts)
+    worst = _worst(facts)
+    suspected = [one for one in tests.evidence if one.level in ("strong", "weak")]
+    method = repaired_by(facts, scheduled=not tests.steady) if suspected and facts.corrected_by != "tool" else None
+    after = repaired(facts, method)
+    material = bool(suspected) and is_material(facts, after, worst, coarse=_at_full_speed(facts, tests))
+    verdict, findings = _judge(facts, tests, worst, material, stalls)
+    kept = verdict != "clean" and after is not None
+    return Diagnosis(
+        verdict=verdict,
+        summary=sentence(verdict, facts, tests.evidence, findings, worst),
+        ask=advice(verdict, facts, findings, seen_from(facts.rate or 0.0, facts.connections or 1)),
+        findings=findings,
+        evidence=tuple(tests.evidence),
+        expected_interval=facts.interval,
+        raw=facts.rung if isinstance(facts.rung, Summary) else facts.histogram,
+        corrected=after if kept else None,
+        method=method if kept else None,
+        rate=facts.rate,
+        duration=facts.duration,
+        found=stalls,
+        timed=facts.rung if facts.trace is not None or facts.series is not None else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """What the tests found, each at most once."""
+
+    sends: Evidence | None
+    counts: Evidence | None
+    floor: Evidence | None
+    others: tuple[Evidence, ...]
+    connections: int
+
+    @property
+    def steady(self) -> bool:
+        """Whether one and the same number of requests was always under way: a closed loop at full speed."""
+        return any(one.test == "requests under way" for one in self.others)
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        return [one for one in (self.sends, self.counts, self.floor, *self.others) if one is not None]
+
+
+def _run_tests(facts: Facts) -> _Tests:
+    """Run the tests that the source allows."""
+    sends = sends_in_slow_times(facts.trace) if facts.trace is not None else None
+    counts = None
+    if isinstance(facts.rung, HistogramLog) and facts.series is not None:
+        counts = counts_in_stalls(facts.rung, facts.series, stalls_of(facts.rung))
+    floor = _floor(facts)
+    first = [None if one is None else one.evidence for one in (sends, counts)]
+    ran = iter(holm([one for one in (*first, floor) if one is not None]))
+    adjusted = [None if one is None else next(ran) for one in (*first, floor)]
+    others = [full_speed(facts.trace)] if facts.trace is not None else []
+    if not isinstance(facts.rung, Summary) and facts.count:
+        others.append(ladder(facts.histogram, facts.interval))
+    connections = (sends.under_way if sends else 0) or (counts.held if counts else 0)
+    return _Tests(adjusted[0], adjusted[1], adjusted[2], tuple(one for one in others if one is not None), connections)
+
+
+def _floor(facts: Facts) -> Evidence | None:
+    """The floor test, or that of the area where only a mean and a maximum are held."""
+    if not facts.rate or not facts.count:
+        return None
+    duration = facts.duration or float("inf")
+    if not isinstance(facts.rung, Summary):
+        return floor_test(facts.histogram, facts.rate, duration)
+    stats = facts.rung.stats
+    if "mean" in stats and "max" in stats:
+        return area_test(stats["mean"], stats["max"], facts.count, facts.rate, duration)
+    return None
+
+
+def _stalls(facts: Facts) -> Stalls:
+    return stalls_of(facts.rung) if facts.trace is not None or facts.series is not None else Stalls.none()
+
+
+def _worst(facts: Facts) -> float:
+    """Seconds of the longest request, timeouts included; 0 where it is no stall."""
+    if isinstance(facts.rung, Summary):
+        top, usual = facts.rung.stats.get("max", 0.0), facts.rung.stats.get("mean", 0.0)
+    elif facts.count:
+        histogram = facts.histogram
+        late = histogram.censored_at if histogram.censored and np.isfinite(histogram.censored_at) else 0.0
+        top, usual = max(histogram.max if histogram.count else 0.0, late), float(histogram.percentile(50))
+    else:
+        return 0.0
+    return float(top) / 1e9 if top >= _STALL * usual else 0.0
+
+
+def _at_full_speed(facts: Facts, tests: _Tests) -> bool:
+    return tests.steady or (facts.run.loop == "closed" and not facts.run.rate and not facts.told_rate)
+
+
+# ---------------------------------------------------------------- the verdict
+
+
+def _judge(facts: Facts, tests: _Tests, worst: float, material: bool, stalls: Stalls) -> tuple[Verdict, tuple[str, ...]]:
+    findings = _findings(facts, tests, stalls)
+    seen = max((one.level for one in (tests.sends, tests.counts) if one is not None), key=_RANK.index, default="none")
+    floor = tests.floor.level if tests.floor is not None else "none"
+    accused = _accused(facts, seen, floor, worst)
+    if accused and material:
+        return "omits", (*findings, *(("catch-up",) if _caught_up(facts, tests) else ()))
+    if accused:
+        return "unknown", (*findings, "immaterial")
+    spoiled = {"over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped"} & set(findings)
+    if worst and not spoiled and _fully_there(facts, seen, floor):
+        return "clean", findings
+    if seen in ("weak", "strong") or floor in ("weak", "strong"):
+        return "unknown", findings
+    quiet = worst < seen_from(facts.rate or 0.0, 1) if facts.rate else not worst
+    return "unknown", (*findings, *(("nothing-to-omit",) if quiet and not spoiled else ()))
+
+
+_RANK = ("none", "honest", "weak", "strong")
+
+
+def _accused(facts: Facts, seen: str, floor: str, worst: float) -> bool:
+    """Whether strong evidence says that the load generator itself waited."""
+    if facts.corrected_by in ("us", "tool"):
+        return False
+    if seen == "strong":
+        return True
+    if floor != "strong" or not facts.waits or (seen == "honest" and facts.trace is not None):
+        return False
+    interval = facts.interval or 1e9 / (facts.rate or 1e9)
+    return worst * 1e9 >= _INTERVALS * interval
+
+
+def _fully_there(facts: Facts, seen: str, floor: str) -> bool:
+    """Whether a stall was seen, and all that it must have held up is there."""
+    if facts.waits:  # it cannot be: what it left out is not seen, at best
+        return False
+    if seen == "honest" and facts.trace is not None:
+        return True
+    if floor in ("weak", "strong") or seen in ("weak", "strong"):
+        return False
+    return "honest" in (floor, seen)
+
+
+def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
+    """Names of what is to be known of the run beside the verdict."""
+    run, found = facts.run, []
+    if tests.steady or run.loop == "closed":
+        found.append("closed-loop")
+    if facts.corrected_by is not None:
+        found.append("already-corrected")
+    if facts.corrected_by in ("us", "tool") and _over_corrected(facts):
+        found.append("over-corrected")
+    if any(one.test == "ladder" for one in tests.others):
+        found.append("ladder")
+    total = max(facts.count + run.failed + run.dropped, 1)
+    if run.timeouts:
+        found.append("lost-to-timeouts")
+    if run.dropped > _LOST * total:
+        found.append("dropped")
+    if run.unfinished > max(_LOST * total, facts.connections or 1):
+        found.append("unfinished")
+    if _clipped(facts):
+        found.append("clipped")
+    if any("clock" in note for note in stalls.notes):
+        found.append("clock-step")
+    return tuple(found)
+
+
+def _over_corrected(facts: Facts) -> bool:
+    """Whether more requests are there than the schedule held, or more slow ones than one stall can hit."""
+    if isinstance(facts.rung, Summary) or not facts.duration or not facts.count:
+        return False
+    speed = facts.told_rate or facts.run.rate
+    if speed:
+        return facts.count > _OVER * speed * facts.duration + 20
+    histogram = facts.histogram
+    share = histogram.count_above(histogram.max / 2) / facts.count
+    return share > _CEILING * (histogram.max / 2e9) / facts.duration and share > 0.1
+
+
+def _clipped(facts: Facts) -> bool:
+    """Whether values stop at a limit that is no timeout: known, or a pile of them at the very top."""
+    if isinstance(facts.rung, Summary) or not facts.count:
+        return False
+    histogram = facts.histogram
+    return bool(histogram.censored and not facts.run.timeouts)
+
+
+def _caught_up(facts: Facts, tests: _Tests) -> bool:
+    """Whether the requests that were due in the stalls were sent after all, late."""
+    trace = facts.trace
+    if trace is None or tests.sends is None or not facts.rate:
+        return False
+    return trace.due.size >= facts.rate * trace.span - 0.2 * tests.sends.missing

@@ -1,0 +1,78 @@
+"""The sentences of a diagnosis."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+from latencykit.units import format_count, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.diagnose.evidence import Evidence
+    from latencykit.diagnose.facts import Facts
+
+__all__ = ["advice", "sentence"]
+
+
+def sentence(verdict: str, facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str], worst: float) -> str:
+    """Return the verdict's reason."""
+    strongest = max(evidence, key=lambda one: ("none", "honest", "weak", "strong").index(one.level), default=None)
+    stall = format_duration(worst * 1e9)
+    if verdict == "omits" and strongest is not None:
+        later = "; they were sent later, and timed from then" if "catch-up" in findings else ""
+        return f"about {format_count(strongest.missing)} requests that were due in a stall of up to {stall} are missing{later}"
+    if verdict == "clean":
+        by = {"us": "back-filled", "tool": "corrected by the tool", "schedule": "timed from the schedule"}
+        how = f" ({by[facts.corrected_by]}: do not correct it again)" if facts.corrected_by else ""
+        return f"a stall of up to {stall} was seen, and the requests that it held up are there{how}"
+    return _unknown(facts, evidence, findings, worst)
+
+
+def _unknown(facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str], worst: float) -> str:
+    """Why nothing can be said."""
+    stall = format_duration(worst * 1e9)
+    if "over-corrected" in findings:
+        return "the tool's correction invented more slow requests than the run can have had"
+    if "lost-to-timeouts" in findings:
+        return f"{format_count(facts.run.timeouts)} requests timed out; what they would have taken is not in the latencies"
+    if "immaterial" in findings:
+        return "some requests were left out, but neither the mean nor a supported percentile would move by a tenth"
+    suspected = [one for one in evidence if one.level in ("weak", "strong")]
+    if suspected and facts.corrected_by:
+        return f"a stall of {stall} leaves more behind than these corrected values hold"
+    if suspected:
+        return f"omission, or isolated slow requests that held up nobody: the longest took {stall}"
+    if not facts.rate and not facts.duration:
+        return "how many requests were to come is not known"
+    if "nothing-to-omit" in findings:
+        return "there was nothing to omit: no request took so long that it would have shown"
+    if "closed-loop" in findings:
+        return "a closed loop: these are service times, and no stall of any size was omitted"
+    return f"requests of up to {stall} neither prove a stall nor exclude one" if worst else "no stall was seen"
+
+
+def advice(verdict: str, facts: Facts, findings: Sequence[str], visible: float) -> str:
+    """Return what would decide, or what to do about it."""
+    if verdict == "omits":
+        known = facts.interval is not None
+        fix = "lk.correct and lk.retime put them back" if known else "--rate and --connections tell how to put them back"
+        return f"{fix}; better measure with an open loop, which sends by a schedule and times from it"
+    if verdict == "clean":
+        return ""
+    if "lost-to-timeouts" in findings:
+        return "measure again with a timeout longer than any stall"
+    if not facts.rate and not facts.duration:
+        return "give --rate (requests a second, all connections together) or --duration (of the run)"
+    if "over-corrected" in findings:
+        return "read the tool's uncorrected values instead"
+    if "nothing-to-omit" in findings and math.isfinite(visible):
+        return f"a stall of {format_duration(visible * 1e9, 2)} or more would have shown; latencykit ctrlz makes one"
+    if isinstance(facts.rung, Summary):
+        return "an output with a histogram or one row a request would tell"
+    if isinstance(facts.rung, Samples) and facts.trace is not None:
+        return "a run with a longer stall would tell; latencykit ctrlz makes one"
+    return "a trace, with one row a request and its start, would tell; or freeze the server for some seconds (latencykit ctrlz)"

@@ -1,0 +1,96 @@
+"""A diagnosis as the dictionary that the command line prints as JSON, and as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from latencykit.report.record import number
+from latencykit.report.tables import csv_text, markdown, text_table
+from latencykit.units import format_count, format_duration, format_percentile, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.diagnose import Diagnosis
+
+__all__ = ["diagnosis_record", "diagnosis_text"]
+
+_SHOWN_STALLS = 10
+
+
+def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
+    """Return one series' diagnosis as plain values: stalls in seconds from the series' start, latencies in ns."""
+    stalls = found.found
+    rows = zip(
+        *(column.tolist() for column in (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)), strict=True
+    )
+    keys = ("start", "end", "duration", "worst", "missing")
+    return {
+        "name": name,
+        "count": found.raw.count,
+        "verdict": found.verdict,
+        "summary": found.summary,
+        "ask": found.ask,
+        "findings": list(found.findings),
+        "evidence": [
+            {"test": one.test, "statistic": number(one.statistic), "threshold": number(one.threshold), "finding": one.finding}
+            for one in found.evidence
+        ],
+        "expected_interval": number(found.expected_interval),
+        "stalls": [dict(zip(keys, (*map(number, row[:3]), number(round(row[3])), row[4]), strict=True)) for row in rows],
+        "raw": {format_percentile(p): number(value) for p, value, _ in found.table},
+        "corrected": {format_percentile(p): number(value) for p, _, value in found.table if value is not None},
+        "method": found.method,
+        "notes": list(stalls.notes),
+    }
+
+
+def diagnosis_text(records: Sequence[dict[str, Any]], style: str) -> str:
+    """Return diagnoses as a paragraph each, or one row each as CSV or Markdown."""
+    if style == "table":
+        return "\n\n".join(_paragraph(record) for record in records)
+    heads = ["series", "requests", "verdict", "why", "findings", "expected interval", "stalls", "method"]
+    rows = [
+        [
+            record["name"], format_count(record["count"] or 0), record["verdict"], record["summary"],
+            " ".join(record["findings"]), _time(record["expected_interval"]), str(len(record["stalls"])), record["method"] or "",
+        ]
+        for record in records
+    ]  # fmt: skip
+    return csv_text(heads, rows) if style == "csv" else markdown(heads, rows, left=len(heads))
+
+
+def _paragraph(record: dict[str, Any]) -> str:
+    lines = [f"{printable(record['name'])}: {record['verdict']}", f"  {record['summary']}"]
+    if record["findings"]:
+        lines.append(f"  also: {', '.join(record['findings'])}")
+    lines += [f"  {one['test']}: {one['finding']}" for one in record["evidence"]]
+    lines += [f"  {note}" for note in record["notes"]]
+    for stall in record["stalls"][:_SHOWN_STALLS]:
+        lines.append(
+            f"  stall from {stall['start']:.3f} s to {stall['end']:.3f} s, worst {_time(stall['worst'])}, "
+            f"{format_count(stall['missing'])} requests not sent meanwhile"
+        )
+    if len(record["stalls"]) > _SHOWN_STALLS:
+        lines.append(f"  and {format_count(len(record['stalls']) - _SHOWN_STALLS)} more stalls")
+    if record["expected_interval"]:
+        lines.append(f"  expected interval {_time(record['expected_interval'])}")
+    lines += _percentiles(record)
+    return "\n".join([*lines, *([f"  {record['ask']}"] if record["ask"] else [])])
+
+
+def _percentiles(record: dict[str, Any]) -> list[str]:
+    """Raw percentiles, and corrected ones beside them where there are any."""
+    heads = ["", "as measured"]
+    how = {"retime": "by the schedule", "backfill": "back-filled"}.get(record["method"])
+    if record["corrected"] and how:
+        heads.append(how)
+    rows = [
+        [f"p{name}", _time(value), *([_time(record["corrected"].get(name))] if len(heads) == 3 else [])]
+        for name, value in record["raw"].items()
+    ]
+    return [f"  {line}" for line in text_table(heads, rows).splitlines()] if rows else []
+
+
+def _time(value: float | None) -> str:
+    return "" if value is None else format_duration(float(value))

@@ -1,0 +1,195 @@
+"""Verdicts: what each source and pedigree allows to be said."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import latencykit as lk
+from latencykit.cli import cli
+from latencykit.diagnose.evidence import STRONG, Evidence, holm
+from latencykit.diagnose.floor import above_half, physics_floor, seen_from
+from latencykit.errors import UsageError
+from latencykit.formats.hlog_writer import write_hlog
+from latencykit.simulate import Server, Stall, catch_up_loop, closed_loop, exponential, fixed, open_loop, paced_loop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVER = Server(exponential("1ms"), servers=8, stalls=[Stall(7, 6)])
+PACED = paced_loop(SERVER, 200, 20, connections=4)
+OPEN = open_loop(SERVER, fixed(200, 20), duration=20)
+QUIET = paced_loop(Server(exponential("1ms"), servers=8), 200, 20, connections=4)
+LATE = catch_up_loop(SERVER, 200, 20, connections=4)
+FULL = closed_loop(SERVER, 20, connections=4)
+
+
+def test_a_trace_of_a_loop_that_waited() -> None:
+    found = lk.diagnose(PACED)
+    assert (found.verdict, found.method) == ("omits", "retime")
+    assert found.corrected.percentile([75, 90, 99]) / 1e9 == pytest.approx([1.0, 4.0, 5.8], rel=0.05)
+    assert found.expected_interval == pytest.approx(20e6)
+    assert found.stalls["duration"].tolist() == pytest.approx([6], abs=0.01)
+    assert "about 1,197 requests" in found.summary
+    assert "omits" in repr(found)
+    assert "would have been" in repr(found)
+
+
+def test_late_sends_are_told_from_missing_ones() -> None:
+    found = lk.diagnose(LATE.but(loop="unknown", rate=None, connections=None))
+    assert found.verdict == "omits"
+    assert "catch-up" in found.findings
+    assert found.corrected.percentile(99) / 1e9 == pytest.approx(5.8, rel=0.05)
+    assert lk.diagnose(LATE.measured("response")).verdict == "clean"
+
+
+def test_an_open_loop_is_clean_on_every_rung_that_can_tell() -> None:
+    bare = OPEN.but(loop="unknown", corrected="unknown", rate=None)
+    for rung in (OPEN, bare, bare.to_log("1s"), bare.histogram()):
+        assert lk.diagnose(rung).verdict == "clean", rung
+
+
+def test_logs_and_histograms_accuse_only_whom_they_can() -> None:
+    bare = PACED.but(loop="unknown", corrected="unknown", rate=None, connections=None)
+    by_log = lk.diagnose(bare.to_log("1s"), connections=4)
+    assert (by_log.verdict, by_log.method) == ("omits", "backfill")
+    assert by_log.corrected.percentile(90) / 1e9 == pytest.approx(4.0, rel=0.05)
+    unknown = lk.diagnose(bare.histogram(), rate=200, connections=4)
+    assert unknown.verdict == "unknown"
+    assert "isolated slow requests" in unknown.summary
+    assert "a trace" in unknown.ask
+    assert lk.diagnose(PACED.histogram()).verdict == "omits", "the pedigree tells"
+
+
+def test_without_rate_or_length_it_asks() -> None:
+    bare = lk.Histogram.of(PACED.duration)
+    found = lk.diagnose(bare)
+    assert found.verdict == "unknown"
+    assert "--rate" in found.ask
+    assert "--duration" in found.ask
+    assert lk.diagnose(bare.but(loop="paced", corrected="none"), duration="20s").verdict == "omits"
+
+
+def test_without_a_stall_there_is_nothing_to_tell_by() -> None:
+    found = lk.diagnose(QUIET)
+    assert (found.verdict, found.corrected) == ("unknown", None)
+    assert "nothing-to-omit" in found.findings
+    assert "would have shown" in found.ask
+
+
+def test_a_closed_loop_at_full_speed() -> None:
+    found = lk.diagnose(FULL.but(loop="unknown"))
+    assert (found.verdict, found.method) == ("omits", "backfill")
+    assert "closed-loop" in found.findings
+    healthy = lk.diagnose(closed_loop(Server(exponential("1ms"), servers=8), 10, connections=4))
+    assert healthy.verdict == "unknown"
+    assert "closed-loop" in healthy.findings
+
+
+def test_what_is_corrected_is_not_accused() -> None:
+    once = lk.correct(PACED.to_log("1s"))
+    found = lk.diagnose(once)
+    assert (found.verdict, found.corrected) == ("clean", None)
+    assert "already-corrected" in found.findings
+    for by in ("tool", "schedule"):
+        assert lk.diagnose(PACED.histogram().but(corrected=by)).verdict == "unknown"
+
+
+def test_over_corrected() -> None:
+    inflated = lk.correct(PACED.histogram(), "1ms").but(corrected="tool", rate=200.0)
+    found = lk.diagnose(inflated)
+    assert found.verdict == "unknown"
+    assert "over-corrected" in found.findings
+    unknown_rate = lk.diagnose(inflated.but(rate=None, expected_interval=None))
+    assert "over-corrected" in unknown_rate.findings
+
+
+def test_timeouts_hide_the_stall() -> None:
+    cut = paced_loop(SERVER, 200, 20, connections=4, timeout="2s")
+    found = lk.diagnose(cut.histogram().but(corrected="tool"))
+    assert found.verdict == "unknown"
+    assert "lost-to-timeouts" in found.findings
+    assert "timeout longer" in found.ask
+
+
+def test_little_is_no_omission() -> None:
+    short = paced_loop(Server("3ms", stalls=[Stall(7, 0.25)]), 50, 600)
+    found = lk.diagnose(short.but(loop="unknown"))
+    assert found.evidence[0].level == "strong", "thirteen requests were left out, without a doubt"
+    assert found.verdict == "unknown"
+    assert "immaterial" in found.findings
+
+
+def test_percentiles_of_a_known_loop() -> None:
+    values = [PACED.histogram().percentile(p) for p in (50, 90, 99)]
+    told = {"max": float(PACED.duration.max()), "mean": float(PACED.duration.mean())}
+    listed = lk.Histogram.from_percentiles([50, 90, 99], values, len(PACED), told=told, run=PACED.run)
+    found = lk.diagnose(listed)
+    assert found.verdict == "omits"
+    assert found.corrected.percentile(90) / 1e9 == pytest.approx(4.0, rel=0.06)
+
+
+def test_a_summary_has_an_area() -> None:
+    stats = {"mean": float(PACED.duration.mean()), "max": float(PACED.duration.max())}
+    summary = lk.Summary(stats, count=len(PACED), run=PACED.run)
+    assert lk.diagnose(summary).verdict == "omits"
+    assert lk.diagnose(lk.Summary({"mean": 1.0})).verdict == "unknown"
+    assert lk.diagnose(lk.Summary(stats, count=len(PACED)), rate=200).verdict == "unknown"
+
+
+def test_nothing_and_little_are_no_reason_to_fail() -> None:
+    empty = lk.Samples(start=[], duration=[])
+    for rung in (empty, empty.histogram(), lk.Samples(start=[0], duration=[5]), lk.Samples(start=[0, 0], duration=[5, 5])):
+        assert lk.diagnose(rung, rate=10).verdict == "unknown"
+    bare = lk.Samples(start=PACED.start, duration=PACED.duration, unit="none")
+    assert lk.diagnose(bare).verdict in ("omits", "unknown")
+
+
+def test_the_floor() -> None:
+    assert physics_floor([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
+    assert physics_floor(50, 6, 20) == 0
+    assert above_half(lk.Histogram.of([1, 1, 9, 10]))[:2] == (2, 2)
+    assert above_half(lk.Histogram.from_percentiles([50, 99], [1, 2], 1000, told={"max": 100.0}))[:2] == (1, 10)
+    assert 18.4 / 100 < seen_from(100) < 18.6 / 100, "science: 18.5 expected intervals at .001"
+
+
+def test_holm() -> None:
+    found = holm([Evidence("a", 0.0004, STRONG, "", "strong"), Evidence("b", 0.0008, STRONG, "", "strong")])
+    assert [(one.statistic, one.level) for one in found] == [(0.0008, "strong"), (0.0008, "strong")]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    rows = np.stack([PACED.start, PACED.duration], 1)
+    path.write_text("start_ns,latency_ns\n" + "\n".join(f"{a},{b}" for a, b in rows.tolist()) + "\n")
+    log = tmp_path / "run.hlog"
+    write_hlog(PACED.to_log("1s"), log)
+    told = CliRunner().invoke(cli, ["diagnose", str(log), "--connections", "4", "--format", "json"])
+    record = json.loads(told.stdout)["series"][0]
+    assert record["verdict"] == "omits"
+    assert set(record) >= {
+        "name", "count", "verdict", "findings", "evidence", "expected_interval", "stalls", "raw", "corrected", "method"
+    }  # fmt: skip
+    assert set(record["evidence"][0]) == {"test", "statistic", "threshold", "finding"}
+    assert set(record["stalls"][0]) == {"start", "end", "duration", "worst", "missing"}
+    assert record["corrected"]["90"] == pytest.approx(4e9, rel=0.05)
+    assert record["expected_interval"] == pytest.approx(20e6, rel=0.05)
+    text = CliRunner().invoke(cli, ["diagnose", str(log), "--connections", "4"]).stdout
+    assert "run.hlog: omits" in text
+    assert "back-filled" in text
+
+
+def test_the_exit_status(tmp_path: Path) -> None:
+    waited, honest = tmp_path / "waited.hlog", tmp_path / "honest.hlog"
+    write_hlog(PACED.to_log("1s"), waited)
+    write_hlog(OPEN.to_log("1s"), honest)
+    run = CliRunner().invoke
+    assert run(cli, ["diagnose", str(waited), "--fail"], standalone_mode=False).return_value == 1
+    assert run(cli, ["diagnose", str(waited)], standalone_mode=False).return_value == 0
+    assert run(cli, ["diagnose", str(honest), "--fail"], standalone_mode=False).return_value == 0
+    wrong = run(cli, ["diagnose", str(waited), "--expected-interval", "soon"], standalone_mode=False)
+    assert isinstance(wrong.exception, UsageError)

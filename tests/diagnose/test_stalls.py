@@ -1,0 +1,100 @@
+"""Stalls: where they lie, how many requests they cost, and what only looks like one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.diagnose.period import period_of
+from latencykit.diagnose.stalls import stalls_of
+from latencykit.errors import NotHeldError
+from latencykit.simulate import Server, Stall, exponential, fixed, mixture, open_loop, paced_loop, poisson
+
+TWO = Server(exponential("1ms"), servers=8, stalls=[Stall(3, 2), Stall(12.25, 0.5)])
+
+
+@pytest.mark.parametrize("loop", ["open", "paced"])
+def test_stalls_of_samples(loop: str) -> None:
+    samples = open_loop(TWO, fixed(200, 20)) if loop == "open" else paced_loop(TWO, 200, 20, connections=4)
+    found = lk.find_stalls(samples)
+    assert found.columns.tolist() == ["start", "end", "duration", "worst", "missing", "share"]
+    assert found["start"].tolist() == pytest.approx([3, 12.25], abs=0.03)
+    assert found["duration"].tolist() == pytest.approx([2, 0.5], abs=0.03)
+    assert (found["worst"] / 1e9).tolist() == pytest.approx([2, 0.5], abs=0.03)
+    assert found["missing"].tolist() == pytest.approx([0, 0] if loop == "open" else [396, 96], abs=4)
+    assert (found["share"] > 0.9).all()
+
+
+@pytest.mark.parametrize("loop", ["open", "paced"])
+@pytest.mark.parametrize("interval", ["1s", "250ms"])
+def test_stalls_of_a_log_are_known_to_an_interval(loop: str, interval: str) -> None:
+    samples = open_loop(TWO, fixed(200, 20)) if loop == "open" else paced_loop(TWO, 200, 20, connections=4)
+    found = lk.find_stalls(samples.to_log(interval))
+    width = 1.0 if interval == "1s" else 0.25
+    assert found["start"].tolist() == pytest.approx([3, 12.25], abs=width)
+    assert found["duration"].tolist() == pytest.approx([2, 0.5], rel=0.02)
+    assert found["missing"].tolist() == pytest.approx([0, 0] if loop == "open" else [398, 98], abs=6)
+
+
+def test_a_long_stall_is_placed_by_the_intervals_that_counted_nothing() -> None:
+    server = Server("1ms", stalls=[Stall(6.89, 6)])
+    found = lk.find_stalls(paced_loop(server, 500, 20).to_log("1s"))
+    assert found["start"].tolist() == pytest.approx([6.89], abs=0.02)
+
+
+def test_one_shard_is_told_from_the_whole() -> None:
+    server = Server(exponential("1ms"), servers=8, sharded=True, stalls=[Stall(10, 3, shard=2)])
+    found = lk.find_stalls(open_loop(server, poisson(200, 30, seed=4)))
+    assert found["start"].tolist() == pytest.approx([10], abs=0.1)
+    assert found["duration"].tolist() == pytest.approx([3], abs=0.1)
+    assert 0.05 < found["share"][0] < 0.25
+
+
+def test_independent_slow_requests_are_no_stall() -> None:
+    pool = Server(mixture((0.999, "2ms"), (0.001, "2s")), ideal=True)
+    assert len(lk.find_stalls(open_loop(pool, poisson(300, 30, seed=1)))) == 0
+
+
+def test_a_step_of_the_clock_is_no_stall() -> None:
+    start = np.arange(0, 20e9, 5e6)
+    took = np.full(start.size, 22e6)  # four or five are always under way
+    took[np.random.default_rng(1).random(start.size) < 0.02] *= 2
+    after = start + took > 10e9
+    end = start + took + np.where(after, 5e9, 0)
+    start = start + np.where(start > 10e9, 5e9, 0)
+    found = stalls_of(lk.Samples(start=start, duration=end - start))
+    assert len(found) == 0
+    assert any("clock" in note for note in found.notes)
+    assert "clock-step" in lk.diagnose(lk.Samples(start=start, duration=end - start)).findings
+
+
+def test_an_interval_that_its_logger_could_not_end_in_time_is_a_stall() -> None:
+    world = open_loop(Server("1ms"), fixed(100, 10))
+    log = world.to_log("1s")
+    late = lk.HistogramLog(
+        np.where(np.arange(10) > 4, log.starts + 0.8, log.starts), np.where(np.arange(10) == 4, 1.8, 1.0), log._parts
+    )
+    found = lk.find_stalls(late)
+    assert found["start"].tolist() == pytest.approx([5.0])
+    assert found["duration"].tolist() == pytest.approx([0.8])
+
+
+def test_a_period_is_named_from_eight_stalls_on() -> None:
+    rng = np.random.default_rng(3)
+    at = 10.3 * np.arange(1, 30) + rng.normal(0, 0.5, 29)
+    assert period_of(at, 310).seconds == pytest.approx(10.3, abs=0.1)
+    assert period_of(at[:7], 80) is None
+    false = sum(period_of(np.sort(rng.uniform(0, 300, 30)), 300) is not None for _ in range(100))
+    assert false <= 5
+    stalls = [Stall(2 + 3 * k, 0.3) for k in range(9)]
+    notes = lk.find_stalls(paced_loop(Server("1ms", stalls=stalls), 200, 30)).attrs["notes"]
+    assert notes[0].startswith("9 stalls come about every 3 s")
+
+
+def test_what_knows_no_time_is_refused() -> None:
+    with pytest.raises(NotHeldError, match="start times"):
+        lk.find_stalls(lk.Histogram.of([1, 2]))
+    with pytest.raises(NotHeldError):
+        lk.find_stalls(lk.Samples(duration=[1, 2]))
+    assert len(lk.find_stalls(lk.Samples(start=[0], duration=[1]))) == 0
