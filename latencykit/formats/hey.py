@@ -31,9 +31,10 @@ _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit=
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the headings; oha's report has others."""
+    """Tell the headings; the reports of oha and ghz have others."""
     text = plain(head.text)
-    return Confidence.CERTAIN if is_report(text, "Latency distribution") and "Success rate:" not in text else Confidence.NO
+    other = "Success rate:" in text or "  Count:\t" in text
+    return Confidence.CERTAIN if is_report(text, "Latency distribution") and not other else Confidence.NO
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001

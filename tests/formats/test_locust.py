@@ -1,0 +1,100 @@
+"""Locust: its tables as CSV, JSON and text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+from latencykit.formats.base import ReadOptions, Source
+from latencykit.formats.reading import read_source
+
+DATA = Path(__file__).parents[1] / "data" / "formats"
+STATS = (DATA / "locust-csv/throughput/out_stats.csv").read_text()
+HISTORY = (DATA / "locust-history/full/out_stats_history.csv").read_text()
+TEXT = (DATA / "locust/console/stderr.txt").read_text()
+
+
+def test_the_aggregate_first(read_text):
+    found = read_text(STATS, "x_stats.csv")
+    assert list(found) == ["Aggregated", "GET /", "GET /var"]
+    whole = found["Aggregated"]
+    assert (whole.count, whole.run.failed, whole.run.aggregate, found["GET /"].run.aggregate) == (721, 3, True, False)
+    assert (whole.percentile(50), whole.percentile(98), round(whole.max)) == (5e6, 8e6, 42_591_165)
+    assert whole.percentile(99.9) == whole.max, "rounded up to 43 ms, but the maximum is known"
+    assert (whole.run.loop, whole.run.achieved) == ("closed", pytest.approx(80.36, abs=0.01))
+
+
+def test_failures_beside_it(tmp_path):
+    shutil.copy(DATA / "locust-csv/throughput/out_stats.csv", tmp_path)
+    (tmp_path / "out_failures.csv").write_text(
+        "Method,Name,Error,Occurrences,First Seen,Last Seen\nGET,/var,HTTPError('503'),3,a,b\n"
+    )
+    run = read_source(Source(tmp_path / "out_stats.csv"), ReadOptions())["Aggregated"].run
+    assert "3 requests failed: GET /var HTTPError('503')" in run.notes
+    with pytest.raises(CorruptInputError, match=r"without latencies; expected NAME_stats\.csv"):
+        read_source(Source(tmp_path / "out_failures.csv"), ReadOptions())
+
+
+def test_older_headings_and_no_requests(read_text):
+    text = (
+        '"Type","Name","# requests","# failures","Median response time","Average response time","Min response time",'
+        '"Max response time","Average Content Size","Requests/s","Requests Failed/s","50%","95%","99%","100%"\n'
+        '"GET","/a, b","100","0","5","6","1","40","3","10.0","0.0","5","9","30","40"\n'
+        '"GET","/never","0","0","0","0","0","0","0","0.0","0.0","N/A","N/A","N/A","N/A"\n'
+        '"None","Aggregated","100","0","5","6","1","40","3","10.0","0.0","5","9","30","40"\n'
+    )
+    found = read_text(text, "x_stats.csv")
+    assert list(found) == ["Aggregated", "GET /a, b"]
+    assert (found["GET /a, b"].count, found["GET /a, b"].percentile(99), found["GET /a, b"].run.duration) == (100, 30e6, 10)
+
+
+def test_damage(read_text):
+    with pytest.raises(CorruptInputError, match=r"x_stats\.csv:3: "):
+        read_text(STATS.replace("\nGET,/var,184", "\nGET,/var,1x4"), "x_stats.csv")
+    found = read_text(STATS.rstrip()[:-60], "x_stats.csv")
+    assert list(found) == ["GET /", "GET /var"]
+    assert any("cut" in note for note in found["GET /"].run.notes)
+
+
+def test_a_history_of_entries_gives_totals_only(read_text):
+    found = read_text(HISTORY, "x_stats_history.csv")
+    whole = found["Aggregated"]
+    assert (whole.count, whole.percentile(50), round(whole.max), whole.run.connections) == (721, 5e6, 42_591_165, 4)
+    assert (whole.run.start, whole.run.duration) == (1_795_220_306, 9)
+    assert any("last 10 s" in note and "distribution" in note for note in whole.run.notes)
+
+
+def test_a_history_of_the_aggregate_has_percentiles_of_the_run(read_text):
+    lines = [line for line in HISTORY.splitlines() if "GET" not in line]
+    h = read_text("\n".join(lines) + "\n", "x_stats_history.csv")["Aggregated"]
+    assert (h.count, h.percentile(98), h.run.aggregate) == (721, 7e6, False)
+
+
+def entry(name, times, failures=0):
+    total = sum(times.values())
+    return {
+        "name": name, "method": "GET", "start_time": 100.0, "last_request_timestamp": 110.0, "num_requests": total,
+        "num_none_requests": 0, "num_failures": failures, "total_response_time": sum(float(k) * n for k, n in times.items()),
+        "max_response_time": max(map(float, times)), "min_response_time": min(map(float, times)), "response_times": times,
+    }  # fmt: skip
+
+
+def test_json_holds_counts(read_text):
+    text = "[2026] INFO/locust.main: noise\n" + json.dumps([entry("/a", {"5": 90, "1200": 10}), entry("/b", {"7": 100}, 2)])
+    found = read_text(text)
+    assert list(found) == ["Aggregated", "GET /a", "GET /b"]
+    a, whole = found["GET /a"], found["Aggregated"]
+    assert (a.count, a.percentile(90), a.percentile(91), a.max, a.mean) == (100, 5e6, 1.2e9, 1.2e9, 124.5e6)
+    assert (whole.count, whole.percentile(50), whole.mean, whole.run.failed, whole.run.achieved) == (200, 7e6, 65.75e6, 2, 20)
+    assert (a.run.start, a.run.duration, a.run.achieved) == (100, 10, 10)
+
+
+def test_the_console(read_text):
+    h = read_text("$ locust\n" + TEXT + "\x1b[0m")["Aggregated"]
+    assert (h.count, h.run.failed, h.percentile(95), h.max, h.mean) == (769, 3, 7e6, 42e6, 5e6)
+    text = TEXT.replace(" Aggregated  ", "GET /x      ")
+    assert list(read_text(text)) == ["GET /x"]
