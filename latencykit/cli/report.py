@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit.cli.check import slo_of
 from latencykit.cli.common import Inputs, atomic, inputs, load, note, print_json, printing, progress, without_aggregates
 
 if TYPE_CHECKING:
@@ -21,20 +22,22 @@ __all__ = ["command", "write_page"]
 @click.command("report")
 @inputs()
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), help="File to write (.html).")
+@click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: checked and drawn.")
 @click.option("--title", help="Instead of what was measured.")
 @printing
-def command(given: Inputs, out: Path | None, title: str | None, style: str) -> None:
+def command(given: Inputs, out: Path | None, spec: str | None, title: str | None, style: str) -> None:
     """Write an interactive page in one file: it needs no server and no network.
 
     \b
     latencykit report run.hlog -o report.html
     latencykit report before=a.hlog after=b.hlog -o both.html
+    latencykit report run.hlog --unit ns --slo 99.9=20ms,max=1s
     """
     loaded = without_aggregates(load(given))
     first = loaded[0].path
     source = Path("latencykit" if first == "-" else first.rstrip("/"))
     target = out or source.with_name(f"{source.name}.html")
-    write_page(loaded, target, given, title=title)
+    write_page(loaded, target, given, title=title, slo=slo_of(spec) if spec else None)
     if style == "json":
         print_json({"output": str(target)})
     elif out is not None:

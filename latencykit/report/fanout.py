@@ -6,23 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.distribution import Distribution
+from latencykit.fanning import fan_outs
 from latencykit.histogram import Histogram
 from latencykit.report.markup import esc, section, table
 from latencykit.report.record import number
-from latencykit.stats import fanout
-from latencykit.stats.events import tail_counts, tail_shares
+from latencykit.stats.fanout import samples_needed
 from latencykit.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from latencykit.fanning import FanOut
     from latencykit.report.series import PageSeries
-    from latencykit.report.slots import Slots
-
-    Floats = NDArray[np.float64]
 
 __all__ = ["fan_out_model", "fan_out_section"]
 
@@ -41,60 +36,37 @@ def fan_out_model(series: Sequence[PageSeries]) -> list[dict[str, Any]]:
 
 def _rows(one: PageSeries) -> list[dict[str, Any]]:
     """One row a value of n: percentiles of the slowest, and a sentence."""
-    histogram: Histogram = one.counted
-    above = fanout.survival(histogram.counts)
-    limit, top = histogram.highest_supported_percentile(), histogram.max
-    late = _late(one.slots) if one.slots is not None else None
-    found = []
-    for n in _CALLS:
-        supported = [bool(leaf <= limit) for leaf in fanout.leaf_percentile(_PERCENTILES, n).tolist()]
-        alone = Distribution(histogram.buckets, histogram.index, fanout.probabilities(fanout.slowest(above, n)))
-        told = {"n": n, "independent": _values(alone, supported, top), "mixture": [], "words": _words(n, late)}
-        if one.slots is not None:
-            told["mixture"] = _values(_mixed(one.slots, n), supported, top)
-        found.append(told)
-    return found
+    alone = fan_outs(one.counted, _CALLS, independent=True, shares=(99.0,))
+    mixed = fan_outs(one.slots.log(one.counted.unit), _CALLS, shares=(99.0,)) if one.slots is not None else [None] * len(_CALLS)
+    return [
+        {
+            "n": apart.n, "words": _words(apart, together), "independent": _values(apart, one.counted.max),
+            "mixture": [] if together is None else _values(together, one.counted.max),
+        }
+        for apart, together in zip(alone, mixed, strict=True)
+    ]  # fmt: skip
 
 
-def _mixed(slots: Slots, n: int) -> Distribution:
-    """The slowest of n calls that fall into one slot, mixed over the slots."""
-    from latencykit.buckets import EdgeBuckets
-
-    held = fanout.by_interval(slots.indptr, slots.index, slots.counts, n, slots.high.size)
-    index = np.flatnonzero(held > 0)
-    return Distribution(EdgeBuckets(slots.low, slots.high), index, held[index] / held.sum())
+def _values(found: FanOut, top: float) -> list[dict[str, Any]]:
+    values = np.minimum(found.distribution.percentile(_PERCENTILES), top).tolist()
+    return [{"value": number(value), "supported": found.supported(p)} for value, p in zip(values, _PERCENTILES, strict=True)]
 
 
-def _values(distribution: Distribution, supported: Sequence[bool], top: float) -> list[dict[str, Any]]:
-    values = np.minimum(distribution.percentile(_PERCENTILES), top)
-    return [{"value": number(float(value)), "supported": sure} for value, sure in zip(values.tolist(), supported, strict=True)]
+def _words(apart: FanOut, together: FanOut | None) -> str:
+    leaf = apart.leaf_percentile(99.0)
+    calls = f"{format_count(apart.n)} calls" if apart.n > 1 else "1 call"
+    most = together or apart
+    said = f"Of users who wait for {calls}, {_share(most)} meet one that is slower than the p99 of a single call"
+    if together is not None and together.model == "mixture":
+        said += f" ({_share(apart)} if slow calls came independently of each other)"
+    needed = format_count(samples_needed(leaf))
+    rests = f"the p99 of users rests on the p{_cut(leaf)} of one call, which takes {needed} requests to know"
+    note = f" {most.note[:1].upper()}{most.note[1:]}." if most.note else ""
+    return f"{said}; {rests}.{note}"
 
 
-def _late(slots: Slots) -> tuple[Floats, Floats]:
-    """Requests of each slot above the p99 of all, and all of each slot."""
-    total = np.bincount(slots.index, slots.counts, slots.high.size).astype(np.int64)
-    position, share = tail_shares(total, [99.0])
-    tail = tail_counts(slots.indptr, slots.high[slots.index], slots.counts, slots.high[position], share)
-    running = np.concatenate(([0], np.cumsum(slots.counts)))
-    return tail, np.diff(running[slots.indptr]).astype(np.float64)
-
-
-def _words(n: int, late: tuple[Floats, Floats] | None) -> str:
-    alone = float(fanout.chance_of_slow(99.0, n))
-    leaf = float(fanout.leaf_percentile(99.0, n))
-    calls = f"{format_count(n)} calls" if n > 1 else "1 call"
-    rests = (
-        f"The p99 of users rests on the p{_cut(leaf)} of one call; it takes {format_count(fanout.samples_needed(leaf))} requests"
-    )
-    if late is None:
-        return (
-            f"Of users who wait for {calls}, {100 * alone:.0f} % meet one that is slower than the p99 of a single call. {rests}."
-        )
-    mixed = float(fanout.share_above(*late, n)[0])
-    return (
-        f"Of users who wait for {calls}, {100 * mixed:.0f} % meet one that is slower than the p99 of a single call "
-        f"({100 * alone:.0f} % if slow calls came independently of each other). {rests} to know it."
-    )
+def _share(found: FanOut) -> str:
+    return f"{100 * found.above[99.0]:.0f} %"
 
 
 def _cut(percentile: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from latencykit.report.markup import esc, section, table
@@ -25,7 +26,14 @@ def slo_rows(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
     if slo is None:
         return []
     stated = SLO.parse(slo) if isinstance(slo, str) else slo
-    return [stated.check(one.counted) for one in series]
+    return [[_sure(row, one) for row in stated.check(one.counted)] for one in series]
+
+
+def _sure(row: SLORow, one: PageSeries) -> SLORow:
+    """A limit in time says nothing of values whose unit is only assumed."""
+    if row.statistic == "failed" or one.counted.run.unit_from != "assumed" or row.unit == "none":
+        return row
+    return replace(row, outcome="unknown", reason="the unit of the values is only assumed; --unit settles it")
 
 
 def slo_steps(checked: Sequence[Sequence[SLORow]]) -> list[dict[str, Any]]:

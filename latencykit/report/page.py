@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.histogram import Histogram
 from latencykit.plot.curves import as_series
 from latencykit.plot.words import conditions, measured
+from latencykit.report.changes import comparison_section
 from latencykit.report.fanout import fan_out_model, fan_out_section
 from latencykit.report.keytable import key_table
 from latencykit.report.limits import slo_rows, slo_section, slo_steps
@@ -71,6 +72,7 @@ def page_html(
         slo_section(checked, series),
         _explorer(series),
         _heat(series),
+        comparison_section(series),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
         section("key-numbers", "Key numbers", key_table(series)),
@@ -118,7 +120,7 @@ def _title(series: Sequence[PageSeries]) -> str:
     names = [one.name for one in series]
     if len(series) == 1:
         run = series[0].counted.run
-        return " · ".join(filter(None, (names[0] or "Latency", measured(run, getattr(series[0].counted, "count", None)))))
+        return " · ".join(filter(None, (names[0], measured(run, getattr(series[0].counted, "count", None)))))
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) <= 3 else f"{len(names)} series"
     total = sum(getattr(one.counted, "count", None) or 0 for one in series)
     return f"{listed} · {total:,} requests" if total else listed
@@ -165,10 +167,12 @@ def _explorer(series: Sequence[PageSeries]) -> str:
 
 
 def _timeline(series: Sequence[PageSeries]) -> str:
-    notes = dict.fromkeys(resolution(one.slots, len(one.rung)) for one in series if one.slots is not None)
+    timed = [one for one in series if one.slots is not None]
+    notes = dict.fromkeys(resolution(one.slots, one.rung) for one in timed if one.slots is not None)
+    thick = " Thick: the p99 of each series; thin: its maximum." if len(timed) > 1 else ""
     return (
         "<h2>Over time</h2><p class='quiet'>Drag across the timeline: the percentile curve below becomes that of the span. "
-        "A double click, or Escape, shows the whole run again.</p>"
+        f"A double click, or Escape, shows the whole run again.{thick}</p>"
         "<div id='plot-timeline' class='plot'></div>"
         "<div class='ranges'><label>from <input type='range' id='from' min='0' max='1' value='0'></label>"
         "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
@@ -182,8 +186,8 @@ def _curve() -> str:
     return (
         "<h2>Percentiles</h2><div id='plot-curve' class='plot' tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it'></div>"
-        "<div class='scroll' tabindex='0'><table><caption>Of what is selected; values in brackets are more than so many requests "
-        f"can support.</caption><thead><tr>{head}</tr></thead><tbody id='numbers'></tbody></table></div>"
+        "<p class='quiet'>Of what is selected; values in brackets are more than so many requests can support.</p>"
+        f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead><tbody id='numbers'></tbody></table></div>"
     )
 
 

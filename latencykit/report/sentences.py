@@ -9,6 +9,7 @@ import numpy as np
 from latencykit.distribution import Distribution
 from latencykit.histogram import Histogram
 from latencykit.report.slots import DIGITS
+from latencykit.samples import Samples
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_duration, format_percentile, format_value
 
@@ -71,21 +72,24 @@ def _of_summary(summary: Summary) -> str:
     return f"The tool kept {', '.join(held) or 'nothing'}; the rest of the distribution was thrown away."
 
 
-def resolution(slots: Slots, intervals: int) -> str:
-    """Return how coarse the page is."""
+def resolution(slots: Slots, rung: Any) -> str:
+    """Return how coarse the page is: for people who compare its numbers with those of the file."""
     wide = 100.0 / (1 << int(np.ceil(np.log2(2 * 10**DIGITS))) - 1)
     exact = f"counts and maxima are exact, percentiles on this page lie at most {wide:.1g} % above those of the file"
+    if isinstance(rung, Samples):
+        step = _long(slots.width or float(np.median(slots.end - slots.start)))
+        return f"Requests were counted into steps of {step} by the moment of their reply: {exact}."
     if slots.width is None:
         return f"Each step is one interval of the file: {exact}."
     return (
-        f"Each step is a slot of {format_duration(slots.width * 1e9) if slots.width < 60 else _long(slots.width)}, into which "
-        f"{format_count(intervals)} intervals were put together: {exact}. The selection snaps to slots."
+        f"Each step is a slot of {_long(slots.width)}, into which {format_count(len(rung))} intervals were put together: "
+        f"{exact}. The selection snaps to slots."
     )
 
 
 def _long(seconds: float) -> str:
-    size, name = next((part for part in ((86400, "d"), (3600, "h"), (60, "min")) if seconds >= part[0]), (1, "s"))
-    return f"{seconds / size:g} {name}"
+    size, name = next((part for part in ((86400, "d"), (3600, "h"), (60, "min")) if seconds >= part[0]), (1, ""))
+    return f"{seconds / size:.3g} {name}" if name else format_duration(seconds * 1e9)
 
 
 def trust(rung: Any) -> list[str]:

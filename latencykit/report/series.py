@@ -102,7 +102,7 @@ def page_series(named: Mapping[str, Any]) -> list[PageSeries]:
             slots = _exact(rung, slots)
         if counted is None or isinstance(rung, Samples):
             counted = rung.histogram() if isinstance(rung, HistogramLog | Samples) else rung
-        found.append(PageSeries(label, rung, counted, slots, _look(styles[label])))
+        found.append(PageSeries(label or "all requests", rung, counted, slots, _look(styles[label])))
     return found
 
 

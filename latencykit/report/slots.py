@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.buckets import HdrBuckets
+from latencykit.blocks import Block, MemoryPart
+from latencykit.buckets import EdgeBuckets, HdrBuckets
+from latencykit.log import HistogramLog
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from latencykit.blocks import Block
     from latencykit.buckets import Buckets
     from latencykit.histogram import Histogram
-    from latencykit.log import HistogramLog
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -65,6 +65,11 @@ class Slots:
     low: Floats
     high: Floats
     width: float | None
+
+    def log(self, unit: str) -> HistogramLog:
+        """Return the slots as a log: the series at the page's resolution."""
+        block = Block(np.arange(self.start.size), self.indptr, self.index, self.counts, EdgeBuckets(self.low, self.high))
+        return HistogramLog(self.start, self.end - self.start, [MemoryPart([block])], unit=unit)
 
     def wider(self) -> Slots:
         """Return slots of twice the width at least: for pages that would grow too large."""

@@ -20,7 +20,7 @@ NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
 
 @pytest.fixture(scope="module")
 def page(raw):
-    return page_html({"raw": raw}, slo="p99=10ms, max=1s, failed=1%")
+    return page_html({"raw": raw.but(unit_from="option")}, slo="p99=10ms, max=1s, failed=1%")
 
 
 def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page):
@@ -81,6 +81,17 @@ def test_the_slo_is_judged_and_drawn_as_steps(page):
         (100.0, 1e9, "missed"),
     ]
     assert "SLO: 1 missed" in page
+
+
+def test_a_unit_that_is_only_assumed_settles_no_limit(raw):
+    assert {step["outcome"] for step in model_of(page_html(raw, slo="p99=10ms, max=1s"))["slo"]} == {"unknown"}
+
+
+def test_series_are_compared_with_the_first(raw):
+    text = page_html({"before": raw, "after": raw.histogram(), "other": lk.Summary({"mean": 1e6}, {50.0: 9e5})})
+    assert "Compared with before" in text
+    assert text.count("class='badge unsure'>inconclusive") >= 1
+    assert "comparison" not in page_html(raw)
 
 
 def test_the_fan_out_is_the_rooms_own(raw):

@@ -73,7 +73,7 @@ function percentileAxis(root, box, x, nines) {
   for (const place of places) {
     const at = x.to(place), text = percentileText(percentileAt(place)).slice(1);
     root.append(svg("line", { class: "grid", x1: at, x2: at, y1: box.top, y2: box.bottom }));
-    if (at - last < room - (place < 1 ? 18 : 0) || (place > 4 && at + room > box.right)) continue;
+    if (at - last < room - (place < 1 ? 18 : 0) || at + room > box.right + 8) continue;
     root.append(svg("text", { class: "tick", x: at, y: box.bottom + 16, "text-anchor": "middle" }, text));
     last = at;
   }
@@ -96,7 +96,7 @@ function ground(root, box, x, live) {
   root.append(svg("rect", { class: "ground", x: left, y: box.top, width: box.right - left, height: box.bottom - box.top }));
   if (box.right - left < 230) return;
   const words = ["beyond here the sample is too small:", "the curve is its maximum"];
-  words.forEach((text, k) => root.append(svg("text", { class: "tick", x: left + 8, y: box.bottom - 22 + 14 * k }, text)));
+  words.forEach((text, k) => root.append(svg("text", { class: "tick halo", x: left + 8, y: box.bottom - 24 + 14 * k }, text)));
 }
 
 function tellRests(root, one, left, top, box) {

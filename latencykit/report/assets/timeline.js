@@ -99,7 +99,7 @@ function drawRates(root, strip, x, shown, timed) {
     root.append(svg("path", { class: `line thin ${cls}`, d: stepPath(one.data, values, x, { to: y.to }) }));
     if (!one.data.failed) continue;
     const failed = one.data.failed.map((n, s) => (n ? n / Math.max(1e-9, one.data.end[s] - one.data.start[s]) : null));
-    root.append(svg("path", { class: "line worst", d: stepPath(one.data, failed, x, { to: (v) => y.to(Math.min(v, top)) }) }));
+    root.append(svg("path", { class: "line thin worst", d: stepPath(one.data, failed, x, { to: (v) => y.to(Math.min(v, top)) }) }));
   }
 }
 
