@@ -1,62 +1,37 @@
-"""Big files of rows, a chunk at a time: delimited tables through pandas, whole lines for the rest."""
+"""Big files of rows, a piece at a time: delimited tables through pandas, whole lines for the rest."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
+import os
 import warnings
-from collections.abc import Callable
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.errors import CorruptInputError, LimitError
-from latencykit.units import printable
+from latencykit.errors import LimitError
+from latencykit.formats.damage import parser_error, refuse_rows, rows_in, skipped_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+    from typing import Any
 
     import pandas as pd
 
     from latencykit.formats.base import ReadOptions, Source
 
-__all__ = ["Layout", "Locate", "line_chunks", "read_table", "refuse_rows", "row_texts", "table_chunks"]
+__all__ = ["Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
 
-Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
-"""From numbers of rows to where they stand (a line, if there are lines) and what they say."""
-
-_TOLD = 20
-_ROWS = 500_000
 _BYTES = 8 << 20
 _LONGEST = 64 << 20
 _LARGEST = 2.0**53
-
-
-class _WholeLines(io.RawIOBase):
-    """A byte stream that ends with its last line break; what follows it is kept apart as `tail`."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._held, self.tail = stream, b"", b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            if self._held and (end := self._held.rfind(b"\n") + 1):
-                size = min(end, len(buffer))
-                buffer[:size], self._held = self._held[:size], self._held[size:]
-                return size
-            more = self._stream.read(1 << 17)
-            if not more:
-                self.tail, self._held = self.tail or self._held, b""
-                return 0
-            self._held += more
-            if len(self._held) > _LONGEST:
-                raise LimitError(f"a line is longer than {_LONGEST >> 20} MiB; this is no table of rows")
+_WORKERS = min(os.cpu_count() or 1, 4)
 
 
 @dataclass(frozen=True)
@@ -85,12 +60,16 @@ class Layout:
         What stands for "no number" beside an empty field.
     only : mapping of str to collection of str
         Rows are kept where a column of words holds one of these; the others are checked and let go.
+    loose : tuple of str
+        Columns of words whose numbers need not keep their spelling (``007``), which saves time.
     largest : mapping of str to float
         Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53 where none is named.
     decimal : str
         Decimal point.
     thousands : str or None
         What groups the digits of numbers.
+    padded : bool
+        Whether blanks may follow separators: looked up in the head, for it takes pandas half as long again.
     """
 
     columns: tuple[str, ...]
@@ -103,9 +82,20 @@ class Layout:
     ragged: bool = False
     na: tuple[str, ...] = ()
     only: Mapping[str, Collection[str]] = field(default_factory=dict)
+    loose: tuple[str, ...] = ()
     largest: Mapping[str, float] = field(default_factory=dict)
     decimal: str = "."
     thousands: str | None = None
+    padded: bool = True
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Whole lines of a file: the number of the first, and how many of them stand before the first row."""
+
+    first: int
+    data: bytes
+    skip: int
 
 
 def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -132,27 +122,62 @@ def read_table(source: Source, options: ReadOptions, layout: Layout) -> tuple[pd
 
 
 def table_chunks(source: Source, options: ReadOptions, layout: Layout, notes: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield the table of `read_table` a chunk at a time; the index numbers the rows.
+    """Yield the table of `read_table` a piece at a time; the index numbers the rows.
 
     What was left out at the end of the file is appended to `notes`. A last row without a line break comes alone, with
     ``attrs["unended"]``: whether its text is cut can be told by the caller only.
     """
-    done = 0
-    with source.open() as raw:
-        stream = _WholeLines(raw)
-        for frame in _frames(io.BufferedReader(stream, 1 << 17), source, options, layout):
-            done = int(frame.index[-1]) + 1 if len(frame) else done
+    done, tail = 0, bytearray()
+    layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
+    parse = partial(_parsed, source=source, options=options, layout=layout)
+    pieces = _pieces(source, layout, tail)
+    for frame, size in map(parse, pieces) if options.lenient else _ahead(parse, pieces, _WORKERS):  # warnings know no threads
+        frame.index = frame.index + done
+        done += size
+        if len(frame):
             yield frame
-    if stream.tail.strip(b"\0\r\n\t "):
-        last = _tail_frame(stream.tail, layout)
+    if tail.strip(b"\0\r\n\t "):
+        last = _tail_frame(bytes(tail), layout)
         if last is None:
             notes.append("the last line is cut; it was left out")
-        else:
-            if len(layout.columns) == 1:
-                notes.append("the last line does not end: if the file was cut, so was its number")
-            last = last.set_axis(range(done, done + len(last)))
-            last.attrs["unended"] = True
-            yield last
+            return
+        if len(layout.columns) == 1:
+            notes.append("the last line does not end: if the file was cut, so was its number")
+        last = last.set_axis(range(done, done + len(last)))
+        last.attrs["unended"] = True
+        yield last
+
+
+def _pieces(source: Source, layout: Layout, tail: bytearray) -> Iterator[_Piece]:
+    """Pieces that cut no line and no quoted field; what follows the last line break goes to `tail`."""
+    held, at, skip = b"", 1, layout.skip
+    for first, chunk in line_chunks(source):
+        held, at = (held + chunk, at) if held else (chunk, first)
+        if len(held) < _LONGEST and (held.count(b'"') % 2 or not held.endswith(b"\n")):
+            continue
+        yield _Piece(at, held.removeprefix(b"\xef\xbb\xbf") if at == 1 else held, skip)
+        held, skip = b"", 0
+    if b"\n" not in held and b"\r" in held.rstrip(b"\r"):
+        held = held.replace(b"\r", b"\n")
+    end = held.rfind(b"\n") + 1
+    if end:
+        yield _Piece(at, held[:end].removeprefix(b"\xef\xbb\xbf") if at == 1 else held[:end], skip)
+    tail += held[end:]
+
+
+def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
+    """Yield the function's results in order; the next few are made by other threads meanwhile."""
+    waiting: deque[Future[Any]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
@@ -168,104 +193,89 @@ def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _reader(stream: Any, layout: Layout, lenient: bool) -> Any:
+def _wanted(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    for name, kinds in layout.only.items():
+        frame = frame[frame[name].isin(kinds)].copy()
+        frame[name] = frame[name].cat.remove_unused_categories()
+    return frame
+
+
+def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") -> pd.DataFrame:
     import pandas as pd
 
     blanks = layout.sep == " "
-    return pd.read_csv(
-        stream,
+    options: dict[str, Any] = {"on_bad_lines": on_bad_lines}
+    frame: pd.DataFrame = pd.read_csv(
+        io.BytesIO(data),
         sep=r"\s+" if blanks else layout.sep,
         names=list(layout.columns),
         usecols=[*layout.numbers, *layout.words],
-        dtype=dict.fromkeys(layout.words, str),  # "category" would take a chunk of numbers or booleans for such
+        # "category" takes a piece of numbers or booleans for such, so that a word may lose its spelling
+        dtype={name: "category" if name in layout.loose else str for name in layout.words},
         header=None,
         index_col=False,
-        skiprows=layout.skip,
+        skiprows=skip,
         comment=layout.comment,
-        chunksize=_ROWS,
         keep_default_na=False,
         na_values={name: ["", *layout.na] for name in layout.numbers},
-        skipinitialspace=not blanks,
+        skipinitialspace=layout.padded and not blanks,
         encoding_errors="surrogateescape",
-        on_bad_lines="warn" if lenient else "error",
         low_memory=False,
         decimal=layout.decimal,
         thousands=layout.thousands,
+        **options,
     )
+    return frame.astype(dict.fromkeys(layout.words, "category"))
 
 
-def _frames(stream: Any, source: Source, options: ReadOptions, layout: Layout) -> Iterator[pd.DataFrame]:
-    """Chunks of good rows; damaged ones raise or are reported."""
+def _parsed(piece: _Piece, source: Source, options: ReadOptions, layout: Layout) -> tuple[pd.DataFrame, int]:
+    """Good rows of a piece, and how many it has; damaged ones raise or are reported."""
     import pandas as pd
 
-    done = 0
     try:
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always", pd.errors.ParserWarning)
-            for chunk in _reader(stream, layout, options.lenient):
-                size = len(chunk)
-                chunk = _with_kinds(chunk, layout)
-                yield _good_rows(chunk, done, source, options, layout)
-                done += size
-        for line in (line for one in said for line in str(one.message).splitlines() if line.strip()):
-            options.report(f"skipped: {source.shown}: {line.strip()}")
+        if options.lenient:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always", pd.errors.ParserWarning)
+                frame = _csv(piece.data, piece.skip, layout, "warn")
+            for text in skipped_lines([str(one.message) for one in said], piece.first):
+                options.report(f"skipped: {source.shown}{text}")
+        else:
+            frame = _csv(piece.data, piece.skip, layout)
     except pd.errors.EmptyDataError:
-        return
+        return pd.DataFrame(), 0
     except pd.errors.ParserError as error:
-        raise _parser_error(source, str(error)) from None
+        raise parser_error(source, str(error), piece.first) from None
     except UnicodeDecodeError:
-        raise source.corrupt(1, "the text is no UTF-8", "UTF-8", "convert it with iconv") from None
+        raise source.corrupt(piece.first, "the text is no UTF-8", "UTF-8", "convert it with iconv") from None
+    return _good_rows(frame, piece, source, options, layout), len(frame)
 
 
-def _with_kinds(chunk: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    return chunk.astype(dict.fromkeys(layout.words, "category"))
-
-
-def _wanted(chunk: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    for name, kinds in layout.only.items():
-        chunk = chunk[chunk[name].isin(kinds)].copy()
-        chunk[name] = chunk[name].cat.remove_unused_categories()
-    return chunk
-
-
-def _parser_error(source: Source, text: str) -> CorruptInputError:
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
-    if found:
-        return source.corrupt(int(found[2]), f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line")
-    found = re.search(r"inside string starting at row (\d+)", text)
-    line = int(found[1]) + 1 if found else None
-    return source.corrupt(line, f"the table is damaged ({printable(text, 80)})", "", "")
-
-
-def _good_rows(chunk: pd.DataFrame, done: int, source: Source, options: ReadOptions, layout: Layout) -> pd.DataFrame:
+def _good_rows(frame: pd.DataFrame, piece: _Piece, source: Source, options: ReadOptions, layout: Layout) -> pd.DataFrame:
     """Drop (or refuse) rows whose numbers are none."""
     import pandas as pd
 
-    bad = np.zeros(len(chunk), np.bool_)
+    bad = np.zeros(len(frame), np.bool_)
     for name in layout.numbers:
-        if chunk[name].dtype.kind not in "iuf":
-            given = chunk[name]
-            chunk[name] = pd.to_numeric(_plain(given, layout), errors="coerce")
-            bad |= (chunk[name].isna() & given.notna()).to_numpy()
-        if name not in layout.optional and chunk[name].dtype.kind == "f":
-            bad |= ~np.isfinite(chunk[name].to_numpy())
-        bad |= (chunk[name].abs() > layout.largest.get(name, _LARGEST)).to_numpy()
+        if frame[name].dtype.kind not in "iuf":
+            given = frame[name]
+            frame[name] = pd.to_numeric(_plain(given, layout), errors="coerce")
+            bad |= (frame[name].isna() & given.notna()).to_numpy()
+        bad |= _unfit(frame[name].to_numpy(), layout.largest.get(name, _LARGEST), name in layout.optional)
     if not bad.any():
-        return chunk
+        return frame
     needed = [name for name in layout.numbers if name not in layout.optional] or list(layout.numbers)
-    expected = f"numbers in {', '.join(needed)}"
-    rows = [done + position for position in np.flatnonzero(bad).tolist()]
-    refuse_rows(rows, partial(row_texts, source, layout), source, options, "this is no row of this table", expected)
-    return chunk[~bad]
+    locate = partial(_texts_of_piece, piece, layout)
+    rows = np.flatnonzero(bad).tolist()
+    refuse_rows(rows, locate, source, options, "this is no row of this table", f"numbers in {', '.join(needed)}")
+    return frame[~bad]
 
 
-def refuse_rows(rows: Sequence[int], locate: Locate, source: Source, options: ReadOptions, seen: str, expected: str) -> None:
-    """Raise for the first of damaged rows; under ``lenient`` report each, or their number where they are many."""
-    told = rows[:_TOLD] if options.lenient else rows[:1]
-    for line, text in locate(told):
-        options.damaged(source.corrupt(line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"))
-    if len(rows) > len(told):
-        options.report(f"skipped: {source.shown}: {len(rows) - len(told):,} more rows like these")
+def _unfit(values: Any, largest: float, optional: bool) -> Any:
+    """Which numbers are too large, or none; False where it is clear at a glance that none is."""
+    if not values.size or (values.dtype.kind in "iu" and values.max() <= largest and values.min() >= -largest):
+        return False
+    unfit = np.abs(values.astype(np.float64)) > largest
+    return unfit if optional or values.dtype.kind != "f" else unfit | ~np.isfinite(values)
 
 
 def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
@@ -276,28 +286,16 @@ def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
     return cells
 
 
+def _texts_of_piece(piece: _Piece, layout: Layout, rows: Sequence[int]) -> list[tuple[int | None, str]]:
+    lines = io.StringIO(piece.data.decode("utf-8", "replace"), newline="")
+    return rows_in(lines, piece.first, piece.skip, layout.sep, layout.comment, rows)
+
+
 def row_texts(source: Source, layout: Layout, rows: Sequence[int]) -> list[tuple[int | None, str]]:
     """Return physical line and text of rows, ascending: found by reading the file again, for messages only."""
-    found: list[tuple[int | None, str]] = []
-    wanted, row = iter(rows), -1
-    next_row = next(wanted, None)
     with source.open() as raw:
         lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
-        for _ in range(layout.skip):
-            next(lines, "")
-        reader = csv.reader(lines, delimiter=layout.sep if layout.sep != " " else "\0")
-        before = layout.skip
-        for fields in reader:
-            if next_row is None:
-                break
-            start, before = before + 1, layout.skip + reader.line_num
-            if not any(fields) or (layout.comment and fields[0].startswith(layout.comment)):
-                continue
-            row += 1
-            if row == next_row:
-                found.append((start, layout.sep.join(fields)))
-                next_row = next(wanted, None)
-    return found + [(None, "")] * (len(rows) - len(found))
+        return rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
 
 
 def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
@@ -311,8 +309,8 @@ def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
     if len(fields) < len(layout.columns) and not layout.ragged:
         return None
     try:
-        chunk: pd.DataFrame = _with_kinds(next(iter(_reader(io.BytesIO(tail), replace(layout, skip=0), False))), layout)
-    except (StopIteration, pd.errors.ParserError, pd.errors.EmptyDataError):
+        chunk = _csv(tail, 0, layout)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError):
         return None
     for name in layout.numbers:
         values = pd.to_numeric(chunk[name], errors="coerce")

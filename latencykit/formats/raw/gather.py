@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.formats.raw.values import EMPTY, outcome_of, times_of
-from latencykit.formats.rows import refuse_rows
+from latencykit.formats.damage import refuse_rows
+from latencykit.formats.raw.values import EMPTY, coded, outcome_of, times_of
 from latencykit.formats.shaping import rung_of_values, several
 from latencykit.histogram import Histogram, merge_histograms
 from latencykit.run import Run
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.formats.base import ReadOptions, Rung, Source
+    from latencykit.formats.damage import Locate
     from latencykit.formats.raw.plan import Plan
-    from latencykit.formats.rows import Locate
+    from latencykit.formats.raw.values import Times
 
     Columns = dict[str, NDArray[Any]]
 
 __all__ = ["gathered"]
 
-KEPT = 4_000_000
+KEPT = 2_000_000
 """Rows that are kept as samples where a histogram would do."""
 
 _MOST_TAGS = 200
@@ -48,11 +49,9 @@ class _Words:
     known: dict[str, int] = field(default_factory=dict)
 
     def codes(self, cells: pd.Series[Any]) -> NDArray[np.int64]:
-        import pandas as pd
-
-        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+        codes, distinct = coded(cells)
         table = [self._code(str(word).strip()) for word in distinct] + ([self._code("")] if (codes < 0).any() else [])
-        return np.array(table or [0], np.int64)[codes]
+        return np.asarray(np.array(table or [0], np.int64)[codes])
 
     def _code(self, word: str) -> int:
         name = "" if word in EMPTY else word
@@ -81,40 +80,50 @@ class _Rows:
 
     def columns(self, frame: pd.DataFrame) -> Columns:
         """Return the columns of `Samples` (tags and series as numbers) of the rows that can be used."""
-        plan = self.plan
-        times = {"duration": times_of(frame[plan.duration], plan.kind, plan.unit)}
-        times |= {role: times_of(frame[one.column], one.kind, one.unit) for role, one in plan.moments.items()}
-        bad = np.logical_or.reduce([one.damaged for one in times.values()])
-        cut = bool(bad.any()) and frame.attrs.get("unended", False)
-        self.tally["cut"] += cut
-        told = np.zeros_like(bad)
-        for role, one in times.items():
-            wrong = np.flatnonzero(one.damaged & ~told)
-            told |= one.damaged
-            if wrong.size and not cut:
-                seen = f"this row has no {'latency' if role == 'duration' else role} that can be read"
-                rows = frame.index[wrong].tolist()
-                refuse_rows(rows, self.locate, self.source, self.options, seen, "a time" if role != "duration" else "a duration")
+        times = self._times(frame)
         outcome = self._outcome(frame)
-        empty = times["duration"].missing
-        unstamped = np.logical_or.reduce(
-            [np.zeros_like(bad), *(one.missing for role, one in times.items() if role != "duration")]
-        )
-        negative = times["duration"].ns < 0
-        lost = empty & ~bad & (outcome != 0)
-        self.lost.update(outcome[lost].tolist())
-        keep = ~(bad | empty | unstamped | negative)
-        self.tally.update(
-            missing=int((empty & ~bad & ~lost).sum()), negative=int((negative & ~bad).sum()),
-            unstamped=int((unstamped & ~(bad | empty | negative)).sum()), rows=int(keep.sum()),
-        )  # fmt: skip
+        keep = self._kept(times, outcome)
         found: Columns = {role: one.ns[keep] for role, one in times.items()}
         if "end" in found:
             ended = found.pop("end")
             found["start"] = ended - np.rint(found["duration"]).astype(np.int64)
-        if plan.outcomes:
+        if self.plan.outcomes:
             found["outcome"] = outcome[keep]
-        return found | {name: codes[keep] for name, codes in self._codes(frame).items()}
+        found |= {name: codes[keep] for name, codes in self._codes(frame).items()}
+        self.tally["rows"] += len(found["duration"])
+        return found
+
+    def _times(self, frame: pd.DataFrame) -> dict[str, Times]:
+        """All columns of times; rows in which one cannot be read raise or are reported."""
+        plan = self.plan
+        times = {"duration": times_of(frame[plan.duration], plan.kind, plan.unit)}
+        times |= {role: times_of(frame[one.column], one.kind, one.unit) for role, one in plan.moments.items()}
+        told = np.zeros(len(frame), np.bool_)
+        for role, one in times.items():
+            wrong = np.flatnonzero(one.damaged & ~told)
+            if wrong.size and frame.attrs.get("unended", False):
+                self.tally["cut"] += 1
+            elif wrong.size:
+                seen = f"this row has no {'latency' if role == 'duration' else role} that can be read"
+                expected = "a duration" if role == "duration" else "a time"
+                refuse_rows(frame.index[wrong].tolist(), self.locate, self.source, self.options, seen, expected)
+            told |= one.damaged
+        return times
+
+    def _kept(self, times: dict[str, Times], outcome: NDArray[np.int8]) -> Any:
+        """Which rows can be used (an index: all of them as a rule); the others are tallied."""
+        bad = np.logical_or.reduce([one.damaged for one in times.values()])
+        empty, negative = times["duration"].missing, times["duration"].ns < 0
+        unstamped = np.logical_or.reduce([one.missing for one in times.values()]) & ~empty
+        out = bad | empty | negative | unstamped
+        if not out.any():
+            return slice(None)
+        lost = empty & ~bad & (outcome != 0)
+        self.lost.update(outcome[lost].tolist())
+        self.tally["missing"] += int((empty & ~bad & ~lost).sum())
+        self.tally["negative"] += int((negative & ~bad).sum())
+        self.tally["unstamped"] += int((unstamped & ~bad & ~negative).sum())
+        return ~out
 
     def _codes(self, frame: pd.DataFrame) -> Columns:
         plan, found = self.plan, {}

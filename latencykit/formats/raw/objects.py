@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
+from latencykit.formats.damage import refuse_rows
 from latencykit.formats.raw.gather import gathered
 from latencykit.formats.raw.names import latency_columns
 from latencykit.formats.raw.plan import plan_of
-from latencykit.formats.rows import line_chunks, refuse_rows
+from latencykit.formats.rows import line_chunks
 from latencykit.units import printable
 
 if TYPE_CHECKING:

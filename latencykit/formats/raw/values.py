@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["EMPTY", "Kind", "Times", "kind_of", "outcome_of", "times_of"]
+__all__ = ["EMPTY", "Kind", "Times", "coded", "kind_of", "outcome_of", "times_of"]
 
 Kind = Literal["number", "span", "moment", "word"]
 EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
 """Cells that stand for "nothing"."""
 
+_JUDGED = 60
 _ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
 _WORDS = (
@@ -69,7 +70,7 @@ def kind_of(cells: pd.Series[Any]) -> Kind:
     if isinstance(cells.dtype, pd.DatetimeTZDtype):
         return "moment"
     text = cells.dropna().astype(str)
-    text = text[~text.isin(EMPTY)]
+    text = text[~text.isin(EMPTY)].iloc[:_JUDGED]
     if not len(text) or cells.dtype.kind == "b":
         return "word"
     readers: dict[Kind, Any] = {
@@ -100,7 +101,7 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str) -> Times:
         stamps = cells.to_numpy(f"{'m' if cells.dtype.kind == 'm' else 'M'}8[ns]")
         missing = np.isnat(stamps)
         return Times(np.where(missing, 0, stamps.astype(np.int64)), missing, np.zeros(missing.shape, np.bool_))
-    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    codes, distinct = coded(cells)
     text = pd.Series([str(one).strip() for one in distinct], dtype=object)
     empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
     found = _spans(text) if kind == "span" else _moments(text)
@@ -110,6 +111,16 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str) -> Times:
     return Times(ns[codes], empty[codes], (none & ~empty)[codes])
 
 
+def coded(cells: pd.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Return numbers for cells, -1 for empty ones, and what each number stands for."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells.cat.codes.to_numpy(), cells.cat.categories.tolist()
+    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    return codes, list(distinct)
+
+
 def _numbers(cells: pd.Series[Any], unit: str) -> Times:
     import pandas as pd
 
@@ -117,6 +128,9 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
     nothing = np.zeros(len(cells), np.bool_)
     if cells.dtype.kind in "iu" and isinstance(cells.dtype, np.dtype):
         whole = cells.to_numpy()
+        if not whole.size or max(-float(whole.min()), float(whole.max())) * factor <= _LARGEST:
+            ns = whole.astype(np.int64, copy=False)
+            return Times(ns if factor == 1 else ns * np.int64(factor), nothing, nothing)
         large = np.abs(whole.astype(np.float64)) * factor > _LARGEST
         return Times(np.where(large, 0, whole).astype(np.int64) * np.int64(factor), nothing, large)
     missing = cells.isna().to_numpy(np.bool_)
@@ -124,6 +138,8 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
         missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
         cells = pd.to_numeric(cells, errors="coerce")
     reals = cells.to_numpy(np.float64, na_value=np.nan)
+    if reals.size and not missing.any() and max(-reals.min(), reals.max()) * factor <= _LARGEST:
+        return Times(np.round(reals * factor, 3) if unit != "none" else reals, nothing, nothing)
     damaged = ~missing & ~(np.abs(np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf))) * factor <= _LARGEST)
     kept = np.where(missing | damaged, 0.0, reals)
     return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, damaged)
