@@ -176,7 +176,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     plan = plan_of(dialect.frame(), options, source)
     layout = Layout(
         dialect.columns, plan.numbers, plan.words, dialect.sep, dialect.skip, optional=plan.numbers, comment=dialect.comment,
-        na=EMPTY, largest=dict.fromkeys(plan.numbers, 2.0**63), decimal=dialect.decimal, loose=tuple(column for column, _ in plan.outcomes), thousands=dialect.thousands,
+        na=EMPTY, largest=dict.fromkeys(plan.numbers, 2.0**63), decimal=dialect.decimal, thousands=dialect.thousands,
+        loose=tuple(column for column, _ in plan.outcomes),
     )  # fmt: skip
     notes: list[str] = []
     frames = table_chunks(source, options, layout, notes)
