@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary"]
 
+_LISTED = 12
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -126,6 +128,8 @@ class Summary:
 
     def _refuse(self, name: str) -> NoReturn:
         holds = [*self.stats, *(f"p{format_percentile(p)}" for p in self.percentiles)]
+        if len(holds) > _LISTED:
+            holds = [*holds[: _LISTED - 2], "…", holds[-1]]
         tool = self.run.tool or self.run.format or "the source"
         hint = next((note for note in self.run.notes if "distribution" in note), "")
         way_out = hint or "read an output that keeps the samples or a histogram"

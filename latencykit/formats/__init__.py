@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from latencykit.formats import (
+    ab,
     access_json,
     access_log,
     bench,
@@ -69,6 +70,7 @@ FORMATS: tuple[Format, ...] = (
     *hgrm.FORMATS,
     *hey.FORMATS,
     *json_native.FORMATS,
+    *ab.FORMATS,
     *access_json.FORMATS,
     *access_log.FORMATS,
     *bench.FORMATS,
