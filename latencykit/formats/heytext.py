@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "is_report", "parse_report", "rung_of_report"]
 
 _NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf)"
-_UNIT = r"(ns|us|µs|ms|secs?|s|min|m|h)?\.?"
+_UNIT = r"((?:10 )?(?:ns|us|µs|ms|secs?|s|min|m|hours?|h))?\.?"
 _FACT = re.compile(rf"^\s*(Total|Slowest|Fastest|Average|Requests/sec):\s+{_NUMBER} *{_UNIT}\s*$", re.MULTILINE)
 _PART = r"(?: \([^)\n]*only\))?"
 _HEADING = re.compile(
@@ -106,8 +106,10 @@ def is_report(text: str, heading: str) -> bool:
 
 
 def _ns(number: str, unit: str | None) -> float:
-    value = float(number)
-    return round(parse_duration(number + (unit or "s")), 3) if math.isfinite(value) else math.nan
+    if not math.isfinite(float(number)):
+        return math.nan
+    tens, _, scale = (unit or "s").rpartition(" ")  # oha counts in tens of seconds where requests took longer
+    return round(parse_duration(number + scale) * float(tens or 1), 3)
 
 
 def parse_report(part: Section) -> Report:

@@ -1,0 +1,157 @@
+"""fortio's JSON: a histogram with edges in seconds, and percentiles interpolated in it.
+
+fortio's calls are paced (or at full speed with ``-qps 0``) and timed from their send; by default it makes up for calls that
+a stall held back, so their number proves nothing. The histogram takes in failed calls, whose own histogram lies beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.formats import jsontext
+from latencykit.formats.base import Confidence, Format
+from latencykit.formats.shaping import distinct, nanoseconds
+from latencykit.formats.spread import histogram_of_both, mixed_note, nothing_answered
+from latencykit.formats.stamps import epoch_seconds
+from latencykit.run import Run
+
+if TYPE_CHECKING:
+    from latencykit.formats.base import Head, ReadOptions, Rung, Source
+
+    Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
+
+__all__ = ["FORMATS"]
+
+_NEAR = 1.0  # ns
+
+
+def sniff(head: Head) -> Confidence:
+    """Tell the keys."""
+    found = jsontext.has_keys(head, "DurationHistogram") and any(f'"{key}"' in head.text for key in ("RunType", "ActualQPS"))
+    return Confidence.CERTAIN if found else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+    """Read a result, or each of a list of results."""
+    record = jsontext.load(source)
+    results = record if isinstance(record, list) else [record]
+    found: dict[str, Rung] = {}
+    for one in results:
+        name = "" if len(results) == 1 else distinct(str(one.get("Labels") or "run").strip(" ,"), found)
+        found[name] = _result(one, source)
+    return found
+
+
+def _result(record: dict[str, Any], source: Source) -> Rung:
+    """One result; failed calls are taken out of its histogram where theirs is known."""
+    whole = jsontext.entry(record, "DurationHistogram", source)
+    failures = record.get("ErrorsDurationHistogram") or {}
+    failed = int(failures.get("Count") or 0) if failures else _failed_by_codes(record)
+    run, total = _run(record, failed), int(whole.get("Count") or 0)
+    if total <= failed:
+        raise nothing_answered(source, run)
+    buckets = _buckets(whole)
+    if sum(count for _, _, count in buckets) != total:
+        raise source.corrupt(None, f"the buckets do not hold {total:,} calls", "as many as Count says", "run fortio anew")
+    names = {"min": "Min", "max": "Max", "mean": "Avg", "std": "StdDev"}
+    stats = {ours: nanoseconds(float(whole[theirs]), "s") for ours, theirs in names.items() if whole.get(theirs) is not None}
+    points = {float(one["Percentile"]): nanoseconds(float(one["Value"]), "s") for one in whole.get("Percentiles") or ()}
+    if failed:
+        good = _without(buckets, _buckets(failures))
+        if good is None:
+            run = run.noting(*mixed_note(failed, "failed calls"))
+        else:
+            run = run.noting("fortio's percentiles take in failed calls; these are of the good ones' histogram")
+            buckets, points, stats = good, {}, _good_stats(whole, failures, total - failed)
+    highs, counts = _without_gaps(buckets)
+    stats.setdefault("min", buckets[0][0])
+    return histogram_of_both(points, highs, counts, stats, run)
+
+
+def _buckets(histogram: dict[str, Any]) -> Buckets:
+    return [
+        (nanoseconds(float(one["Start"]), "s"), nanoseconds(float(one["End"]), "s"), int(one["Count"]))
+        for one in histogram.get("Data") or ()
+    ]
+
+
+def _without_gaps(buckets: Buckets) -> tuple[list[float], list[int]]:
+    """Upper ends and counts, with an empty bucket wherever fortio left some out."""
+    highs: list[float] = []
+    counts: list[int] = []
+    for low, high, count in buckets:
+        if highs and low > highs[-1] + _NEAR:
+            highs.append(low)
+            counts.append(0)
+        highs.append(high)
+        counts.append(count)
+    return np.maximum.accumulate(highs).tolist(), counts
+
+
+def _without(buckets: Buckets, failures: Buckets) -> Buckets | None:
+    """The buckets less those of the failed calls, which lie in the same grid; None where they do not fit."""
+    left = [count for _, _, count in buckets]
+    for low, high, count in failures:
+        at = next((k for k, one in enumerate(buckets) if one[0] <= low + _NEAR and high <= one[1] + _NEAR), None)
+        if at is None or left[at] < count:
+            return None
+        left[at] -= count
+    kept = [(low, high, count) for (low, high, _), count in zip(buckets, left, strict=True) if count]
+    return kept if failures else None
+
+
+def _good_stats(whole: dict[str, Any], failures: dict[str, Any], good: int) -> dict[str, float]:
+    """What still holds of the statistics without the failed calls."""
+    stats: dict[str, float] = {}
+    if "Sum" in whole and "Sum" in failures:
+        stats["mean"] = nanoseconds((float(whole["Sum"]) - float(failures["Sum"])) / good, "s")
+    if float(failures.get("Max", np.inf)) < float(whole["Max"]):
+        stats["max"] = nanoseconds(float(whole["Max"]), "s")
+    if float(failures.get("Min", 0.0)) > float(whole["Min"]):
+        stats["min"] = nanoseconds(float(whole["Min"]), "s")
+    return stats
+
+
+def _failed_by_codes(record: dict[str, Any]) -> int:
+    """Failed calls of a version without their histogram: HTTP codes other than 2xx and 3xx."""
+    codes = {str(code): int(count) for code, count in (record.get("RetCodes") or {}).items()}
+    if record.get("RunType") != "HTTP":
+        return 0
+    return sum(count for code, count in codes.items() if not (code.isdigit() and 200 <= int(code) < 400))
+
+
+def _run(record: dict[str, Any], failed: int) -> Run:
+    """What the result says of how it was made."""
+    threads = int(record.get("NumThreads") or 0) or None
+    try:
+        rate = float(record.get("RequestedQPS") or 0)
+    except ValueError:  # "max"
+        rate = 0.0
+    duration, timeout = float(record.get("ActualDuration") or 0), float(record.get("HTTPReqTimeOut") or 0)
+    return Run(
+        tool="fortio",
+        version=str(record["Version"]) if record.get("Version") else None,
+        loop="paced" if rate > 0 else "closed",
+        measure="service",
+        corrected="none",
+        start=epoch_seconds(record.get("StartTime")),
+        duration=duration / 1e9 or None,
+        rate=rate if rate > 0 else None,
+        achieved=float(record.get("ActualQPS") or 0) or None,
+        connections=threads,
+        expected_interval=round(1e9 * threads / rate, 3) if threads and rate > 0 else None,
+        failed=failed,
+        timeout=timeout or None,
+        unit="s",
+        unit_from="format",
+    )
+
+
+FORMATS = (
+    Format(
+        "fortio", "fortio (JSON)", "histogram", (".json",), sniff, read, unit="s",
+        example="fortio load -qps 200 -c 4 -t 30s -p 50,90,99,99.9 -json out.json http://127.0.0.1:8080/",
+    ),
+)  # fmt: skip

@@ -1,0 +1,67 @@
+"""fortio's histogram, with gaps, with failed calls, and from other versions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+
+
+def histogram(*buckets: tuple[float, float, int], **more) -> dict:
+    data = [{"Start": low, "End": high, "Percent": 0, "Count": count} for low, high, count in buckets]
+    total = sum(count for _, _, count in buckets)
+    return {"Count": total, "Min": buckets[0][0], "Max": buckets[-1][1], "Sum": 0.003 * total, "Avg": 0.003, "StdDev": 0.01,
+            "Data": data, **more}  # fmt: skip
+
+
+def record(**changes) -> str:
+    whole = histogram(
+        (0.0011, 0.002, 900), (0.002, 0.003, 90), (5, 5.98, 10),
+        Percentiles=[{"Percentile": 50, "Value": 0.0015}, {"Percentile": 99, "Value": 0.003}],
+    )  # fmt: skip
+    given = {
+        "RunType": "HTTP", "Labels": "x , vm", "StartTime": "2026-11-21T00:05:12.5Z", "RequestedQPS": "200", "ActualQPS": 199.5,
+        "ActualDuration": 20_000_000_000, "NumThreads": 4, "Version": "1.66.5", "DurationHistogram": whole,
+        "ErrorsDurationHistogram": {"Count": 0, "Data": None}, "RetCodes": {"200": 1000}, "HTTPReqTimeOut": 30_000_000_000,
+    }  # fmt: skip
+    return json.dumps({**given, **changes})
+
+
+def test_percentiles_and_buckets_with_gaps(read_text):
+    found = read_text(record(), "out.json")["out.json"]
+    assert (found.count, found.min, found.max, found.mean, found.std) == (1000, 1.1e6, 5.98e9, 3e6, 1e7)
+    assert found.percentile([50, 99, 99.5]).tolist() == [1.5e6, 3e6, 5.98e9]
+    assert found.count_above(4.9e9) == 10
+    assert found.percentile_rows([99.5])[0].bucket_low == 5e9
+    run = found.run
+    assert (run.version, run.loop, run.rate, run.connections, run.expected_interval) == ("1.66.5", "paced", 200.0, 4, 2e7)
+    assert (run.start, run.duration, run.achieved, run.timeout) == (1_795_219_512.5, 20.0, 199.5, 30e9)
+
+
+def test_full_speed_lists_and_grpc(read_text):
+    fast = read_text(record(RequestedQPS="max", RunType="GRPC Ping", RetCodes={"SERVING": 1000}), "out.json")["out.json"]
+    assert (fast.run.loop, fast.run.rate, fast.run.failed) == ("closed", None, 0)
+    both = f"[{record()}, {record(Labels='other')}]"
+    assert list(read_text(both, "out.json")) == ["x , vm", "other"]
+
+
+def test_failed_calls_are_taken_out(read_text):
+    failures = histogram((0.0012, 0.002, 100), (5, 5.5, 4))
+    found = read_text(record(ErrorsDurationHistogram=failures), "out.json")["out.json"]
+    assert (found.count, found.run.failed, found.count_above(4.9e9), found.max) == (896, 104, 6, 5.98e9)
+    assert any("good ones" in note for note in found.run.notes)
+    unknown = read_text(record(ErrorsDurationHistogram={"Count": 104, "Data": None}), "out.json")["out.json"]
+    assert (unknown.run.failed, unknown.percentile(50)) == (104, 1.5e6)
+    assert any("104 failed calls are among" in note for note in unknown.run.notes)
+    old = json.loads(record(RetCodes={"200": 990, "503": 8, "-1": 2}))
+    del old["ErrorsDurationHistogram"]
+    assert read_text(json.dumps(old), "out.json")["out.json"].run.failed == 10
+
+
+def test_nothing_and_damage(read_text):
+    with pytest.raises(CorruptInputError, match="no request was answered"):
+        read_text(record(DurationHistogram={"Count": 0, "Data": None}), "out.json")
+    with pytest.raises(CorruptInputError, match=r"out\.json: the buckets do not hold 1,000 calls"):
+        read_text(record().replace('"Count": 90,', '"Count": 9,').replace('"Count": 90}', '"Count": 9}'), "out.json")
