@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.errors import CorruptInputError, LatencyKitError, NotHeldError, UsageError
+from latencykit.errors import CorruptInputError, NotHeldError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from latencykit.formats.base import Source
     from latencykit.run import Measure
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "print_json",
     "printing",
     "progress",
+    "series_of",
     "share",
 ]
 
@@ -58,6 +60,7 @@ class Inputs:
     start_column: str | None = None
     lenient: bool = False
     jobs: int = 1
+    dask: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,9 @@ _OPTIONS = (
         type=click.IntRange(1),
         default=os.cpu_count() or 1,
         show_default="all cores",
-        help="Files read at once.",
+        help="Files, and parts of large logs, read at once.",
     ),
+    click.option("--dask", metavar="ADDRESS", help="Read on a Dask cluster: tcp://HOST:PORT, or local for one on this machine."),
 )
 
 
@@ -180,19 +184,24 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
             label, path = head, tail
         matches = [path]
         if not os.path.lexists(path) and glob.has_magic(path):
-            matches = sorted(glob.glob(path))  # noqa: PTH207 - pathlib globs no absolute patterns
+            from latencykit.cluster.places import expand as matching
+
+            matches = matching(path)
         if not matches:
             raise UsageError(f"{path}: no file matches")
         found += [(label, match) for match in matches]
     return found
 
 
-def load(given: Inputs, *, counted: bool = False) -> list[Input]:
+def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: bool = False) -> list[Input]:
     """Read every series of every file, as the options say.
 
     Parameters
     ----------
     given : Inputs
+    ask : callable, optional
+        What is wanted of each rung, such as `latencykit.cluster.answers.totals_of`. It is asked where the file is read,
+        in another process or on a cluster, and its answer is what comes back in the rung's place.
     counted : bool, default False
         Only histograms will be asked for, so that long tables of samples may be counted as they are read.
 
@@ -202,12 +211,10 @@ def load(given: Inputs, *, counted: bool = False) -> list[Input]:
         For the first file that cannot be read, before anything is printed or written; under ``--lenient`` such files
         are reported and left out.
     """
-    from concurrent.futures import ThreadPoolExecutor
+    from latencykit.cli.spread import read_each
 
     paths = expand(given.files)
-    reader = functools.partial(_read_one, given, counted and given.begin is None and given.end is None)
-    with ThreadPoolExecutor(min(given.jobs, len(paths))) as pool, progress(f"reading {len(paths)} files"):
-        results = list(pool.map(reader, paths))
+    results = read_each(given, [path for _, path in paths], ask, counted=counted)
     found: list[tuple[str, str, Any]] = []
     names: dict[int, str] = {}
     for (label, path), series in zip(paths, results, strict=True):
@@ -226,29 +233,25 @@ def load(given: Inputs, *, counted: bool = False) -> list[Input]:
     return loaded
 
 
-def _read_one(given: Inputs, counted: bool, labelled: tuple[str | None, str]) -> list[tuple[str, Any]]:
-    """One file's series, or none where it cannot be read and that is allowed."""
-    from latencykit.formats.base import ReadOptions, Source
+def series_of(
+    given: Inputs, source: Source, say: Callable[[str], None], *, part: bool = False, counted: bool = False
+) -> list[tuple[str, Any]]:
+    """Return the series of one file, or of a range of its lines, that the options ask for."""
+    from latencykit.formats.base import ReadOptions
     from latencykit.formats.reading import expand_tags, read_source, with_measure
 
-    path = labelled[1]
+    path = source.shown
     options = ReadOptions(
         unit=given.unit,
         column=given.column,
         start_column=given.start_column,
         lenient=given.lenient,
-        counted=counted,
+        counted=counted and given.begin is None and given.end is None,
         measure=given.measure,
         series=given.series,
-        report=lambda text: note(f"latencykit: {text}"),
+        report=say,
     )
-    try:
-        found = read_source(Source(path), options, given.format_in)
-    except LatencyKitError as error:
-        if not given.lenient:
-            raise
-        note(f"latencykit: left out: {error}")
-        return []
+    found = read_source(source, options, "hlog" if part else given.format_in)  # nothing but logs is read in ranges
     chosen: list[tuple[str, Any]] = []
     missing = [name for name in given.series if name not in found]
     if missing:
@@ -256,15 +259,15 @@ def _read_one(given: Inputs, counted: bool, labelled: tuple[str | None, str]) ->
     for name, rung in found.items():
         if given.series and name not in given.series:
             continue
-        for label, part in expand_tags(name, with_measure(rung, given.measure)).items():
-            if not given.tag or (part.run.tags or ("",))[0] in given.tag:
-                chosen.append((label, _window(part, given)))
-    if not chosen:
+        for label, one in expand_tags(name, with_measure(rung, given.measure)).items():
+            if not given.tag or (one.run.tags or ("",))[0] in given.tag:
+                chosen.append((label, _window(one, given, say)))
+    if not chosen and not part:
         raise UsageError(f"{path}: no line has the tag {given.tag[0]!r}")
     return chosen
 
 
-def _window(rung: Any, given: Inputs) -> Any:
+def _window(rung: Any, given: Inputs, say: Callable[[str], None]) -> Any:
     """The part of a rung that ``--from`` and ``--to`` leave."""
     if given.begin is None and given.end is None:
         return rung
@@ -278,7 +281,7 @@ def _window(rung: Any, given: Inputs) -> Any:
     if len(part) < len(rung):
         whole, left = rung.histogram(), part.histogram()
         kept = "is still in it" if left.count and left.max == whole.max else "is among what was left out"
-        note(f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}")
+        say(f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}")
     return part
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from latencykit.cli.common import (
     progress,
     without_aggregates,
 )
+
+if TYPE_CHECKING:
+    from latencykit.log import HistogramLog
 
 __all__ = ["command"]
 
@@ -48,18 +52,9 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
     latencykit merge 'host*.hlog' -o all.hlog
     latencykit merge a.hlog b.hlog -o both.hlog --align relative --interval 10s
     """
-    from latencykit.errors import UsageError
     from latencykit.formats.hlog_writer import write_hlog
-    from latencykit.log import HistogramLog, merge_logs
 
-    loaded = without_aggregates(load(given))
-    for one in loaded:
-        if not isinstance(one.rung, HistogramLog):
-            raise UsageError(f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up")
-    logs = [one.rung.retagged(Path(one.path).stem if tag_by_file else None) for one in loaded]
-    merged = merge_logs(logs, align)
-    if interval is not None:
-        merged = merged.resample(interval)
+    merged = _merged(given, align, interval, tag_by_file=tag_by_file)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_hlog(merged, temporary)
     count = merged.histogram().count
@@ -67,3 +62,19 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
         print_json({"output": str(out), "intervals": len(merged), "count": count})
     else:
         note(f"wrote {out}: {len(merged):,} intervals, {count:,} values")
+
+
+def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: bool) -> HistogramLog:
+    from latencykit.cli.spread import slots_of_all
+    from latencykit.cluster.answers import carried, width_of
+    from latencykit.errors import UsageError
+    from latencykit.log import HistogramLog, merge_logs
+
+    if given.dask is not None and interval is not None and not tag_by_file:
+        return slots_of_all(given, width_of(interval), align).log()  # only the sums travel
+    loaded = without_aggregates(load(given, carried if given.dask is not None else None))
+    for one in loaded:
+        if not isinstance(one.rung, HistogramLog):
+            raise UsageError(f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up")
+    merged = merge_logs([one.rung.retagged(Path(one.path).stem if tag_by_file else None) for one in loaded], align)
+    return merged if interval is None else merged.resample(interval)

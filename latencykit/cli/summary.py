@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Input, Inputs, inputs, load, numbers, print_json, printing, progress, without_aggregates
+from latencykit.cli.common import Inputs, inputs, load, numbers, print_json, printing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from latencykit.run import Run
 
 __all__ = ["command"]
 
@@ -36,39 +38,67 @@ def command(
     """
     from latencykit.report.summaries import intervals_text, summary_text
 
-    wanted = numbers(percentiles)
-    loaded = load(given, counted=interval is None)
+    asked = {"percentiles": numbers(percentiles), "confidence": confidence, "trims": trims}
     if merge:
-        loaded = [_merged(loaded)]
-    with progress("counting"):
-        records = [_record(one, interval, percentiles=wanted, confidence=confidence, trims=trims) for one in loaded]
+        records = [_merged(given, interval, asked)]
+    else:
+        loaded = load(given, functools.partial(_record, interval=interval, asked=asked), counted=interval is None)
+        records = [one.rung.record | {"name": one.name} for one in loaded]
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo((intervals_text if interval else summary_text)(records, style, given.out_unit))
 
 
-def _merged(loaded: Sequence[Input]) -> Input:
-    from latencykit.merging import merge
+@dataclass(frozen=True)
+class _Record:
+    """A series as the command prints it, and its run."""
 
-    return Input("all", merge([one.rung for one in without_aggregates(loaded)]), loaded[0].path)
+    record: dict[str, Any]
+    run: Run
 
 
-def _record(one: Input, interval: str | None, **asked: Any) -> dict[str, Any]:
-    """One series, and its intervals where they are asked for."""
+def _record(rung: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
+    """One series, and its intervals where they are asked for; made where the file is read."""
     from latencykit.report.record import in_nanoseconds, interval_records, series_record
 
-    rung = in_nanoseconds(one.rung)
+    name = rung.run.source or ""
+    rung = in_nanoseconds(rung)
     if interval is None:
-        return series_record(one.name, rung, **asked)
-    log = rung.to_log(interval) if hasattr(rung, "to_log") else _timeless(one)
+        return _Record(series_record(name, rung, **asked), rung.run)
+    log = rung.to_log(interval) if hasattr(rung, "to_log") else _timeless(name)
     totals, series = log.totals_fold(), log.series_fold([p for p in asked["percentiles"] if p < 100])
     log.scan(totals, series)
-    record = series_record(one.name, log, histogram=log.histogram_of(totals), **asked)
-    return record | {"intervals": interval_records(log.series_of(series))}
+    record = series_record(name, log, histogram=log.histogram_of(totals), **asked)
+    return _Record(record | {"intervals": interval_records(log.series_of(series))}, rung.run)
 
 
-def _timeless(one: Input) -> Any:
+def _merged(given: Inputs, interval: str | None, asked: dict[str, Any]) -> dict[str, Any]:
+    """All series as one; where that is too much to look at every interval of, the files are summed where they are read."""
+    from latencykit.cli.spread import merged_whole, slots_of_all, totals_of_all
+    from latencykit.cluster.answers import width_of
+
+    whole = merged_whole(given)
+    if whole is None and interval is not None:
+        whole = slots_of_all(given, width_of(interval)).log()
+    if whole is not None:
+        return _record(whole.but(tags=()), interval, asked).record | {"name": "all"}
+    return _of_totals(totals_of_all(given), asked)
+
+
+def _of_totals(totals: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """Sums of files: percentiles without what only a look at every interval would tell."""
+    from latencykit.report.record import series_record
+
+    record = series_record("all", totals.histogram, **asked) | {"rung": totals.rung, "tags": []}
+    if totals.rung != "log":
+        return record
+    said = "so many intervals are read once: no confidence and no events; cut them with --from and --to"
+    rows = [row | {"low": None, "high": None} for row in record["percentiles"]]
+    return record | {"percentiles": rows, "notes": [*record["notes"], said]}
+
+
+def _timeless(name: str) -> Any:
     from latencykit.errors import NotHeldError
 
-    raise NotHeldError(f"{one.name}: knows no time, so it has no intervals; a log or samples with start times would")
+    raise NotHeldError(f"{name}: knows no time, so it has no intervals; a log or samples with start times would")

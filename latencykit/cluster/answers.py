@@ -6,6 +6,7 @@ way: a sum over ten thousand files is, bit for bit, the same from one process as
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from latencykit.log import HistogramLog, SlotPart
 from latencykit.run import merge_runs
 from latencykit.samples import Samples
 from latencykit.summary import Summary
+from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Slots", "Totals", "carried", "slots_of", "totals_of"]
+__all__ = ["Slots", "Totals", "carried", "slots_of", "totals_of", "width_of"]
+
+_SLOTS = 1000
 
 
 @dataclass(frozen=True)
@@ -243,12 +247,35 @@ def slots_of(rung: Any, width: float, origin: float | None = None) -> Slots:
     return Slots(width, unique // max(1, names.size), tags, begin, end, entries, log.unit, run)
 
 
-def carried(rung: Any) -> Any:
-    """Return the rung with all that it needs in memory, so that it can travel."""
+def width_of(interval: str | float) -> float:
+    """Return an interval such as ``"10s"`` in seconds."""
+    width = parse_duration(interval, "s") / 1e9
+    if not width > 0:
+        raise UsageError(f"an interval must be longer than nothing, not {interval!r}")
+    return width
+
+
+def carried(rung: Any, most: float = math.inf) -> Any:
+    """Return the rung with all that it needs in memory, so that it can travel.
+
+    Parameters
+    ----------
+    rung : rung
+    most : float
+        Bytes that a log may take; one that takes more travels as a thousand slots of time, and a note says so.
+    """
     if not isinstance(rung, HistogramLog):
         return rung
+    blocks, size = [], 0
+    for block in rung.blocks():
+        blocks.append(block)
+        size += block.nbytes
+        if size > most and len(rung) > _SLOTS:
+            width = rung.duration / _SLOTS
+            text = f"its {len(rung):,} intervals travelled as slots of {format_duration(width * 1e9)}; sums and maxima are exact"
+            return slots_of(rung, width).log().but(notes=(*rung.run.notes, text))
     names, codes = np.unique(np.asarray(rung.tag_of_rows(), np.str_), return_inverse=True)
     return HistogramLog(
-        rung.starts, rung.lengths, [MemoryPart(list(rung.blocks()))],
+        rung.starts, rung.lengths, [MemoryPart(blocks)],
         tag_code=codes, tag_names=tuple(names.tolist()) or ("",), unit=rung.unit, run=rung.run,
     )  # fmt: skip

@@ -9,11 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import multiprocessing
 import os
 import signal
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,11 +22,12 @@ from latencykit.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import ProcessPoolExecutor
 
     Reader = Callable[[Place], "Answer"]
     Told = Callable[[int, int], None]
 
-__all__ = ["Answer", "Engine", "Here", "Job", "OnDask", "jobs_of", "joined", "local_cluster"]
+__all__ = ["Answer", "Engine", "Here", "Job", "OnDask", "added", "checked", "jobs_of", "joined", "local_cluster"]
 
 FAN_IN = 8
 _WORTH_PROCESSES = 24 << 20  # bytes; below this the start of a process takes longer than the reading
@@ -94,13 +92,14 @@ def _summed(answers: Sequence[Answer], reports: tuple[str, ...]) -> Answer:
     for name, part in (pair for one in answers for pair in one.found):
         held.setdefault(name, []).append(part)
     try:
-        found = tuple((name, _sum(parts)) for name, parts in held.items())
+        found = tuple((name, added(parts)) for name, parts in held.items())
     except LatencyKitError as error:
         return Answer((), reports, error)
     return Answer(found, reports, None, any(one.restarted for one in answers))
 
 
-def _sum(parts: Sequence[Any]) -> Any:
+def added(parts: Sequence[Any]) -> Any:
+    """Return the sum of answers of one kind."""
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, Totals) for part in parts):
@@ -133,9 +132,12 @@ class Here:
     ----------
     workers : int
         How many at once.
+    processes : bool, default True
+        Whether answers can travel between processes.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    processes: bool = True
 
     def each(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> list[Answer]:
         """Return the answer of every job, in order."""
@@ -157,12 +159,13 @@ class Here:
                 yield whole_if_restarted(read, job, answer)
                 told(done, len(jobs))
 
-    @staticmethod
     @contextlib.contextmanager
-    def _results(read: Reader, tasks: Sequence[Place], workers: int, size: int) -> Iterator[Iterator[Answer]]:
+    def _results(self, read: Reader, tasks: Sequence[Place], workers: int, size: int) -> Iterator[Iterator[Answer]]:
         if workers <= 1:
             yield map(read, tasks)
-        elif size < _WORTH_PROCESSES:
+        elif size < _WORTH_PROCESSES or not self.processes:
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(workers) as threads:
                 yield threads.map(read, tasks)
         else:
@@ -173,6 +176,10 @@ class Here:
 @contextlib.contextmanager
 def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of fresh processes; when something goes wrong they end at once, and the unfinished work with them."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     before = set(multiprocessing.active_children())
     # Processes are spawned, not forked: a fork copies locks that other threads hold.
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _ignore_interrupts)

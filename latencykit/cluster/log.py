@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.cluster.answers import Slots, Totals, slots_of, totals_of
+from latencykit.cluster.answers import Slots, Totals, slots_of, totals_of, width_of
 from latencykit.cluster.engines import Answer, Engine, Here, Job, OnDask, jobs_of
 from latencykit.cluster.places import begin_of, expand, shown, source_of
 from latencykit.cluster.progress import bar
@@ -19,7 +19,7 @@ from latencykit.formats.reading import expand_tags, read_source, with_measure
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
-from latencykit.units import format_count, parse_duration
+from latencykit.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -150,7 +150,7 @@ class ClusterLog:
         With ``align="relative"``, from each log's own start.
         """
         begin, last = max(start, self.reading.begin), min(end, self.reading.end)
-        return replace(self, reading=replace(self.reading, begin=begin, end=last, origin=self._origin()))
+        return replace(self, reading=replace(self.reading, begin=begin, end=last, origin=self.origin()))
 
     # ------------------------------------------------------------ questions
 
@@ -176,10 +176,7 @@ class ClusterLog:
         interval : str or float
             ``"10s"``, or seconds. The result takes some tens of kilobytes a slot.
         """
-        width = parse_duration(interval, "s") / 1e9
-        if not width > 0:
-            raise UsageError(f"an interval must be longer than nothing, not {interval!r}")
-        ask = functools.partial(_slots, width=width, origin=self._origin())
+        ask = functools.partial(_slots, width=width_of(interval), origin=self.origin())
         return Slots.sum([slots for _, slots in self._total(ask)]).log()
 
     def percentiles(self, percentiles: Sequence[float] = (50, 90, 99, 99.9), interval: str | float = "10s") -> pd.DataFrame:
@@ -245,7 +242,7 @@ class ClusterLog:
             raise UsageError(f"none {wanted} could be read" if self.reading.tag is None else f"no file {wanted}")
         return answer.found
 
-    def _origin(self) -> float | None:
+    def origin(self) -> float | None:
         """The earliest start of all logs, seconds since the epoch; None where each counts from its own."""
         if self.align == "relative":
             return None

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from latencykit import cluster
+from latencykit.cli import main
 from latencykit.cluster import engines, places
 from latencykit.cluster import log as cluster_log
 from latencykit.cluster.engines import Job, OnDask, local_cluster
@@ -89,3 +90,32 @@ def test_only_small_results_travel(client, logs):
 def test_nobody_answers():
     with pytest.raises(cluster_log.UsageError, match="no Dask scheduler answers"), local_cluster("nonsense"):
         pass
+
+
+@pytest.fixture
+def say(capsys):
+    """Run a command; return exit status and standard output."""
+
+    def call(*words: object) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["-q", *map(str, words)])
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    return call
+
+
+@pytest.mark.parametrize("words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]])
+def test_summary_prints_the_same(client, logs, say, words):
+    shown = ("summary", *logs[:5], *words, "--format", "json")
+    assert say(*shown, "--dask", client.scheduler.address) == say(*shown, "--jobs", 1) == say(*shown, "--jobs", 4)
+
+
+def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
+    address = client.scheduler.address
+    for name, words in (("a", []), ("b", ["--interval", "2s"]), ("c", ["--tag-by-file", "--interval", "2s"])):
+        for where, how in (("here", []), ("there", ["--dask", address])):
+            assert say("merge", *logs[:4], *words, "-o", tmp_path / f"{name}-{where}.hlog", *how)[0] == 0
+        assert (tmp_path / f"{name}-here.hlog").read_bytes() == (tmp_path / f"{name}-there.hlog").read_bytes()
+    for how, out in (([], "here.svg"), (["--dask", address], "there.svg")):
+        assert say("chart", *logs[:2], "--kind", "timeline", "-o", tmp_path / out, *how)[0] == 0
+    assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()

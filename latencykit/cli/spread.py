@@ -1,0 +1,133 @@
+"""The files of a command, read by threads, by processes or on a Dask cluster; the answers are the same."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.cli.common import expand, load, note, series_of, without_aggregates
+from latencykit.cluster.answers import carried, slots_of, totals_of
+from latencykit.cluster.engines import Answer, Here, OnDask, added, jobs_of, local_cluster
+from latencykit.cluster.log import ClusterLog, Reading
+from latencykit.cluster.places import source_of
+from latencykit.cluster.progress import bar
+from latencykit.errors import LatencyKitError, UsageError
+from latencykit.merging import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from latencykit.cli.common import Inputs
+    from latencykit.cluster.answers import Slots
+    from latencykit.cluster.engines import Engine, Job
+    from latencykit.cluster.places import Place
+
+__all__ = ["merged_whole", "read_each", "slots_of_all", "totals_of_all"]
+
+TOGETHER = 32 << 20
+"""Bytes of files that are merged interval by interval; more are summed where they are read."""
+TRAVELS = 32 << 20
+"""Bytes of a log's counts that come back from a cluster whole, where the command did not say what it needs."""
+
+
+def answer_of(
+    place: Place, given: Inputs, ask: Callable[[Any], Any] | None, *, counted: bool = False, as_one: bool = False
+) -> Answer:
+    """Read one place as the options say; what goes wrong is part of the answer."""
+    said: list[str] = []
+    try:
+        source = source_of(place)
+        found = series_of(given, source, said.append, part=place.end > 0, counted=counted or ask is totals_of)
+        if as_one:  # aggregates sum up the others
+            found = [("", rung) for _, rung in found if not rung.run.aggregate] or [("", rung) for _, rung in found]
+        answers = tuple((name, rung if ask is None else ask(rung)) for name, rung in found)
+    except LatencyKitError as error:
+        return Answer((), tuple(said), error)
+    return Answer(answers, tuple(said), None, getattr(source, "restarted", False))
+
+
+def read_each(
+    given: Inputs, paths: Sequence[str], ask: Callable[[Any], Any] | None, *, counted: bool = False
+) -> list[list[tuple[str, Any]]]:
+    """Return the series of every file, or what `ask` makes of them there."""
+    travels = ask is not None
+    addable = ask is totals_of or (isinstance(ask, functools.partial) and ask.func is slots_of)
+    if given.dask is not None and ask is None:
+        ask = functools.partial(carried, most=TRAVELS)
+    with _engine(given, processes=travels) as engine:
+        jobs = _jobs(given, paths, divide=addable)
+        read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, counted=counted)
+        answers = engine.each(read, jobs, _bar(), lenient=given.lenient)
+    for path, answer in zip(paths, answers, strict=True):
+        _tell(answer.reports)
+        if answer.error is not None:
+            _tell([f"left out: {answer.error}"])
+        elif not answer.found:
+            raise UsageError(f"{path}: no line has the tag {given.tag[0]!r}")
+    return [list(answer.found) for answer in answers]
+
+
+def merged_whole(given: Inputs) -> Any:
+    """Return all series merged into one rung, every interval of it; None where the files are too large for that."""
+    if sum(job.size for job in jobs_of([path for _, path in expand(given.files)], divide=False)) > TOGETHER:
+        return None
+    loaded = without_aggregates(load(given, carried if given.dask is not None else None))
+    return merge([one.rung for one in loaded])
+
+
+def totals_of_all(given: Inputs) -> Any:
+    """Return the sum of all files: `Totals`, or a lone summary."""
+    with _engine(given) as engine:
+        return _total(given, engine, totals_of)
+
+
+def slots_of_all(given: Inputs, width: float, align: str = "absolute") -> Slots:
+    """Return the sum of all files by slots of time, tags apart."""
+    with _engine(given) as engine:
+        reading = Reading(given.format_in, next(iter(given.series), None), lenient=given.lenient)
+        jobs = tuple(jobs_of([path for _, path in expand(given.files)], divide=False))
+        origin = ClusterLog(jobs, engine, reading, align).origin()
+        slots: Slots = _total(given, engine, functools.partial(slots_of, width=width, origin=origin))
+    return slots
+
+
+def _total(given: Inputs, engine: Engine, ask: Callable[[Any], Any]) -> Any:
+    jobs = _jobs(given, [path for _, path in expand(given.files)], divide=True)
+    read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, as_one=True)
+    answer = engine.total(read, jobs, _bar(), lenient=given.lenient)
+    _tell(answer.reports)
+    if not answer.found:
+        raise UsageError("none of the files holds what was asked for")
+    whole = added([part for _, part in answer.found])
+    _tell(whole.run.notes)
+    return whole
+
+
+@contextlib.contextmanager
+def _engine(given: Inputs, *, processes: bool = True) -> Iterator[Engine]:
+    if given.dask is None:
+        yield Here(given.jobs, processes)
+        return
+    with local_cluster(given.dask, given.jobs) as client:
+        yield OnDask(client)
+
+
+def _jobs(given: Inputs, paths: Sequence[str], *, divide: bool) -> list[Job]:
+    """The jobs; ranges of lines only where nothing that is said of a file depends on seeing all of it."""
+    whole = given.lenient or given.begin is not None or given.end is not None
+    return jobs_of(paths, divide=divide and not whole)
+
+
+def _bar() -> Callable[[int, int], None]:
+    context = click.get_current_context(silent=True)
+    quiet = context is not None and bool((context.find_root().obj or {}).get("quiet"))
+    return bar("reading", False if quiet else None)
+
+
+def _tell(texts: Sequence[str]) -> None:
+    for text in texts:
+        note(f"latencykit: {text}")
