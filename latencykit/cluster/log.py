@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latencykit.cluster.places import Place
+    from latencykit.run import Measure
     from latencykit.summary import Summary
 
 __all__ = ["ClusterLog", "Reading", "read_many"]
@@ -38,7 +39,7 @@ class Reading:
 
     format: str | None = None
     series: str | None = None
-    measure: str | None = None
+    measure: Measure | None = None
     unit: str | None = None
     column: str | None = None
     lenient: bool = False
@@ -51,7 +52,11 @@ class Reading:
 def answer_of(place: Place, reading: Reading, ask: Callable[[Any], Any]) -> Answer:
     """Read one place and ask every tag of it; what goes wrong is part of the answer."""
     reports: list[str] = []
-    options = ReadOptions(unit=reading.unit, column=reading.column, lenient=reading.lenient, report=reports.append)
+    whole = reading.begin == -math.inf and reading.end == math.inf
+    options = ReadOptions(
+        unit=reading.unit, column=reading.column, lenient=reading.lenient, report=reports.append,
+        counted=ask is totals_of and whole, measure=reading.measure,
+    )  # fmt: skip
     try:
         source = source_of(place)
         known = "hlog" if place.end else reading.format  # nothing else is cut into ranges
@@ -267,7 +272,7 @@ def read_many(
     jobs: int | None = None,
     format: str | None = None,  # noqa: A002 - the contract's name
     series: str | None = None,
-    measure: str | None = None,
+    measure: Measure | None = None,
     unit: str | None = None,
     column: str | None = None,
     lenient: bool = False,
