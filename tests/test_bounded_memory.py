@@ -1,0 +1,72 @@
+"""A log is read in bounded memory: what a sum, a slice, a resample and a series take does not grow with its length.
+
+The bound, measured on processes of their own: a log of any length takes at most 16 MB more than one of 20 intervals, and
+128 bytes an interval (when it was, how long it was, where its payload lies). In memory whole, this one would take 90 MB.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from latencykit import codec
+from latencykit.buckets import HdrBuckets
+from latencykit.formats.hlog_writer import HlogWriter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs the resource module")
+
+INTERVALS = 2000
+QUESTIONS = """
+import resource, sys
+import latencykit as lk
+from latencykit import cluster
+path = sys.argv[1]
+counts = {
+    lk.read(path).histogram().count,
+    int(lk.read(path).between(-1, 1e9).histogram().count),
+    int(lk.read(path).resample("60s").series([99]).count.sum()),
+    int(lk.read(path).series([50, 99]).count.sum()),
+    cluster.read_many(path, jobs=1).histogram().count,
+}
+print(*counts, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+def busy_log(path: Path, intervals: int) -> tuple[int, int]:
+    """Write a log of busy intervals, the same few again and again; return its values, and the buckets they are in."""
+    rng, layout = np.random.default_rng(3), HdrBuckets(3)
+    lines, nonzero = [], []
+    for _ in range(4):
+        counts = np.bincount(layout.index_of(rng.lognormal(12, 1.2, 10_000)))
+        index = np.flatnonzero(counts)
+        nonzero.append(index.size)
+        lines.append(codec.encode(layout, index, counts[index], highest=3_600_000_000_000))
+    with path.open("wb") as stream:
+        HlogWriter(stream, 1_700_000_000.0, "ns", []).header()
+        for number in range(intervals):
+            stream.write(f"{number}.000,1.000,1.000,".encode() + lines[number % 4] + b"\n")
+    return 10_000 * intervals, sum(nonzero) * (intervals // 4)
+
+
+def peak(path: Path) -> tuple[int, int]:
+    """Ask all questions in a fresh process; return the count that all agree on, and the peak of its memory in bytes."""
+    done = subprocess.run([sys.executable, "-c", QUESTIONS, str(path)], capture_output=True, text=True, check=True)
+    count, size = map(int, done.stdout.split())
+    return count, size
+
+
+def test_memory_does_not_grow_with_the_length_of_a_log(tmp_path):
+    small, large = tmp_path / "small.hlog", tmp_path / "large.hlog"
+    busy_log(small, 20)
+    values, buckets = busy_log(large, INTERVALS)
+    assert buckets * 12 > 90e6
+    (_, little), (count, much) = peak(small), peak(large)
+    assert count == values
+    assert much - little < 16e6 + 128 * INTERVALS
