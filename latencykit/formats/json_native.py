@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from latencykit.buckets import Buckets
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
 
-__all__ = ["FORMATS", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
+__all__ = ["FORMATS", "block_of", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
 
 _MOST = (1 << 63) - 1
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
@@ -132,7 +132,7 @@ def rung_of(record: dict[str, Any]) -> Rung:
         )  # fmt: skip
     if kind != "log":
         raise ValueError(f"no rung is called {kind!r}")
-    blocks = [_block(one, len(record["start"])) for one in record["blocks"]]
+    blocks = [block_of(one, len(record["start"])) for one in record["blocks"]]
     names = list(dict.fromkeys(["", *record["tags"]]))
     codes = [names.index(tag) for tag in record["tags"]]
     return HistogramLog(
@@ -146,7 +146,8 @@ def rung_of(record: dict[str, Any]) -> Rung:
     )
 
 
-def _block(record: dict[str, Any], intervals: int) -> Block:
+def block_of(record: dict[str, Any], intervals: int) -> Block:
+    """Return a checked block of a log of so many intervals."""
     block = Block(
         _ints(record["rows"]),
         _ints(record["indptr"]),

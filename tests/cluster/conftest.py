@@ -73,5 +73,6 @@ def rows_of(log: HistogramLog) -> Any:
     held = {}
     for block in log.blocks():
         for row, low, high in zip(block.rows.tolist(), block.indptr[:-1].tolist(), block.indptr[1:].tolist(), strict=True):
-            held[row] = (repr(block.buckets), block.index[low:high].tolist(), block.counts[low:high].tolist())
+            if low < high:  # a block may leave empty intervals out
+                held[row] = (repr(block.buckets), block.index[low:high].tolist(), block.counts[low:high].tolist())
     return log.starts.tolist(), log.lengths.tolist(), log.tag_of_rows(), sorted(held.items())
