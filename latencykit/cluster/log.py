@@ -56,6 +56,7 @@ def answer_of(place: Place, reading: Reading, ask: Callable[[Any], Any]) -> Answ
     options = ReadOptions(
         unit=reading.unit, column=reading.column, lenient=reading.lenient, report=reports.append,
         counted=ask is totals_of and whole, measure=reading.measure,
+        series=() if reading.series is None else (reading.series,),
     )  # fmt: skip
     try:
         source = source_of(place)
