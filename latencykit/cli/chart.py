@@ -50,6 +50,11 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
     show_default=True,
     help="Axis of values.",
 )
+@click.option(
+    "--expected-interval",
+    metavar="D",
+    help="Between two requests of one connection, such as 10ms: draw raw and corrected.",
+)
 @click.option("--term", is_flag=True, help="Draw curve and timeline in the terminal.")
 @click.option("--title", help="Instead of what was measured.")
 @click.option(
@@ -70,7 +75,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 @printing
 def command(
     given: Inputs, out: Path | None, kind: str, runs: bool, nines: float | None, scale: str, term: bool, title: str | None,
-    confidence: float, size: str | None, dpi: float, style: str,
+    confidence: float, size: str | None, dpi: float, expected_interval: str | None, style: str,
 ) -> None:  # fmt: skip
     """Draw the whole distribution: percentile curves, or another kind.
 
@@ -88,14 +93,29 @@ def command(
     loaded = without_aggregates(load(given, counted=kind in ("percentiles", "density", "ccdf") and not over_time))
     if term:
         _only_for_pictures(
-            {"--runs": runs, "--nines": nines, "--size": size, "--title": title, f"--kind {kind}": kind != _KINDS[0]}
+            {
+                "--runs": runs,
+                "--nines": nines,
+                "--size": size,
+                "--title": title,
+                f"--kind {kind}": kind != _KINDS[0],
+                "--expected-interval": expected_interval,
+            }
         )
         _in_terminal(loaded)
         if out is None:
             return
     target = out or _beside(loaded[0], kind)
     if target.suffix.lower() == ".html":
-        _only_for_pictures({"--runs": runs, "--nines": nines, "--size": size, f"--kind {kind}": kind in ("density", "ccdf")})
+        _only_for_pictures(
+            {
+                "--runs": runs,
+                "--nines": nines,
+                "--size": size,
+                f"--kind {kind}": kind in ("density", "ccdf"),
+                "--expected-interval": expected_interval,
+            }
+        )
         write_page(loaded, target, given, title=title)
         _tell(target, loaded, style, named=out is not None)
         return
@@ -109,9 +129,27 @@ def command(
     if kind in ("percentiles", "ccdf", "dashboard"):
         options["confidence"] = confidence if len(loaded) <= 3 and not runs else None
     data = {one.name: one.rung for one in loaded}
+    if expected_interval is not None:
+        data = _raw_and_corrected(data, expected_interval, kind)
     with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
         save(getattr(plot, kind), data, temporary, size=_size(size, kind), dpi=dpi, **options)
     _tell(target, loaded, style, named=out is not None)
+
+
+def _raw_and_corrected(data: dict[str, Any], interval: str, kind: str) -> dict[str, Any]:
+    """Every series as it was measured, and back-filled beside it."""
+    from latencykit.diagnose import correct
+    from latencykit.errors import UsageError
+
+    if kind not in ("percentiles", "ccdf", "dashboard"):
+        raise UsageError(f"--expected-interval draws raw and corrected curves; --kind {kind} has no room for both")
+    if len(data) == 1:
+        ((_, rung),) = data.items()
+        return {"raw": rung, "corrected": correct(rung, interval)}
+    both: dict[str, Any] = {}
+    for name, rung in data.items():
+        both |= {f"{name} raw": rung, f"{name} corrected": correct(rung, interval)}
+    return both
 
 
 def _in_terminal(loaded: Sequence[Input]) -> None:

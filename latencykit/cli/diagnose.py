@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, inputs, load, print_json, printing, progress
+from latencykit.cli.common import Inputs, atomic, inputs, load, note, print_json, printing, progress, without_aggregates
 
 if TYPE_CHECKING:
     from latencykit.diagnose import Diagnosis
@@ -20,6 +21,7 @@ __all__ = ["command"]
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second, all connections together.")
 @click.option("--connections", type=click.IntRange(1), help="How many connections sent them.")
 @click.option("--duration", metavar="D", help="Length of the run, such as 60s, where the file does not say.")
+@click.option("-o", "--output", "out", metavar="CHART", help="Draw it: the course with its stalls, raw and corrected curve.")
 @click.option("--fail", is_flag=True, help="Exit with 1 where requests were omitted.")
 @printing
 def command(
@@ -28,6 +30,7 @@ def command(
     rate: float | None,
     connections: int | None,
     duration: str | None,
+    out: str | None,
     fail: bool,
     style: str,
 ) -> int:
@@ -35,15 +38,31 @@ def command(
 
     \b
     latencykit diagnose run.hlog --rate 500
-    latencykit diagnose hey.csv --connections 4 --fail
+    latencykit diagnose hey.csv --connections 4 -o diagnosis.png --fail
     """
     from latencykit.diagnose import diagnose
 
     loaded = load(given)
     with progress("diagnosing"):
         found = {one.name: diagnose(one.rung, expected_interval, rate, connections, duration) for one in loaded}
+    if out is not None:
+        shown = [one.name for one in without_aggregates(loaded)]
+        _draw({name: found[name] for name in shown}, Path(out), given)
     _print(found, style)
     return int(fail and any(one.verdict == "omits" for one in found.values()))
+
+
+def _draw(found: dict[str, Diagnosis], target: Path, given: Inputs) -> None:
+    from latencykit import plot
+    from latencykit.plot.figure import save
+
+    if len(found) > 1:
+        note(f"the chart shows {next(iter(found))}; choose another with --series or --tag")
+    name, diagnosis = next(iter(found.items()))
+    with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
+        size = (1000.0, 560.0 if diagnosis.timed is None else 780.0)
+        save(plot.diagnosis, diagnosis, temporary, size=size, name=name, unit=given.out_unit)
+    note(f"wrote {target}")
 
 
 def _print(found: dict[str, Diagnosis], style: str) -> None:

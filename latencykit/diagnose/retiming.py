@@ -156,7 +156,10 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
     lag = _lindley(excess, first)
     kept = _least_from_here(lag, first)
     grown = np.where(first, 0.0, np.diff(kept, prepend=0.0))
-    slot = np.rint(sent - (lag - kept)).astype(np.int64)
+    late = lag - kept
+    held = np.concatenate(([False], end[np.minimum(order, start.size - 1)][:-1] > (sent - late)[1:])) & ~first
+    late = np.where(held | (late >= interval), late, 0.0)  # less, with the reply there in time, is the timer's wavering
+    slot = np.rint(sent - late).astype(np.int64)
     left_out = np.where(grown > interval * (1 - _SLACK), np.floor(grown / interval + _SLACK), 0).astype(np.int64)
     before = np.repeat(np.arange(sent.size) - 1, left_out)
     number = np.arange(before.size) - np.repeat(np.cumsum(left_out) - left_out, left_out) + 1

@@ -1,7 +1,7 @@
 """Charts: every function draws on an `ax`, returns it, and leaves showing and saving to you.
 
 ``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a rung, or a mapping of label to
-rung. This is the only room that imports matplotlib.
+rung; ``diagnosis`` and ``calibration`` a result; ``stall_strip`` samples. This is the only room that imports matplotlib.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from latencykit.plot.calibration import calibration
 from latencykit.plot.ccdf import ccdf
 from latencykit.plot.dashboard import dashboard
 from latencykit.plot.density import density
+from latencykit.plot.diagnosis import diagnosis
 from latencykit.plot.heatmap import heatmap
 from latencykit.plot.percentiles import percentiles
+from latencykit.plot.stall_strip import stall_strip
 from latencykit.plot.timeline import timeline
 
-__all__ = ["calibration", "ccdf", "dashboard", "density", "heatmap", "percentiles", "timeline"]
+__all__ = ["calibration", "ccdf", "dashboard", "density", "diagnosis", "heatmap", "percentiles", "stall_strip", "timeline"]
 
 _scale.register()
 

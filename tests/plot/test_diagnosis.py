@@ -1,0 +1,106 @@
+"""The picture of a diagnosis, and the stall strip: what stands where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from matplotlib.collections import LineCollection
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.cli import cli
+from latencykit.errors import NotHeldError, UsageError
+from latencykit.formats.hlog_writer import write_hlog
+from latencykit.plot.figure import figure_of, save
+from latencykit.plot.style import BLUE, RED
+from latencykit.simulate import Server, Stall, exponential, fixed, open_loop, paced_loop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+SERVER = Server(exponential("1ms"), servers=8, stalls=[Stall(7, 6)])
+PACED, OPEN = paced_loop(SERVER, 100, 20), open_loop(SERVER, fixed(100, 20), duration=20)
+
+
+def page_of(rung: object, **options: object) -> Axes:
+    return figure_of(plot.diagnosis, lk.diagnose(rung), size=(1000, 780), **options).axes[0]
+
+
+def line(ax: Axes, label: str) -> object:
+    return next(one for one in ax.lines if one.get_label() == label)
+
+
+def test_course_above_and_curves_below() -> None:
+    page = page_of(PACED, name="hey")
+    upper, lower = page.child_axes[0], page.child_axes[-1]
+    assert [round(span.get_x()) for span in upper.patches] == [7]
+    assert line(lower, "raw").get_color() == RED
+    assert line(lower, "corrected").get_color() == BLUE
+    heading = page.artists[-1]
+    assert heading.title == "hey leaves out what its stalls hit"
+    assert heading.conditions.startswith("about 60")
+    assert "10 ms" in heading.conditions
+
+
+def test_the_floor_is_what_the_stall_must_leave() -> None:
+    lower = page_of(PACED).child_axes[-1]
+    at, least = line(lower, "floor").get_data()
+    assert np.asarray(least) == pytest.approx((6.0 - (1 - np.asarray(at) / 100) * 20.0) * 1e9, rel=0.01, abs=1e6)
+    assert any(
+        tuple(one.get_facecolor()[0][:3]) == pytest.approx((0xD0 / 255, 0x31 / 255, 0x2D / 255)) for one in lower.collections
+    )
+
+
+def test_an_honest_run_has_one_curve_above_its_floor() -> None:
+    lower = page_of(OPEN).child_axes[-1]
+    assert not [one for one in lower.lines if one.get_label() == "corrected"]
+    at, least = line(lower, "floor").get_data()
+    measured = lk.diagnose(OPEN).raw.percentile(np.asarray(at))
+    assert (measured >= np.asarray(least) * 0.98).all()
+
+
+def test_sources_without_time_have_curves_alone(tmp_path: Path) -> None:
+    page = page_of(PACED.histogram())
+    assert len(page.child_axes) == 1
+    save(plot.diagnosis, lk.diagnose(lk.Summary({"mean": 1e6, "max": 2e6}, count=10)), tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").stat().st_size > 5000
+
+
+def test_each_request_rises_while_it_waits() -> None:
+    ax = figure_of(plot.stall_strip, PACED).axes[0]
+    segments = np.concatenate([one.get_segments() for one in ax.collections if isinstance(one, LineCollection)])
+    assert len(segments) == len(PACED)
+    rise = (segments[:, 1] - segments[:, 0]).T
+    assert rise[0] * 1e9 == pytest.approx(rise[1]), "as long as it is high"
+    assert rise[1].max() == pytest.approx(6e9, rel=0.01)
+    assert [round(span.get_x()) for span in ax.patches] == [7]
+
+
+def test_long_runs_keep_what_waited() -> None:
+    rows = figure_of(plot.stall_strip, {"paced": PACED, "open": OPEN}, most=100).axes[0].child_axes
+    counts = [sum(len(one.get_segments()) for one in row.collections if isinstance(one, LineCollection)) for row in rows]
+    assert counts == [100, 100]
+    tops = [max(np.max(one.get_segments()) for one in row.collections if isinstance(one, LineCollection)) for row in rows]
+    assert tops == pytest.approx([6e9, 6e9], rel=0.01)
+    with pytest.raises(NotHeldError, match="start times"):
+        figure_of(plot.stall_strip, PACED.histogram())
+    with pytest.raises(UsageError):
+        figure_of(plot.stall_strip, PACED, most=0)
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    log, out = tmp_path / "run.hlog", tmp_path / "run.png"
+    write_hlog(PACED.to_log("1s"), log)
+    run = CliRunner().invoke
+    assert run(cli, ["diagnose", str(log), "-o", str(out)]).exit_code == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+    both = tmp_path / "both.svg"
+    assert run(cli, ["chart", str(log), "--expected-interval", "10ms", "-o", str(both)]).exit_code == 0
+    assert both.stat().st_size > 5000
+    wrong = run(cli, ["chart", str(log), "--expected-interval", "10ms", "--kind", "density", "-o", str(both)])
+    assert isinstance(wrong.exception, UsageError)
