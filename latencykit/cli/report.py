@@ -23,9 +23,15 @@ __all__ = ["command", "write_page"]
 @inputs()
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), help="File to write (.html).")
 @click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: checked and drawn.")
+@click.option("--expected-interval", metavar="D", help="Between two requests of one connection, such as 2ms.")
+@click.option("--rate", type=float, help="Requests per second, all connections together.")
+@click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
 @click.option("--title", help="Instead of what was measured.")
 @printing
-def command(given: Inputs, out: Path | None, spec: str | None, title: str | None, style: str) -> None:
+def command(
+    given: Inputs, out: Path | None, spec: str | None, expected_interval: str | None, rate: float | None,
+    connections: int | None, title: str | None, style: str,
+) -> None:  # fmt: skip
     """Write an interactive page in one file: it needs no server and no network.
 
     \b
@@ -37,7 +43,8 @@ def command(given: Inputs, out: Path | None, spec: str | None, title: str | None
     first = loaded[0].path
     source = Path("latencykit" if first == "-" else first.rstrip("/"))
     target = out or source.with_name(f"{source.name}.html")
-    write_page(loaded, target, given, title=title, slo=slo_of(spec) if spec else None)
+    how = {"expected_interval": expected_interval, "rate": rate, "connections": connections}
+    write_page(loaded, target, given, title=title, slo=slo_of(spec) if spec else None, **how)
     if style == "json":
         print_json({"output": str(target)})
     elif out is not None:

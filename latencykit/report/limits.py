@@ -53,9 +53,11 @@ def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries
     if not checked:
         return ""
     rows = [[f"{esc(limits[0].statistic)} ≤ {_limit(limits[0])}", *map(_cell, limits)] for limits in zip(*checked, strict=True)]
-    missed = sum(row.outcome == "missed" for one in checked for row in one)
-    unknown = sum(row.outcome == "unknown" for one in checked for row in one)
-    title = f"SLO: {missed} missed" if missed else f"SLO: {unknown} cannot be told" if unknown else "SLO: met"
+    limits = [{row.outcome for row in limits} for limits in zip(*checked, strict=True)]
+    missed, unknown = (sum(outcome in outcomes for outcomes in limits) for outcome in ("missed", "unknown"))
+    title = "SLO: met"
+    if missed or unknown:
+        title = f"SLO: {missed or unknown} of {len(limits)} limits {'missed' if missed else 'cannot be judged'}"
     said = "<p class='quiet'>Met: the whole confidence interval is within the limit. Missed: all of it is beyond.</p>"
     return section("slo", title, said, table(["limit", *(esc(one.name, 60) for one in series)], rows, words=True))
 

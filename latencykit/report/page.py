@@ -22,6 +22,17 @@ from latencykit.report.fanout import fan_out_model, fan_out_section
 from latencykit.report.keytable import key_table
 from latencykit.report.limits import slo_rows, slo_section, slo_steps
 from latencykit.report.markup import bullets, esc, section
+from latencykit.report.omission import (
+    Found,
+    as_raw,
+    corrected_series,
+    doubts,
+    found_in,
+    omission_section,
+    stalls_model,
+    stalls_section,
+    verdict_badge,
+)
 from latencykit.report.pack import script_json
 from latencykit.report.provenance import provenance
 from latencykit.report.resting import resting
@@ -57,26 +68,31 @@ def page_html(
     slo: Any = None,
     files: Sequence[InputFile] = (),
     command: str | None = None,
+    **diagnosis: Any,
 ) -> str:
     """Return the page; see `latencykit.report`."""
     named = as_series(rungs)
-    series = fitted(page_series(named))
+    found = as_raw(found_in(fitted(page_series(named)), diagnosis))
+    measured_series = [one.series for one in found]
+    series = fitted([*measured_series, *corrected_series(found)])
     checked = slo_rows(slo, series)
     model: dict[str, Any] = {
-        "unit": series[0].counted.unit, "series": [one.record() for one in series], "stalls": [], "slo": slo_steps(checked),
-        "fanOut": fan_out_model(series), "words": _WORDS, "epoch": _epoch(series),
+        "unit": series[0].counted.unit, "series": [one.record() for one in series], "stalls": stalls_model(found),
+        "slo": slo_steps(checked), "fanOut": fan_out_model(measured_series), "words": _WORDS, "epoch": _epoch(series),
     }  # fmt: skip
-    said = title if title is not None else _title(series)
+    said = title if title is not None else _title(measured_series)
     body = "".join((
-        _header(said, series),
+        _header(said, found),
         slo_section(checked, series),
         _explorer(series),
-        _heat(series),
-        comparison_section(series),
+        stalls_section(found),
+        omission_section(found),
+        _heat(measured_series),
+        comparison_section(measured_series),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
         section("key-numbers", "Key numbers", key_table(series)),
-        section("trust", "How far to trust this", *(_trust(one, several=len(series) > 1) for one in series)),
+        section("trust", "How far to trust this", *(_trust(one, several=len(found) > 1) for one in found)),
         "</div>",
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ))  # fmt: skip
@@ -126,13 +142,15 @@ def _title(series: Sequence[PageSeries]) -> str:
     return f"{listed} · {total:,} requests" if total else listed
 
 
-def _header(title: str, series: Sequence[PageSeries]) -> str:
+def _header(title: str, found: Sequence[Found]) -> str:
+    series = [one.series for one in found]
     listed = [conditions(one.counted) for one in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
     several = len(series) > 1
     sentences = "".join(
-        f"<p class='headline {one.look[0]}'>{f'<b>{esc(one.name)}</b>' if several else ''}{esc(headline(one.counted))}</p>"
-        for one in series
+        f"<p class='headline {one.series.look[0]}'>{f'<b>{esc(one.series.name)}</b>' if several else ''}"
+        f"{esc(headline(one.series.counted))}<span class='verdict'>{verdict_badge(one)}</span></p>"
+        for one in found
     )
     return (
         f"<header><h1>{esc(title)}</h1><p class='conditions'>{esc(' · '.join(shared).replace(chr(92) + '$', '$'))}</p>{sentences}"
@@ -167,7 +185,7 @@ def _explorer(series: Sequence[PageSeries]) -> str:
 
 
 def _timeline(series: Sequence[PageSeries]) -> str:
-    timed = [one for one in series if one.slots is not None]
+    timed = [one for one in series if one.slots is not None and not one.shadow]
     notes = dict.fromkeys(resolution(one.slots, one.rung) for one in timed if one.slots is not None)
     thick = " Thick: the p99 of each series; thin: its maximum." if len(timed) > 1 else ""
     return (
@@ -203,9 +221,10 @@ def _heat(series: Sequence[PageSeries]) -> str:
     return section("heat", "How the values lie over time", choice, said, "<div id='plot-heat' class='plot'></div>")
 
 
-def _trust(one: PageSeries, *, several: bool) -> str:
-    said = trust(one.counted)
-    if one.slots is not None and isinstance(one.counted, Histogram) and one.counted.count:
-        limit = one.counted.highest_supported_percentile()
-        said += [f"{found.words}." for found in resting(one.slots, [p for p in (99.0, 99.9, 99.99) if p <= limit])]
-    return (f"<p><b>{esc(one.name)}</b></p>" if several else "") + bullets(said)
+def _trust(one: Found, *, several: bool) -> str:
+    own = one.series
+    said = trust(own.counted)
+    if own.slots is not None and isinstance(own.counted, Histogram) and own.counted.count:
+        limit = own.counted.highest_supported_percentile()
+        said += [f"{found.words}." for found in resting(own.slots, [p for p in (99.0, 99.9, 99.99) if p <= limit])]
+    return (f"<p><b>{esc(own.name)}</b></p>" if several else "") + bullets([*said, *doubts(one)])

@@ -48,6 +48,10 @@ class PageSeries:
         None where the source knows no time.
     look : tuple of str
         Classes of its colour and of its dash.
+    shadow : bool
+        It follows from another one (corrected): a curve and numbers, but no timeline of its own.
+    supplied : tuple of float and str, optional
+        The percentile from which on a correction supplies the values, and what it follows from.
     """
 
     name: str
@@ -55,6 +59,8 @@ class PageSeries:
     counted: Any
     slots: Slots | None
     look: tuple[str, str]
+    shadow: bool = False
+    supplied: tuple[float, str] | None = None
 
     @cached_property
     def packed(self) -> dict[str, Any] | None:
@@ -71,7 +77,7 @@ class PageSeries:
 
     def record(self) -> dict[str, Any]:
         """Return what the page's script needs of this series."""
-        found: dict[str, Any] = {"name": self.name, "cls": self.look[0], "dash": self.look[1]}
+        found: dict[str, Any] = {"name": self.name, "cls": self.look[0], "dash": self.look[1], "shadow": self.shadow}
         if isinstance(self.counted, Summary):
             return found | {"points": [[p, v] for p, v in sorted(self.counted.percentiles.items())]}
         if self.slots is not None:
@@ -80,7 +86,9 @@ class PageSeries:
             found["curve"] = _curve(self.counted)
         if isinstance(self.counted, Histogram) and self.counted.count and self.counted.run.corrected not in ("us", "tool"):
             found["band"] = _band(self.counted)
-        if self.slots is not None and self.counted.count:
+        if self.supplied is not None:
+            found |= {"solid": self.supplied[0], "rests": self.supplied[1]}
+        elif self.slots is not None and self.counted.count:
             percentile, words = solid_up_to(self.slots, self.counted.highest_supported_percentile())
             found |= {"solid": percentile, "rests": words}
         return found

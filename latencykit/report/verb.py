@@ -19,6 +19,7 @@ def report(
     slo: Any = None,
     files: Sequence[str | Path] = (),
     command: str | None = None,
+    **diagnosis: Any,
 ) -> Path:
     """Write an interactive, self-contained HTML page.
 
@@ -35,6 +36,8 @@ def report(
         Whose sizes and hashes are told.
     command : str, optional
         The command that made the page, to be told.
+    **diagnosis
+        ``expected_interval``, ``rate``, ``connections``, ``duration``: what `lk.diagnose` takes.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def report(
     from latencykit.report.provenance import input_file
 
     target = Path(path)
-    text = page_html(rungs, title=title, slo=slo, files=[input_file(one) for one in files], command=command)
+    text = page_html(rungs, title=title, slo=slo, files=[input_file(one) for one in files], command=command, **diagnosis)
     temporary = target.with_name(f".{target.name}.part")
     try:
         temporary.write_text(text, encoding="utf-8")

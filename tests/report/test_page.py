@@ -20,7 +20,7 @@ NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
 
 @pytest.fixture(scope="module")
 def page(raw):
-    return page_html({"raw": raw.but(unit_from="option")}, slo="p99=10ms, max=1s, failed=1%")
+    return page_html({"raw": raw.but(unit_from="option", corrected="tool")}, slo="p99=10ms, max=1s, failed=1%")
 
 
 def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page):
@@ -66,7 +66,7 @@ def test_every_rung_has_a_page(raw):
         "empty": lk.Histogram.of([]),
     }
     model = model_of(page_html(rungs))
-    held = {one["name"]: {"packed", "curve", "points"} & set(one) for one in model["series"]}
+    held = {one["name"]: {"packed", "curve", "points"} & set(one) for one in model["series"] if not one["shadow"]}
     assert held == {
         "samples": {"packed"}, "no times": {"curve"}, "log": {"packed"}, "histogram": {"curve"}, "summary": {"points"},
         "mean only": {"points"}, "empty": set(),
@@ -80,7 +80,30 @@ def test_the_slo_is_judged_and_drawn_as_steps(page):
         (99.0, 1e7, "met"),
         (100.0, 1e9, "missed"),
     ]
-    assert "SLO: 1 missed" in page
+    assert "SLO: 1 of 3 limits missed" in page
+
+
+def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_beside_it(raw):
+    text = page_html(raw)
+    model = model_of(text)
+    measured, corrected = model["series"]
+    assert (measured["cls"], corrected["cls"]) == ("raw", "honest")
+    assert corrected["shadow"]
+    assert "band" not in corrected
+    assert 50 < corrected["solid"] < 65  # beyond, the stall supplies it
+    assert sum(measured["packed"]["max"][k] or 0 for k in range(7, 12)) == 0
+    (stall,) = model["stalls"]
+    assert stall["end"] - stall["start"] == pytest.approx(6.0, abs=0.1)
+    assert "requests missing" in stall["label"]
+    assert "What the measurement left out" in text
+    assert len(re.findall(r"data-from=", text)) == 1
+
+
+def test_what_was_scheduled_is_called_clean_and_stays_alone():
+    text = page_html(lk.read(CTRLZ / "scheduled.hlog"))
+    assert len(model_of(text)["series"]) == 1
+    assert "class='badge good'>clean" in text
+    assert "What the measurement left out" not in text
 
 
 def test_a_unit_that_is_only_assumed_settles_no_limit(raw):

@@ -107,7 +107,7 @@ function tellRests(root, one, left, top, box) {
 
 function drawLine(page, root, one, spread, x, y) {
   const places = placesOf(spread), end = x.high, limit = Math.min(limitOf(one, spread), end);
-  const solid = page.span || one.solid === undefined ? limit : Math.min(placeOf(one.solid), limit);
+  const solid = (page.span && !one.shadow) || one.solid === undefined ? limit : Math.min(placeOf(one.solid), limit);
   const steps = [];
   for (let k = 0, from = 0; k < spread.value.length; from = Math.min(places[k], end), k++) steps.push([from, Math.min(places[k], end), spread.value[k]]);
   const last = steps.length ? steps[steps.length - 1][1] : 0;
@@ -116,7 +116,8 @@ function drawLine(page, root, one, spread, x, y) {
   const parts = [[0, solid, one.dash], [solid, limit, "few"], [limit, end, "dotted"]];
   for (const [first, until, style] of parts) {
     const path = stairs(steps, first, until, x, y);
-    if (path) root.append(svg("path", { class: `line ${one.cls} ${style}`, d: path }));
+    // What knows no time stays as it is, and steps back behind what was selected.
+    if (path) root.append(svg("path", { class: `line ${one.cls} ${style} ${page.span && !one.data ? "faint" : ""}`, d: path }));
   }
   return steps.find((step) => step[1] > solid);
 }

@@ -3,7 +3,7 @@
 const ROWS = 56;
 
 function drawHeat(page) {
-  const host = page.hosts.heat, timed = page.series.filter((one) => one.data);
+  const host = page.hosts.heat, timed = page.series.filter((one) => one.data && !one.shadow);
   const one = timed.find((series) => series.name === page.heat) || timed[0], data = one.data;
   const { root, box } = frame(host, box0(host), page.model.words.heat);
   const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);

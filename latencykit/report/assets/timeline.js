@@ -47,8 +47,8 @@ function rates(data) {
 }
 
 function drawTimeline(page) {
-  const host = page.hosts.timeline, shown = page.series.filter((one) => one.data && !one.hidden);
-  const timed = page.series.filter((one) => one.data), single = timed.length === 1;
+  const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
+  const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
   const { root, box } = frame(host, box0(host) + 76, page.model.words.timeline);
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
   const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);
@@ -56,7 +56,8 @@ function drawTimeline(page) {
   const y = logarithmic(low / 1.3, high * 1.8, plot.bottom, plot.top);
   valueAxis(root, plot, y, page.model.unit);
   timeAxis(root, strip, x, page.model.words.clock);
-  for (const stall of page.model.stalls) shade(root, plot, strip, x, stall);
+  let free = plot.left;
+  for (const stall of page.model.stalls) free = shade(root, plot, strip, x, stall, free);
   const labels = [];
   for (const one of shown) {
     const found = course(one.data);
@@ -82,11 +83,14 @@ function cut(text, most) {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
-function shade(root, plot, strip, x, stall) {
+// A stall in grey; its label where the one before leaves room.
+function shade(root, plot, strip, x, stall, free) {
   const left = x.to(stall.start), right = Math.max(x.to(stall.end), left + 1);
   root.append(svg("rect", { class: "stall", x: left, y: plot.top, width: right - left, height: strip.bottom - plot.top }));
-  const middle = Math.min(Math.max((left + right) / 2, plot.left + 60), plot.right - 60);
-  if (stall.label) root.append(svg("text", { class: "tick", x: middle, y: plot.top - 3, "text-anchor": "middle" }, stall.label));
+  const half = stall.label.length * 3.2, middle = Math.min(Math.max((left + right) / 2, plot.left + half), plot.right - half);
+  if (!stall.label || middle - half < free) return free;
+  root.append(svg("text", { class: "tick", x: middle, y: plot.top - 3, "text-anchor": "middle" }, stall.label));
+  return middle + half + 8;
 }
 
 function drawRates(root, strip, x, shown, timed) {
@@ -151,7 +155,7 @@ function slotAt(data, time) {
 function tipTime(page, event, time) {
   const rows = [];
   for (const one of page.series) {
-    const s = one.data && !one.hidden ? slotAt(one.data, time) : -1;
+    const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
     const found = course(one.data), write = (p) => valueText(found[p][s], page.model.unit);
     rows.push({ cls: one.cls, text: `${one.name}: ${grouped(one.data.count[s])} requests` });
