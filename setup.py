@@ -19,11 +19,12 @@ class BuildWithLessons(build_py):
             return
         target = Path(self.build_lib) / "latencykit" / "_lessons"
         shutil.rmtree(target, ignore_errors=True)
-        for folder, pattern in (("", "notebooks/*.*"), ("solutions", "notebooks/solutions/*.ipynb"), ("data", "data/*.*")):
-            (target / folder).mkdir(parents=True)
-            for path in Path().glob(pattern):
+        for root, folder, pattern in (("notebooks", "", "*.*"), ("notebooks", "", "solutions/*.*"), ("data", "data", "**/*.*")):
+            for path in Path(root).glob(pattern):
                 if path.is_file() and not path.name.startswith("."):
-                    shutil.copy(path, target / folder)
+                    copy = target / folder / path.relative_to(root)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, copy)
 
 
 setup(cmdclass={"build_py": BuildWithLessons})

@@ -34,8 +34,8 @@ _HONEST = {"corrected", "honest", "truth", "response", "scheduled", "retimed", "
 def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return label → colour and dash.
 
-    Where raw and corrected measurements stand side by side, the raw ones are red and the corrected ones blue; otherwise
-    colours come in turn, and after each round another dash: 24 series stay apart.
+    Where raw and corrected measurements stand side by side, the raw ones are red and the corrected ones blue, each further
+    one with another dash; otherwise colours come in turn, and after each round another dash: 24 series stay apart.
 
     Examples
     --------
@@ -43,10 +43,12 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     ['#d0312d', '#0b5cbf']
     """
     roles = [role_of(label, rung) for label, rung in series.items()]
-    if sorted(filter(None, roles)) == ["honest", "raw"]:
+    if {"raw", "honest"} <= set(roles):
         spare = iter([colour for colour in COLOURS if colour != BLUE] * len(roles))
         colours = [{"raw": RED, "honest": BLUE}.get(role or "") or next(spare) for role in roles]
-        return {label: {"color": colour, "linestyle": "solid"} for label, colour in zip(series, colours, strict=True)}
+        dashes = [DASHES[roles[:k].count(role) % len(DASHES) if role else 0] for k, role in enumerate(roles)]
+        looks = zip(series, colours, dashes, strict=True)
+        return {label: {"color": colour, "linestyle": dash} for label, colour, dash in looks}
     rounds = len(COLOURS)
     return {
         label: {"color": COLOURS[k % rounds], "linestyle": DASHES[k // rounds % len(DASHES)]} for k, label in enumerate(series)

@@ -51,7 +51,7 @@ def lesson_files() -> dict[str, Path]:
         for prefix, root in roots.items()
         for path in sorted(root.rglob("*"))
         if path.is_file() and not any(part.startswith((".", "__")) for part in path.relative_to(root).parts)
-        if path.suffix in _LESSON or prefix or path.parent.name == "data"
+        if path.suffix in _LESSON or prefix or path.relative_to(root).parts[0] == "data"
     }
     if not any(name.endswith(".ipynb") for name in found):
         raise UsageError("this installation carries no lessons; install latencykit from its wheel, or from a whole checkout")

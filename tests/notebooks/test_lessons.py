@@ -73,7 +73,7 @@ def test_a_committed_lesson_reads_well_without_being_run(name: str):
     code = [cell for cell in cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert max(len(cell.source.splitlines()) for cell in code) <= 8
-    assert all(len(line) <= 100 for cell in code for line in cell.source.splitlines())
+    assert all(len(line) <= 98 for cell in code for line in cell.source.splitlines())
     for cell, after in zip(cells, [*cells[1:], None], strict=True):
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             assert after is not None and after.source.startswith("*Picture: "), cell.source

@@ -64,3 +64,9 @@ def test_long_names_keep_both_ends():
     assert shorten("a" * 30 + "-0001", 12).endswith("0001")
     assert len(shorten("a" * 30, 12)) == 12
     assert shorten("short", 12) == "short"
+
+
+def test_several_honest_series_beside_a_raw_one_differ_by_dash():
+    looks = list(series_styles({"raw": None, "corrected": None, "on schedule": None}).values())
+    assert [look["color"] for look in looks] == [RED, BLUE, BLUE]
+    assert looks[1]["linestyle"] != looks[2]["linestyle"]

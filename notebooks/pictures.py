@@ -1,0 +1,489 @@
+"""Pictures and small worlds of single lessons: what would be a wall of code in a cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import latencykit as lk
+import latencykit.plot  # the percentile scale
+from latencykit.stats import fanout, hedge
+
+DATA = Path("data") if Path("data").is_dir() else Path("..") / "data"
+RED, BLUE, AMBER, INK, GREY = "#d0312d", "#0b5cbf", "#c77700", "#1a1d23", "#8a909a"
+
+plt.rcParams.update({"figure.figsize": (7.6, 4.0), "figure.dpi": 96, "font.size": 9.5, "axes.titlesize": 10.5})
+
+# ------------------------------------------------------------------ figures
+
+
+def tidy(ax, title="", x="", y=""):
+    """Give a plain matplotlib axes the look of the library's charts; return it."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="#e6e8eb", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.set(xlabel=x, ylabel=y)
+    ax.set_title(title, loc="left", color=INK)
+    return ax
+
+
+def panels(count, height=3.2, **options):
+    """Return `count` axes side by side."""
+    _, axes = plt.subplots(1, count, figsize=(7.6 if count < 3 else 9.6, height), layout="constrained", **options)
+    return np.atleast_1d(axes)
+
+
+def nearest_rank(values, percentile, axis=None):
+    """Return a percentile by the rule of the whole library: a value that was measured, never one in between."""
+    return np.percentile(values, percentile, axis=axis, method="inverted_cdf")
+
+
+# ------------------------------------------------------------------ lesson 0
+
+
+def six_services(n=1_000_000):
+    """Return six sets of `n` latencies in ms, all with mean 10 and standard deviation 5: the quantiles of six shapes."""
+    from scipy import special
+
+    u = (np.arange(n) + 0.5) / n
+    tail = np.exp(1.2 * special.ndtri(u))
+    scale = 5 / np.sqrt((np.exp(1.44) - 1) * np.exp(1.44))
+    return {
+        "bell curve": 10 + 5 * special.ndtri(u),
+        "uniform": 10 + 5 * np.sqrt(3) * (2 * u - 1),
+        "two speeds": np.where(u < 0.5, 5.0, 15.0),
+        "gamma": special.gammaincinv(4, u) * 2.5,
+        "long tail": 10 + scale * (tail - np.exp(0.72)),
+        "1 in 1,000 stalls": np.where(u < 0.999, 10 - 5 * np.sqrt(0.001 / 0.999), 10 + 5 * np.sqrt(0.999 / 0.001)),
+    }
+
+
+def bars_with_whiskers(services):
+    """What dashboards show: a bar for each mean, a whisker of one standard deviation."""
+    _, ax = plt.subplots(figsize=(7.6, 2.8), layout="constrained")
+    means, spreads = ([f(services[name]) for name in services] for f in (np.mean, np.std))
+    ax.bar(list(services), means, yerr=spreads, width=0.55, color="#c9ced6", capsize=6, ecolor=INK)
+    tidy(ax, "Average and standard deviation: which one would you buy?", y="milliseconds")
+    ax.grid(visible=False, axis="x")
+    ax.set_ylim(0, 20)
+    plt.show()
+
+
+def key_numbers(log):
+    """Return the key numbers of a log of time, in milliseconds."""
+    h = log.histogram().to_unit("ms")
+    values = {f"p{p:g}, ms": round(h.percentile(p), 1) for p in (99, 99.9)}
+    return {
+        "intervals": len(log), "requests": h.count, "mean, ms": round(h.mean, 1), "median, ms": round(h.percentile(50), 3),
+        "mean / median": round(h.mean / h.percentile(50)), **values, "max, ms": round(h.max, 1),
+    }  # fmt: skip
+
+
+def nines_wall(ax, n):
+    """The same service, measured with `n` requests: where does the sample stop to support its percentiles?"""
+    sample = lk.Histogram.of(np.random.default_rng(4).lognormal(0, 1.2, n), unit="ms")
+    limit = sample.highest_supported_percentile()
+    said = f"grey begins at p{limit:.4g}" if limit < 99.9 else f"grey begins at p{limit:.5g}"
+    lk.plot.percentiles(sample, ax=ax, nines=6, confidence=0.95, title=f"{n:,} requests", subtitle=said)
+    ax.set_ylim(1e4, 1e9)
+    ax.set_xlabel("percentile of requests")
+
+
+def p99_of_split(share, slow):
+    """The p99 (ms) of all traffic when `share` % go to a host that answers `slow` % of its requests in 1 s, else in 10 ms."""
+    return np.where(np.asarray(share) * slow / 100 > 1.0, 1000, 10)
+
+
+def traffic_split(share, slow=1.5, ax=None):
+    """Draw the average of two hosts' p99s, and the p99 of both, against the share of traffic of the slow one."""
+    ax = ax or plt.figure(figsize=(7.6, 3.4), layout="constrained").add_subplot()
+    ax.axhspan(10, 1000, color="#eef0f3", zorder=0)
+    ax.plot(share, 10 + 990 * np.asarray(share) / 100, color=RED, linestyle=(0, (5, 2)), label="average of the p99s")
+    ax.step(share, p99_of_split(share, slow), color=BLUE, where="post", linewidth=2, label="p99 of all requests")
+    tidy(ax, f"host A is slow in {slow:g} % of its requests", "share of the traffic that goes to A, %", "p99, ms")
+    ax.set_ylim(-60, 1120)
+    return ax
+
+
+def split_panel(ax, slow):
+    """One panel of `traffic_split`."""
+    traffic_split(np.linspace(0, 100, 401), slow, ax)
+
+
+def between_parts(rng):
+    """Whether the p99 of two random samples together lies between their own."""
+    parts = [rng.lognormal(rng.normal(0, 2), rng.uniform(0.1, 2), rng.integers(10, 500)) for _ in range(2)]
+    own = [nearest_rank(part, 99) for part in parts]
+    return min(own) <= nearest_rank(np.concatenate(parts), 99) <= max(own)
+
+
+def hour_of_windows():
+    """360 windows of 1,000 latencies (ms): exponential around 10 ms, and 5 s more in six of the windows."""
+    windows = -10 * np.log(1 - (np.arange(1000) + (np.arange(360)[:, None] + 0.5) / 360) / 1000)
+    windows[::60] += 5000
+    return windows
+
+
+def layout_widths():
+    """How far a value can be from what each layout says of it, as a share of the value."""
+    found = {f"HDR, {d} digits": 2.0 / 2 ** np.ceil(np.log2(2 * 10**d)) for d in (1, 2, 3, 4)}
+    for scale in (3, 4, 5, 6):
+        base = 2 ** (2.0**-scale)
+        found[f"OpenTelemetry scale {scale}"] = (base - 1) / (base + 1)
+    return found | {"DDSketch, 1 %": 0.01}
+
+
+def kept_by_layouts(times):
+    """Draw in which range each layout leaves the p99 of `times` (ms), and print it."""
+    p99 = nearest_rank(times, 99)
+    ranges = {"Prometheus, default": _around(np.array([5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000.0]), p99)}
+    ranges["t-digest, 100 clusters"] = _digest_cluster(np.sort(times), 0.99, 100)
+    growth = {"OpenTelemetry, scale 3": 2 ** (1 / 8), "DDSketch, 1 %": 1.01 / 0.99, "HDR, 2 digits": None, "HDR, 3 digits": None}
+    for k, (name, base) in enumerate(growth.items()):
+        if base:
+            ranges[name] = tuple(base ** (np.floor(np.log(p99) / np.log(base)) + np.array([0, 1])))
+        else:
+            h = lk.Histogram.of([p99], digits=k, unit="ms")
+            ranges[name] = h.to_frame()[["low", "high"]].iloc[0]
+    _, ax = plt.subplots(figsize=(7.6, 2.9), layout="constrained")
+    for place, (name, (low, high)) in enumerate(ranges.items()):
+        ax.barh(place, max(high - low, 1.5), left=low, height=0.5, color=GREY)
+        ax.text(high + 6, place, f"{low:.1f} to {high:.1f} ms: {(high - low) / p99:.1%}", va="center", fontsize=8.5)
+    ax.axvline(p99, color=BLUE, zorder=0)
+    ax.set_yticks(range(len(ranges)), list(ranges))
+    ax.invert_yaxis()
+    ax.set_xlim(230, 640)
+    tidy(ax, f"Where can the p99 lie? (truth: {p99:.0f} ms)", "milliseconds")
+    plt.show()
+
+
+def _around(edges, value):
+    place = np.searchsorted(edges, value)
+    return edges[place - 1], edges[place]
+
+
+def _digest_cluster(ordered, q, delta):
+    """Values of the cluster of a t-digest (scale function k1) that holds quantile q."""
+    place = delta / (2 * np.pi) * np.arcsin(2 * q - 1)
+    ends = (np.sin(2 * np.pi / delta * (np.floor(place) + np.array([0, 1]))) + 1) / 2
+    return tuple(ordered[np.clip((ends * ordered.size).astype(int), 0, ordered.size - 1)])
+
+
+# ------------------------------------------------------------------ lesson 3
+
+
+def users_map():
+    """Map the share of page views that see worse than a percentile of one request, by requests a page."""
+    requests, nines = np.geomspace(1, 1000, 181), np.linspace(np.log10(2), 5, 181)
+    share = fanout.chance_of_slow(100 * (1 - 10.0 ** -nines)[:, None], requests)
+    _, ax = plt.subplots(figsize=(7.6, 4.0), layout="constrained")
+    colours = ax.pcolormesh(requests, nines, 100 * share, cmap="Reds", vmin=0, vmax=100, shading="gouraud", rasterized=True)
+    ax.contour(requests, nines, share, levels=[0.5], colors=INK)
+    ax.annotate("half of all page views", (110, 2.2), textcoords="offset points", xytext=(-8, 22), ha="right", color=INK, arrowprops={"arrowstyle": "-", "color": INK})
+    ax.set_xscale("log")
+    ax.set_xticks([1, 10, 69, 100, 1000], ["1", "10", "69", "100", "1,000"])
+    ax.set_xticks([], minor=True)
+    ax.set_yticks([-np.log10(0.5), 1, 2, 3, 4, 5], ["p50", "p90", "p99", "p99.9", "p99.99", "p99.999"])
+    tidy(ax, "Share of page views that see worse than a percentile of one request", "requests a page", "percentile of one request")
+    plt.colorbar(colours, ax=ax, label="% of page views")
+    plt.show()
+
+
+def sharing_panel(ax, together):
+    """Share of page views with a request above the p99 when a part of all slowness strikes all requests together."""
+    n = np.geomspace(1, 1000, 200)
+    ax.plot(n, 100 * fanout.chance_of_slow(99, n), color="#c9ced6")
+    ax.plot(n, 100 * fanout.chance_of_slow(99, n, correlation=together), color=BLUE, linewidth=2)
+    at = 100 * float(fanout.chance_of_slow(99, 100, correlation=together))
+    ax.plot([100], [at], "o", color=BLUE)
+    ax.annotate(f"{at:.0f} %", (100, at), textcoords="offset points", xytext=(-8, 6), ha="right", color=BLUE)
+    ax.set_xscale("log")
+    ax.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
+    ax.set_xticks([], minor=True)
+    tidy(ax, f"{together:.0%} of slowness shared", "requests a page", "% of page views")
+    ax.set_ylim(0, 105)
+
+
+def met_by_users(log, n):
+    """Share (%) of users with `n` requests of whom one lies above the log's p99: independent, and by its intervals."""
+    p99 = log.histogram().percentile(99)
+    return [100 * lk.fan_out(log, n, independent=alone).share_above(p99) for alone in (True, False)]
+
+
+def _lognormal(n=200_000):
+    from scipy import special
+
+    ordered = np.exp(special.ndtri((np.arange(n) + 0.5) / n))
+    return ordered, 1 - np.arange(1, n + 1) / n
+
+
+def hedging(shared):
+    """Draw a service with and without a hedge at its p95, and say what it costs."""
+    values, above = _lognormal()
+    found = hedge.hedged(values, above, values[int(0.95 * values.size) - 1], shared)
+    _, ax = plt.subplots(figsize=(7.6, 3.2), layout="constrained")
+    ax.set_xscale("percentile", nines=4)
+    for v, s, colour, name in ((values, above, RED, "one request"), (found.values, found.survival, BLUE, "with a hedge")):
+        ax.plot(100 * (1 - s[s > 2e-4]), v[s > 2e-4], color=colour, label=name)
+    ax.set_yscale("log")
+    ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
+    tidy(ax, f"A hedge at the p95: {found.added_load:.0%} more requests", "percentile of requests", "milliseconds")
+    ax.legend(frameon=False)
+    plt.show()
+    return None
+
+
+def hedged_stall(shared):
+    """The p99.95 (ms) without and with a hedge, when 0.1 % of all requests meet a stall of 100 ms."""
+    values, above = _lognormal()
+    values = np.concatenate((values, values + 100))
+    order = np.argsort(values)
+    weight = np.repeat([0.999, 0.001], values.size // 2)[order] / (values.size // 2)
+    values, above = values[order], np.clip(1 - np.cumsum(weight), 0, None)
+    found = hedge.hedged(values, above, values[np.searchsorted(-above, -0.05)], shared)
+    at = [v[np.searchsorted(-s, -0.0005)] for v, s in ((values, above), (found.values, found.survival))]
+    return {"without": round(float(at[0]), 1), "with": round(float(at[1]), 1)}
+
+
+# ------------------------------------------------------------------ lesson 4
+
+
+def numbers(data, percentiles=(50, 75, 99.99)):
+    """Return mean, percentiles and maximum in ms."""
+    values = getattr(data, "values", None)
+    if values is None:
+        found = [data.mean, *data.percentile(list(percentiles)), data.max]
+    else:
+        found = [values.mean(), *nearest_rank(values, percentiles), values.max()]
+    names = ["mean, ms", *(f"p{p:g}, ms" for p in percentiles), "max, ms"]
+    return pd.Series([float(f"{value / 1e6:.5g}") for value in found], index=names)
+
+
+def report(samples):
+    """Print what a load generator prints."""
+    mean, p50, p75, p9999, top = numbers(samples)
+    print(f"{len(samples):,} requests   mean {mean:,.1f} ms   p50 {p50:,.0f}   p75 {p75:,.0f}   p99.99 {p9999:,.0f}   max {top:,.0f} ms")
+
+
+def request_lines(worlds, begin=95, end=205, every=250):
+    """Draw requests as lines from their sending to their answer (one in `every` of the honest ones), the stall in grey."""
+    _, axes = plt.subplots(len(worlds), 1, figsize=(7.6, 3.6), sharex=True, layout="constrained")
+    for ax, (name, samples), colour in zip(axes, worlds.items(), (RED, BLUE), strict=True):
+        sent, took = samples.start / 1e9, samples.values / 1e9
+        shown = (np.arange(len(samples)) % every == 0) | ((took > 1) & (len(samples) < 15_000))
+        chosen = np.flatnonzero((sent >= begin) & shown)
+        ax.axvspan(100, 200, color="#e7e9ec", zorder=0)
+        height = np.linspace(0.95, 0.05, max(chosen.size, 2))[: chosen.size]
+        ax.hlines(height, sent[chosen], (sent + took)[chosen], color=colour, linewidth=1.4)
+        ax.plot(sent[chosen], height, ".", color=colour, markersize=3)
+        tidy(ax, f"{name} (one line in {every})" if len(samples) > 15_000 else name)
+        ax.set(yticks=[], ylim=(0, 1), xlim=(begin, end))
+        ax.spines["left"].set_visible(False)
+    axes[-1].set_xlabel("seconds from the start of the run; grey: the server stands still")
+    plt.show()
+
+
+def stall_panel(ax, generator, stall):
+    """The percentile curve that a generator reports of a server frozen for `stall` seconds."""
+    server = lk.simulate.Server("1ms", stalls=[lk.simulate.Stall(100, stall)] if stall else [], ideal=True)
+    arrivals = lk.simulate.fixed(rate=100, duration=200)
+    made = {
+        "closed": lambda: lk.simulate.paced_loop(server, rate=100, duration=200),
+        "catch-up": lambda: lk.simulate.catch_up_loop(server, rate=100, duration=200),
+        "open": lambda: lk.simulate.open_loop(server, arrivals),
+    }[generator]()
+    colour = BLUE if generator == "open" else RED
+    words = f"mean {made.values.mean() / 1e6:,.0f} ms"
+    lk.plot.percentiles(made.histogram(), ax=ax, nines=4, color=colour, title=f"{generator}, {stall} s stall", subtitle=words)
+    ax.set_ylim(5e5, 2e11)
+    ax.set_xlabel("percentile of requests")
+
+
+# ------------------------------------------------------------------ lesson 5b
+
+
+def answered_only(samples):
+    """What a tool reports that leaves out every request without a good answer."""
+    return lk.Histogram.of(samples.values[samples.good])
+
+
+# ------------------------------------------------------------------ lesson 6
+
+
+def till_at(busy, customers=200_000, slow=0.01):
+    """Response times (s) at a till that is busy for a share of the time."""
+    work = 30 + 150 * slow
+    server = lk.simulate.Server(lk.simulate.mixture((1 - slow, "30s"), (slow, "180s")))
+    return lk.simulate.open_loop(server, lk.simulate.poisson(busy / work, customers * work / busy, seed=5)).values / 1e9
+
+
+def cashier_service(n=10_000):
+    """Service times (s) at the till."""
+    return lk.simulate.mixture((0.99, "30s"), (0.01, "180s"))(np.random.default_rng(0), n) / 1e9
+
+
+def pole(times, limit):
+    """Draw mean and p99 of response times against how busy the server is."""
+    _, ax = plt.subplots(figsize=(7.6, 3.6), layout="constrained")
+    share = 100 * np.array(list(times))
+    for values, colour, name in (
+        ([nearest_rank(t, 99) for t in times.values()], RED, "p99"),
+        ([t.mean() for t in times.values()], BLUE, "mean"),
+    ):
+        ax.plot(share, values, color=colour, marker=".", label=name)
+        ax.text(share[-1] - 2, values[-1], name, color=colour, va="center", ha="right", weight="bold")
+    ax.axhline(limit, color=GREY, linestyle=(0, (4, 2)))
+    ax.text(10, limit * 1.03, "ten minutes", color=GREY)
+    ax.axvline(100, color=INK, linewidth=3)
+    ax.text(99.4, limit * 1.5, "the pole", rotation=90, ha="right", color=INK)
+    ax.set_xlim(8, 102)
+    tidy(ax, "Response time at the till", "share of the time that the cashier is busy, %", "seconds")
+    plt.show()
+
+
+def queue_panel(ax, busy, slow):
+    """Percentile curves of service and response time at the till."""
+    times = till_at(busy, 20_000, slow / 100)
+    work = lk.simulate.mixture((1 - slow / 100, "30s"), (slow / 100, "180s"))(np.random.default_rng(0), 20_000)
+    pair = {"raw: service": lk.Histogram.of(work), "honest: response": lk.Histogram.of(times * 1e9)}
+    lk.plot.percentiles(pair, ax=ax, nines=3, legend=False, title=f"{busy:.0%} busy", subtitle=f"{slow} % slow customers")
+    ax.set_ylim(2e10, 5e12)
+    ax.set_xlabel("percentile of customers")
+
+
+def exponential_server(rate, seconds=60):
+    """Samples of an exponential server of 1 ms at a rate of random arrivals."""
+    arrivals = lk.simulate.poisson(rate, seconds, seed=rate)
+    return lk.simulate.open_loop(lk.simulate.Server(lk.simulate.exponential("1ms")), arrivals, duration=seconds)
+
+
+def knee_of(loads, capacity=1000):
+    """The load at which a curve of response times lies farthest below the straight line between its ends."""
+    response = 1 / (1 - loads / capacity)
+    line = response[0] + (response[-1] - response[0]) * (loads - loads[0]) / (loads[-1] - loads[0])
+    return int(loads[np.argmax((line - response) / (response[-1] - response[0]))])
+
+
+def throughput_of(workers, contention=0.05, coherence=8e-4):
+    """Throughput of workers who share data, measured with 1 % noise."""
+    law = 1000 * workers / (1 + contention * (workers - 1) + coherence * workers * (workers - 1))
+    return law * (1 + 0.01 * np.random.default_rng(6).standard_normal(workers.size))
+
+
+# ------------------------------------------------------------------ lesson 7
+
+
+def make_run(rng, factor=1.0, n=20_000, noise=0.03):
+    """One run of a service whose runs differ by `noise`, all its times multiplied by `factor`."""
+    return lk.Histogram.of(factor * np.exp(noise * rng.standard_normal()) * rng.lognormal(0, 0.5, n), unit="ms")
+
+
+def _rank_sum(base, new):
+    """Two-sided p-value of the rank-sum test, by its normal approximation."""
+    from scipy import special
+
+    n, m = base.shape[-1], new.shape[-1]
+    order = np.concatenate([base, new], axis=-1).argsort(axis=-1).argsort(axis=-1) + 1
+    z = (order[..., :n].sum(axis=-1) - n * (n + m + 1) / 2) / np.sqrt(n * m * (n + m + 1) / 12)
+    return 2 * special.ndtr(-np.abs(z))
+
+
+def equal_sides(comparisons, noise, runs=5, n=700, seed=11):
+    """P-values of comparisons of equal sides: of all requests together, and of one p90 a run."""
+    from latencykit.stats.runs import compare_runs
+
+    rng = np.random.default_rng(seed)
+    together, single = [], []
+    for _ in range(comparisons):
+        luck = np.exp(noise * rng.standard_normal((2, runs, 1)))
+        sides = luck * rng.lognormal(0, 0.25, (2, runs, n))
+        together.append(_rank_sum(sides[0].reshape(-1), sides[1].reshape(-1)))
+        each = np.log(nearest_rank(sides, 90, axis=2))
+        found = compare_runs(each[0][:, None] + 10, each[1][:, None] + 10, ["p90"])
+        single.append(found.changes[0].p_value)
+    return np.array(together), np.array(single)
+
+
+def false_alarms(comparisons, noise):
+    """Share (%) of comparisons of equal sides that are significant at 5 %."""
+    together, single = equal_sides(comparisons, noise)
+    names = {"all requests together": together, "one number a run": single}
+    return pd.Series({name: 100 * (p < 0.05).mean() for name, p in names.items()}, name="% false alarms")
+
+
+def p_values():
+    """Draw the p-values of comparisons of equal sides."""
+    axes = panels(2, 2.8, sharey=True)
+    for ax, p, colour, name in zip(axes, equal_sides(200, 0.03), (RED, BLUE), ("all requests together", "one number a run"), strict=True):
+        ax.hist(p, bins=np.linspace(0, 1, 11), color=colour)
+        ax.axhline(20, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
+        tidy(ax, name, "p-value of comparing equals", "comparisons of 200")
+    plt.show()
+
+
+def detection(runs, change, trials=300, noise=0.041, seed=21):
+    """How often (0..1) the exact test finds a true change from one number a run.
+
+    The noise is what the p99 of a run varies by: 3 % from run to run, and its own sampling error.
+    """
+    from itertools import combinations
+
+    rng = np.random.default_rng(seed)
+    n = 2 * runs
+    values = noise * rng.standard_normal((trials, n))
+    values[:, runs:] += np.log1p(change)
+    sums = (values.argsort(axis=1).argsort(axis=1) + 1)[:, :runs].sum(axis=1)
+    every = np.array([sum(chosen) for chosen in combinations(range(1, n + 1), runs)])
+    middle = runs * (n + 1) / 2
+    p = (np.abs(every[None, :] - middle) >= np.abs(sums[:, None] - middle) - 1e-9).mean(axis=1)
+    return float((p < 0.05).mean())
+
+
+def shift_picture(found):
+    """Draw the relative change of each percentile with its interval."""
+    rows = found.table.filter(regex=r"^p\d", axis=0)
+    rows = rows[np.isfinite(rows["low"]) & np.isfinite(rows["high"]) & (rows.index != "p100")]
+    _, ax = plt.subplots(figsize=(7.6, 2.9), layout="constrained")
+    at = np.arange(len(rows))
+    ax.vlines(at, 100 * rows["low"], 100 * rows["high"], color=RED, linewidth=5, alpha=0.35)
+    ax.plot(at, 100 * rows["change"], "o", color=RED)
+    ax.axhline(0, color=INK, linewidth=1)
+    ax.set_xticks(at, rows.index)
+    tidy(ax, f"Change of each percentile, verdict: {found.verdict}", "", "change, %")
+    plt.show()
+
+
+def mix_shift(n=400_000):
+    """Mean and p99 (ms) before and after: both kinds 10 % faster, the slow kind from 10 to 30 % of the traffic."""
+    rng, rows = np.random.default_rng(9), {}
+    for name, share, factor in (("before", 0.1, 1.0), ("after", 0.3, 0.9)):
+        slow = rng.random(n) < share
+        times = factor * np.where(slow, rng.exponential(100, n), rng.exponential(10, n))
+        rows[name] = {"slow kind, %": 100 * share, "mean, ms": times.mean(), "p99, ms": nearest_rank(times, 99)}
+    return rows
+
+
+# ------------------------------------------------------------------ lesson 8
+
+
+def what_we_have(h):
+    """The conditions of a run, and how far its percentiles hold."""
+    return {
+        "requests": h.count,
+        "loop": h.run.loop,
+        "time": h.run.measure,
+        "p50, µs": round(h.percentile(50) / 1e3, 1),
+        "max, ms": round(h.max / 1e6, 2),
+        "up to": round(h.highest_supported_percentile(), 3),
+    }
+
+
+def invented(measured, filled):
+    """How many values back-filling made up, and their share among the values above the filled p99."""
+    edge = filled.percentile(99)
+    beyond = filled.count_above(edge)
+    more = beyond - measured.count_above(edge)
+    return {"measured": measured.count, "made up": filled.count - measured.count, "% of the values above p99": round(100 * more / beyond)}
