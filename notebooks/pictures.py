@@ -487,3 +487,70 @@ def invented(measured, filled):
     beyond = filled.count_above(edge)
     more = beyond - measured.count_above(edge)
     return {"measured": measured.count, "made up": filled.count - measured.count, "% of the values above p99": round(100 * more / beyond)}
+
+
+# ------------------------------------------------------------------ lesson 5
+
+
+def mugshot(rung):
+    """What a report shows of a run: how many, and the usual numbers in ms."""
+    h = rung.histogram()
+    p50, p99 = h.percentile([50, 99]) / 1e6
+    return {"requests": f"{h.count:,}", "p50, ms": round(p50, 2), "p99, ms": round(p99, 1), "max, ms": round(h.max / 1e6)}
+
+
+def shadows(suspects, names, seconds):
+    """Draw the share of requests above x, and the share that a stall as long as the slowest request must have held up."""
+    for ax, name, colour in zip(panels(len(names), 3.2, sharey=True), names, (RED, BLUE), strict=True):
+        h = suspects[name].histogram()
+        x = np.linspace(0.02, h.max / 1e9, 300)
+        share = np.array([h.count_above(at * 1e9) for at in x]) / h.count
+        floor = (x[-1] - x) / seconds
+        ax.plot(x, 100 * floor, color=INK, linewidth=1.2)
+        ax.plot(x, 100 * share, color=colour, linewidth=2)
+        ax.fill_between(x, 100 * share, 100 * floor, where=share < 0.9 * floor, color=RED, alpha=0.15, linewidth=0)
+        ax.text(0.4 * x[-1], 100 * floor[0] * 0.66, "what the stall must cast", color=INK)
+        tidy(ax, f"suspect {name}", "x, seconds", "% of requests slower than x")
+    plt.show()
+
+
+def before_and_after(diagnosis):
+    """p50, p90 and p99 in ms, as measured and with what was left out."""
+    raw, corrected = (h.percentile([90, 99]) / 1e6 for h in (diagnosis.raw, diagnosis.corrected))
+    return {
+        "p90 raw": round(raw[0], 2), "p90 repaired": round(corrected[0]),
+        "p99 raw": round(raw[1], 2), "p99 repaired": round(corrected[1]), "by": diagnosis.method,
+    }  # fmt: skip
+
+
+def lonely_slow_request():
+    """An open loop against 64 workers, one request in 10,000 of which takes 3 s and holds up nobody."""
+    service = lk.simulate.mixture((0.9999, "1ms"), (0.0001, "3s"))
+    return lk.simulate.open_loop(lk.simulate.Server(service, servers=64), lk.simulate.poisson(200, 100, seed=2))
+
+
+# ------------------------------------------------------------------ lesson 9
+
+
+def chart_crimes():
+    """Three crimes (red) beside their repairs (blue), of the same data."""
+    log = lk.read(DATA / "ctrlz-scheduled.hlog")
+    series, h = log.series((50,), moments=True), log.histogram()
+    _, axes = plt.subplots(3, 2, figsize=(8.4, 7.4), layout="constrained")
+    smooth = np.convolve(np.nan_to_num(series.values[:, 0]) / 1e6, np.ones(7) / 7, "same")
+    axes[0, 0].plot(series.start, smooth, color=RED)
+    tidy(axes[0, 0], "Crime: a smoothed median over time", "seconds", "ms")
+    axes[0, 0].set_ylim(0, 800)
+    lk.plot.timeline(log, ax=axes[0, 1], title="Repair: every second's maximum", subtitle="")
+    p = np.linspace(0, 68, 200)
+    axes[1, 0].plot(p, h.percentile(p) / 1e6, color=RED)
+    tidy(axes[1, 0], "Crime: a curve that ends where it is pretty", "percentile", "ms")
+    lk.plot.percentiles({"honest": h}, ax=axes[1, 1], nines=4, title="Repair: up to the maximum", subtitle="", color=BLUE)
+    axes[2, 0].bar(["A", "B"], [505, 505], color=RED, width=0.5)
+    tidy(axes[2, 0], "Crime: averages of two hosts' p99s", y="ms")
+    hosts = {
+        "A: 10 and 1,000": lk.Histogram.of([10] * 985 + [1000] * 15 + [10] * 1000, unit="ms"),
+        "B: 505 and 505": lk.Histogram.of(np.linspace(400, 507, 2000), unit="ms"),
+    }
+    lk.plot.percentiles(hosts, ax=axes[2, 1], nines=3, title="Repair: merge, then ask", subtitle="")
+    plt.show()
