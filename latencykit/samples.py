@@ -10,6 +10,7 @@ import numpy as np
 from latencykit.blocks import MemoryPart, block_of_rows
 from latencykit.buckets import HdrBuckets
 from latencykit.errors import LimitError, NotHeldError, UsageError
+from latencykit.frames import sample_columns
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.rooms import html_of
@@ -109,29 +110,42 @@ class Samples:
 
     @classmethod
     def from_frame(
-        cls, frame: pd.DataFrame, *, duration: str, unit: str = "ns", run: Run | None = None, **columns: str
+        cls, frame: pd.DataFrame, *, duration: str | None = None, unit: str = "ns", run: Run | None = None, **columns: str
     ) -> Samples:
-        """Take columns of a DataFrame: ``Samples.from_frame(df, duration="ms", start="sent", unit="ms")``.
+        """Take columns of a DataFrame.
 
         Parameters
         ----------
         frame : DataFrame
-        duration : str
-            Name of the column of durations.
-        unit : str
+        duration : str, optional
+            Name of the column of durations. Where no column is named at all, those of `to_frame` are taken.
+        unit : str, default "ns"
+            Unit of numbers. Columns of datetimes (of any zone; without one they are UTC) and of timedeltas need none.
+        run : Run, optional
         **columns : str
-            Names of further columns: `start`, `intended`, `outcome`, `connection`, `tag`. Columns of datetimes and
-            timedeltas are understood whatever `unit` is.
+            Names of further columns: `start`, `intended`, `outcome`, `connection`, `tag`.
+
+        Raises
+        ------
+        UsageError
+            For a column that is not there, and for cells that are empty or no times.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> df = pd.DataFrame({"sent": pd.date_range("2026-01-31", periods=3, freq="1s"), "took": [1.5, 2.0, 300.0]})
+        >>> s = Samples.from_frame(df, duration="took", start="sent", unit="ms")
+        >>> s.histogram().max, Samples.from_frame(s.to_frame()).duration.tolist()
+        (300000000.0, [1500000, 2000000, 300000000])
         """
-        missing = [name for name in (duration, *columns.values()) if name not in frame.columns]
-        if missing:
-            raise UsageError(f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}")
-        arrays = {name: frame[column].to_numpy() for name, column in {"duration": duration, **columns}.items()}
-        for name in ("duration", "start", "intended"):
-            if name in arrays and arrays[name].dtype.kind in "mM":
-                ns = arrays[name].astype(f"{arrays[name].dtype.kind}8[ns]").astype(np.int64)
-                arrays[name] = ns if unit in ("ns", "none") else ns / NANOSECONDS[unit]
-        return cls(unit=unit, run=run, **arrays)
+        strange = sorted(set(columns) - {"start", "intended", "outcome", "connection", "tag"})
+        if strange:
+            raise UsageError(f"samples have no {strange[0]!r}; name columns for start, intended, outcome, connection or tag")
+        if duration is None and not columns:
+            names = ("start", "duration", "intended", "outcome", "connection", "tag")
+            columns = {name: name for name in names if name in frame.columns}
+        arrays = sample_columns(frame, {"duration": duration or "duration"} | columns, unit)
+        return cls(unit="none" if unit == "none" else "ns", run=run or Run(unit=unit), **arrays)
 
     def __len__(self) -> int:
         return int(self.duration.size)
@@ -317,7 +331,13 @@ class Samples:
         return self.histogram().summary(percentiles)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row a request; times in ns, outcomes as words."""
+        """Return a table with one row a request: times in ns (int64), outcomes as words; `from_frame` takes it back.
+
+        Returns
+        -------
+        DataFrame
+            Those of the columns start, duration, intended, outcome, connection, tag that are known.
+        """
         import pandas as pd
 
         columns: dict[str, Any] = {"start": self.start, "duration": self.duration, "intended": self.intended}

@@ -1,0 +1,95 @@
+"""Columns of a DataFrame as plain arrays: times in nanoseconds whatever their type, words without gaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.errors import UsageError
+from latencykit.units import NANOSECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["sample_columns"]
+
+_TIMES = ("duration", "start", "intended")
+
+
+def sample_columns(frame: pd.DataFrame, columns: Mapping[str, str], unit: str) -> dict[str, NDArray[Any]]:
+    """Return what `latencykit.samples.Samples` is made of.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    columns : mapping of str to str
+        What a column is (``duration``, ``start``, ``intended``, ``outcome``, ``connection``, ``tag``) → its name.
+    unit : str
+        Unit of the numbers among the times: ``ns``, ``us``, ``ms``, ``s``, or ``none`` for bare ones.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Times as int64 nanoseconds (bare numbers as they are); connections as int64, words numbered; tags as text.
+
+    Raises
+    ------
+    UsageError
+        For a column that is not there, an empty cell among times, text where times are meant, booleans as outcomes.
+    """
+    missing = [name for name in columns.values() if name not in frame.columns]
+    if missing:
+        raise UsageError(f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}")
+    if unit not in (*NANOSECONDS, "none"):
+        raise UsageError(f"unit must be one of ns, us, ms, s, none; not {unit!r}")
+    found: dict[str, NDArray[Any]] = {}
+    for role, name in columns.items():
+        cells = frame[name]
+        if role in _TIMES:
+            found[role] = _times(cells, unit)
+        elif role == "tag":
+            found[role] = cells.astype(object).where(cells.notna(), "").to_numpy().astype(np.str_)
+        elif role == "connection":
+            found[role] = _connections(cells)
+        elif cells.dtype.kind == "b":
+            raise UsageError(f"column {name!r} holds booleans; write outcomes as words: numpy.where(df[{name!r}], 'ok', 'error')")
+        else:
+            found[role] = cells.to_numpy() if cells.dtype.kind in "iu" else cells.astype(object).to_numpy().astype(np.str_)
+    return found
+
+
+def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:
+    import pandas as pd
+
+    empty = int(cells.isna().sum())
+    if empty:
+        raise UsageError(
+            f"column {cells.name!r} has {empty} empty cells; leave those rows out: df.dropna(subset=[{cells.name!r}])"
+        )
+    if cells.dtype.kind == "m":
+        return cells.to_numpy("m8[ns]").astype(np.int64)
+    if cells.dtype.kind == "M" or isinstance(cells.dtype, pd.DatetimeTZDtype):
+        return pd.to_datetime(cells, utc=True).dt.tz_localize(None).to_numpy("M8[ns]").astype(np.int64)
+    try:
+        numbers = pd.to_numeric(cells)
+    except (ValueError, TypeError):
+        raise UsageError(f"column {cells.name!r} holds no numbers; pandas.to_timedelta and to_datetime read words") from None
+    factor = NANOSECONDS.get(unit, 1.0)
+    if numbers.dtype.kind in "iu":
+        return numbers.to_numpy(np.int64) * np.int64(factor)
+    reals = numbers.to_numpy(np.float64) * factor
+    if not (np.abs(reals) < 2.0**63).all():
+        raise UsageError(f"column {cells.name!r} holds times that do not fit in 63 bits of nanoseconds")
+    return np.rint(reals).astype(np.int64)
+
+
+def _connections(cells: pd.Series[Any]) -> NDArray[np.int64]:
+    import pandas as pd
+
+    if cells.dtype.kind in "iu" and not cells.isna().any():
+        return cells.to_numpy(np.int64)
+    return np.asarray(pd.factorize(cells)[0], np.int64)

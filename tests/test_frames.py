@@ -1,0 +1,84 @@
+"""pandas ⇄ Samples: what goes in comes out, whatever type the columns have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from latencykit.errors import UsageError
+from latencykit.run import Run
+from latencykit.samples import Samples
+
+START = 1_795_219_788_779_885_974  # needs all 61 bits: a float64 would be off by 100 ns
+
+
+def whole() -> Samples:
+    return Samples(
+        start=[START, START + 10, START + 20], duration=[5, 0, 7], intended=[START - 1, START, START + 20],
+        outcome=["ok", "timeout", "error"], connection=[0, 1, 0], tag=["get", "", "put"],
+    )  # fmt: skip
+
+
+def test_there_and_back_is_the_identity():
+    for samples in (whole(), Samples(duration=[3, 1]), Samples(duration=[2], start=[1], unit="none"), Samples(duration=[])):
+        frame = samples.to_frame()
+        again = Samples.from_frame(frame, unit=samples.unit, run=samples.run)
+        assert again.run == samples.run
+        for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
+            one, other = getattr(samples, name), getattr(again, name)
+            assert (one is None) == (other is None)
+            assert one is None or (one.dtype.kind == other.dtype.kind and one.tolist() == other.tolist())
+    assert list(whole().to_frame()) == ["start", "duration", "intended", "outcome", "connection", "tag"]
+    assert whole().to_frame()["outcome"].tolist() == ["ok", "timeout", "error"]
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_datetimes_and_timedeltas_are_exact_whatever_the_unit_of_numbers(unit):
+    naive = pd.to_datetime(np.array([START, START + 1]))
+    for sent in (naive, naive.tz_localize("UTC"), naive.tz_localize("UTC").tz_convert("Asia/Tokyo")):
+        frame = pd.DataFrame({"sent": sent, "took": pd.to_timedelta([1_500_001, 2], unit="ns")})
+        samples = Samples.from_frame(frame, duration="took", start="sent", unit=unit)
+        assert samples.start.tolist() == [START, START + 1]
+        assert samples.duration.tolist() == [1_500_001, 2]
+
+
+def test_numbers_take_the_unit_and_whole_ones_stay_exact():
+    frame = pd.DataFrame({"t": [1_795_219_788_779_885, 1_795_219_788_779_886], "ms": [0.0015, 2.0]})
+    samples = Samples.from_frame(frame, duration="t", unit="us")
+    assert samples.duration.tolist() == [1_795_219_788_779_885_000, 1_795_219_788_779_886_000]
+    assert samples.run.unit == "us"
+    assert Samples.from_frame(frame, duration="ms", unit="ms").duration.tolist() == [1500, 2_000_000]
+    assert Samples.from_frame(frame.astype({"t": "Int64", "ms": "Float64"}), duration="ms", start="t", unit="ms").start[0] > 0
+    assert Samples.from_frame(frame, duration="ms", unit="none", run=Run(tool="x", unit="none")).run.tool == "x"
+
+
+def test_words_are_taken_as_they_come():
+    frame = pd.DataFrame(
+        {"ms": [1, 2, 3], "who": ["a", "b", "a"], "op": ["get", None, "put"], "end": pd.Categorical(["ok", "error", "ok"])}
+    )
+    samples = Samples.from_frame(frame, duration="ms", connection="who", tag="op", outcome="end", unit="ms")
+    assert samples.connection.tolist() == [0, 1, 0]
+    assert samples.tags == ("", "get", "put")
+    assert samples.good.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("frame", "named", "said"),
+    [
+        ({"ms": [1.0, None]}, {"duration": "ms"}, "1 empty cells"),
+        ({"ms": pd.to_timedelta(["1s", None])}, {"duration": "ms"}, "1 empty cells"),
+        ({"ms": ["fast", "slow"]}, {"duration": "ms"}, "holds no numbers"),
+        ({"ms": [1, 2], "ok": [True, False]}, {"duration": "ms", "outcome": "ok"}, "holds booleans"),
+        ({"ms": [1, 2], "end": ["ok", "sad"]}, {"duration": "ms", "outcome": "end"}, "'sad'"),
+        ({"ms": [1, 2]}, {"duration": "us"}, "no column 'us'; the columns are ms"),
+        ({"ms": [1, 2]}, {}, "no column 'duration'"),
+        ({"ms": [1, 2]}, {"duration": "ms", "status": "ms"}, "no 'status'"),
+        ({"ms": [1, 2]}, {"duration": "ms", "unit": "min"}, "unit must be"),
+        ({"ms": [1, -2]}, {"duration": "ms"}, "negative"),
+        ({"ms": [1, 1e300]}, {"duration": "ms"}, "63 bits"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_by_name(frame, named, said):
+    with pytest.raises(UsageError, match=said):
+        Samples.from_frame(pd.DataFrame(frame), **named)
