@@ -53,6 +53,8 @@ class Comparison:
         Unit of the values.
     runs : tuple of two ints
         Runs a side.
+    run_noise : float or None
+        By how much runs were said to differ; single runs only.
     """
 
     changes: tuple[Change, ...]
@@ -63,6 +65,7 @@ class Comparison:
     faster: float = math.nan
     unit: str = "ns"
     runs: tuple[int, int] = (1, 1)
+    run_noise: float | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -235,7 +238,8 @@ def _of_requests(
         reasons.append("counts that were filled up for coordinated omission have no intervals: changes are shown, not judged")
     reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
     said = verdict(rows, margin, noise_known=run_noise is not None and not corrected)
-    return Comparison(tuple(rows), "requests", said, tuple(reasons), faster=superiority(base.counted, new.counted).value)
+    faster = superiority(base.counted, new.counted).value
+    return Comparison(tuple(rows), "requests", said, tuple(reasons), faster=faster, run_noise=run_noise)
 
 
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from latencykit.errors import UsageError
 
 __all__ = [
     "NANOSECONDS",
+    "format_change",
     "format_count",
     "format_duration",
     "format_percentile",
@@ -141,6 +142,26 @@ def format_count(count: float) -> str:
     '6,852'
     """
     return f"{count:,.0f}"
+
+
+def format_change(change: float) -> str:
+    """Return a relative change as people write it.
+
+    Examples
+    --------
+    >>> format_change(0.0512), format_change(-0.5), format_change(3.2), format_change(41.0), format_change(0.0)
+    ('+5.1 %', '-50 %', '+320 %', '× 42', '0 %')
+    """
+    if math.isnan(change):
+        return ""
+    if change >= 9.995:
+        return "× ∞" if math.isinf(change) else f"× {change + 1:,.3g}" if change < 999 else f"× {change + 1:,.0f}"
+    percent = 100 * change
+    if abs(percent) < 0.005:
+        return "0 %"
+    digits = min(2, max(0, 1 - math.floor(math.log10(abs(percent)))))
+    text = f"{percent:+.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
 def parse_percentile(text: str | float) -> float:

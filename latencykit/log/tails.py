@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.stats.block_bootstrap import block_intervals, tail_groups
-from latencykit.stats.events import events_above, tail_shares
+from latencykit.stats.events import events_above, solid_up_to, tail_shares
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = ["Tails", "tails_of"]
 
 _SLOTS = 4096  # more intervals are put together with their neighbours
 _GROUPS = 400
+_BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +59,20 @@ class Tails:
 
     def events(self, percentiles: Sequence[float]) -> list[Events]:
         """Return what makes up the requests above each percentile."""
-        counts = np.rint(self.table.sum(axis=0)).astype(np.int64)
-        tail = _above(self.table, *tail_shares(counts, percentiles))
-        sizes = self.table.sum(axis=1)
-        found = events_above(percentiles, tail, sizes, self.start, self.length, self.longest)
+        counts, sizes = np.rint(self.table.sum(axis=0)).astype(np.int64), self.table.sum(axis=1)
+        # A stall shows best where it still holds many requests: some percentiles are asked besides.
+        asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
+        tail = _above(self.table, *tail_shares(counts, asked))
+        found = events_above(asked, tail, sizes, self.start, self.length, self.longest)[: len(percentiles)]
         if len(self.tags) < 2:
             return found
         by_tag = _above(self.tags, *tail_shares(counts, percentiles))
         most = [_most_of(column) for column in by_tag.T]
         return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
+
+    def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
+        """Return the percentile up to which enough events bear the curve, and what it rests on beyond ("1 stall")."""
+        return solid_up_to(self.events, self.whole.highest_supported_percentile(confidence), confidence)
 
     def rows(self, percentiles: Sequence[float], confidence: float = 0.95) -> tuple[list[PercentileRow], tuple[str, ...]]:
         """Return percentiles with intervals from resampled blocks of time and with their events, and why some have none."""

@@ -11,6 +11,7 @@ from latencykit.plot.curves import as_histogram, as_series
 from latencykit.plot.density import density
 from latencykit.plot.heading import head
 from latencykit.plot.percentiles import percentiles
+from latencykit.plot.resting import dashes, resting
 from latencykit.plot.style import AMBER, BLUE, INK, MUTED, RED, current_axes, plain, series_styles, shorten
 from latencykit.plot.timeline import timeline
 from latencykit.plot.words import chart_title, joined, percentile_text
@@ -92,14 +93,16 @@ def dashboard(
         upper.remove()
     shown = counted if corrected is None else {"raw": next(iter(counted.values())), "corrected": corrected}
     band = confidence if len(shown) <= 3 else None
-    percentiles(shown, ax=lower, slo=slo, confidence=band, nines=nines, legend=len(series) == 1, **quiet, **line_kwargs)
+    rests = resting(series, counted) if corrected is None else {}
+    look = quiet | {"dashed_from": rests} | line_kwargs
+    percentiles(shown, ax=lower, slo=slo, confidence=band, nines=nines, legend=len(series) == 1, **look)
     if len(series) == 1:
         _numbers(beside, next(iter(counted.values())), verdict, findings)
     elif len(series) <= _FEW:
         _side_by_side(beside, counted)
     else:
         _table(beside, counted)
-    head(page, chart_title(counted), joined(counted, _legend(len(series)) if timed else ""), title, subtitle)
+    head(page, chart_title(counted), joined(counted, _legend(len(series)) if timed else "", dashes(rests)), title, subtitle)
     return page
 
 

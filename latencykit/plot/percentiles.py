@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels, outside_legend
 from latencykit.plot.lines import band, bracket, draw_curve, grid_of, nines_of
 from latencykit.plot.points import draw_summary
+from latencykit.plot.resting import dashes, resting
 from latencykit.plot.style import GREY, GROUND, INK, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import value_axis
 from latencykit.plot.words import chart_title, end_words, joined, same_words, slo_finding, slo_pairs, sure_percentile, two_stories
@@ -57,7 +59,7 @@ def percentiles(
         Where to draw; the current axes by default.
     unit : str, optional
         Unit of all ticks (``ns``, ``us``, ``ms``, ``s``); by default each tick takes the one that suits it.
-    slo : sequence of (percentile, limit in ns), or an object with ``staircase()``, optional
+    slo : SLO, str such as ``"99.9=20ms"``, or sequence of (percentile, limit in ns), optional
         Limits, drawn as a staircase: each holds up to its percentile.
     confidence : float, optional
         Draw the band of that confidence, such as 0.95.
@@ -68,7 +70,8 @@ def percentiles(
     runs : bool, default False
         The series are runs of one thing: thin lines, their median and their range.
     dashed_from : float, (float, str), or mapping of label to such, optional
-        Percentile from which a curve rests on a few events, and what these are ("1 stall"); dashed from there.
+        Percentile from which a curve rests on a few events, and what these are ("1 stall"); dashed from there. By default
+        what logs and samples know of it; an empty mapping for none.
     legend : bool, default True
         Name the series.
     title, subtitle : str, optional
@@ -99,6 +102,8 @@ def percentiles(
     counted, empty = _counted({label: rung for label, rung in series.items() if label not in summaries})
     curves = {label: curve_of(rung) for label, rung in counted.items()}
     pairs = slo_pairs(slo) if slo is not None else []
+    if dashed_from is None and not runs:
+        dashed_from = resting({label: rung for label, rung in series.items() if label in counted}, counted)
     places = nines or max((nines_of(curve.count) for curve in curves.values()), default=3)
     ax.set_xscale("percentile", nines=places)
     ax.set_xlim(0, 100)
@@ -164,7 +169,8 @@ def _draw_all(
         dashed, _ = _dashed(dashed_from, label)
         drawn[label] = draw_curve(ax, curve, style, zero, dashed)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
-            band(ax, series[label], curve, confidence, style["color"], nines, zero)
+            sure = curve if dashed is None else replace(curve, limit=min(dashed, curve.limit))
+            band(ax, series[label], sure, confidence, style["color"], nines, zero)
         elif curve.wide:
             bracket(ax, curve, style["color"], zero)
     return drawn
@@ -285,7 +291,6 @@ def _head(
         finding = two_stories(series, curves)
     said = chart_title(series, "runs" if runs else "")
     more = [said if finding else "", f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""]
-    events = dict.fromkeys(words for label in curves if (words := _dashed(dashed, label)[1]))
-    more.append(f"dashed: rests on {', '.join(map(plain, events))}" if events else "")
+    more.append(dashes({label: (0.0, _dashed(dashed, label)[1]) for label in curves}))
     more.append("shaded: the width of the buckets" if any(curve.wide for curve in curves.values()) and not runs else "")
     head(ax, finding or said, joined(series, *more), title, subtitle)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.report.record import number
 from latencykit.report.tables import csv_text, markdown, text_table
 from latencykit.report.values import shown
-from latencykit.units import printable
+from latencykit.units import format_change, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from latencykit.comparing import Comparison
     from latencykit.stats.verdict import Change
 
-__all__ = ["change_text", "comparison_record", "comparisons_record", "comparisons_text"]
+__all__ = ["comparison_record", "comparisons_record", "comparisons_text"]
 
 _GRAVE = ("mixed", "worse", "inconclusive", "better", "same")
 _HEADER = ("statistic", "base", "new", "change", "low", "high", "significant")
@@ -80,9 +80,9 @@ def _cells(row: Change, unit: str, out_unit: str | None) -> list[str]:
     values = [str(shown(value, unit, "table", out_unit)) for value in (row.base, row.new)]
     if row.statistic == "slow share":
         values = [f"{100 * value:.3g} %" for value in (row.base, row.new)]
-    ends = [change_text(row.low) if row.low > -1 else "", change_text(row.high) if math.isfinite(row.high) else ""]
+    ends = [format_change(row.low) if row.low > -1 else "", format_change(row.high) if math.isfinite(row.high) else ""]
     said = "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no"
-    return ["max" if row.percentile == 100 else row.statistic, *values, change_text(row.change), *ends, said]
+    return ["max" if row.percentile == 100 else row.statistic, *values, format_change(row.change), *ends, said]
 
 
 def _plain(row: Change, unit: str, out_unit: str | None) -> list[Any]:
@@ -90,26 +90,6 @@ def _plain(row: Change, unit: str, out_unit: str | None) -> list[Any]:
     values = [shown(value, unit, "csv", scaled) for value in (row.base, row.new)]
     ends = [row.change, row.low if row.low > -1 else None, row.high]
     return [row.statistic, *values, *(None if end is None else number(end) for end in ends), row.significant]
-
-
-def change_text(change: float) -> str:
-    """Return a relative change as people write it.
-
-    Examples
-    --------
-    >>> change_text(0.0512), change_text(-0.5), change_text(3.2), change_text(41.0), change_text(0.0)
-    ('+5.1 %', '-50 %', '+320 %', '× 42', '0 %')
-    """
-    if math.isnan(change):
-        return ""
-    if change >= 9.995:
-        return "× ∞" if math.isinf(change) else f"× {change + 1:,.3g}" if change < 999 else f"× {change + 1:,.0f}"
-    percent = 100 * change
-    if abs(percent) < 0.005:
-        return "0 %"
-    digits = min(2, max(0, 1 - math.floor(math.log10(abs(percent)))))
-    text = f"{percent:+.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
 def _words(found: Comparison) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.stats import events as stats
 from latencykit.stats.events import events_above, tail_counts, tail_shares
 
 if TYPE_CHECKING:
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from latencykit.stats.events import Events
 
 __all__ = ["resting", "solid_up_to"]
-
-_STEPS = 8
-"""So many percentiles a nine are tried."""
 
 
 def resting(slots: Slots, percentiles: list[float]) -> list[Events]:
@@ -36,17 +34,4 @@ def solid_up_to(slots: Slots, limit: float) -> tuple[float, str]:
     limit : float
         The highest percentile that the number of requests supports.
     """
-    last = -np.log10(1 - limit / 100)
-    percentiles = [p for p in (100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, int(last * _STEPS) + 1)) if p < limit]
-    found = resting(slots, percentiles) if percentiles else []
-    weak = next((k for k in range(len(found)) if not any(one.supports() for one in found[k:])), len(found))
-    if weak == len(found):
-        return limit, ""
-    first = found[weak]
-    stalls = first.stalls if first.stall_share >= 0.5 else 0
-    words = (
-        f"{stalls} stall{'' if stalls == 1 else 's'}"
-        if stalls
-        else f"{max(1, first.count)} event{'' if first.count <= 1 else 's'}"
-    )
-    return percentiles[weak], words
+    return stats.solid_up_to(lambda percentiles: resting(slots, percentiles), limit)

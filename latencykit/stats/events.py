@@ -17,17 +17,19 @@ import numpy as np
 from latencykit.units import format_count, format_duration, format_percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Events", "events_above", "tail_counts", "tail_shares"]
+__all__ = ["Events", "events_above", "solid_up_to", "tail_counts", "tail_shares"]
 
 _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
+_CARRIED = 90.0  # bursts above it are those of all that is slower
+_STEPS = 8  # percentiles a nine at which a curve is asked what it rests on
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ def events_above(
     Parameters
     ----------
     percentiles : sequence of float
+        Given together, an interval that is a burst above one of them (p90 or higher) is one above the next, too.
     tail : ndarray of float64, shape (intervals, p)
         Requests of each interval above each percentile; see `tail_counts`.
     count : array_like of int, shape (intervals,)
@@ -204,18 +207,62 @@ def events_above(
     order = np.argsort(begin, kind="stable")
     order = order[sizes[order] > 0]
     codes = None if tag is None else np.asarray(tag, np.int64)[order]
-    columns = (sizes[order], begin[order], span[order], reach[order])
-    return [_events_of(p, sizes.size, tail[order, k], *columns, codes) for k, p in enumerate(percentiles)]
+    columns = (begin[order], span[order], reach[order])
+    found: dict[int, Events] = {}
+    held = np.zeros(order.size, np.bool_)
+    for k in np.argsort(percentiles, kind="stable").tolist():
+        mine = tail[order, k]
+        burst = (_bursts(mine, sizes[order]) | held) & (mine > 0)
+        # What is slower still, in the same interval, is of the same stall, however few requests of it are left.
+        held = burst if percentiles[k] >= _CARRIED else held
+        found[k] = _events_of(float(percentiles[k]), sizes.size, mine, burst, *columns, codes)
+    return [found[k] for k in range(len(percentiles))]
+
+
+def solid_up_to(events_of: Callable[[list[float]], list[Events]], limit: float, confidence: float = 0.95) -> tuple[float, str]:
+    """Return the percentile up to which enough events bear a curve, and what it rests on beyond.
+
+    Parameters
+    ----------
+    events_of : callable
+        Gives the events above some percentiles.
+    limit : float
+        The highest percentile that the number of requests supports.
+    confidence : float, default 0.95
+
+    Returns
+    -------
+    percentile : float
+        `limit` where all of the curve is borne.
+    words : str
+        ``"1 stall"``; empty where there is nothing to say.
+    """
+    last = -math.log10(max(1 - limit / 100, 1e-12))
+    asked = [p for p in (100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, int(last * _STEPS) + 1)) if p < limit]
+    found = events_of(asked) if asked else []
+    weak = next((k for k in range(len(found)) if not any(one.supports(confidence) for one in found[k:])), len(found))
+    if weak == len(found):
+        return limit, ""
+    first = found[weak]
+    if first.stall_share >= 0.5:
+        return asked[weak], _number(first.stalls, "stall")
+    return asked[weak], _number(max(1, first.count), "event")
 
 
 def _events_of(
-    percentile: float, intervals: int, tail: Floats, sizes: Floats, begin: Floats, span: Floats, reach: Floats, tag: Ints | None
+    percentile: float,
+    intervals: int,
+    tail: Floats,
+    burst: NDArray[np.bool_],
+    begin: Floats,
+    span: Floats,
+    reach: Floats,
+    tag: Ints | None,
 ) -> Events:
     total = float(tail.sum())
     seconds = float(np.median(span)) if span.size else 0.0
     if total <= 0:
         return Events(percentile, 0.0, 0.0, 0, 0.0, 0, intervals, 0.0, seconds)
-    burst = _bursts(tail, sizes)
     stalls = _merge(tail, burst, begin, span, reach)
     squares = float((stalls**2).sum()) + float(np.maximum(tail[~burst], 0).sum())
     held, share = _fewest(tail)

@@ -14,7 +14,7 @@ from latencykit import plot
 from latencykit.errors import NotHeldError
 from latencykit.plot.lines import nines_of
 from latencykit.plot.style import BLUE, INK, RED
-from tests.plot.conftest import assert_tidy, drawn, legend_words, words_of
+from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
 
 
 def test_solid_where_the_sample_supports_it_and_dotted_beyond(ax, raw):
@@ -119,13 +119,24 @@ def test_the_slo_is_a_staircase(ax, raw):
     assert stairs.get_ydata().tolist() == [1e6, 1e6, 1e7]
 
 
-def test_an_object_with_a_staircase_is_an_slo(ax, raw):
-    class Limits:
-        def staircase(self):
-            return [(99, 5e5), (100, 1e9)]
-
-    figure = drawn(plot.percentiles, raw, slo=Limits())
+@pytest.mark.parametrize("slo", ["99=500us, max=1s, mean=3ms", lk.SLO.parse("99=500us, max=1s")])
+def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
+    figure = drawn(plot.percentiles, raw, slo=slo)
     assert any("misses its SLO: max is 6 s, limit 1 s" in word for word in words_of(figure))
+
+
+def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
+    scheduled = lk.read(CTRLZ / "scheduled.hlog")
+    figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
+    assert any("dashed: rests on 1 stall" in word for word in words_of(figure))
+    dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
+    start, end = dashed[0].get_xdata()[[0, -1]]
+    assert 40 < start < 75  # the 6 s took about a third of all requests
+    assert end == pytest.approx(scheduled.histogram().highest_supported_percentile())
+    band = next(one for one in figure.axes[0].collections if isinstance(one, PolyCollection))
+    assert band.get_datalim(figure.axes[0].transData).x1 <= start + 1e-9
+    assert not any("dashed" in word for word in words_of(drawn(plot.percentiles, raw)))
+    assert not any("dashed" in word for word in words_of(drawn(plot.percentiles, {"a": scheduled}, dashed_from={})))
 
 
 def test_an_slo_that_is_met_is_said_only_where_the_sample_can_tell(raw):
