@@ -41,6 +41,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 )
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart.")
 @click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
+@click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: drawn and judged.")
 @click.option("--nines", type=click.FloatRange(1, 12), help="Nines before 100 %.")
 @click.option(
     "--y",
@@ -74,27 +75,30 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 )
 @printing
 def command(
-    given: Inputs, out: Path | None, kind: str, runs: bool, nines: float | None, scale: str, term: bool, title: str | None,
-    confidence: float, size: str | None, dpi: float, expected_interval: str | None, style: str,
+    given: Inputs, out: Path | None, kind: str, runs: bool, spec: str | None, nines: float | None, scale: str, term: bool,
+    title: str | None, confidence: float, size: str | None, dpi: float, expected_interval: str | None, style: str,
 ) -> None:  # fmt: skip
     """Draw the whole distribution: percentile curves, or another kind.
 
     \b
     latencykit chart run.hlog -o run.png
     latencykit chart before=a.hlog after=b.hlog -o both.svg
-    latencykit chart run.hlog --kind dashboard
+    latencykit chart run.hlog --kind dashboard --slo 99.9=20ms,max=1s
     latencykit chart run.hlog --term
     """
     from latencykit import plot
+    from latencykit.cli.check import slo_of
     from latencykit.cli.report import write_page
     from latencykit.plot.figure import save
 
+    slo = slo_of(spec) if spec else None
     over_time = term or (out is not None and out.suffix.lower() == ".html")
     loaded = without_aggregates(load(given, counted=kind in ("percentiles", "density", "ccdf") and not over_time))
     if term:
         _only_for_pictures(
             {
                 "--runs": runs,
+                "--slo": spec,
                 "--nines": nines,
                 "--size": size,
                 "--title": title,
@@ -116,10 +120,10 @@ def command(
                 "--expected-interval": expected_interval,
             }
         )
-        write_page(loaded, target, given, title=title)
+        write_page(loaded, target, given, title=title, slo=slo)
         _tell(target, loaded, style, named=out is not None)
         return
-    options: dict[str, Any] = {"unit": given.out_unit, "title": title}
+    options: dict[str, Any] = {"unit": given.out_unit, "title": title, "slo": slo}
     if kind in ("percentiles", "timeline"):
         options["log"] = scale == "log"
     if kind in ("percentiles", "dashboard"):

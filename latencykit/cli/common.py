@@ -30,11 +30,13 @@ __all__ = [
     "Inputs",
     "atomic",
     "counts",
+    "drawing",
     "expand",
     "inputs",
     "load",
     "note",
     "numbers",
+    "picture",
     "print_json",
     "printing",
     "progress",
@@ -327,6 +329,23 @@ def atomic(path: Path, sources: Sequence[str] = ()) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def picture(chart: Callable[..., Any], data: Any, target: Path | None, files: Sequence[str], **options: Any) -> None:
+    """Draw a chart into a file, where one is asked for, and say so."""
+    if target is None:
+        return
+    from latencykit.plot.figure import save
+
+    with atomic(target, files) as temporary, progress(f"drawing {target.name}"):
+        save(chart, data, temporary, **options)
+    note(f"wrote {target}")
+
+
+def drawing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``-o CHART``."""
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return click.option("-o", "--output", "out", type=kind, metavar="CHART", help="Draw it, too: .png .svg .pdf.")(function)
 
 
 @contextlib.contextmanager

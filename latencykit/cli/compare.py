@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, expand, inputs, load, note, numbers, print_json, printing, progress, share
+from latencykit.cli.common import Inputs, drawing, inputs, note, numbers, picture, print_json, printing, progress, share
+from latencykit.cli.sides import pairs_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["command"]
 
 
 @click.command("compare")
 @inputs(required=False)
+@drawing
 @click.option("--base", multiple=True, metavar="FILE", help="A run of the base side (repeatable, or a glob).")
 @click.option("--new", multiple=True, metavar="FILE", help="A run of the new side (repeatable, or a glob).")
 @click.option("--run-noise", metavar="3%", help="By how much a statistic differs from run to run (standard deviation).")
@@ -23,7 +27,7 @@ __all__ = ["command"]
 @click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals.")
 @printing
 def command(
-    given: Inputs, base: tuple[str, ...], new: tuple[str, ...], run_noise: str | None, fail_if: tuple[str, ...],
+    given: Inputs, out: Path | None, base: tuple[str, ...], new: tuple[str, ...], run_noise: str | None, fail_if: tuple[str, ...],
     percentiles: str | None, margin: str, confidence: float, style: str,
 ) -> int:  # fmt: skip
     """Compare two runs, or several runs a side, percentile by percentile.
@@ -32,7 +36,7 @@ def command(
     a --fail-if condition is met; without any, the verdict is worse or mixed.
 
     \b
-    latencykit compare before.hlog after.hlog
+    latencykit compare before.hlog after.hlog -o change.png
     latencykit compare --base 'before*.hlog' --new 'after*.hlog'
     latencykit compare before.hlog after.hlog --run-noise 3% --fail-if 'p99 > +5%'
     """
@@ -44,9 +48,11 @@ def command(
     options: dict[str, Any] = {"confidence": confidence, "margin": share(margin), "also": [one.statistic for one in conditions]}
     options["run_noise"] = None if run_noise is None else share(run_noise)
     options["percentiles"] = None if percentiles is None else numbers(percentiles)
+    pairs = pairs_of(given, base, new)
     with progress("comparing"):
-        found = {name: compare(*sides, **options) for name, sides in _pairs(given, base, new).items()}
+        found = {name: compare(*sides, **options) for name, sides in pairs.items()}
     failed = {name: one.failed(conditions) for name, one in found.items()}
+    _draw(pairs, out, (*given.files, *base, *new), options)
     if style == "json":
         print_json(comparisons_record(found, failed))
     else:
@@ -58,19 +64,14 @@ def command(
     return int(any(failed.values()) if conditions else worse)
 
 
-def _pairs(given: Inputs, base: tuple[str, ...], new: tuple[str, ...]) -> dict[str, tuple[list[Any], list[Any]]]:
-    """Series → the runs of either side; files of one series each are a pair whatever it is called."""
+def _draw(pairs: dict[str, Any], out: Path | None, files: tuple[str, ...], options: dict[str, Any]) -> None:
     from latencykit.errors import UsageError
 
-    if bool(given.files) == bool(base or new) or (given.files and len(given.files) != 2) or bool(base) != bool(new):
-        raise UsageError("a comparison takes two FILES, BASE and NEW, or several runs a side with --base and --new")
-    chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
-    sides = [[load(replace(given, files=(file,))) for _, file in expand(files)] for files in chosen]
-    if all(len(run) == 1 for side in sides for run in side):
-        return {"": ([run[0].rung for run in sides[0]], [run[0].rung for run in sides[1]])}
-    held = [{one.name: one.rung for one in run} for side in sides for run in side]
-    common = [name for name in held[0] if all(name in run for run in held)]
-    if not common:
-        raise UsageError(f"the files share no series: {' and '.join(', '.join(run) for run in held[:2])}; choose with --series")
-    here = len(sides[0])
-    return {name: ([run[name] for run in held[:here]], [run[name] for run in held[here:]]) for name in common}
+    if out is None:
+        return
+    from latencykit.plot import compare
+
+    if len(pairs) > 1:
+        raise UsageError(f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one with --series or --tag")
+    base, new = (side[0] if len(side) == 1 else side for side in next(iter(pairs.values())))
+    picture(compare, base, out, files, new=new, **options)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, counts, inputs, load, note, numbers, print_json, printing, progress
+from latencykit.cli.common import Inputs, counts, drawing, inputs, load, note, numbers, picture, print_json, printing, progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["command"]
 
 
 @click.command("fanout")
 @inputs()
+@drawing
 @click.option("-n", "--calls", default="1,10,100", show_default=True, help="Calls that a user waits for; a list.")
 @click.option("--independent", is_flag=True, help="Calls know nothing of each other, even where the log knows better.")
 @click.option("--quorum", type=click.IntRange(1), metavar="K", help="Users wait for the K fastest calls only.")
@@ -21,8 +25,8 @@ __all__ = ["command"]
 @click.option("--percentiles", default="50,90,99,99.9", show_default=True, help="Which percentiles of the users.")
 @printing
 def command(
-    given: Inputs, calls: str, independent: bool, quorum: int | None, series_of: str | None, hedge_after: str | None,
-    percentiles: str, style: str,
+    given: Inputs, out: Path | None, calls: str, independent: bool, quorum: int | None, series_of: str | None,
+    hedge_after: str | None, percentiles: str, style: str,
 ) -> None:  # fmt: skip
     """Tell what users see who wait for the slowest of n calls.
 
@@ -30,7 +34,7 @@ def command(
     many requests can support.
 
     \b
-    latencykit fanout run.hlog -n 1,10,100
+    latencykit fanout run.hlog -n 1,10,100 -o fanout.png
     latencykit fanout run.hlog -n 50 --quorum 45
     latencykit fanout run.hlog -n 10 --hedge-after 95
     """
@@ -42,12 +46,19 @@ def command(
     options = {"quorum": quorum, "hedge_after": None if hedge_after is None else parse_percentile(hedge_after)}
     if series_of is not None and (independent or any(value is not None for value in options.values())):
         raise UsageError("--series-of adds up independent calls; it takes no --independent, --quorum or --hedge-after")
-    wanted, records, said = numbers(percentiles), [], []
-    for one in load(given):
+    wanted, records, said, loaded = numbers(percentiles), [], [], load(given)
+    for one in loaded:
         with progress("drawing calls"):
             found, bounds = _answers(one.rung, asked, series_of is not None, independent, options)
         records.append(fan_out_record(one.name, found, bounds, wanted))
         said += fan_out_words(one.name, found)
+    if out is not None:
+        from latencykit.plot import fan_out
+
+        if series_of is not None or any(value is not None for value in options.values()):
+            raise UsageError("the chart shows the slowest of n calls; it takes no --quorum, --hedge-after or --series-of")
+        data = {one.name: one.rung for one in loaded}
+        picture(fan_out, data, out, given.files, n=asked, independent=independent, unit=given.out_unit)
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:

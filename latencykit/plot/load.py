@@ -137,7 +137,7 @@ def _draw(
     for k, (p, values) in enumerate(lines.items()):
         colour = RED if p == tail and len(lines) > 1 else COLOURS[k % len(COLOURS)]
         look: dict[str, Any] = {"color": colour, "linewidth": 2.2 if p == tail else 1.4, "zorder": 3} | line_kwargs
-        drawn = ax.plot(rates, values, label=percentile_text(p), **look)
+        drawn = ax.plot(*_course(rates, values), label=percentile_text(p), **look)
         sure = np.array([_supported(row, p, confidence) for row in curve.rows])
         for held, face in ((sure, colour), (~sure, "white")):
             look = {"linestyle": "none", "marker": "o", "markersize": 5, "color": colour, "markerfacecolor": face, "zorder": 4}
@@ -145,6 +145,16 @@ def _draw(
         labels.add(ax, percentile_text(p), drawn, at=0.3, spread=0.7)
     bars = [_ends(row, tail, confidence) for row in curve.rows]
     ax.vlines(rates, [low for low, _ in bars], [high for _, high in bars], color=RED, alpha=0.35, linewidth=4, zorder=2)
+
+
+def _course(rates: Any, values: Any) -> tuple[Any, Any]:
+    """A line through the runs, straight in the latency's reciprocal: as a queue near its pole, and as capacities are read."""
+    known = np.isfinite(values) & (values > 0)
+    x, y = rates[known], values[known]
+    if x.size < 2:
+        return x, y
+    between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
+    return between, 1.0 / np.interp(between, x, 1.0 / y)
 
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from latencykit.comparing import compare
 from latencykit.errors import LatencyKitError
-from latencykit.report.comparisons import change_text
 from latencykit.report.markup import bullets, esc, section, table
-from latencykit.units import format_value
+from latencykit.units import format_change, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,12 +48,12 @@ def _against(base: PageSeries, other: PageSeries) -> str:
 def _row(row: Change, found: Comparison) -> list[str]:
     share = row.statistic == "slow share"
     values = [f"{100 * value:.3g} %" if share else format_value(value, found.unit) for value in (row.base, row.new)]
-    low = change_text(row.low) if row.low > -1 else "unknown"
-    high = change_text(row.high) if math.isfinite(row.high) else "unknown"
+    low = format_change(row.low) if row.low > -1 else "unknown"
+    high = format_change(row.high) if math.isfinite(row.high) else "unknown"
     said = "not judged" if math.isnan(row.p_value) else "yes" if row.significant else "no"
     name = "max" if row.percentile == 100 else row.statistic
     interval = f"{low} to {high}" if {low, high} != {"unknown"} else ""
-    return [esc(name), *map(esc, values), change_text(row.change), interval, said]
+    return [esc(name), *map(esc, values), format_change(row.change), interval, said]
 
 
 def _notes(found: Comparison) -> list[str]:

@@ -1,0 +1,47 @@
+"""From files to the runs that are set side by side: one series a file, or series by their names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from latencykit.cli.common import expand, load
+
+if TYPE_CHECKING:
+    from latencykit.cli.common import Inputs
+
+__all__ = ["pairs_of", "runs_of"]
+
+
+def pairs_of(given: Inputs, base: tuple[str, ...], new: tuple[str, ...]) -> dict[str, tuple[list[Any], list[Any]]]:
+    """Series → the runs of either side; files of one series each are a pair whatever it is called."""
+    from latencykit.errors import UsageError
+
+    if bool(given.files) == bool(base or new) or (given.files and len(given.files) != 2) or bool(base) != bool(new):
+        raise UsageError("a comparison takes two FILES, BASE and NEW, or several runs a side with --base and --new")
+    chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
+    sides = [[load(replace(given, files=(file,))) for _, file in expand(files)] for files in chosen]
+    if all(len(run) == 1 for side in sides for run in side):
+        return {"": ([run[0].rung for run in sides[0]], [run[0].rung for run in sides[1]])}
+    held = [{one.name: one.rung for one in run} for side in sides for run in side]
+    common = [name for name in held[0] if all(name in run for run in held)]
+    if not common:
+        raise UsageError(f"the files share no series: {' and '.join(', '.join(run) for run in held[:2])}; choose with --series")
+    here = len(sides[0])
+    return {name: ([run[name] for run in held[:here]], [run[name] for run in held[here:]]) for name in common}
+
+
+def runs_of(given: Inputs) -> dict[str, Any]:
+    """Name → one series a file: the only one, or the one that sums up the others."""
+    from latencykit.errors import UsageError
+
+    found: list[tuple[str, str, Any]] = []
+    for label, path in expand(given.files):
+        series = load(replace(given, files=(path,)))
+        chosen = [one for one in series if one.rung.run.aggregate] or series
+        if len(chosen) > 1:
+            names = ", ".join(one.name for one in chosen[:6])
+            raise UsageError(f"{path}: holds several series ({names}); choose one with --series or --tag")
+        found.append((label or chosen[0].name, path, chosen[0].rung))
+    names_used = [name for name, _, _ in found]
+    return {name if names_used.count(name) == 1 else path: rung for name, path, rung in found}

@@ -1,0 +1,183 @@
+"""Charts of fan-out, comparison and load, looked at through their artists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.colors import same_color
+from matplotlib.contour import QuadContourSet
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.errors import NotHeldError, UsageError
+from latencykit.plot.style import BLUE, RED
+from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
+
+
+@pytest.fixture(scope="module")
+def scheduled():
+    return lk.read(CTRLZ / "scheduled.hlog")
+
+
+def run_of(seed: int, factor: float = 1.0, size: int = 5000) -> lk.Histogram:
+    return lk.Histogram.of(np.random.default_rng(seed).lognormal(14, 0.4, size) * factor)
+
+
+def sweep(*rates: int) -> dict[str, lk.Histogram]:
+    """An M/M/1 queue of 1,000 requests per second."""
+    quantiles = (np.arange(1, 20_001) - 0.5) / 20_000
+    runs = {}
+    for rate in rates:
+        known = lk.Run(duration=20_000 / rate, achieved=min(rate, 960.0), loop="open")
+        runs[str(rate)] = lk.Histogram.of(-np.log(1 - quantiles) / (1000 - rate) * 1e9, run=known)
+    return runs
+
+
+# ---------------------------------------------------------------- fan-out
+
+
+def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
+    plot.fan_out({"a": scheduled}, [1, 100], ax=ax)
+    lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+    assert set(lines) == {"1 call", "100 calls"}
+    bound = [line for line in ax.lines if line.get_label() == "_bound"]
+    assert len(bound) == 1  # that of one call is the curve itself
+    at = lines["100 calls"].get_xdata()
+    mixed = lk.fan_out(scheduled, 100)
+    assert lines["100 calls"].get_ydata()[np.searchsorted(at, 50)] == mixed.percentile(float(at[np.searchsorted(at, 50)]))
+
+
+def test_fan_out_says_how_many_users_fare_worse(scheduled):
+    figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 10, 100])
+    assert any("30 % of users who wait for 100 calls fare worse than the p99 of one (63 %" in word for word in words_of(figure))
+    assert_tidy(figure)
+    alone = words_of(drawn(plot.fan_out, {"a": scheduled}, n=[100], independent=True))
+    assert any(word.startswith("63 % of users") for word in alone)
+    assert not any("dashed" in word for word in alone)
+
+
+def test_solid_ends_where_single_calls_do_not_support_it(ax):
+    plot.fan_out(lk.Histogram.of(np.arange(1, 37_001)), [100], ax=ax)
+    assert ax.lines[0].get_xdata()[-1] == pytest.approx(99, abs=0.3)  # it takes 36,700 calls for the p99 of a hundred
+
+
+def test_many_numbers_of_calls_have_a_legend(scheduled):
+    figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 3, 10, 30, 100, 300])
+    assert legend_words(figure)[:2] == ["300 calls", "100 calls"]
+    assert_tidy(figure)
+
+
+def half_line(ax) -> np.ndarray:
+    """Corners of the line at which half of the users fare worse, from left to right."""
+    (half,) = [one for one in ax.collections if isinstance(one, QuadContourSet) and list(one.levels) == [0.5]]
+    corners = np.concatenate([path.vertices for path in half.get_paths()])
+    return corners[np.argsort(corners[:, 0])]
+
+
+def test_the_heat_map_of_independent_calls(ax):
+    plot.fan_out(kind="heatmap", n=(1, 1000), ax=ax)
+    course = half_line(ax)
+    at_69 = np.interp(np.log(69), np.log(course[:, 0]), course[:, 1])
+    assert at_69 == pytest.approx(99, abs=0.05)  # p99 is met by half of those who make 69 calls
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "percentile")
+
+
+def test_the_heat_map_of_a_log_knows_stalls(ax, scheduled):
+    plot.fan_out(scheduled, kind="heatmap", n=(1, 300), ax=ax)
+    assert half_line(ax)[:, 1].max() < 90
+    assert any("mixed by interval" in word for word in words_of(drawn(plot.fan_out, scheduled, kind="heatmap", n=(1, 30))))
+
+
+def test_fan_out_of_what_has_none(ax, scheduled):
+    with pytest.raises(NotHeldError):
+        plot.fan_out(lk.Summary({"mean": 1.0}), ax=ax)
+    with pytest.raises(UsageError, match="one series, not 2"):
+        plot.fan_out({"a": scheduled, "b": scheduled}, ax=ax)
+    with pytest.raises(UsageError, match="heat map"):
+        plot.fan_out(ax=ax)
+    with pytest.raises(UsageError, match="at least 1"):
+        plot.fan_out(kind="heatmap", n=(0, 10), ax=ax)
+
+
+# ---------------------------------------------------------------- comparison
+
+
+def test_the_shift_of_two_runs(ax):
+    plot.compare(run_of(1), run_of(2, 1.3), ax=ax, run_noise=0.01)
+    marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
+    assert marks["_p50"].get_ydata()[0] == pytest.approx(1.3, rel=0.03)
+    assert same_color(marks["_p50"].get_markerfacecolor(), RED)
+    assert same_color(marks["_p100"].get_markerfacecolor(), "white")  # the maximum is shown, not judged
+    (curve,) = [line for line in ax.lines if line.get_label() == "_shift"]
+    assert np.median(curve.get_ydata()) == pytest.approx(1.3, rel=0.03)
+    assert ax.get_ylim()[0] < 1 < ax.get_ylim()[1]
+
+
+def test_the_shift_says_its_verdict():
+    worse = drawn(plot.compare, run_of(1), new=run_of(2, 1.3), run_noise=0.01)
+    assert any(word.startswith("Worse: p") for word in words_of(worse))
+    assert_tidy(worse)
+    single = words_of(drawn(plot.compare, run_of(1, 1.3), new=run_of(2)))
+    assert any(word.startswith("Inconclusive: p") for word in single)
+    assert any("one run a side" in word for word in single)
+
+
+def test_the_shift_of_several_runs(ax):
+    sides = [run_of(k) for k in range(5)], [run_of(10 + k, 0.7) for k in range(5)]
+    plot.compare(*sides, ax=ax)
+    marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
+    assert same_color(marks["_p50"].get_markerfacecolor(), BLUE)
+    assert not [line for line in ax.lines if line.get_label() == "_shift"]
+    again = plot.compare(lk.compare(*sides), ax=ax.figure.add_subplot())
+    assert len([line for line in again.lines if line.get_label() == "_interval"]) >= 5
+
+
+def test_ticks_of_the_shift_keep_apart():
+    raw, scheduled = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "scheduled"))
+    for width, height in ((800, 480), (1600, 900)):
+        assert_tidy(drawn(plot.compare, raw, width, height, new=scheduled))
+
+
+def test_no_percentile_no_shift(ax):
+    with pytest.raises(NotHeldError, match="no percentile"):
+        plot.compare(lk.Summary({"mean": 1.0}), lk.Summary({"mean": 2.0}), ax=ax)
+
+
+# ---------------------------------------------------------------- load
+
+
+def test_percentiles_against_load(ax):
+    plot.load_curve(sweep(300, 600, 750, 780, 950), ax=ax, slo="99=20ms")
+    lines = {line.get_label(): line for line in ax.lines}
+    p99 = lines["p99"]
+    at_capacity = np.interp(lines["_capacity"].get_xdata()[0], p99.get_xdata(), p99.get_ydata())
+    assert at_capacity == pytest.approx(20e6, rel=0.01)  # where the curve crosses the limit
+    measured = [line.get_xdata().tolist() for line in ax.lines if line.get_label() == "_runs"]
+    assert [300, 600, 750, 780, 950] in measured
+    assert lines["p99.9"].get_linewidth() > lines["p50"].get_linewidth()
+    assert lines["_capacity"].get_xdata()[0] == pytest.approx(770, abs=21)
+    assert lines["_slo"].get_ydata()[0] == 20e6
+    (strip,) = ax.child_axes
+    assert [bar.get_height() for bar in strip.patches] == [300, 600, 750, 780, 950]
+
+
+def test_the_load_chart_says_the_capacity():
+    figure = drawn(plot.load_curve, sweep(300, 600, 750, 780, 950), slo="99=20ms")
+    assert any("requests/s within the SLO: between 750 (met) and 780 (not)" in word for word in words_of(figure))
+    assert_tidy(figure)
+    assert any("No load" in word for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=1us")))
+    assert any("met up to 600" in word for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=10s")))
+
+
+def test_saturated_runs_are_red(ax):
+    plot.load_curve(sweep(600, 990), ax=ax)
+    colours = [bar.get_facecolor()[:3] for bar in ax.child_axes[0].patches]
+    assert not same_color(colours[0], RED)
+    assert same_color(colours[1], RED)
+
+
+def test_a_load_curve_takes_what_was_measured(ax):
+    found = lk.load_curve(sweep(300, 600), "99=20ms")
+    assert plot.load_curve(found, ax=ax) is ax
+    with pytest.raises(NotHeldError):
+        plot.load_curve({"500": lk.Summary({"mean": 1.0})}, ax=ax)
