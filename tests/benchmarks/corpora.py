@@ -5,7 +5,7 @@
 * d: 300 dense intervals of 2 million values, most counts of two bytes
 * e: a day of an idle server: 86,400 intervals of some tens of values
 
-``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them.
+``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them, ``a-100`` so many intervals of one.
 """
 
 from __future__ import annotations
@@ -41,12 +41,16 @@ def _idle(rng: np.random.Generator) -> np.ndarray:
 CORPORA: dict[str, tuple[Maker, int]] = {"a": (_busy, 3_600), "b": (_busy, 86_400), "d": (_dense, 300), "e": (_idle, 86_400)}
 
 
-def make(name: str, folder: Path) -> Path:
-    """Write one corpus, unless it is there; a day of busy intervals repeats an hour of different ones."""
-    path = folder / f"{name}.hlog"
+def make(name: str, folder: Path, intervals: int | None = None) -> Path:
+    """Write one corpus, unless it is there; a day of busy intervals repeats ten minutes of different ones.
+
+    With `intervals`, so many of them instead of the corpus's own number.
+    """
+    maker, size = CORPORA[name]
+    size = intervals or size
+    path = folder / (f"{name}.hlog" if intervals is None else f"{name}-{size}.hlog")
     if path.exists():
         return path
-    maker, size = CORPORA[name]
     rng, layout = np.random.default_rng(20_260_101), HdrBuckets(3)
     distinct = min(size, 600 if maker is _busy else 30 if maker is _dense else size)
     held = []
@@ -71,4 +75,5 @@ if __name__ == "__main__":
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or ["a", "d", "e"]:
-        print(make(name, target))
+        kind, _, wanted = name.partition("-")
+        print(make(kind, target, int(wanted) if wanted else None))

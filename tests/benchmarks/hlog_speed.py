@@ -6,7 +6,10 @@ prints processor seconds of whole processes (medians of paired runs), ratios, an
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -41,7 +44,14 @@ JOBS = {
         "    if line[0] not in b'#\"': n += len(zlib.decompress(binascii.a2b_base64(line[line.rindex(b',') + 1:])[8:]))\n"
         "print(n)"
     ),
+    "floor: pybase64 and isal": (
+        "import sys; from isal import isal_zlib as zlib; from pybase64 import b64decode; n = 0\n"
+        "for line in open(sys.argv[1], 'rb', 1 << 17):\n"
+        "    if line[0] not in b'#\"': n += len(zlib.decompress(b64decode(line[line.rindex(b',') + 1:].rstrip())[8:]))\n"
+        "print(n)"
+    ),
 }
+JAVA = "Java, sum and series"
 PAIRS = (
     ("ours, sum", "PyPI, sum", "as fast as the PyPI reader, sum only"),
     ("ours, sum and series", "PyPI, sum and series", "as fast as the PyPI reader, with the same series"),
@@ -49,10 +59,45 @@ PAIRS = (
 )
 
 
+@functools.cache
+def java() -> list[str] | None:
+    """Return the command of the reference, where a JDK is installed and Maven has fetched its jar; else None."""
+    jars = sorted(Path.home().glob(".m2/repository/org/hdrhistogram/HdrHistogram/*/HdrHistogram-*.jar"))
+    jars = [Path(os.environ["HDRHISTOGRAM_JAR"])] if "HDRHISTOGRAM_JAR" in os.environ else jars
+    if not jars or shutil.which("javac") is None:
+        return None
+    out = tempfile.mkdtemp(prefix="latencykit-java-")
+    atexit.register(shutil.rmtree, out, ignore_errors=True)
+    source = str(Path(__file__).with_name("LogSpeed.java"))
+    subprocess.run(["javac", "-cp", str(jars[-1]), "-d", out, source], check=True, capture_output=True)
+    return ["java", "-cp", f"{jars[-1]}{os.pathsep}{out}", "LogSpeed"]
+
+
+def jobs() -> list[str]:
+    """Return the jobs that can be measured here."""
+    return [*JOBS, JAVA] if java() else list(JOBS)
+
+
+def warm(path: Path) -> dict[str, float]:
+    """Return processor seconds of the last of several passes in one process: ours and, if it is here, the reference."""
+    ours = JOBS["ours, sum and series"].partition("log = ")
+    passes = f"began = time.process_time(); log = {ours[2]}; print(time.process_time() - began)"
+    code = f"{ours[0]}import time\nfor _ in range(4):\n    {passes}"
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    commands = {"ours, in process, warm": [sys.executable, "-c", code, str(path)]}
+    if java():
+        commands["Java, in process, warm"] = [*(java() or []), str(path), "8"]
+    texts = {
+        who: subprocess.run(one, capture_output=True, text=True, check=True, env=env).stdout for who, one in commands.items()
+    }
+    return {who: float(text.splitlines()[-1].split()[0]) for who, text in texts.items()}
+
+
 def measure(job: str, path: Path) -> tuple[float, float]:
     """Return processor seconds and peak memory (MB) of a whole process."""
     env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
-    process = subprocess.Popen([sys.executable, "-c", JOBS[job], str(path)], stdout=subprocess.DEVNULL, env=env)
+    command = [*(java() or []), str(path), "1"] if job == JAVA else [sys.executable, "-c", JOBS[job], str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=env)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{job} failed on {path}")

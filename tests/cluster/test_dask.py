@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
+import re
 import signal
+import subprocess
+import sys
+import textwrap
 import time
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from latencykit import cluster
-from latencykit.cli import main
+from latencykit.cli import main, spread
 from latencykit.cluster import engines, places
 from latencykit.cluster import log as cluster_log
 from latencykit.cluster.engines import Job, OnDask, local_cluster
@@ -119,3 +125,26 @@ def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
     for how, out in (([], "here.svg"), (["--dask", address], "there.svg")):
         assert say("chart", *logs[:2], "--kind", "timeline", "-o", tmp_path / out, *how)[0] == 0
     assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
+
+
+@pytest.mark.parametrize("interval", [[], ["--interval", "2s"]])
+def test_large_files_are_summed_where_they_are_read(client, logs, say, monkeypatch, interval):
+    words = ("summary", *logs, "--merge", *interval, "--format", "json")
+    together = json.loads(say(*words)[1])["series"][0]
+    monkeypatch.setattr(spread, "TOGETHER", 0)
+    apart = [json.loads(say(*words, *how)[1])["series"][0] for how in ([], ["--dask", client.scheduler.address])]
+    assert apart[0] == apart[1]
+    assert [row["value"] for row in apart[0]["percentiles"]] == [row["value"] for row in together["percentiles"]]
+    for key in ("name", "rung", "count", "min", "max", "mean", "std", "start", "duration", "tags", "intervals"):
+        assert apart[0].get(key) == together.get(key), key
+
+
+def test_the_documented_example_runs(tmp_path):
+    text = re.search(r"::\n\n(    import latencykit as lk.*?)\n\nA real one", cluster.__doc__ or "", re.DOTALL)
+    script = tmp_path / "example.py"
+    script.write_text(textwrap.dedent(text[1]))
+    root = Path(__file__).parents[2]
+    env = dict(os.environ, PYTHONPATH=str(root))
+    done = subprocess.run([sys.executable, script], cwd=root, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "Histogram(26.7 k values" in done.stdout or "Histogram(26,730" in done.stdout, done.stdout

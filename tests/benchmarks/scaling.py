@@ -1,0 +1,75 @@
+"""How cost and memory grow: logs of 10² to 10⁵ intervals, samples from 10⁶ to 10⁹; a process each, as Markdown.
+
+``python -m tests.benchmarks.scaling [DIR]`` prints the tables.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_END = (
+    "import resource, json, sys\n"
+    "u = resource.getrusage(resource.RUSAGE_SELF)\n"
+    "print(json.dumps([u.ru_utime + u.ru_stime, u.ru_maxrss * (1 if sys.platform == 'darwin' else 1024) / 1e6]))"
+)
+_LOG = (
+    "import latencykit as lk, sys\nlog = lk.read(sys.argv[1])\nt, s = log.totals_fold(), log.series_fold([50, 99])\n"
+    "log.scan(t, s)\n"
+)
+_SAMPLES = (
+    "import numpy as np, latencykit as lk, sys\n"
+    "part = np.random.default_rng(1).lognormal(12.5, 0.6, 1_000_000)\n"
+    "h = lk.Histogram.of(part for _ in range(int(sys.argv[1]) // part.size))\nassert h.count == int(sys.argv[1])\n"
+)
+
+
+def cost(code: str, argument: str) -> tuple[float, float]:
+    """Return processor seconds and peak MB of a whole process."""
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    done = subprocess.run([sys.executable, "-c", code + _END, argument], capture_output=True, text=True, env=env, check=True)
+    cpu, peak = json.loads(done.stdout)
+    return float(cpu), float(peak)
+
+
+def logs(folder: Path, sizes: tuple[int, ...], kind: str = "a") -> list[tuple[int, float, float]]:
+    """Return (intervals, CPU s, peak MB) of logs of such lengths."""
+    found = []
+    for size in sizes:
+        # In a process of its own: a child's peak memory begins with that of the process it was forked from.
+        command = [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), f"{kind}-{size}"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        path = folder / f"{kind}-{size}.hlog"
+        found.append((size, *cost(_LOG, str(path))))
+        path.unlink()
+    return found
+
+
+def samples(sizes: tuple[int, ...]) -> list[tuple[int, float, float]]:
+    """Return (samples, CPU s, peak MB) of so many samples, given in chunks of a million."""
+    return [(size, *cost(_SAMPLES, str(size))) for size in sizes]
+
+
+def table(what: str, unit: str, rows: list[tuple[int, float, float]]) -> str:
+    """Return the rows as Markdown; the last column is 1 where cost grows as the size does, start-up left out."""
+    scale = 1e9 if unit == "ns" else 1e6
+    lines = [f"| {what} | CPU s | {unit} each | peak MB | growth exponent |", "|--:|--:|--:|--:|--:|"]
+    before: tuple[int, float] | None = None
+    idle = rows[0][1] - rows[0][0] * (rows[-1][1] - rows[0][1]) / (rows[-1][0] - rows[0][0])  # what a process takes anyway
+    for size, cpu, peak in rows:
+        net = max(cpu - idle, 1e-9)
+        growth = "" if before is None else f"{math.log(net / before[1]) / math.log(size / before[0]):.2f}"
+        lines.append(f"| {size:,} | {cpu:.2f} | {net / size * scale:.1f} | {peak:.0f} | {growth} |")
+        before = (size, net)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        print(table("busy intervals", "µs", logs(Path(made), (100, 1_000, 10_000, 100_000))), end="\n\n")
+    print(table("samples", "ns", samples((10**6, 10**7, 10**8, 10**9))))
