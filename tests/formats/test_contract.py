@@ -93,8 +93,9 @@ NAMES = [f"{one.folder.parent.name}/{one.folder.name}" for one in CASES]
 
 # One record a line, nothing else between them: each damaged line is an error, each cut one at the end a note.
 ROWS = frozenset({
-    "ab-gnuplot", "csv", "fio-histograms", "fio-log", "hey-csv", "hlog", "jmeter-csv", "jsonl", "k6-csv", "k6-json",
-    "numbers", "oha-csv", "pgbench-intervals", "pgbench-log", "sockperf-csv", "vegeta-csv", "vegeta-json",
+    "ab-gnuplot", "csv", "fio-histograms", "fio-log", "ghz-csv", "h2load-log", "hey-csv", "hlog", "jmeter-csv", "jsonl", "k6-csv",
+    "k6-json", "nats-latency-raw", "numbers", "oha-csv", "pgbench-intervals", "pgbench-log", "sockperf-csv", "vegeta-csv",
+    "vegeta-json",
 })  # fmt: skip
 # Tables of few numbers a line, taken whole: a cut last line may be an error, for what it lacks cannot be told.
 TABLES = frozenset({
