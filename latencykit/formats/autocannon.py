@@ -131,7 +131,7 @@ def _percentiles(rows: list[list[str]]) -> Iterator[tuple[str, str]]:
     for cells in rows:
         if cells[:2] == ["Percentile", "Latency (ms)"]:
             below = True
-        elif below and len(cells) == 2 and re.fullmatch(r"[\d.]+", cells[0]):
+        elif below and len(cells) == 2:
             yield cells[0], cells[1]
         elif below and re.match(r"[\w]", cells[0]):
             return

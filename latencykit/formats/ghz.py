@@ -17,7 +17,7 @@ from latencykit.formats.rows import line_chunks
 from latencykit.formats.shaping import nanoseconds, nanoseconds_of, rung_of_points, without_negative
 from latencykit.formats.spread import histogram_of_both, nothing_answered
 from latencykit.formats.stamps import iso_nanoseconds
-from latencykit.formats.terminal import plain
+from latencykit.formats.terminal import below, plain
 from latencykit.run import Run
 from latencykit.samples import OUTCOMES, Samples
 from latencykit.units import parse_duration, printable
@@ -154,6 +154,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
         count = int(facts["Count"])
     except (UsageError, ValueError, KeyError) as error:
         raise source.corrupt(None, f"the summary cannot be read ({error})", "ghz's closing text", "did the run end?") from None
+    for heading, row in (("Response time histogram:", _MARK), ("Latency distribution:", _POINT), ("Status code", _STATUS)):
+        for number, line in below(text, heading):
+            if row.match(line) is None:
+                seen = f"{printable(line.strip())!r} below {heading!r}"
+                raise source.corrupt(number, seen, "the lines that ghz prints there", "run it again")
     status = {name: int(number) for name, number in _STATUS.findall(text)} or {"OK": count}
     stats = {kind: told[name] for kind, name in (("min", "Fastest"), ("max", "Slowest")) if told.get(name)}
     if sum(status.values()) == status.get("OK", 0) and told.get("Average"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,18 @@ from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import nanoseconds
 from latencykit.run import Run
 from latencykit.summary import Summary
-from latencykit.units import NANOSECONDS
+from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
 
 __all__ = ["FORMATS"]
 
+_PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
 _RESULT = re.compile(r"^(Benchmark\S*)[ \t]+(\d+)[ \t]+(.*\bns/op.*)$", re.MULTILINE)
-_METRIC = re.compile(r"([\d.eE+-]+)[ \t]+(\S+)")
+_METRIC = re.compile(r"(?:^|(?<=[ \t]))([\d.]+(?:[eE][+-]?\d+)?|[+-]?Inf|NaN)[ \t]+(\S+)")
 _PERCENTILE = re.compile(r"p([\d.]+)[-_]?(ns|us|µs|ms|s)(?:/op)?")
 _HINT = (
     "go test -bench prints means only; for the distribution record each call in an HdrHistogram and write its .hlog, "
@@ -38,9 +42,16 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
-    """Read one summary a benchmark."""
-    return _summaries(source.text())
+def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read one summary a benchmark; those of several packages one after the other."""
+    text = source.text()
+    begins = [0, *(one.start() for one in _PACKAGE.finditer(text))]
+    parts: dict[str, str] = {}
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        named = _PACKAGE.match(text, begin)
+        package = named[1] if named else ""
+        parts[package] = parts.get(package, "\n" * text.count("\n", 0, begin)) + text[begin:end]
+    return _by_package(parts, source, options)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
@@ -51,20 +62,30 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
         for event in batch:
             if isinstance(event, dict) and event.get("Action") == "output":
                 text.setdefault(str(event.get("Package")), []).append(str(event.get("Output", "")))
+    found = _by_package({package: "".join(parts) for package, parts in text.items()}, source, options, lines=False)
+    return {name: rung.but(notes=(*rung.run.notes, *notes)) for name, rung in found.items()}
+
+
+def _by_package(parts: Mapping[str, str], source: Source, options: ReadOptions, *, lines: bool = True) -> dict[str, Rung]:
+    """Series of all packages; where two have a benchmark of one name, the later ones carry their package."""
     found: dict[str, Rung] = {}
-    for package, parts in text.items():
-        for name, rung in _summaries("".join(parts)).items():
-            label = name if len(text) == 1 or name not in found else f"{package}.{name}"
-            found[label] = rung.but(notes=(*rung.run.notes, *notes))
+    for package, text in parts.items():
+        for name, rung in _summaries(text, source, options, lines=lines).items():
+            found[name if name not in found else f"{package}.{name}"] = rung
     return found
 
 
-def _summaries(text: str) -> dict[str, Rung]:
+def _summaries(text: str, source: Source, options: ReadOptions, *, lines: bool) -> dict[str, Rung]:
     """One summary a benchmark; several runs of it (``-count``) become the mean of their means."""
     runs: dict[str, list[tuple[int, dict[str, float]]]] = {}
-    for name, number, rest in _RESULT.findall(text):
-        metrics = {unit: float(value) for value, unit in _METRIC.findall(rest)}
-        runs.setdefault(name, []).append((int(number), metrics))
+    for row in _RESULT.finditer(text):
+        metrics = {unit: float(value) for value, unit in _METRIC.findall(row[3])}
+        if 0 <= metrics.get("ns/op", -1.0) < math.inf:
+            runs.setdefault(row[1], []).append((int(row[2]), metrics))
+            continue
+        line = text.count("\n", 0, row.start()) + 1 if lines else None
+        seen = f"the result of {printable(row[1], 40)} is {printable(row[3].strip(), 40)!r}"
+        options.damaged(source.corrupt(line, seen, "a number of ns/op", "--lenient skips it"))
     processor = re.search(r"^cpu: (.+)$", text, re.MULTILINE)
     return {name: _summary(held, processor[1] if processor else None) for name, held in runs.items()}
 

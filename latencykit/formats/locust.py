@@ -18,7 +18,7 @@ from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import distinct, nanoseconds, nanoseconds_of, rung_of_points, several
 from latencykit.formats.spread import mixed_note
-from latencykit.formats.terminal import plain
+from latencykit.formats.terminal import below, plain
 from latencykit.histogram import Histogram
 from latencykit.run import Run
 from latencykit.units import printable
@@ -42,6 +42,7 @@ _NAMES = {
 _COUNTS = re.compile(
     r"^(.{0,400}?)\s+(\d{1,15})\s+(\d{1,15})\([\d.]+%\)\s+\|?\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\|?\s*([\d.]+)\s+([\d.]+)\s*$"
 )
+_RULE = re.compile(r"^[-|\s]*$")
 _POINTS = re.compile(r"^(.{0,400}?)((?:\s+(?:\d+|N/A)){3,})\s*$")
 
 
@@ -205,9 +206,14 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     begin = re.search(r"^\[\s*\{", text, re.MULTILINE)  # lines of the log begin with a bracket, too
     entries = jsontext.parse(text, source, begin.start() if begin else 0, whole=False)
     found: dict[str, Rung] = {}
-    for entry in entries:
-        if entry["num_requests"]:
-            found[distinct(_name({"type": str(entry.get("method") or ""), "name": str(entry["name"])}), found)] = _counted(entry)
+    for number, entry in enumerate(entries, 1):
+        try:
+            name = _name({"type": str(entry.get("method") or ""), "name": str(entry["name"])})
+            if entry["num_requests"]:
+                found[distinct(name, found)] = _counted(entry)
+        except (AttributeError, KeyError, TypeError, ValueError, FloatingPointError) as error:
+            seen = f"entry {number} is damaged ({type(error).__name__}: {printable(str(error), 60)})"
+            raise source.corrupt(None, seen, "the numbers of a request", "run it again") from None
     parts = [rung for rung in found.values() if isinstance(rung, Histogram)]
     if len(parts) < 2:
         return found
@@ -241,10 +247,16 @@ def _counted(entry: Mapping[str, Any]) -> Histogram:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
     """Read the last table of counts, and the percentiles below it."""
+    text = plain(source.text())
+    for title, shape in ((r"(?:Type\s+)?Name\s+# reqs\s+# fails", _COUNTS), (r"(?:Type\s+)?Name\s.*%", _POINTS)):
+        begins = [one[0] for one in re.finditer(rf"^{title}.*$", text, re.MULTILINE)]
+        for number, line in below(text, begins[-1]) if begins else ():
+            if not _RULE.match(line) and shape.match(line) is None:
+                raise source.corrupt(number, f"{printable(line.strip())!r}", "a row of Locust's table", "run it again")
     counts: dict[str, tuple[str, ...]] = {}
     points: dict[str, dict[float, float]] = {}
     columns: list[float] = []
-    for line in plain(source.text()).split("\n"):
+    for line in text.split("\n"):
         heading = re.match(r"^(?:Type\s+)?Name\s+(?:# reqs\s+)?((?:[\d.]+%\s+)+)(?:# reqs)?\s*$", line)
         if heading:
             columns = [float(cell.rstrip("%")) for cell in heading[1].split()]

@@ -17,7 +17,7 @@ from latencykit.formats.shaping import nanoseconds_of, rung_of_points, rung_of_v
 from latencykit.formats.terminal import plain
 from latencykit.run import Run
 from latencykit.summary import Summary
-from latencykit.units import parse_duration
+from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
@@ -61,6 +61,9 @@ def read_latency(source: Source, options: ReadOptions) -> dict[str, Rung]:  # no
         times = {name: parse_duration(value) for name, value in facts.items() if name.endswith(("Latency", "Time", "Duration"))}
     except UsageError as error:
         raise source.corrupt(line, f"a latency that cannot be read ({error})", "such as 1.049ms", "run it again") from None
+    for number, row in enumerate(body.split("=====")[0].split("\n")[1:-1], line + 1):
+        if row.strip() and _POINT.match(row) is None and re.search(r"\d", row.partition(" ")[2] or row):
+            raise source.corrupt(number, f"{printable(row.strip())!r}", "a percentile, such as 99:  238µs", "run it again")
     if 100.0 not in points and "Maximum Latency" not in times:
         raise source.corrupt(line, "the percentiles end before 100", "10 to 100", "did nats latency end?")
     stats = {

@@ -112,12 +112,18 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Rung]:  # no
     found: dict[str, Rung] = {}
     for block in _CONSOLE.finditer(text):
         values: dict[str, float] = {}
+        first = text.count("\n", 0, block.start(2)) + 1
+        for number, line in enumerate(block[2].split("\n"), first):
+            if line.strip() and not (_FACT.match(line) or re.match(r"^ +count = \d+ *$", line)):
+                raise source.corrupt(number, f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds", "run it again")
         counted = re.search(r"^ +count = (\d+)", block[2], re.MULTILINE)
         rate = re.search(r"^ +mean rate = ([\d.]+)", block[2], re.MULTILINE)
         try:
             for name, number, unit in _FACT.findall(block[2]):
                 if unit in _UNITS:
-                    kind = name if not name.endswith("%") else "p" + name[:-1].replace(".", "")
+                    kind = "p" + name[:-1].replace(".", "") if name.endswith("%") else name
+                    if kind not in _STATS and kind not in _POINTS:
+                        raise UsageError(f"{printable(name)} is no statistic")
                     values[kind] = round(parse_duration(f"{number} {unit}"), 3)
         except UsageError as error:
             line = text.count("\n", 0, block.start()) + 1

@@ -16,7 +16,7 @@ from latencykit.formats import prometheus
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import distinct, nanoseconds, rung_of_points
 from latencykit.formats.spread import mixed_note, nothing_answered
-from latencykit.formats.terminal import plain
+from latencykit.formats.terminal import below, plain
 from latencykit.histogram import Histogram
 from latencykit.run import Run
 from latencykit.units import parse_duration, printable
@@ -81,7 +81,10 @@ def _block(body: str, line: int, source: Source) -> tuple[Run, int, Rung]:
     total = re.search(r"^Requests: (\d+)", body, re.MULTILINE)
     at = body.find("\nLatency:")
     rows = dict(_ROW.findall(body[at:])) if at >= 0 else {}
-    if total is None or "Max" not in rows or "p50" not in rows:
+    for number, row in below(body, "Latency:"):
+        if _ROW.match(row) is None:
+            raise source.corrupt(line + number - 1, f"{printable(row.strip())!r}", "such as p99 : 6.22ms", "run it again")
+    if total is None or "Max" not in rows or "p50" not in rows or not re.search(r"^Success rate: [\d.]+%", body, re.MULTILINE):
         raise source.corrupt(line, "this block is damaged, or cut", "Requests, and Latency with its percentiles", "run it again")
     try:
         values = {name: round(parse_duration(cell), 3) for name, cell in rows.items()}

@@ -34,6 +34,9 @@ __all__ = ["FORMATS"]
 _BLOCK = re.compile(r"^====== (.{1,300}?) ======\s*$")
 _ROW = re.compile(r"^\s*([\d.]{1,20})% <= ([\d.]{1,30}) milliseconds(?: \(cumulative count (\d{1,18})\))?\s*$")
 _QUIET = re.compile(r"^(.{1,300}?): ([\d.]+|inf|nan) requests per second(?:, p50=([\d.]+) msec)?\s*$")
+_COLUMNS = re.compile(r"\s*avg(?:\s+(?:min|max|p\d+(?:\.\d+)?))+\s*")
+_VALUE = re.compile(r"[\d.]+|[-+]?(?:nan|inf)")
+_TELLING = re.compile(r"requests per second|requests completed in|^\s*avg\s+min\s")
 _PROGRESS = re.compile(r"rps=[\d.]+ \(overall: ")
 _NAMES = {"avg": "mean", "min": "min", "max": "max"}
 _CLIP = 3000.0  # ms
@@ -99,13 +102,16 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
                 options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         elif line.startswith("Cumulative distribution"):
             even = True
-        elif test.columns:
-            values = [_number(word) for word in line.split()]
-            if line.strip() and len(values) == len(test.columns):
-                test.stats = {name: value for name, value in zip(test.columns, values, strict=True) if value is not None}
-            test.columns = [] if line.strip() else test.columns
-        else:
-            _fact(line, test)
+        elif test.columns and line.strip():
+            words, test.columns, columns = line.split(), [], test.columns
+            if len(words) == len(columns) and all(_VALUE.fullmatch(word) for word in words):
+                test.stats = {name: v for name, word in zip(columns, words, strict=True) if (v := _number(word)) is not None}
+            elif number < len(lines):
+                seen, expected = f"{printable(line.strip())!r}", ", ".join(columns)
+                options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+        elif not _fact(line, test) and _TELLING.search(line) and number < len(lines):
+            seen = f"{printable(line.strip())!r}"
+            options.damaged(source.corrupt(number, seen, "a line that redis-benchmark prints", "--lenient skips such lines"))
     yield test
 
 
@@ -135,16 +141,19 @@ def _number(text: str) -> float | None:
     return value if 0 <= value < 1e15 else None
 
 
-def _fact(line: str, test: _Test) -> None:
-    """Take what a line says of the test."""
+def _fact(line: str, test: _Test) -> bool:
+    """Take what a line says of the test; False where it says nothing that is known."""
     if completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
         test.count, test.seconds = int(completed[1]), _number(completed[2])
     elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
         test.clients = int(clients[1])
     elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
         test.rate = _number(rate[1])
-    elif re.match(r"^\s*avg\s+min\s", line):
+    elif _COLUMNS.fullmatch(line):
         test.columns = line.split()
+    else:
+        return False
+    return True
 
 
 def _rung(test: _Test, source: Source) -> Rung | None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-__all__ = ["plain"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["below", "plain"]
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
@@ -24,6 +28,22 @@ def plain(text: str) -> str:
     if "\r" not in text:
         return text
     return "\n".join(_last_written(line) if "\r" in line else line for line in text.split("\n"))
+
+
+def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
+    r"""Yield number and text of the lines below the last line that begins with a heading, up to a blank one.
+
+    Examples
+    --------
+    >>> list(below("Latency:\n p50: 1\n p99: 2\n\nDone\n", "Latency:"))
+    [(2, ' p50: 1'), (3, ' p99: 2')]
+    """
+    lines = text.split("\n")
+    begin = next((k for k in range(len(lines) - 1, -1, -1) if lines[k].startswith(heading)), len(lines))
+    for number, line in enumerate(lines[begin + 1 :], begin + 2):
+        if not line.strip():
+            return
+        yield number, line
 
 
 def _last_written(line: str) -> str:

@@ -39,3 +39,18 @@ def test_events_join_a_split_result(read_text):
         read_text(text.replace('{"Action": "output"', "{Action", 1), "b.json")
     cut = read_text(text + '{"Action": "out', "b.json")["BenchmarkA-2"]
     assert any("cut" in note for note in cut.run.notes)
+
+
+def test_packages_with_benchmarks_of_one_name(read_text):
+    text = (
+        "pkg: example.com/a\nBenchmarkA-2 \t 100\t 12.5 ns/op\nPASS\npkg: example.com/b\nBenchmarkA-2 \t 100\t 99 ns/op\nPASS\n"
+    )
+    found = read_text(text)
+    assert {name: s.mean for name, s in found.items()} == {"BenchmarkA-2": 12.5, "example.com/b.BenchmarkA-2": 99.0}
+
+
+def test_a_damaged_result_is_named(read_text):
+    broken = "pkg: p\nok\npkg: q\n" + TEXT.replace("324.2 ns", "32x.2 ns")
+    with pytest.raises(CorruptInputError, match=r"out\.txt:7: the result of BenchmarkA/n=8-2 is '32x\.2 ns"):
+        read_text(broken)
+    assert read_text(broken, lenient=True)["BenchmarkA/n=8-2"].mean == 248.0

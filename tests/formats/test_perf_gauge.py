@@ -44,8 +44,13 @@ def test_other_surroundings(read_text, change):
 def test_nothing_was_answered(read_text):
     with pytest.raises(CorruptInputError, match="no request was answered well"):
         read_text(TEXT.replace("100.000%", "0.000%"))
+
+
+def test_damage_is_named(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.txt:2: .*damaged, or cut"):
-        read_text(TEXT[: TEXT.index("p99.9 ")].replace("p50 ", "p5x "))
+        read_text(TEXT[: TEXT.index("p99.9 ")])
+    with pytest.raises(CorruptInputError, match=r"out\.txt:15: 'p5x    :    1\.42ms'"):
+        read_text(TEXT.replace("p50 ", "p5x "))
 
 
 def test_metrics_are_microseconds():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from latencykit.formats.terminal import plain
+from latencykit.formats.terminal import below, plain
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,9 @@ from latencykit.formats.terminal import plain
 def test_what_was_written_last_stands(given, shown):
     assert plain(given) == shown
     assert plain(given).count("\n") == given.count("\n")
+
+
+def test_the_lines_below_a_heading():
+    text = "Latency:\n a\n\nLatency: again\n b\n c\n"
+    assert list(below(text, "Latency:")) == [(5, " b"), (6, " c")]
+    assert list(below(text, "Nothing")) == []
