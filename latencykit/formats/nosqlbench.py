@@ -11,14 +11,13 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
-from latencykit.errors import UsageError
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import distinct, nanoseconds
 from latencykit.formats.terminal import plain
 from latencykit.histogram import Histogram, merge_histograms
 from latencykit.run import Run
 from latencykit.summary import Summary
-from latencykit.units import parse_duration, printable
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +42,8 @@ _POINTS = {
 }
 _TIMER = re.compile(r"type=TIMER, name=(.{1,500}?), ((?:\w+=[^,\n]+, )+\w+=\S+)\s*$", re.MULTILINE)
 _CONSOLE = re.compile(r"^(\S.{0,500}?) *\n((?: +[\w%. -]+? *(?:=|<=) .+\n)+)", re.MULTILINE)
-_FACT = re.compile(r"^ +([\w%. -]+?) *(?:=|<=) ([\d.eE+-]+) (\S+) *$", re.MULTILINE)
+_FACT = re.compile(r"^ +([\w%. -]+?) *(?:=|<=) (\d+(?:\.\d+)?(?:E-?\d{1,2})?) (\S+) *$", re.MULTILINE)
+_COUNT = re.compile(r"^ +count = (\d{1,18}) *$")
 _CSV = ("t", "count", "max", "mean", "min", "stddev")
 _HISTOSTATS = re.compile(r"^#\s*Tag,Interval_Start,Interval_Length,count,min,(p[\w,]+),max\s*$", re.MULTILINE)
 
@@ -111,31 +111,29 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Rung]:  # no
     text = plain(source.text()) + "\n"
     found: dict[str, Rung] = {}
     for block in _CONSOLE.finditer(text):
-        values: dict[str, float] = {}
-        first = text.count("\n", 0, block.start(2)) + 1
-        for number, line in enumerate(block[2].split("\n"), first):
-            if line.strip() and not (_FACT.match(line) or re.match(r"^ +count = \d+ *$", line)):
-                raise source.corrupt(number, f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds", "run it again")
-        counted = re.search(r"^ +count = (\d+)", block[2], re.MULTILINE)
-        rate = re.search(r"^ +mean rate = ([\d.]+)", block[2], re.MULTILINE)
-        try:
-            for name, number, unit in _FACT.findall(block[2]):
-                if unit in _UNITS:
-                    kind = "p" + name[:-1].replace(".", "") if name.endswith("%") else name
-                    if kind not in _STATS and kind not in _POINTS:
-                        raise UsageError(f"{printable(name)} is no statistic")
-                    values[kind] = round(parse_duration(f"{number} {unit}"), 3)
-        except UsageError as error:
-            line = text.count("\n", 0, block.start()) + 1
-            raise source.corrupt(
-                line, f"a value of this timer cannot be read ({error})", "such as 1.20 milliseconds", ""
-            ) from None
-        if counted and int(counted[1]) and "max" in values:
-            facts = values | {"count": float(counted[1])} | ({"mean_rate": float(rate[1])} if rate else {})
-            found[distinct(block[1].strip(), found)] = _timer(facts, "ns")
+        values = _block(block[2], text.count("\n", 0, block.start(2)) + 1, source)
+        if values.get("count") and "max" in values:
+            found[distinct(block[1].strip(), found)] = _timer(values, "ns")
     if not found:
         raise source.corrupt(None, "no timer in it counted anything", "blocks of count, min, max, mean, …", "did the run end?")
     return found
+
+
+def _block(text: str, first: int, source: Source) -> dict[str, float]:
+    """Values of a timer (ns), its count and its rate."""
+    values: dict[str, float] = {}
+    for number, line in enumerate(text.split("\n"), first):
+        fact, counted = _FACT.match(line), _COUNT.match(line)
+        name = "" if fact is None else f"p{fact[1][:-1].replace('.', '')}" if fact[1].endswith("%") else fact[1]
+        if counted:
+            values["count"] = float(counted[1])
+        elif fact and name.endswith("rate"):
+            values |= {"mean_rate": float(fact[2])} if name == "mean rate" else {}
+        elif fact and fact[3] in _UNITS and name in (*_STATS, *_POINTS):
+            values[name] = nanoseconds(float(fact[2]), _UNITS[fact[3]])
+        elif line.strip() and (fact is None or fact[3] in _UNITS):
+            raise source.corrupt(number, f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds", "run it again")
+    return values
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
