@@ -35,6 +35,7 @@ __all__ = ["FORMATS"]
 _BESIDE = ("dropped_iterations", "iteration_duration", "vus_max")
 _WORDS = ("metric_name", "expected_response", "status", "error_code", "error")
 _STAMPS = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000), (0, 1_000_000_000))  # least value, ns of the unit
+_BEGUN = re.compile(rb"^[^\r\n]", re.MULTILINE)
 _LINE = re.compile(
     rb'^\{"(?:metric":"[^"\n]+","type":"Point","data":\{"time":"[^"\n]+","value":-?\d[^,\n]*,"tags":[^\n]*\}|'
     rb'type":"Point","data":\{"time":"[^"\n]+","value":-?\d[^,\n]*,"tags":[^\n]*\},"metric":"[^"\n]+"|'
@@ -109,7 +110,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
     pattern = re.compile(rb'^[^\n]*"metric":"(?:' + names + rb')"[^\n]*', re.MULTILINE)
     parts: list[dict[str, Points]] = []
     for first, chunk in line_chunks(source):
-        whole = len(_LINE.findall(chunk)) == sum(1 for _ in re.finditer(rb"^[^\r\n]+", chunk, re.MULTILINE))
+        whole = len(_LINE.findall(chunk)) == len(_BEGUN.findall(chunk))
         try:
             records = json.loads(b"[" + b",".join(pattern.findall(chunk)) + b"]") if whole else None
             parts.append(_points(_checked(source, options, first, chunk, notes) if records is None else records, wanted))

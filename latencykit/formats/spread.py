@@ -80,7 +80,8 @@ def histogram_of_both(
     floor = np.concatenate(([stats.get("min", 0.0)], edge[:-1]))[bucket]
     before = np.searchsorted(rank, cuts[:-1], "right")
     floor = np.maximum(floor, np.concatenate(([-np.inf], value))[before])
-    ceiling = np.minimum(edge[bucket], value[np.searchsorted(rank, cuts[1:], "left")])
+    capped = rank[np.searchsorted(rank, cuts[1:], "left")]  # of percentiles that name one rank, the highest bounds it
+    ceiling = np.minimum(edge[bucket], value[np.searchsorted(rank, capped, "right") - 1])
     ceiling = np.maximum.accumulate(ceiling)  # printed edges are rounded, and may contradict each other a little
     return Histogram.from_buckets(
         np.minimum(floor, ceiling), ceiling, np.diff(cuts), run=run, told=dict(stats), printed=printed, **known

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_summary", "known_points", "what_is_missing"]
 
+_LABELLED = 12
+_USUAL = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0)
+
 
 def known_points(summary: Summary) -> dict[float, float]:
     """Return the percentiles that a summary holds, its minimum and maximum among them, ascending."""
@@ -48,7 +51,10 @@ def draw_summary(ax: Axes, labels: LineLabels, summary: Summary, colour: str, *,
             "zorder": 4,
         }
         lines = ax.plot(list(known), list(known.values()), **look)
+        crowded = len(known) > _LABELLED
         for percentile, value in known.items() if alone else ():
+            if crowded and percentile not in _USUAL:
+                continue
             name = "min" if percentile == 0 else percentile_text(percentile)
             labels.point(ax, f"{name} {format_value(value, summary.unit)}", (percentile, value), lines, fontsize=9)
     else:

@@ -226,6 +226,13 @@ def test_wide_buckets_are_shaded(raw):
     assert any("width of the buckets" in word for word in words_of(figure))
 
 
+def test_of_many_points_of_a_summary_the_usual_are_labelled():
+    summary = lk.Summary({"max": 9e6}, {float(p): 1e6 + p for p in range(100)}, run=lk.Run(source="s.csv", tool="ab"))
+    words = words_of(drawn(plot.percentiles, summary))
+    assert {"p50 1 ms", "p99 1 ms", "max 9 ms"} <= set(words)
+    assert not any(word.startswith("p51") for word in words)
+
+
 def test_a_summary_is_labelled_points_and_says_what_is_missing():
     summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50: 1e6, 99: 5e6}, 1000, run=lk.Run(source="s.txt", tool="ab"))
     figure = drawn(plot.percentiles, summary)
