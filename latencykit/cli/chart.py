@@ -180,7 +180,10 @@ def _only_for_pictures(options: dict[str, Any]) -> None:
 
 def _beside(first: Input, kind: str) -> Path:
     """The file beside the first input that the chart goes to."""
-    source = Path("latencykit" if first.path == "-" else first.path.rstrip("/"))
+    from latencykit.cluster.places import is_url
+
+    path = first.path.partition("?")[0].rpartition("/")[2] if is_url(first.path) else first.path
+    source = Path("latencykit" if path == "-" else path.rstrip("/"))
     ending = "" if kind == "percentiles" else f".{kind}"
     return source.with_name(f"{source.name}{ending}.png")
 

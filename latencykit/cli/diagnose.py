@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,16 +42,25 @@ def command(
     latencykit diagnose run.hlog --rate 500
     latencykit diagnose hey.csv --connections 4 -o diagnosis.png --fail
     """
-    from latencykit.diagnose import diagnose
-
-    loaded = load(given)
+    known = (expected_interval, rate, connections, duration)
+    drawn_here = out is not None and given.dask is None
+    loaded = load(given, None if drawn_here else functools.partial(_diagnosed, known=known, drawn=out is not None))
     with progress("diagnosing"):
-        found = {one.name: diagnose(one.rung, expected_interval, rate, connections, duration) for one in loaded}
+        found = {one.name: _diagnosed(one.rung, known) if drawn_here else one.rung for one in loaded}
     if out is not None:
         shown = [one.name for one in without_aggregates(loaded)]
         _draw({name: found[name] for name in shown}, Path(out), given)
     _print(found, style)
     return int(fail and any(one.verdict == "omits" for one in found.values()))
+
+
+def _diagnosed(rung: Any, known: tuple[Any, ...], drawn: bool | None = None) -> Diagnosis:
+    """Diagnose a series where it is read; its course over time comes along, in memory, only if it will be drawn."""
+    from latencykit.cluster.answers import TRAVELS, carried
+    from latencykit.diagnose import diagnose
+
+    found = diagnose(rung, *known)
+    return found if drawn is None else replace(found, timed=carried(found.timed, TRAVELS) if drawn else None)
 
 
 def _draw(found: dict[str, Diagnosis], target: Path, given: Inputs) -> None:

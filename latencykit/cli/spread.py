@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.common import expand, load, note, series_of, without_aggregates
-from latencykit.cluster.answers import carried, slots_of, totals_of
+from latencykit.cluster.answers import TRAVELS, carried, slots_of, totals_of
 from latencykit.cluster.engines import Answer, Here, OnDask, added, jobs_of, local_cluster
 from latencykit.cluster.log import ClusterLog, Reading
 from latencykit.cluster.places import source_of
@@ -30,8 +30,6 @@ __all__ = ["merged_whole", "read_each", "slots_of_all", "totals_of_all"]
 
 TOGETHER = 32 << 20
 """Bytes of files that are merged interval by interval; more are summed where they are read."""
-TRAVELS = 32 << 20
-"""Bytes of a log's counts that come back from a cluster whole, where the command did not say what it needs."""
 
 
 def answer_of(
@@ -56,6 +54,8 @@ def read_each(
     """Return the series of every file, or what `ask` makes of them there."""
     travels = ask is not None
     addable = ask is totals_of or (isinstance(ask, functools.partial) and ask.func is slots_of)
+    if given.dask is not None and "-" in paths:
+        raise UsageError("standard input does not reach a cluster; write it to a file that the workers can read")
     if given.dask is not None and ask is None:
         ask = functools.partial(carried, most=TRAVELS)
     with _engine(given, processes=travels) as engine:

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Slots", "Totals", "carried", "slots_of", "totals_of", "width_of"]
+__all__ = ["TRAVELS", "Slots", "Totals", "carried", "slots_of", "totals_of", "width_of"]
 
+TRAVELS = 32 << 20
+"""Bytes of a log's counts that come back from a cluster whole, where nobody said what is needed of it."""
 _SLOTS = 1000
 
 

@@ -145,10 +145,12 @@ class Here:
 
     def total(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> Answer:
         """Return all answers added up, as they come in."""
-        whole = Answer()
-        for number, answer in enumerate(self._each(read, jobs, told)):
-            whole = checked(joined([whole, answer] if number else [answer], lenient=lenient))
-        return whole
+        held: list[Answer] = []
+        for answer in self._each(read, jobs, told):
+            held.append(answer if lenient else checked(answer))
+            if len(held) >= FAN_IN:
+                held = [checked(joined(held, lenient=lenient))]
+        return checked(joined(held, lenient=lenient)) if held else Answer()
 
     def _each(self, read: Reader, jobs: Sequence[Job], told: Told) -> Iterator[Answer]:
         tasks = [place for job in jobs for place in job.places]
@@ -163,7 +165,7 @@ class Here:
     def _results(self, read: Reader, tasks: Sequence[Place], workers: int, size: int) -> Iterator[Iterator[Answer]]:
         if workers <= 1:
             yield map(read, tasks)
-        elif size < _WORTH_PROCESSES or not self.processes:
+        elif size < _WORTH_PROCESSES or not self.processes or any(task.url == "-" for task in tasks):
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(workers) as threads:

@@ -23,6 +23,7 @@ from latencykit.cluster import engines, places
 from latencykit.cluster import log as cluster_log
 from latencykit.cluster.engines import Job, OnDask, local_cluster
 from tests.cluster.conftest import rows_of, same
+from tests.conftest import DATA
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -114,6 +115,20 @@ def say(capsys):
 def test_summary_prints_the_same(client, logs, say, words):
     shown = ("summary", *logs[:5], *words, "--format", "json")
     assert say(*shown, "--dask", client.scheduler.address) == say(*shown, "--jobs", 1) == say(*shown, "--jobs", 4)
+
+
+def test_diagnose_says_and_draws_the_same(client, say, tmp_path):
+    log = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+    shown = ("diagnose", log, "--rate", 500, "--format", "json")
+    there = ("--dask", client.scheduler.address)
+    assert say(*shown, *there) == say(*shown)
+    for how, out in (((), "here.png"), (there, "there.png")):
+        assert say(*shown, *how, "-o", tmp_path / out)[0] == 0
+    assert (tmp_path / "here.png").read_bytes() == (tmp_path / "there.png").read_bytes()
+
+
+def test_standard_input_does_not_reach_a_cluster(client, say):
+    assert say("summary", "-", "--dask", client.scheduler.address) == (2, "")
 
 
 def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
