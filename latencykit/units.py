@@ -32,7 +32,7 @@ _SPELLINGS = {
     **dict.fromkeys(("h", "hr", "hour", "hours"), 3600000000000.0),
     **dict.fromkeys(("d", "day", "days"), 86400000000000.0),
 }
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _PART = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*")
 _PERCENTILE = re.compile(rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*")
 _STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))

@@ -215,13 +215,14 @@ def test_to_unit_changes_values_and_nothing_else():
         lambda data: data.replace(b"\n", b"\r\n"),
         lambda data: data.replace(b"\n", b"\r"),
         lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: b"\xef\xbb\xbf" + b"".join(line for line in data.splitlines(True) if line[:1] not in b'#"'),
         gzip.compress,
         lambda data: data.rstrip(b"\n"),
         lambda data: data + b"\n\n",
         lambda data: data.replace(b"#[uncorrected", b"#[\xff\xfe uncorrected"),
         lambda data: data.replace(b",1.004,", b", 1.004 ,"),
     ],
-    ids=["crlf", "cr", "bom", "gzip", "no last newline", "blank lines", "foreign bytes", "blanks"],
+    ids=["crlf", "cr", "bom", "bom and no header", "gzip", "no last newline", "blank lines", "foreign bytes", "blanks"],
 )
 def test_harmless_oddities_change_nothing(tmp_path, change):
     path = tmp_path / "odd.hlog"

@@ -146,9 +146,9 @@ class _Scan:
             self.offset += len(line)
 
     def _line(self, line: bytes, offset: int, number: int, ended: bool) -> None:
+        if line.startswith(_BOM):
+            line, offset = line[len(_BOM) :], offset + len(_BOM)
         text = line.strip()
-        if text.startswith(_BOM):
-            text = text[3:]
         if not text or text.startswith(b'"'):
             self.end_legend |= b"EndTimestamp" in text
             return

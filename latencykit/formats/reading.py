@@ -50,6 +50,10 @@ def detect(source: Source, name: str | None = None) -> Format:
         return found
     if not source.is_dir:
         _check_text(source)
+    from latencykit.formats import hlog
+
+    if hlog.sniff(source.head) is Confidence.CERTAIN:
+        return hlog.FORMATS[0]  # it cannot be anything else: to ask all the others would take longer than to read it
     sure = [(one.sniff(source.head), one) for one in registry()]
     best = max(confidence for confidence, _ in sure)
     candidates = [one for confidence, one in sure if confidence == best]

@@ -10,7 +10,7 @@ from latencykit.units import NANOSECONDS, format_percentile
 
 __all__ = ["slo_from_text"]
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _STEP = re.compile(rf"\s*({_NUMBER})[\s,]+({_NUMBER})(?:[\s,]+({_NUMBER})\s*%?.*)?\s*")
 _ELEMENT, _LIMIT = "SLAPercentile", "acceptablehicupp_msec"  # spelled so by HistogramLogAnalyzer
 

@@ -152,7 +152,7 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
     """Spelled durations in ns; NaN where they are none."""
     import pandas as pd
 
-    parts = text.str.extract(r"^([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
+    parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map({word: NANOSECONDS[unit_in(word) or ""] for word in parts[1].dropna().unique() if unit_in(word)})
     found = np.round(pd.to_numeric(parts[0], errors="coerce").to_numpy(np.float64) * factor.to_numpy(np.float64), 3)
     for at in np.flatnonzero(np.isnan(found)).tolist():
