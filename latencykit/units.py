@@ -82,13 +82,13 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
     if default is not None and re.fullmatch(rf"\s*{_NUMBER}\s*", words):
         return float(words) * NANOSECONDS[default]
     total, at = 0.0, 0
-    for part in _PART.finditer(words):
+    while part := _PART.match(words, at):
         factor = _SPELLINGS.get(part[2]) or _SPELLINGS.get(part[2].lower())
-        if part.start() != at or factor is None:
+        if factor is None:
             break
         total, at = total + float(part[1]) * factor, part.end()
     if at == 0 or at != len(words) or not math.isfinite(total):
-        raise UsageError(f"{words!r} is no duration; write a number and a unit, such as 250us, 1.5ms or 2s")
+        raise UsageError(f"{printable(words, 60)!r} is no duration; write a number and a unit, such as 250us, 1.5ms or 2s")
     return total
 
 

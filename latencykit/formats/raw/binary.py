@@ -135,6 +135,8 @@ def sniff_npy(head: Head) -> Confidence:
 
 def read_npy(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read an array: values, one column each, or records; mapped into memory, pickles never loaded."""
+    if sniff_npy(source.head) is Confidence.NO:  # a zip file would be opened, and left open
+        raise source.corrupt(None, "this is no array of numbers", "an array saved by numpy.save", "")
     try:
         given: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
