@@ -15,6 +15,7 @@ from latencykit.stats import fanout, hedge
 DATA = Path("data") if Path("data").is_dir() else Path("..") / "data"
 RED, BLUE, AMBER, INK, GREY = "#d0312d", "#0b5cbf", "#c77700", "#1a1d23", "#8a909a"
 
+pd.set_option("display.max_colwidth", None)
 plt.rcParams.update({"figure.figsize": (7.6, 4.0), "figure.dpi": 96, "font.size": 9.5, "axes.titlesize": 10.5})
 
 # ------------------------------------------------------------------ figures

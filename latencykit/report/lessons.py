@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -94,11 +95,17 @@ def launch(folder: Path) -> None:
     ------
     MissingPackageError
         Where JupyterLab is not installed.
+    UsageError
+        Where it does not start; it has said why.
     """
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingPackageError("jupyterlab", "latencykit lab", "lab")
     options = [f"--ServerApp.root_dir={folder.resolve()}", "--LabApp.default_url=/lab/tree/README.md"]
-    subprocess.run([sys.executable, "-m", "jupyterlab", *options], check=False)  # noqa: S603 - our own interpreter
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--ServerApp.allow_root=True")  # in a container everybody is root, and Jupyter would refuse
+    status = subprocess.run([sys.executable, "-m", "jupyterlab", *options], check=False).returncode  # noqa: S603
+    if status > 0:
+        raise UsageError(f"JupyterLab ended with status {status}; what it said stands above; --no-launch only copies")
 
 
 def _digest(content: bytes) -> str:

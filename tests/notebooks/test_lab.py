@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,17 @@ def test_a_damaged_record_overwrites_nothing(tmp_path: Path):
 def test_jupyterlab_starts_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     started = []
     monkeypatch.setattr(lessons.importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(lessons.subprocess, "run", lambda command, check: started.append(command))
+    done = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(lessons.subprocess, "run", lambda command, check: started.append(command) or done)
     lessons.launch(tmp_path)
     assert f"--ServerApp.root_dir={tmp_path}" in started[0]
+
+
+def test_a_lab_that_does_not_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lessons.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(lessons.subprocess, "run", lambda command, check: subprocess.CompletedProcess(command, 1))
+    with pytest.raises(UsageError, match="ended with status 1"):
+        lessons.launch(tmp_path)
 
 
 def test_without_jupyterlab_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -16,35 +13,6 @@ from tests.notebooks.running import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = sorted(path.relative_to(ROOT / "notebooks").as_posix() for path in (ROOT / "notebooks").rglob("[0-9]*.ipynb"))
-
-
-def _pip(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", *arguments]
-    subprocess.run(command, check=True, capture_output=True)
-
-
-@pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds what the wheel installs."""
-    made, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("installed")
-    source = made / "source"
-    source.mkdir()
-    for name in ("latencykit", "notebooks", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        (source / name).symlink_to(ROOT / name)  # pip builds beside the sources, and these are not to be touched
-    _pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(made), str(source))
-    _pip("install", "--no-deps", "--no-index", "--target", str(target), *map(str, made.glob("*.whl")))
-    return target
-
-
-@pytest.fixture(scope="session")
-def desk(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A learner's folder, as ``latencykit lab`` makes it."""
-    folder = tmp_path_factory.mktemp("desk") / "lab"
-    environment = dict(os.environ, PYTHONPATH=str(installed))
-    command = [sys.executable, "-P", "-m", "latencykit", "lab", str(folder), "--no-launch"]
-    done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, cwd=folder.parent)
-    assert done.stdout == f"{folder}\n"
-    return folder
 
 
 @pytest.fixture(scope="session")
