@@ -69,3 +69,17 @@ def test_every_exercise_is_asked_once_and_solved_once():
 def test_the_notebooks_are_small():
     sizes = [path.stat().st_size for path in (ROOT / "notebooks").rglob("*") if path.is_file()]
     assert sum(sizes) < 6_000_000
+
+
+def test_controls_are_live_where_widgets_are(desk: Path, runner: Runner):
+    pytest.importorskip("ipywidgets")
+    cells = [
+        "import os; del os.environ['LATENCYKIT_STATIC']",
+        "from lessons import *",
+        "play(sharing_panel, [{}, {'together': 0}], together=[0, 1])",
+    ]
+    asked = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    shown = [kind for out in runner.run(asked, desk).cells[-1].outputs for kind in out.get("data", {})]
+    restored = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import os; os.environ['LATENCYKIT_STATIC'] = '1'")])
+    runner.run(restored, desk)
+    assert "application/vnd.jupyter.widget-view+json" in shown
