@@ -32,6 +32,7 @@ _TABLE = re.compile(r"^Connection Times \(ms\)[^\n]*\n\s*min\s+(mean\[\+/-sd\]\s
 _TOTAL = re.compile(r"^Total:((?:\s+-?\d+(?:\.\d+)?)+)\s*$", re.MULTILINE)
 _SPREAD = re.compile(r"^Percentage of the requests served within a certain time \(ms\) *\n", re.MULTILINE)
 _POINT = re.compile(r"^\s*(\d+)%\s+(?:(\d+)(?:\s+\(longest request\))?|<0> \(never\))\s*$")
+_FACT = re.compile(r":\s+\d")
 _COLUMNS = "starttime\tseconds\tctime\tdtime\tttime\twait"
 _RUN = Run(tool="ab", loop="closed", measure="service", corrected="none", unit="ms", unit_from="file")
 _ROUNDED = "ab rounds times to whole milliseconds"
@@ -57,6 +58,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
 def _report(part: Section) -> Rung:
     """One report: its percentiles, and what the table of connection times adds."""
     facts = {name: float(number) for name, number in re.findall(r"^([A-Z][\w -]+):\s+(\d+(?:\.\d+)?)", part.text, re.MULTILINE)}
+    for label in ("Complete requests", "Failed requests", "Non-2xx responses", "Concurrency Level", "Time taken for tests"):
+        part.found(f"{label}:", _FACT, "a number")
     if "Complete requests" not in facts:
         raise part.corrupt(None, "the report is missing", "the number of complete requests", "did ab run to its end?")
     run, good = _outcomes(part, facts)

@@ -16,7 +16,7 @@ import numpy as np
 from latencykit.formats.shaping import rung_of_points
 from latencykit.formats.spread import histogram_of_both, mixed_note, nothing_answered
 from latencykit.histogram import Histogram
-from latencykit.units import parse_duration
+from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ def parse_report(part: Section) -> Report:
         dict(_points(points)),
         tuple(_ns(row[1], row[2]) for row in buckets),
         tuple(int(row[3]) for row in buckets),
-        {int(row[1]): int(row[2]) for row in rows.under("Status code distribution", like=_STATUS)},
+        {int(row[1]): int(row[2]) for row in rows.under("Status code distribution", like=_STATUS, strict=False)},
         errors,
         total / 1e9 if math.isfinite(total) else None,
         facts.get("Requests/sec"),
@@ -171,7 +171,12 @@ class _Rows:
                 end, self.cut = last, True
         if strict and end < len(text):
             return self.part.matches(like, start, end, f"a row of the {headings[-1].lower()}")
-        return [found for _, line in self.part.lines(start, end) if (found := like.match(line))]
+        rows = [(number, line, like.match(line)) for number, line in self.part.lines(start, end)]
+        for number, line, row in rows:
+            if row is None and line.lstrip().startswith("["):
+                seen = f"{printable(line.strip(), 50)!r}"
+                raise self.part.source.corrupt(number, seen, f"a row of the {headings[-1].lower()}", "run the tool anew")
+        return [row for _, _, row in rows if row is not None]
 
 
 def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> Rung:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from latencykit.formats.rows import line_chunks
+from latencykit.formats.sections import plain
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from latencykit.errors import CorruptInputError
     from latencykit.formats.base import Head, ReadOptions, Source
 
-__all__ = ["batch", "entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
+__all__ = ["batch", "documents", "entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
 
 _BEGIN = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 _WAY_OUT = "write it anew with the tool"
@@ -67,6 +68,25 @@ def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
         raise _damaged(source, error, 0) from None
     except (RecursionError, ValueError) as error:
         raise source.corrupt(None, f"the JSON cannot be read ({error})", "", "") from None
+
+
+def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Return the objects of a file in which they follow each other, and a note where the last of several is cut."""
+    from latencykit.errors import CorruptInputError
+
+    text = plain(source.text())
+    found: list[dict[str, Any]] = []
+    at = len(text) - len(text.lstrip())
+    while at < len(text):
+        try:
+            record, at = parse_next(text, source, at)
+        except CorruptInputError as error:
+            if found and "cut" in error.seen:
+                return found, ("the last report is cut; it was left out",)
+            raise
+        found.append(entry({"object": record}, "object", source))
+        at += len(text[at:]) - len(text[at:].lstrip())
+    return found, ()
 
 
 def parse(text: str, source: Source, at: int = 0, *, first_line: int = 1, whole: bool = True) -> Any:

@@ -20,6 +20,7 @@ _TOTAL = re.compile(r"^ *█ TOTAL RESULTS", re.MULTILINE)
 _DETAIL = re.compile(r"^ *█ (?:GROUP|SCENARIO):", re.MULTILINE)
 _ROW = re.compile(r"^ *(?:[✓✗] )? *([A-Za-z_]\w*|\{ [^}\n]* \})\.*: +(\S.*)$", re.MULTILINE)
 _PART = re.compile(r"([a-z]+|p\([\d.]+\))=(\S+)")
+_COUNTERS = ("http_reqs", "iterations", "dropped_iterations", "vus", "vus_max")
 _TIME = re.compile(r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+")
 _TREND = re.compile(r"^.*_duration\.*: (?:avg|min|med|max|p\([\d.]+\))=\d", re.MULTILINE)
 _PROGRESS = re.compile(r"^running \(.*\), \d+/\d+ VUs, \d+ complete and \d+ interrupted iterations", re.MULTILINE)
@@ -57,6 +58,8 @@ def _metrics(part: Section) -> K6Summary:
         else:
             above = name
         numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", row[2])]
+        if not numbers and (BUILT_IN.fullmatch(name) or name in _COUNTERS):
+            raise part.corrupt(row.start(1), printable(f"{name}: {row[2]}", 50), "numbers", "run k6 anew")
         if "avg" in stated or "med" in stated:
             values = _trend(part, row, name, stated)
             if values:

@@ -59,6 +59,20 @@ class Section:
         first = self.line_at(start)
         return [(first + k, line) for k, line in enumerate(self.text[start:end].split("\n")) if line.strip()]
 
+    def found(self, label: str, pattern: re.Pattern[str], expected: str) -> re.Match[str] | None:
+        """Return the match of `pattern` on the line that begins with `label`; None where there is no such line.
+
+        Raises
+        ------
+        CorruptInputError
+            Where there is one, and it does not match.
+        """
+        line = re.search(rf"^[ \t]*{re.escape(label)}[^\n]*", self.text, re.MULTILINE)
+        match = pattern.search(line[0]) if line else None
+        if line is not None and match is None:
+            raise self.corrupt(line.start(), f"{printable(line[0].strip(), 50)!r}", expected, "run the tool anew")
+        return match
+
     def matches(self, pattern: re.Pattern[str], start: int, end: int, expected: str) -> list[re.Match[str]]:
         """Return the match of every line between two positions; one that does not match is damage."""
         found = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.errors import UsageError
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.hgrm import parse_spectrum
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
     from latencykit.formats.sections import Section
     from latencykit.run import Run
+    from latencykit.summary import Summary
 
 __all__ = ["FORMATS"]
 
@@ -49,32 +51,13 @@ def sniff_json(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
     """Read each report; of those that ``-every`` made of one attack, the last."""
-    documents, notes = _documents(source)
+    documents, notes = jsontext.documents(source)
     last = {str(one.get("earliest")): one for one in documents}
     found: dict[str, Rung] = {}
     for record in last.values():
         name = "" if len(last) == 1 else distinct("attack", found)
         found[name] = _report(record, source, notes)
     return found
-
-
-def _documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The objects in a file, one after the other; where the last of several is cut, a note says so."""
-    from latencykit.errors import CorruptInputError
-
-    text = plain(source.text())
-    found: list[dict[str, Any]] = []
-    at = len(text) - len(text.lstrip())
-    while at < len(text):
-        try:
-            record, at = jsontext.parse_next(text, source, at)
-        except CorruptInputError as error:
-            if found and "cut" in error.seen:
-                return found, ("the last report is cut; it was left out",)
-            raise
-        found.append(jsontext.entry({"report": record}, "report", source))
-        at += len(text[at:]) - len(text[at:].lstrip())
-    return found, ()
 
 
 def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Rung:
@@ -95,7 +78,11 @@ def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Run
         edges = sorted(buckets)
         highs = [*edges[1:], max(stats["max"], edges[-1])]
         return histogram_of_both(points, highs, [buckets[edge] for edge in edges], stats, run)
-    return rung_of_points(points, good, stats, run.noting(_HINT))
+    return _hinted(rung_of_points(points, good, stats, run))
+
+
+def _hinted(rung: Histogram | Summary) -> Rung:
+    return rung if isinstance(rung, Histogram) else rung.but(notes=(*rung.run.notes, _HINT))
 
 
 def _told(told: Mapping[str, float]) -> tuple[dict[str, float], dict[float, float]]:
@@ -140,31 +127,40 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
 
 def _text_report(part: Section) -> Rung:
     """One report as text: rows of names in brackets and as many values."""
-    rows: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, float]] = {}
     for row in _ROW.finditer(part.text):
-        names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
-        if row[1] != "Status Codes" and len(names) != len(values):
-            raise part.corrupt(row.start(), f"{len(values)} values of {row[1]}", f"{len(names)}", "run vegeta report anew")
-        rows[row[1]] = {"all": row[3]} if row[1] == "Status Codes" else dict(zip(names, values, strict=True))
-    try:
-        total = int(rows["Requests"]["total"])
-        told = {name: round(parse_duration(value), 3) for name, value in rows["Latencies"].items()}
-    except (KeyError, ValueError) as error:
-        raise part.corrupt(0, f"the rows are damaged ({printable(str(error))})", "Requests and Latencies", "") from None
-    codes = {code: int(number) for code, number in re.findall(r"(\d+):(\d+)", rows.get("Status Codes", {}).get("all", ""))}
-    _, _, errors = part.text.partition("Error Set:")
-    took = rows.get("Duration", {}).get("total")
+        try:
+            rows[row[1]] = _values(row)
+        except (UsageError, ValueError) as error:
+            seen = printable(f"{row[1]}: {error}", 80)
+            raise part.corrupt(row.start(), seen, "as many values as names", "run vegeta report anew") from None
+    if not {"Requests", "Latencies"} <= set(rows):
+        raise part.corrupt(0, "a row is missing", "Requests and Latencies", "run vegeta report anew")
+    requests, told = rows["Requests"], rows["Latencies"]
+    codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
+    _, ended, errors = part.text.partition("Error Set:")
     run = RUN.but(
-        duration=parse_duration(took) / 1e9 if took else None,
-        rate=float(rows["Requests"]["rate"]) if "rate" in rows["Requests"] else None,
-        achieved=float(rows["Requests"]["throughput"]) if "throughput" in rows["Requests"] else None,
-        notes=() if "Error Set:" in part.text else ("the report is cut at its end",),
-    )
-    success = rows.get("Success", {}).get("ratio", "").rstrip("%")
-    share = float(success) / 100 if success else None
-    run, good = _with_failures(run, total, codes, share, errors.split("\n")[1:] if errors.strip() else (), part.source)
+        duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
+        rate=requests.get("rate"), achieved=requests.get("throughput"),
+        unit_from="file", notes=() if ended else ("the report is cut at its end",),
+    )  # fmt: skip
+    share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
+    texts = [line for line in errors.split("\n") if line.strip()]
+    run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)
     stats, points = _told(told)
-    return rung_of_points(points, good, stats, run.noting(_HINT))
+    return _hinted(rung_of_points(points, good, stats, run))
+
+
+def _values(row: re.Match[str]) -> dict[str, float]:
+    """The values of a row by their names: durations in ns, numbers, counts of status codes."""
+    if row[1] == "Status Codes":
+        return {code: float(number) for code, _, number in (one.partition(":") for one in row[3].split()) if int(code) >= 0}
+    names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
+    timed = row[1] in ("Duration", "Latencies")
+    return {
+        name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
+        for name, value in zip(names, values, strict=True)
+    }
 
 
 def sniff_hist(head: Head) -> Confidence:

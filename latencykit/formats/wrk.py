@@ -32,7 +32,8 @@ _STATS = re.compile(rf"^ +Latency +{_DURATION} +{_DURATION} +{_DURATION}(?:\s|$)
 _TITLE = re.compile(r"^ *Latency Distribution *$", re.MULTILINE)
 POINT = re.compile(rf"^ *([\d.]+)% +{_DURATION} *$")
 _CLOSING = re.compile(rf"^ *(\d+) requests in +{_DURATION}, ", re.MULTILINE)
-_ERRORS = re.compile(r"^ *Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", re.MULTILINE)
+_ERRORS = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
+_REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 _TIMEOUT = 2e9
 _CUT = "the report ends before its closing line: it is cut, and the number of requests is not known"
 _HINT = "wrk --latency prints the distribution"
@@ -85,8 +86,9 @@ def told_by(part: Section) -> Told:
     if closing is None and "Requests/sec" in text:
         raise part.corrupt(text.index("Requests/sec"), "the line above it is damaged", "the number of requests", "run wrk anew")
     stats = dict(zip(("mean", "std", "max" if header[1] == "Max" else "p99"), map(ns_of, row.groups()), strict=True))
-    errors = [int(number) for number in found.groups()] if (found := _ERRORS.search(text)) else [0, 0, 0, 0]
-    refused = re.search(r"^ *Non-2xx or 3xx responses: (\d+)", text, re.MULTILINE)
+    told = part.found("Socket errors:", _ERRORS, "numbers of connect, read, write and timeout")
+    errors = [int(number) for number in told.groups()] if told else [0, 0, 0, 0]
+    refused = part.found("Non-2xx or 3xx responses:", _REFUSED, "a number")
     clients = re.search(r"^ *\d+ threads? and (\d+) connections?", text, re.MULTILINE)
     achieved = re.search(r"^Requests/sec: *([\d.]+)", text, re.MULTILINE)
     command, mixed = command_of(text, "wrk", "wrk2"), int(refused[1]) if refused else 0

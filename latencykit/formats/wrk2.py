@@ -119,6 +119,10 @@ def _detailed(part: Section, start: int, end: int, points: dict[float, float], r
 
     rows = ((number, line) for number, line in part.lines(start, end) if not line.startswith("----"))
     spectrum = parse_spectrum(rows, fail)
+    for label, name in (("#[Mean", "mean"), ("#[Max", "max")):
+        line = next((number for number, text in part.lines(start, end) if text.startswith(label)), None)
+        if line is not None and name not in spectrum.told:
+            raise part.source.corrupt(line, f"the {name} is damaged", f"{label} = a number", "run wrk2 anew")
     if not spectrum.counts or not spectrum.counts[-1]:
         raise nothing_answered(part.source, run)
     highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)

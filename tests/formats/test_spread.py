@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from latencykit.errors import CorruptInputError
 from latencykit.formats.sections import command_of
 from latencykit.formats.spread import histogram_of_both, nothing_answered
 from latencykit.run import Run
+
+DATA = Path(__file__).parents[1] / "data" / "formats"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,3 +58,31 @@ def test_nothing_answered_counts_what_there_was(tmp_path):
 )
 def test_a_command_after_a_prompt(line, command):
     assert command_of(f"{line}\nRunning 10s test", "wrk") == command
+
+
+@pytest.mark.parametrize(
+    ("folder", "old", "new"),
+    [
+        ("hey/ctrlz", "[200]\t5596", "[200]\t55x6"),
+        ("oha/text", "[4] aborted", "[x] aborted"),
+        ("vegeta-report/ctrlz", "200:6000", "200:6x00"),
+        ("vegeta-report/ctrlz", "100.00%", "1x0.00%"),
+        ("vegeta-report/ctrlz", "20s,", "2xs,"),
+        ("wrk2/ctrlz", "#[Max     =     5996", "#[Max     =     59x6"),
+        ("wrk2/ctrlz", "timeout 8", "timeout x"),
+        ("ab/keepalive", "Failed requests:        0", "Failed requests:        x"),
+        ("k6/ctrlz", "http_req_failed................: 0.00%", ""),
+        ("k6/ctrlz", "dropped_iterations.............: 86", ""),
+    ],
+)
+def test_what_failed_is_not_forgotten_where_its_line_is_damaged(read_text, folder, old, new):
+    path = next(one for one in (DATA / folder).iterdir() if one.name != "expect.json")
+    text = path.read_text()
+    assert old in text
+    damaged = "\n".join(
+        re.sub(r"\d", "x", line) if folder.startswith("k6") and old in line else line.replace(old, new)
+        for line in text.split("\n")
+    )
+    line = text[: text.index(old)].count("\n") + 1
+    with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
+        read_text(damaged)
