@@ -10,9 +10,10 @@ import numpy as np
 from latencykit.errors import UsageError
 from latencykit.rooms import html_of
 from latencykit.run import Run
-from latencykit.units import unit_factor
+from latencykit.units import format_value, unit_factor
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.buckets import Buckets
@@ -88,6 +89,10 @@ class Distribution:
         """Return the probability (0..1) of a value that is not surely at or below `value`."""
         return float(self.probabilities[self.buckets.high(self.index) > value].sum())
 
+    def percentile_of(self, value: float) -> float:
+        """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
+        return 100.0 * (1.0 - self.share_above(value))
+
     @property
     def min(self) -> float:
         """Lowest value of the lowest bucket."""
@@ -103,6 +108,20 @@ class Distribution:
         """Mean, from the middle of each bucket."""
         return float((self.buckets.mid(self.index) * self.probabilities).sum())
 
+    @property
+    def std(self) -> float:
+        """Standard deviation, from the middle of each bucket."""
+        middle = self.buckets.mid(self.index)
+        return float(np.sqrt((((middle - self.mean) ** 2) * self.probabilities).sum()))
+
+    def percentiles(self, percentiles: ArrayLike = (50, 75, 90, 95, 99, 99.9, 99.99)) -> pd.DataFrame:
+        """Return a table of percentiles: value, and whether that is only a lower bound; a model has no confidence."""
+        import pandas as pd
+
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        columns = {"value": self.percentile(p), "at_least": self.at_least(p)}
+        return pd.DataFrame(columns, index=pd.Index(p, name="percentile"))
+
     def to_unit(self, unit: str) -> Distribution:
         """Return the same distribution in another unit."""
         if unit == self.unit:
@@ -113,3 +132,7 @@ class Distribution:
 
     def _repr_html_(self) -> str:
         return html_of(self)
+
+    def __repr__(self) -> str:
+        shown = {"p50": self.percentile(50), "p99": self.percentile(99), "max": self.max}
+        return f"Distribution({', '.join(f'{name} {format_value(float(v), self.unit)}' for name, v in shown.items())})"

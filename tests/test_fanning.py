@@ -160,3 +160,14 @@ def test_nothing_to_fan_out():
         lk.fan_out(lk.read(SCHEDULED), 10, correlation=0.5)
     with pytest.raises(UsageError, match="at least 1"):
         in_series(lk.Histogram.of([1]), 0)
+
+
+def test_a_model_answers_as_a_histogram_does():
+    one = lk.Histogram.of(np.random.default_rng(1).lognormal(13, 0.7, 20_000))
+    same = lk.fan_out(one, 1)
+    for name in ("min", "max", "mean", "std"):
+        assert getattr(same, name) == pytest.approx(getattr(one, name), rel=1e-3)
+    assert same.percentile_of(1e6) == pytest.approx(one.percentile_of(1e6))
+    assert same.percentiles([50, 99]).value.tolist() == one.percentile([50, 99]).tolist()
+    assert not same.percentiles([50]).at_least.any()
+    assert repr(same).startswith("Distribution(p50 ")

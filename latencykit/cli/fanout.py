@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.common import Inputs, counts, drawing, inputs, load, note, numbers, picture, print_json, printing, progress
+from latencykit.cli.sides import with_buckets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def command(
     if series_of is not None and (independent or any(value is not None for value in options.values())):
         raise UsageError("--series-of adds up independent calls; it takes no --independent, --quorum or --hedge-after")
     wanted, records, said, loaded = numbers(percentiles), [], [], load(given)
-    for one in loaded:
+    for one in with_buckets(loaded):
         with progress("drawing calls"):
             found, bounds = _answers(one.rung, asked, series_of is not None, independent, options)
         records.append(fan_out_record(one.name, found, bounds, wanted))

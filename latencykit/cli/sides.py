@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from latencykit.cli.common import expand, load
+from latencykit.cli.common import expand, load, note
 
 if TYPE_CHECKING:
     from latencykit.cli.common import Inputs
 
-__all__ = ["pairs_of", "runs_of"]
+__all__ = ["pairs_of", "runs_of", "with_buckets"]
 
 
 def pairs_of(given: Inputs, base: tuple[str, ...], new: tuple[str, ...]) -> dict[str, tuple[list[Any], list[Any]]]:
@@ -45,3 +45,14 @@ def runs_of(given: Inputs) -> dict[str, Any]:
         found.append((label or chosen[0].name, path, chosen[0].rung))
     names_used = [name for name, _, _ in found]
     return {name if names_used.count(name) == 1 else path: rung for name, path, rung in found}
+
+
+def with_buckets(loaded: list[Any]) -> list[Any]:
+    """Leave out series of printed numbers, unless there is nothing else."""
+    from latencykit.summary import Summary
+
+    held = [one for one in loaded if not isinstance(one.rung, Summary)] or loaded
+    for one in loaded:
+        if one not in held:
+            note(f"{one.name}: left out: it holds printed numbers only, no distribution")
+    return held

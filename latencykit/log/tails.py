@@ -81,7 +81,7 @@ class Tails:
         inner = [k for k, one in enumerate(p) if 0 < one < 100]
         if not inner or not self.whole.count:
             return plain, ()
-        blocks = block_intervals(self.table, [p[k] for k in inner], confidence, replicates=400)
+        blocks = block_intervals(self.table, [p[k] for k in inner], confidence, replicates=300)
         events = self.events([p[k] for k in inner])
         rows = list(plain)
         for k, low, high, one in zip(inner, blocks.low.tolist(), blocks.high.tolist(), events, strict=True):
@@ -125,9 +125,11 @@ class _Table:
             return
         edges = block.buckets.high(np.arange(int(block.index.max()) + 1))
         at = np.minimum(np.searchsorted(self._high * (1 + 1e-12), edges, "left"), self._high.size - 1)
-        group, row = self._group[at][block.index], block.rows[block.entry_rows]
-        for sums, key in ((self.table, self._slot), (self.tags, self._tag)):
-            sums += np.bincount(key[row] * self._size + group, block.counts, sums.size)
+        group, lengths = self._group[at][block.index], np.diff(block.indptr)
+        counts = block.counts.astype(np.float64)
+        np.add.at(self.table, np.repeat(self._slot[block.rows] * self._size, lengths) + group, counts)
+        if self.tags.size > self._size:
+            np.add.at(self.tags, np.repeat(self._tag[block.rows] * self._size, lengths) + group, counts)
         held = np.flatnonzero(np.diff(block.indptr))
         np.maximum.at(self.longest, self._slot[block.rows[held]], edges[block.index[block.indptr[held + 1] - 1]])
 

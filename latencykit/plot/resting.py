@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dashes", "resting"]
 
-_FEW, _LONG = 4, 10_000
+_FEW, _LONG = 4, 5_000
 """More series are told apart by nothing finer than their curves; longer logs are read once only."""
 
 

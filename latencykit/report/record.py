@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Rung = Samples | HistogramLog | Histogram | Summary
 
-LONG = 10_000
+LONG = 5_000
 """Intervals of a log up to which a second pass is made over it, for confidence and events."""
 
 __all__ = ["LONG", "TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]

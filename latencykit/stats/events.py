@@ -207,12 +207,14 @@ def events_above(
     order = np.argsort(begin, kind="stable")
     order = order[sizes[order] > 0]
     codes = None if tag is None else np.asarray(tag, np.int64)[order]
-    columns = (begin[order], span[order], reach[order])
+    columns, load = (begin[order], span[order], reach[order]), sizes[order]
     found: dict[int, Events] = {}
     held = np.zeros(order.size, np.bool_)
+    # A backlog that is worked off crowds an interval and must not raise what is expected of it; load moves slowly.
+    usual = np.minimum(load, 2 * _rolling_median(load)) if order.size else load
     for k in np.argsort(percentiles, kind="stable").tolist():
         mine = tail[order, k]
-        burst = (_bursts(mine, sizes[order]) | held) & (mine > 0)
+        burst = (_bursts(mine, usual) | held) & (mine > 0)
         # What is slower still, in the same interval, is of the same stall, however few requests of it are left.
         held = burst if percentiles[k] >= _CARRIED else held
         found[k] = _events_of(float(percentiles[k]), sizes.size, mine, burst, *columns, codes)
@@ -280,12 +282,10 @@ def _events_of(
     )
 
 
-def _bursts(tail: Floats, sizes: Floats) -> NDArray[np.bool_]:
+def _bursts(tail: Floats, usual: Floats) -> NDArray[np.bool_]:
     """Intervals that hold far more than their share: beyond chance if slow requests fell independently."""
     from scipy import special
 
-    # A backlog that is worked off crowds an interval and must not raise what is expected of it; load moves slowly.
-    usual = np.minimum(sizes, 2 * _rolling_median(sizes))
     expected = tail.sum() * usual / usual.sum()
     chance = special.gammainc(np.maximum(tail, 1e-9), expected)  # P(Poisson ≥ tail)
     return np.asarray((chance < _CHANCE / tail.size) & (tail > 1))
