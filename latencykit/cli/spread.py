@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from latencykit.cli.common import Inputs
     from latencykit.cluster.answers import Slots
-    from latencykit.cluster.engines import Engine, Job
+    from latencykit.cluster.engines import Engine
     from latencykit.cluster.places import Place
 
 __all__ = ["merged_whole", "read_each", "slots_of_all", "totals_of_all"]
@@ -53,13 +53,12 @@ def read_each(
 ) -> list[list[tuple[str, Any]]]:
     """Return the series of every file, or what `ask` makes of them there."""
     travels = ask is not None
-    addable = ask is totals_of or (isinstance(ask, functools.partial) and ask.func is slots_of)
     if given.dask is not None and "-" in paths:
         raise UsageError("standard input does not reach a cluster; write it to a file that the workers can read")
     if given.dask is not None and ask is None:
         ask = functools.partial(carried, most=TRAVELS)
     with _engine(given, processes=travels) as engine:
-        jobs = _jobs(given, paths, divide=addable)
+        jobs = jobs_of(paths, divide=False)
         read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, counted=counted)
         answers = engine.each(read, jobs, _bar(), lenient=given.lenient)
     for path, answer in zip(paths, answers, strict=True):
@@ -73,7 +72,8 @@ def read_each(
 
 def merged_whole(given: Inputs) -> Any:
     """Return all series merged into one rung, every interval of it; None where the files are too large for that."""
-    if sum(job.size for job in jobs_of([path for _, path in expand(given.files)], divide=False)) > TOGETHER:
+    paths = [path for _, path in expand(given.files)]
+    if "-" not in paths and sum(job.size for job in jobs_of(paths, divide=False)) > TOGETHER:
         return None
     loaded = without_aggregates(load(given, carried if given.dask is not None else None))
     return merge([one.rung for one in loaded])
@@ -96,7 +96,9 @@ def slots_of_all(given: Inputs, width: float, align: str = "absolute") -> Slots:
 
 
 def _total(given: Inputs, engine: Engine, ask: Callable[[Any], Any]) -> Any:
-    jobs = _jobs(given, [path for _, path in expand(given.files)], divide=True)
+    # Ranges of lines only where nothing that is said of a file depends on seeing all of it.
+    divide = not given.lenient and given.begin is None and given.end is None
+    jobs = jobs_of([path for _, path in expand(given.files)], divide=divide)
     read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, as_one=True)
     answer = engine.total(read, jobs, _bar(), lenient=given.lenient)
     _tell(answer.reports)
@@ -114,12 +116,6 @@ def _engine(given: Inputs, *, processes: bool = True) -> Iterator[Engine]:
         return
     with local_cluster(given.dask, given.jobs) as client:
         yield OnDask(client)
-
-
-def _jobs(given: Inputs, paths: Sequence[str], *, divide: bool) -> list[Job]:
-    """The jobs; ranges of lines only where nothing that is said of a file depends on seeing all of it."""
-    whole = given.lenient or given.begin is not None or given.end is not None
-    return jobs_of(paths, divide=divide and not whole)
 
 
 def _bar() -> Callable[[int, int], None]:

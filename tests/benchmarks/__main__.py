@@ -27,7 +27,7 @@ from tests.benchmarks import hlog_speed, samples_speed, scaling
 from tests.benchmarks.targets import Found, table_of_targets
 
 SECTIONS = ("logs", "raw", "scaling", "commands")
-SLOW = {("b", "PyPI, sum and series")}  # minutes
+SLOW = {("b", "PyPI, sum and series"), ("e", "PyPI, sum and series")}  # minutes
 
 
 def machine() -> str:
