@@ -145,6 +145,9 @@ def commands(folder: Path, repeats: int, found: Found) -> None:
 def main(*, quick: bool, only: str, folder: Path | None, repeats: int) -> None:
     """Measure and print everything."""
     chosen, repeats = only.split(","), 1 if quick else repeats
+    # What is installed comes with its byte code; without it every process would compile the sources anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(Path(__file__).parents[2] / "latencykit")], check=True)
     found: Found = {}
     with tempfile.TemporaryDirectory() as made:
         place = folder or Path(made)
