@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Facts", "facts_of"]
 
+_STALL = 20.0  # medians: a longest request below that is no stall
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -145,6 +147,26 @@ class Facts:
         pace = self.count / max(self.duration - min(top / 1e9, 0.9 * self.duration), 1e-9)
         return min(pace, self.run.rate or pace)
 
+    @cached_property
+    def longest(self) -> float:
+        """Seconds of the longest request, timeouts included."""
+        if isinstance(self.rung, Summary):
+            return float(self.rung.stats.get("max", 0.0)) / 1e9
+        if not self.count:
+            return 0.0
+        histogram = self.histogram
+        late = histogram.censored_at if histogram.censored and np.isfinite(histogram.censored_at) else 0.0
+        return max(float(histogram.max) if histogram.count else 0.0, float(late)) / 1e9
+
+    @cached_property
+    def stall(self) -> float:
+        """The same where it is many times what is usual, so that a stall must be behind it; else 0."""
+        if isinstance(self.rung, Summary):
+            usual = self.rung.stats.get("mean", 0.0)
+        else:
+            usual = float(self.histogram.percentile(50)) if self.count else 0.0
+        return self.longest if self.longest * 1e9 >= _STALL * usual else 0.0
+
     # ------------------------------------------------------------ T0, the pedigree of the numbers
 
     @property
@@ -158,7 +180,12 @@ class Facts:
 
     @property
     def waits(self) -> bool:
-        """Whether the tool is known to wait for replies before it sends, and to time from the send."""
+        """Whether the tool is known to wait for replies before it sends, and to time from the send.
+
+        So does one that drops what is due while all its users wait, whatever its schedule.
+        """
+        if self.corrected_by is None and self.run.dropped > 0.01 * max(self.count, 1):
+            return True
         from_schedule = isinstance(self.rung, Samples) and self.run.measure == "response" and self.rung.intended is not None
         return self.corrected_by is None and self.run.loop in ("closed", "paced") and not from_schedule
 

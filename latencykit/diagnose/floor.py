@@ -85,12 +85,23 @@ def floor_test(histogram: Histogram, rate: float, duration: float) -> Evidence:
     level = "none"
     if p < WEAK and at_most < _DEFICIT * expected:
         level = "strong" if p < STRONG and missing >= LEAST else "weak"
-    elif expected >= 20 and surely >= _THERE * expected:
+    elif expected >= 20 and (surely >= _THERE * expected or _stands_on_it(histogram, stall, duration)):
         level = "honest"
     longest = format_duration(top)
     expects = f"a stall of {longest} hits {format_count(expected)} requests for more than half of it at {rate:.4g} a second"
     has = format_count(at_most) if surely == at_most else f"{format_count(surely)} to {format_count(at_most)}"
     return Evidence("floor", p, STRONG, f"{expects}; {has} took that long ({p_words(p)})", level, max(missing, 0.0))
+
+
+def _stands_on_it(histogram: Histogram, stall: float, duration: float) -> bool:
+    """Whether the upper edges of the buckets, where percentiles are exact, all reach the floor or nearly do."""
+    if not np.isfinite(duration) or not histogram.count or histogram.censored:
+        return False
+    share = histogram.cumulative[:-1] / histogram.count
+    least = physics_floor(100.0 * share, stall, duration)
+    told = least >= (1 - _THERE) * stall
+    values = histogram.buckets.high(histogram.index)[:-1] / 1e9
+    return bool(told.sum() >= 2 and (values[told] >= _THERE * least[told]).all())
 
 
 def area_test(mean: float, top: float, count: int, rate: float, duration: float) -> Evidence:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_material", "repaired", "repaired_by"]
 
-_MOVED = 1.1
+_MOVED, _DOUBLED = 1.1, 2.0
 _STEADY = 0.1  # of an interval: a schedule's sends are no farther from their slots, half of the time
 
 
@@ -70,7 +70,8 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
     stall : float
         Seconds.
     coarse : bool
-        Look no farther than p99: for closed loops at full speed, which omit their own hiccups by nature.
+        Look no farther than p99, and let the mean double: for closed loops at full speed, which omit their own hiccups
+        by nature.
     """
     if isinstance(facts.rung, Summary):
         mean, duration = facts.rung.stats.get("mean"), facts.duration
@@ -86,4 +87,4 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
         mean = raw.mean + stall**2 / (2 * facts.duration) * 1e9
     else:
         return False
-    return bool((moved > _MOVED * before).any() or mean > _MOVED * raw.mean)
+    return bool((moved > _MOVED * before).any() or mean > (_DOUBLED if coarse else _MOVED) * raw.mean)

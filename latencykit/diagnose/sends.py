@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sends", "sends_in_slow_times"]
 
-_INTERVALS = 10.0  # of a connection: no hole shorter than that accuses
+_INTERVALS = 15.0  # of a connection: no hole shorter than that accuses
 _AT_CAP = 0.02  # of the time outside slow requests: more may be under way than in the hole
 _RESUME = 0.1  # of the hole, or two intervals: so soon after a reply sends must go on
 _WENT_ON = 0.8  # of the usual sends: nobody waited

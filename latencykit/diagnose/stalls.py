@@ -137,7 +137,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     begin, end = hulls(np.concatenate((begin, left)), np.concatenate((end, right)))
     if not begin.size:
         return Stalls.none(*notes)
-    held = [(trace.due < e) & (trace.end > b) for b, e in zip(begin.tolist(), end.tolist(), strict=True)]
+    held = [(trace.due <= e) & (trace.end >= b) for b, e in zip(begin.tolist(), end.tolist(), strict=True)]
     slow = trace.took > 2 * trace.usual
     sent = trace.sends_within(begin, end)
     kept = [mine & (trace.end >= e - _STEP * (e - b)) for mine, b, e in zip(held, begin.tolist(), end.tolist(), strict=True)]
@@ -167,7 +167,7 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     for a, b in zip(ends[at].tolist(), ends[at + 1].tolist(), strict=True):
         first = np.searchsorted(trace.ends, b)  # those answered at the gap's end, or soon after, waited in it
         waited = by_end[first:][trace.due[by_end[first:]] < b]
-        if waited.size == 1 and b > trace.span and not serial:  # the last one, long after all the others
+        if not waited.size or (waited.size == 1 and b > trace.span and not serial):  # none, or the last one, long after all
             continue
         since = max(a, float(trace.due[waited].min()))
         if b - since < max(_HELD * (b - a), limit):

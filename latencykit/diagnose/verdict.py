@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from latencykit.diagnose.counts import counts_in_stalls
 from latencykit.diagnose.diagnosis import Diagnosis
 from latencykit.diagnose.evidence import Evidence, holm
@@ -27,10 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["diagnose"]
 
-_STALL = 20.0  # medians: a longest request below that is no stall
-_INTERVALS = 10.0  # of one connection: a stall shorter than that accuses nobody
+_INTERVALS = 15.0  # of one connection: a stall shorter than that accuses nobody
 _OVER = 1.25  # of the requests that the schedule held: more are invented
 _CEILING = 2.5  # of the share that one stall can hit
+_FEWER = 0.9  # of the requests that the schedule held: the others have no latency
 _LOST = 0.01  # of the requests: so many dropped or timed out are no footnote
 
 
@@ -76,16 +74,15 @@ def diagnose(
     tests = _run_tests(facts)
     facts = facts.having_found(tests.connections)
     stalls = _stalls(facts)
-    worst = _worst(facts)
     suspected = [one for one in tests.evidence if one.level in ("strong", "weak")]
     method = repaired_by(facts, scheduled=not tests.steady) if suspected and facts.corrected_by != "tool" else None
     after = repaired(facts, method)
-    material = bool(suspected) and is_material(facts, after, worst, coarse=_at_full_speed(facts, tests))
-    verdict, findings = _judge(facts, tests, worst, material, stalls)
+    material = bool(suspected) and is_material(facts, after, facts.longest, coarse=_at_full_speed(facts, tests))
+    verdict, findings = _judge(facts, tests, material, stalls)
     kept = verdict != "clean" and after is not None
     return Diagnosis(
         verdict=verdict,
-        summary=sentence(verdict, facts, tests.evidence, findings, worst),
+        summary=sentence(verdict, facts, tests.evidence, findings),
         ask=advice(verdict, facts, findings, seen_from(facts.rate or 0.0, facts.connections or 1)),
         findings=findings,
         evidence=tuple(tests.evidence),
@@ -154,19 +151,6 @@ def _stalls(facts: Facts) -> Stalls:
     return stalls_of(facts.rung) if facts.trace is not None or facts.series is not None else Stalls.none()
 
 
-def _worst(facts: Facts) -> float:
-    """Seconds of the longest request, timeouts included; 0 where it is no stall."""
-    if isinstance(facts.rung, Summary):
-        top, usual = facts.rung.stats.get("max", 0.0), facts.rung.stats.get("mean", 0.0)
-    elif facts.count:
-        histogram = facts.histogram
-        late = histogram.censored_at if histogram.censored and np.isfinite(histogram.censored_at) else 0.0
-        top, usual = max(histogram.max if histogram.count else 0.0, late), float(histogram.percentile(50))
-    else:
-        return 0.0
-    return float(top) / 1e9 if top >= _STALL * usual else 0.0
-
-
 def _at_full_speed(facts: Facts, tests: _Tests) -> bool:
     return tests.steady or (facts.run.loop == "closed" and not facts.run.rate and not facts.told_rate)
 
@@ -174,28 +158,29 @@ def _at_full_speed(facts: Facts, tests: _Tests) -> bool:
 # ---------------------------------------------------------------- the verdict
 
 
-def _judge(facts: Facts, tests: _Tests, worst: float, material: bool, stalls: Stalls) -> tuple[Verdict, tuple[str, ...]]:
+def _judge(facts: Facts, tests: _Tests, material: bool, stalls: Stalls) -> tuple[Verdict, tuple[str, ...]]:
     findings = _findings(facts, tests, stalls)
     seen = max((one.level for one in (tests.sends, tests.counts) if one is not None), key=_RANK.index, default="none")
     floor = tests.floor.level if tests.floor is not None else "none"
-    accused = _accused(facts, seen, floor, worst)
+    accused = _accused(facts, seen, floor)
     if accused and material:
         return "omits", (*findings, *(("catch-up",) if _caught_up(facts, tests) else ()))
     if accused:
         return "unknown", (*findings, "immaterial")
-    spoiled = {"over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped"} & set(findings)
-    if worst and not spoiled and _fully_there(facts, seen, floor):
+    spoiled = _SPOILED & set(findings)
+    if facts.stall and not spoiled and _fully_there(facts, seen, floor):
         return "clean", findings
     if seen in ("weak", "strong") or floor in ("weak", "strong"):
         return "unknown", findings
-    quiet = worst < seen_from(facts.rate or 0.0, 1) if facts.rate else not worst
+    quiet = bool(facts.rate) and facts.longest < seen_from(facts.rate or 0.0, 1)
     return "unknown", (*findings, *(("nothing-to-omit",) if quiet and not spoiled else ()))
 
 
 _RANK = ("none", "honest", "weak", "strong")
+_SPOILED = {"over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped", "fewer-than-due"}
 
 
-def _accused(facts: Facts, seen: str, floor: str, worst: float) -> bool:
+def _accused(facts: Facts, seen: str, floor: str) -> bool:
     """Whether strong evidence says that the load generator itself waited."""
     if facts.corrected_by in ("us", "tool"):
         return False
@@ -204,7 +189,7 @@ def _accused(facts: Facts, seen: str, floor: str, worst: float) -> bool:
     if floor != "strong" or not facts.waits or (seen == "honest" and facts.trace is not None):
         return False
     interval = facts.interval or 1e9 / (facts.rate or 1e9)
-    return worst * 1e9 >= _INTERVALS * interval
+    return facts.longest * 1e9 >= _INTERVALS * interval
 
 
 def _fully_there(facts: Facts, seen: str, floor: str) -> bool:
@@ -230,7 +215,7 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
     if any(one.test == "ladder" for one in tests.others):
         found.append("ladder")
     total = max(facts.count + run.failed + run.dropped, 1)
-    if run.timeouts:
+    if run.timeouts and _lost(facts):
         found.append("lost-to-timeouts")
     if run.dropped > _LOST * total:
         found.append("dropped")
@@ -238,6 +223,10 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
         found.append("unfinished")
     if _clipped(facts):
         found.append("clipped")
+    offered = facts.told_rate or run.rate
+    sending = (facts.duration or 0.0) - facts.longest  # some tools count the wait for the last reply in
+    if offered and total + run.timeouts < _FEWER * offered * sending:
+        found.append("fewer-than-due")
     if any("clock" in note for note in stalls.notes):
         found.append("clock-step")
     return tuple(found)
@@ -253,6 +242,11 @@ def _over_corrected(facts: Facts) -> bool:
     histogram = facts.histogram
     share = histogram.count_above(histogram.max / 2) / facts.count
     return share > _CEILING * (histogram.max / 2e9) / facts.duration and share > 0.1
+
+
+def _lost(facts: Facts) -> bool:
+    """Whether requests that timed out are not among the latencies; some tools count them and time them all the same."""
+    return isinstance(facts.rung, Summary) or facts.histogram.censored > 0 or facts.longest * 1e9 < (facts.run.timeout or 0.0)
 
 
 def _clipped(facts: Facts) -> bool:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["advice", "sentence"]
 
 
-def sentence(verdict: str, facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str], worst: float) -> str:
+def sentence(verdict: str, facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str]) -> str:
     """Return the verdict's reason."""
     strongest = max(evidence, key=lambda one: ("none", "honest", "weak", "strong").index(one.level), default=None)
-    stall = format_duration(worst * 1e9)
+    stall = format_duration(facts.longest * 1e9)
     if verdict == "omits" and strongest is not None:
         later = "; they were sent later, and timed from then" if "catch-up" in findings else ""
         return f"about {format_count(strongest.missing)} requests that were due in a stall of up to {stall} are missing{later}"
@@ -29,30 +29,47 @@ def sentence(verdict: str, facts: Facts, evidence: Sequence[Evidence], findings:
         by = {"us": "back-filled", "tool": "corrected by the tool", "schedule": "timed from the schedule"}
         how = f" ({by[facts.corrected_by]}: do not correct it again)" if facts.corrected_by else ""
         return f"a stall of up to {stall} was seen, and the requests that it held up are there{how}"
-    return _unknown(facts, evidence, findings, worst)
+    return _spoiled(facts, findings) or _unknown(facts, evidence, findings)
 
 
-def _unknown(facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str], worst: float) -> str:
-    """Why nothing can be said."""
-    stall = format_duration(worst * 1e9)
+def _spoiled(facts: Facts, findings: Sequence[str]) -> str:
+    """What is wrong with the numbers themselves, if anything is."""
+    run = facts.run
     if "over-corrected" in findings:
         return "the tool's correction invented more slow requests than the run can have had"
     if "lost-to-timeouts" in findings:
-        return f"{format_count(facts.run.timeouts)} requests timed out; what they would have taken is not in the latencies"
+        return f"{format_count(run.timeouts)} requests timed out; what they would have taken is not in the latencies"
+    if "dropped" in findings:
+        return f"{format_count(run.dropped)} requests that were due were dropped, and have no latency"
+    if "unfinished" in findings:
+        return f"{format_count(run.unfinished)} requests were cut off at the end, and have no latency"
+    return ""
+
+
+def _unknown(facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str]) -> str:
+    """Why nothing can be said."""
+    longest = format_duration(facts.longest * 1e9)
+    if "immaterial" in findings and "closed-loop" in findings:
+        return f"a closed loop: these are service times; what it left out in hiccups of up to {longest} would hardly be seen"
     if "immaterial" in findings:
         return "some requests were left out, but neither the mean nor a supported percentile would move by a tenth"
     suspected = [one for one in evidence if one.level in ("weak", "strong")]
     if suspected and facts.corrected_by:
-        return f"a stall of {stall} leaves more behind than these corrected values hold"
+        return f"a stall of {longest} leaves more behind than these corrected values hold"
     if suspected:
-        return f"omission, or isolated slow requests that held up nobody: the longest took {stall}"
-    if not facts.rate and not facts.duration:
-        return "how many requests were to come is not known"
+        return f"omission, or isolated slow requests that held up nobody: the longest took {longest}"
+    if "fewer-than-due" in findings:
+        due = (facts.told_rate or facts.run.rate or 0.0) * (facts.duration or 0.0)
+        return f"only {format_count(facts.count)} of {format_count(due)} requests that were due have a latency"
     if "nothing-to-omit" in findings:
         return "there was nothing to omit: no request took so long that it would have shown"
-    if "closed-loop" in findings:
-        return "a closed loop: these are service times, and no stall of any size was omitted"
-    return f"requests of up to {stall} neither prove a stall nor exclude one" if worst else "no stall was seen"
+    if "closed-loop" in findings and facts.corrected_by is None:
+        return "a closed loop: these are service times; how many requests users would have sent is not known"
+    if not facts.rate:
+        return "how many requests were to come is not known"
+    if facts.stall:
+        return f"the slow requests, up to {longest}, are neither as many as a stall leaves nor so few that they must be missing"
+    return "no stall was seen, and so nothing that could be missing"
 
 
 def advice(verdict: str, facts: Facts, findings: Sequence[str], visible: float) -> str:
@@ -65,7 +82,7 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str], visible: float) 
         return ""
     if "lost-to-timeouts" in findings:
         return "measure again with a timeout longer than any stall"
-    if not facts.rate and not facts.duration:
+    if not facts.rate:
         return "give --rate (requests a second, all connections together) or --duration (of the run)"
     if "over-corrected" in findings:
         return "read the tool's uncorrected values instead"
