@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sends", "sends_in_slow_times"]
 
-_INTERVALS = 15.0  # of a connection: no hole shorter than that accuses
+_INTERVALS = 12.0  # of a connection: no hole shorter than that accuses
 _AT_CAP = 0.02  # of the time outside slow requests: more may be under way than in the hole
 _RESUME = 0.1  # of the hole, or two intervals: so soon after a reply sends must go on
 _WENT_ON = 0.8  # of the usual sends: nobody waited
@@ -145,7 +145,7 @@ def _coordinated(trace: Trace, left: float, right: float, rate: float) -> int:
     under_way = int(trace.under_way(middle)[0])
     if under_way < 1 or rate <= 0:
         return 0
-    interval = under_way / rate
+    interval = under_way / max(rate, trace.rate)
     if right - left < _INTERVALS * interval * (1 - 1e-9):
         return 0
     if _share_above(trace, under_way) > _AT_CAP:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["diagnose"]
 
-_INTERVALS = 15.0  # of one connection: a stall shorter than that accuses nobody
+_INTERVALS = 12.0  # of one connection: a stall shorter than that accuses nobody
 _OVER = 1.25  # of the requests that the schedule held: more are invented
 _CEILING = 2.5  # of the share that one stall can hit
 _FEWER = 0.9  # of the requests that the schedule held: the others have no latency
