@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from latencykit.histogram import Histogram
     from latencykit.run import Run
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 __all__ = ["correct", "expected_interval_of"]
@@ -165,37 +166,53 @@ def _correct_histogram(raw: Histogram, interval: float) -> Histogram:
     if isinstance(raw.buckets, HdrBuckets):
         base = raw
     else:
-        base = _on_a_fine_grid(raw)
+        base = _on_a_fine_grid(raw, interval / factor)
     layout = base.buckets
     assert isinstance(layout, HdrBuckets)
     steps = interval / factor / layout.scale
     return _filled(base, layout.high_steps(base.index), base.counts, max(1, round(steps)))
 
 
-def _on_a_fine_grid(raw: Histogram) -> Histogram:
-    """Counts between listed edges as HDR counts; of a wide top bucket only so many at the top as are known to be there.
+def _on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
+    """Counts between listed edges as HDR counts; of a wide bucket only so many at its top as are known to be there.
 
-    A percentile list puts everything above its last percentile into one bucket up to the maximum. Taken at its upper
-    edge, each of these requests would be a stall of its own. The mean, where the tool printed one, tells how many there
-    were; else only the maximum is sure.
+    A percentile list puts all between two percentiles into one bucket, and all above the last one into a bucket up to the
+    maximum. Taken at its upper edge, each of these requests would be a stall of its own.
     """
-    scale = 1.0 / NANOSECONDS.get(raw.unit, 2.0**30)
-    layout = HdrBuckets(_DIGITS, 1, scale)
+    layout = HdrBuckets(_DIGITS, 1, 1.0 / NANOSECONDS.get(raw.unit, 2.0**30))
+    if not raw.index.size:
+        return replace(raw, buckets=layout, printed=((), ()), told={})
     low, high, counts = raw.buckets.low(raw.index), raw.buckets.high(raw.index), raw.counts.astype(np.int64)
-    if not raw.index.size or not high[-1] > _WIDE * max(low[-1], 1e-300):
-        return replace(raw.rebucket(layout), printed=((), ()), told={})
-    top = raw.told.get("max", high[-1])
-    sure = 1
-    if "mean" in raw.told:
-        rest = raw.told["mean"] * raw.count - float(counts[:-1] @ ((low[:-1] + high[:-1]) / 2)) - counts[-1] * low[-1]
-        sure = int(np.clip(round(rest / (top - low[-1])), 1, counts[-1])) if top > low[-1] else 1
-    values = np.concatenate((high[:-1], [low[-1], top]))
-    numbers = np.concatenate((counts[:-1], [counts[-1] - sure, sure]))
+    top = raw.told.get("max", float(high[-1]))
+    if top > _WIDE * high[-1]:  # the maximum stands above all buckets: one of the last one's requests is it
+        low, high = np.append(low, top), np.append(high, top)
+        counts = np.append(counts, 1)
+        counts[-2] -= 1
+    wide = (high > _WIDE * low) & (high >= 2 * interval)
+    at_top = np.where(wide, _at_the_top(raw.told.get("mean"), low, high, counts, wide), counts)
+    values, numbers = np.concatenate((low, high)), np.concatenate((counts - at_top, at_top))
     index, inverse = np.unique(layout.index_of(values), return_inverse=True)
     totals = np.zeros(index.size, np.int64)
     np.add.at(totals, inverse.reshape(-1), numbers)
     kept = totals > 0
     return replace(raw, buckets=layout, index=index[kept], counts=totals[kept], printed=((), ()), told={})
+
+
+def _at_the_top(mean: float | None, low: Floats, high: Floats, counts: Ints, wide: NDArray[np.bool_]) -> Ints:
+    """How many requests of each wide bucket stand at its upper edge.
+
+    The mean, where the tool printed one, tells how many it has room for, the highest first; else only the maximum is
+    sure.
+    """
+    sure = np.zeros(counts.size, np.int64)
+    sure[-1] = min(1, counts[-1])
+    if mean is None:
+        return sure
+    room = mean * counts.sum() - float(np.where(wide, low, high) @ counts)
+    for k in np.flatnonzero(wide)[::-1].tolist():
+        sure[k] = int(np.clip(round(room / (high[k] - low[k])), sure[k], counts[k]))
+        room -= sure[k] * (high[k] - low[k])
+    return sure
 
 
 def _filled(base: Histogram, values: Ints, counts: Ints, interval: int) -> Histogram:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Facts", "facts_of"]
 
+_CATCH_UP = ("wrk2", "oha", "fortio", "ghz", "h2load")
+"""Tools that send later what a stall kept them from sending: all requests of the schedule are there."""
 _STALL = 20.0  # medians: a longest request below that is no stall
 
 
@@ -143,8 +145,8 @@ class Facts:
         """Requests per second while nothing stood still, guessed for a loop that waited and shows no course."""
         if self.told_rate or self.trace is not None or self.series is not None or not (self.waits and self.duration):
             return None
-        top = self.rung.stats.get("max", 0.0) if isinstance(self.rung, Summary) else self.histogram.max
-        pace = self.count / max(self.duration - min(top / 1e9, 0.9 * self.duration), 1e-9)
+        lost = 0.0 if self.run.tool in _CATCH_UP else min(self.longest, 0.9 * self.duration)
+        pace = self.count / max(self.duration - lost, 1e-9)
         return min(pace, self.run.rate or pace)
 
     @cached_property

@@ -9,7 +9,10 @@ import numpy as np
 from latencykit.diagnose.backfill import correct
 from latencykit.diagnose.floor import physics_floor
 from latencykit.diagnose.retiming import chains, retime
+from latencykit.diagnose.sends import sends_in_slow_times
+from latencykit.diagnose.trace import Trace
 from latencykit.histogram import STANDARD_PERCENTILES
+from latencykit.samples import Samples
 from latencykit.summary import Summary
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ def repaired_by(facts: Facts, *, scheduled: bool = True) -> str | None:
     """
     if facts.interval is None or not facts.rate or isinstance(facts.rung, Summary) or not facts.count:
         return None
+    if _by_its_own_schedule(facts) is not None:
+        return "retime"
     return "retime" if scheduled and facts.trace is not None and _keeps_a_schedule(facts) else "backfill"
 
 
@@ -37,6 +42,8 @@ def repaired(facts: Facts, method: str | None) -> Histogram | None:
     if method is None or facts.interval is None:
         return None
     if method == "retime":
+        if (known := _by_its_own_schedule(facts)) is not None:
+            return known
         rung = facts.rung.measured("service").but(corrected="none")
         if facts.told_duration:
             rung = rung.but(duration=facts.told_duration)
@@ -44,6 +51,16 @@ def repaired(facts: Facts, method: str | None) -> Histogram | None:
         return timed
     filled: Histogram = correct(facts.rung, facts.interval, force=True).histogram()
     return filled
+
+
+def _by_its_own_schedule(facts: Facts) -> Histogram | None:
+    """The response times from the intended starts, where the source holds these and none of them is missing."""
+    rung = facts.rung
+    if not isinstance(rung, Samples) or rung.intended is None or rung.run.measure == "response":
+        return None
+    timed = rung.measured("response")
+    sends = sends_in_slow_times(Trace.of(timed))
+    return timed.histogram() if sends is not None and sends.evidence.level in ("none", "honest") else None
 
 
 def _keeps_a_schedule(facts: Facts) -> bool:

@@ -137,5 +137,10 @@ def test_percentile_lists_are_filled_from_what_is_sure() -> None:
     listed = lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told=known)
     filled = lk.correct(listed, rate=400, connections=4)
     assert 4 * 599 <= filled.count - 1000 <= 4 * 600, "ten requests lie above p99, but the mean has room for four of 6 s"
+    between = lk.Histogram.from_percentiles([50, 99, 99.9], [1.5e6, 3e6, 5.99e9], 2000, told={"max": 6e9, "mean": 13.5e6})
+    filled = lk.correct(between, rate=400, connections=4)
+    assert 4 * 598 <= filled.count - 2000 <= 4 * 600, "eighteen lie between p99 and p99.9, and two of these took so long"
+    above = lk.Histogram.from_percentiles([50, 100], [1.5e6, 3e6], 1000, told={"max": 6e9})
+    assert 598 <= lk.correct(above, rate=400, connections=4).count - 1000 <= 600, "the maximum is one of the last bucket"
     lone = lk.correct(lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told={"max": 6e9}), rate=400, connections=4)
     assert 598 <= lone.count - 1000 <= 600, "without a mean only the maximum is sure"
