@@ -97,7 +97,7 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
     limit = min(99.0 if coarse else 100.0, raw.highest_supported_percentile())
     wanted = [p for p in STANDARD_PERCENTILES if p <= limit]
     before = np.asarray(raw.percentile(wanted), np.float64)
-    if after is not None:
+    if after is not None and not coarse:  # at full speed its usual times would be filled, too: they are no stall
         moved, mean = np.asarray(after.percentile(wanted), np.float64), after.mean
     elif facts.duration:
         moved = physics_floor(wanted, stall, facts.duration) * 1e9

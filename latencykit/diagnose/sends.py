@@ -148,7 +148,7 @@ def _coordinated(trace: Trace, left: float, right: float, rate: float) -> int:
     interval = under_way / max(rate, trace.rate)
     if right - left < _INTERVALS * interval * (1 - 1e-9):
         return 0
-    if _share_above(trace, under_way) > _AT_CAP:
+    if trace.share_above(under_way) > _AT_CAP:
         return 0
     awaited = trace.end[
         (trace.due <= left + interval) & (trace.end > left + (right - left) / 2) & (trace.end <= right + interval)
@@ -157,15 +157,6 @@ def _coordinated(trace: Trace, left: float, right: float, rate: float) -> int:
         return 0
     soon = max(2 * interval, _RESUME * (right - left))
     return under_way if right - float(awaited.min()) <= soon else 0
-
-
-def _share_above(trace: Trace, level: int) -> float:
-    """Part of the run in which more than so many requests were under way."""
-    at = np.concatenate((trace.due, trace.end))
-    step = np.concatenate((np.ones(trace.due.size), -np.ones(trace.end.size)))
-    order = np.lexsort((step, at))  # a reply and a send of one moment overlap nowhere
-    under_way = np.cumsum(step[order])[:-1]
-    return float(np.diff(at[order])[under_way > level].sum() / max(trace.span, 1e-9))
 
 
 def _words(level: str, expected: float, seen: float, under_way: int, p: float, seconds: float, slow_from: float) -> str:

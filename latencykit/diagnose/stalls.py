@@ -26,6 +26,7 @@ _ALPHA = 0.01  # of taking any chance gap between replies for a stall
 _HELD = 0.5  # of a gap between replies: some request must have waited so long
 _STEP = 0.02  # of the step of a clock: latencies that carry it agree so closely
 _RAMP = 0.25  # of the spread of sends: replies that end together are spread no wider
+_DRAIN = 0.25  # of its length: so soon after a stall no part of the server stands still by itself
 _PARTIAL = 3  # requests that must end together before part of a server is said to have stood still
 
 
@@ -134,6 +135,9 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         return Stalls.none()
     begin, end, notes = _gaps(trace)
     left, right = _parts(trace, begin, end)
+    before = np.concatenate(([-np.inf], end))[np.searchsorted(end, left, "right")]
+    own = left - before > _DRAIN * (right - left)  # else it is the backlog of the stall before that drains
+    left, right = left[own], right[own]
     begin, end = hulls(np.concatenate((begin, left)), np.concatenate((end, right)))
     if not begin.size:
         return Stalls.none(*notes)
@@ -162,11 +166,11 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     limit = max(np.log(trace.due.size / _ALPHA) / trace.rate, 2 * trace.usual)
     at = np.flatnonzero(np.diff(ends) > limit)
     begin, end, notes = [], [], []
-    by_end = np.argsort(trace.end, kind="stable")
+    longest = float(trace.took.max())
     serial = bool((trace.under_way(trace.due) <= 1).all())
     for a, b in zip(ends[at].tolist(), ends[at + 1].tolist(), strict=True):
-        first = np.searchsorted(trace.ends, b)  # those answered at the gap's end, or soon after, waited in it
-        waited = by_end[first:][trace.due[by_end[first:]] < b]
+        first, last = np.searchsorted(trace.due, (b - longest, b), "left").tolist()
+        waited = first + np.flatnonzero(trace.end[first:last] >= b)  # answered at the gap's end, or soon after
         if not waited.size or (waited.size == 1 and b > trace.span and not serial):  # none, or the last one, long after all
             continue
         since = max(a, float(trace.due[waited].min()))

@@ -120,6 +120,19 @@ class Trace:
         found: Ints = np.searchsorted(self.due, at, "right") - np.searchsorted(self.ends, at, "right")
         return found
 
+    def share_above(self, level: int) -> float:
+        """Return the part of the run in which more than so many requests were under way."""
+        return float(self._time_at[level + 1 :].sum()) / max(self.span, 1e-9)
+
+    @cached_property
+    def _time_at(self) -> Floats:
+        """Seconds during which 0, 1, 2 … requests were under way."""
+        at = np.concatenate((self.due, self.end))
+        step = np.concatenate((np.ones(self.due.size, np.int64), np.full(self.end.size, -1)))
+        order = np.lexsort((step, at))  # a reply and a send of one moment overlap nowhere
+        level = np.cumsum(step[order])[:-1]
+        return np.asarray(np.bincount(np.maximum(level, 0), np.diff(at[order])), np.float64)
+
 
 def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
     """Merge windows that overlap: begins and ends of what they cover, ascending.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from latencykit.report.record import number
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
     from latencykit.diagnose import Diagnosis
 
-__all__ = ["diagnosis_record", "diagnosis_text"]
+__all__ = ["diagnosis_html", "diagnosis_record", "diagnosis_text"]
+
+_COLOURS = {"omits": "#d0312d", "clean": "#0b5cbf", "unknown": "#c77700"}
+_GREY = "#8a909a"
 
 _SHOWN_STALLS = 10
 
@@ -77,6 +81,35 @@ def _paragraph(record: dict[str, Any]) -> str:
         lines.append(f"  expected interval {_time(record['expected_interval'])}")
     lines += _percentiles(record)
     return "\n".join([*lines, *([f"  {record['ask']}"] if record["ask"] else [])])
+
+
+def diagnosis_html(found: Diagnosis) -> str:
+    """Return a diagnosis as HTML without scripts: the verdict, its reason and evidence, raw and corrected percentiles.
+
+    Examples
+    --------
+    >>> from latencykit.diagnose import diagnose
+    >>> from latencykit.histogram import Histogram
+    >>> "unknown" in diagnosis_html(diagnose(Histogram.of([1])))
+    True
+    """
+    record = diagnosis_record(found.run.source or found.run.tool or "this measurement", found)
+    quiet = f"style='color:{_GREY};font-size:85%'"
+    lines = [f"{one['test']}: {one['finding']}" for one in record["evidence"]] + record["notes"] + [record["ask"]]
+    if record["findings"]:
+        lines.insert(0, f"also: {', '.join(record['findings'])}")
+    below = "".join(f"<div {quiet}>{escape(printable(line, 400))}</div>" for line in lines if line)
+    rows = "".join(
+        f"<tr><td {quiet}>p{name}</td><td style='text-align:right'>{_time(value)}</td>"
+        f"<td style='text-align:right;color:{_COLOURS['clean']}'>{_time(record['corrected'].get(name))}</td></tr>"
+        for name, value in record["raw"].items()
+    )
+    title = escape(printable(record["name"]))
+    return (
+        f"<div style='font-family:sans-serif;max-width:640px'><b>{title}: "
+        f"<span style='color:{_COLOURS[found.verdict]}'>{found.verdict}</span></b>"
+        f"<div>{escape(printable(found.summary, 300))}</div><table>{rows}</table>{below}</div>"
+    )
 
 
 def _percentiles(record: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a notebook shows for a rung: title, source, key numbers, and a small percentile curve drawn as SVG."""
+"""What a notebook shows for a rung, or a diagnosis: title, source, key numbers, and a small percentile curve drawn as SVG."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.diagnose.diagnosis import Diagnosis
 from latencykit.distribution import Distribution
 from latencykit.histogram import Histogram
 from latencykit.keynumbers import key_numbers
@@ -26,13 +27,17 @@ _BLUE, _GREY, _INK = "#0b5cbf", "#8a909a", "#1a1d23"
 
 
 def html(rung: Any) -> str:
-    """Return the view of a rung as HTML without scripts; everything that comes from a file is escaped.
+    """Return the view of a rung or a diagnosis as HTML without scripts; everything that comes from a file is escaped.
 
     Examples
     --------
     >>> "p99.9" in html(Histogram.of([1_000_000, 2_000_000]))
     True
     """
+    if isinstance(rung, Diagnosis):
+        from latencykit.report.diagnoses import diagnosis_html
+
+        return diagnosis_html(rung)
     counted = rung.histogram() if isinstance(rung, HistogramLog | Samples) else rung
     if counted.unit in NANOSECONDS:
         counted = counted.to_unit("ns")

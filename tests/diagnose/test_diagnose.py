@@ -149,6 +149,47 @@ def test_nothing_and_little_are_no_reason_to_fail() -> None:
     assert lk.diagnose(bare).verdict in ("omits", "unknown")
 
 
+def test_the_view_of_a_notebook_escapes_what_a_file_says() -> None:
+    view = lk.diagnose(PACED.but(source="<b>run</b>"))._repr_html_()
+    assert "omits" in view
+    assert "&lt;b&gt;run" in view
+    assert "<b>run" not in view
+    assert "unknown" in lk.diagnose(lk.Summary({"mean": 1.0}))._repr_html_()
+
+
+def test_a_tool_that_drops_what_is_due_waited() -> None:
+    few_users = PACED.histogram().but(loop="open", corrected="unknown", dropped=1197)
+    found = lk.diagnose(few_users)
+    assert found.verdict == "omits"
+    assert "dropped" in found.findings
+    some = lk.diagnose(OPEN.histogram().but(loop="open", corrected="unknown", dropped=80))
+    assert (some.verdict, some.summary) == ("unknown", "80 requests that were due were dropped, and have no latency")
+
+
+def test_requests_cut_off_at_the_end_leave_their_number() -> None:
+    cut = QUIET.select(QUIET.start < 15e9).histogram().but(loop="open", corrected="none")
+    found = lk.diagnose(cut, rate=200, duration="20s")
+    assert found.verdict == "unknown"
+    assert "fewer-than-due" in found.findings
+    assert "only 3,000 of 4,000 requests" in found.summary
+
+
+def test_percentiles_alone_can_stand_on_the_floor() -> None:
+    told = {"max": float(OPEN.response.max())}
+    values = OPEN.histogram().percentile([50, 75, 90, 99])
+    listed = lk.Histogram.from_percentiles([50, 75, 90, 99], values.tolist(), len(OPEN), told=told)
+    assert lk.diagnose(listed, duration="20s").verdict == "clean"
+    flat = lk.Histogram.from_percentiles([50, 75, 90, 99], [1e6, 1.1e6, 1.2e6, 2e6], len(OPEN), told=told)
+    assert lk.diagnose(flat, duration="20s").verdict == "unknown"
+
+
+def test_a_hiccup_of_a_loop_at_full_speed_accuses_nobody() -> None:
+    server = Server(exponential("1ms"), servers=8, stalls=[Stall(3, 0.03)])
+    found = lk.diagnose(closed_loop(server, 10, connections=4).histogram())
+    assert found.verdict == "unknown"
+    assert "service times" in found.summary
+
+
 def test_the_floor() -> None:
     assert physics_floor([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
     assert physics_floor(50, 6, 20) == 0
