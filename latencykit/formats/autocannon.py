@@ -131,6 +131,8 @@ def _percentiles(rows: list[list[str]]) -> Iterator[tuple[str, str]]:
     for cells in rows:
         if cells[:2] == ["Percentile", "Latency (ms)"]:
             below = True
+        elif below and cells[:2] == ["Code", "Count"]:  # the table of status codes
+            return
         elif below and len(cells) == 2:
             yield cells[0], cells[1]
         elif below and re.match(r"[\w]", cells[0]):

@@ -141,7 +141,7 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Rung]:
             tool="perf-gauge", loop="closed", unit_from=unit_from, aggregate=family == "latency" and len(held) > 1,
             failed=failed if not mixed else 0, notes=(*mixed, *notes),
         )  # fmt: skip
-    return dict(sorted(found.items(), key=lambda item: not item[1].run.aggregate))
+    return dict(sorted(found.items(), key=lambda item: (not item[1].run.aggregate, item[0].startswith("error"))))
 
 
 def _with_gauges(histogram: Histogram, told: Mapping[str, float], unit: str) -> Histogram:

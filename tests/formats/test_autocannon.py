@@ -73,6 +73,12 @@ def test_tables(read_text, change):
     assert (h.run.corrected, h.run.connections, h.run.duration, h.run.achieved) == ("unknown", 4, 2.05, 1416)
 
 
+def test_status_codes_are_no_percentiles(read_text):
+    codes = "┌──────┬───────┐\n│ Code │ Count │\n├──────┼───────┤\n│ 200  │ 1888  │\n└──────┴───────┘\n\n"
+    h = read_text(plain(TABLES).replace("1888 2xx", codes + "1888 2xx"))["out.txt"]
+    assert (h.percentile(99.9), h.max, h.count) == (24e6, 38e6, 1888)
+
+
 def test_without_l_and_without_errors(read_text):
     text = plain(TABLES)
     begin, end = text.index("┌────────────┬"), text.index("1888 2xx")
