@@ -17,7 +17,7 @@ import numpy as np
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import distinct, nanoseconds, nanoseconds_of, rung_of_points, several
-from latencykit.formats.spread import mixed_note
+from latencykit.formats.spread import mixed_note, nothing_answered
 from latencykit.formats.terminal import below, plain
 from latencykit.histogram import Histogram
 from latencykit.run import Run
@@ -126,7 +126,7 @@ def read_stats(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read the aggregate, then one series an entry."""
     notes = list(_failures_beside(source))
     rows = {_name(row): row for row in _rows(source, options, notes)}
-    return _aggregate_first({name: _rung(row, Run(notes=tuple(notes))) for name, row in rows.items()})
+    return _aggregate_first({name: _rung(row, Run(notes=tuple(notes))) for name, row in rows.items()}, source)
 
 
 def read_history(source: Source, options: ReadOptions) -> dict[str, Rung]:
@@ -142,7 +142,7 @@ def read_history(source: Source, options: ReadOptions) -> dict[str, Rung]:
         run = run.noting(_WINDOW)
         last = {name: {k: v for k, v in row.items() if "%" not in k} for name, row in last.items()}
     found = {name: _rung(row, run) for name, row in last.items()}
-    return _aggregate_first({name: rung.but(achieved=None) for name, rung in found.items()})
+    return _aggregate_first({name: rung.but(achieved=None) for name, rung in found.items()}, source)
 
 
 def _name(row: Mapping[str, str]) -> str:
@@ -176,10 +176,13 @@ def _shaped(total: int, failed: int, points: dict[float, float], stats: dict[str
     return rung_of_points({p: min(v, top) for p, v in points.items()}, max(total - failed, 0), stats if total else {}, known)
 
 
-def _aggregate_first(found: Mapping[str, Rung]) -> dict[str, Rung]:
-    order = sorted(found, key=lambda name: name not in _AGGREGATES)
-    marked = {name: found[name].but(aggregate=name in _AGGREGATES and len(found) > 1) for name in order}
-    return {name: rung for name, rung in marked.items() if getattr(rung, "stats", True)}
+def _aggregate_first(found: Mapping[str, Rung], source: Source) -> dict[str, Rung]:
+    """Return the series that hold a good reply, the sum of all first."""
+    held = [name for name, rung in found.items() if getattr(rung, "count", None)]
+    if not held:
+        raise nothing_answered(source, max((rung.run for rung in found.values()), key=lambda run: run.failed, default=Run()))
+    order = sorted(held, key=lambda name: name not in _AGGREGATES)
+    return {name: found[name].but(aggregate=name in _AGGREGATES and len(found) > 1) for name in order}
 
 
 def _failures_beside(source: Source) -> Iterator[str]:
@@ -271,7 +274,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
             stats = {k: nanoseconds(float(v), "ms") for k, v in (("mean", mean), ("min", low), ("max", high))}
             held = points.get(name) or {50.0: nanoseconds(float(median), "ms")}
             found[name] = _shaped(int(total), int(failed), held, stats, float(rate), Run())
-    return _aggregate_first(found)
+    return _aggregate_first(found, source)
 
 
 FORMATS = (

@@ -50,6 +50,16 @@ def sniff_bench(head: Head) -> Confidence:
     return Confidence.CERTAIN if _BENCH.search(plain(head.text)) else Confidence.NO
 
 
+def sniff_bench_csv(head: Head) -> Confidence:
+    """Tell the heading."""
+    return Confidence.CERTAIN if head.text.lstrip().startswith("#RunID,ClientID,MsgCount,") else Confidence.NO
+
+
+def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+    """Refuse: a row is a client's run, not a message."""
+    raise source.corrupt(1, "this CSV of nats bench holds throughput only", "latencies", _HINT)
+
+
 def read_latency(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
     """Read the percentiles and the facts around them."""
     text = plain(source.text())
@@ -129,5 +139,9 @@ FORMATS = (
     Format(
         "nats-bench", "nats bench (mean only)", "summary", (".txt",), sniff_bench, read_bench,
         example="nats bench pub foo > out.txt",
+    ),
+    Format(
+        "nats-bench-csv", "nats bench (CSV: no latencies)", "summary", (".csv",), sniff_bench_csv, read_bench_csv,
+        example="nats bench pub foo --csv out.csv",
     ),
 )  # fmt: skip

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
-WITHOUT_FIXTURE: dict[str, str] = {"locust-failures": "it holds no latencies, and says so"}
+WITHOUT_FIXTURE: dict[str, str] = dict.fromkeys(("locust-failures", "nats-bench-csv"), "it holds no latencies, and says so")
 """Formats that have no sample, each with the reason."""
 
 

@@ -60,6 +60,13 @@ def test_damage(read_text):
     assert any("cut" in note for note in found["GET /"].run.notes)
 
 
+def test_only_failures(read_text):
+    text = STATS.replace(",540,0,", ",540,540,").replace(",184,3,", ",184,184,").replace(",724,3,", ",724,724,")
+    with pytest.raises(CorruptInputError, match=r"no request was answered well \(724 failed\)"):
+        read_text(text, "x_stats.csv")
+    assert list(read_text(STATS.replace(",540,0,", ",540,540,"), "x_stats.csv")) == ["Aggregated", "GET /var"]
+
+
 def test_a_history_of_entries_gives_totals_only(read_text):
     found = read_text(HISTORY, "x_stats_history.csv")
     whole = found["Aggregated"]

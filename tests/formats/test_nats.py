@@ -46,6 +46,13 @@ def test_bench_prints_means(read_text):
     assert read_text("NATS Core NATS service requester stats: 24,389 msgs/sec ~ 3.0 MiB/sec ~ 40.88us\n")
 
 
+def test_a_clients_run_is_no_latency(read_text):
+    with pytest.raises(CorruptInputError, match=r"out\.csv:1: .*throughput only"):
+        read_text(
+            "#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs\nvt2,S0,50000,6400000,1,1.0,0.06\n", "out.csv"
+        )
+
+
 def test_older_bench_prints_throughput_only(read_text):
     with pytest.raises(CorruptInputError, match="throughput only"):
         read_text("\nNATS Pub/Sub stats: 1,278,881 msgs/sec ~ 156.11 MB/sec\n Pub stats: 460,328 msgs/sec ~ 56.19 MB/sec\n")
