@@ -82,7 +82,7 @@ def _together(texts: Sequence[bytes], limits: Limits) -> list[Payload] | None:
     try:
         raws = list(map(base64_bytes, texts, repeat(None), repeat(True)))
         streams = [raw[_ENVELOPE_BYTES:] for raw in raws]
-        if longest < SHORT:
+        if sum(map(len, texts)) < SHORT * len(texts):
             plains = list(map(inflate_short, streams, repeat(15), repeat(SHORT)))
         else:
             plains = list(map(inflate, streams))
@@ -98,7 +98,8 @@ def _together(texts: Sequence[bytes], limits: Limits) -> list[Payload] | None:
         return None
     if sizes.max() - HEADER_BYTES > MOST_BYTES * min(layout.slots for layout in layouts.values()):
         return None
-    return list(map(Payload, map(layouts.__getitem__, keys), [plain[HEADER_BYTES:] for plain in plains]))
+    pairs = zip(map(layouts.__getitem__, keys), [plain[HEADER_BYTES:] for plain in plains], strict=True)
+    return list(map(tuple.__new__, repeat(Payload), pairs))
 
 
 def _announced(raws: list[bytes], plains: list[bytes], sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:

@@ -32,6 +32,7 @@ __all__ = ["Columns", "Intervals", "LineError", "TagTable", "Times", "columns_of
 YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 MAX_TAG = 256
+_NEWLINE, _COMMA = b"\n,"
 
 _HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
 
@@ -163,36 +164,37 @@ class Columns(NamedTuple):
 
 
 def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
-    """Return the columns of whole lines; None if one of them is not an ordinary interval, for `split_line` to look at.
+    """Return the columns of whole lines, tagged or not; None if one of them is unlike the others or no ordinary interval.
+
+    `split_line` knows what to make of those.
 
     Examples
     --------
-    >>> columns_of(b"Tag=a,0.5,1,9,HISTF\\n1.5,1,9,HISTFAA\\n", {b"a": 1})[2:4]
-    ([1, 0], (b'HISTF', b'HISTFAA'))
+    >>> columns_of(b"Tag=a,0.5,1,9,HISTF\\nTag=a,1.5,1,9,HISTFAA\\n", {b"a": 1})[2:4]
+    ([1, 1], [b'HISTF', b'HISTFAA'])
     """
     if b"\r" in chunk or b" " in chunk:
         return None
-    lines = chunk.split(b"\n")
-    lines.pop()
-    fields = [line.split(b",") for line in lines]
-    widths = set(map(len, fields))
-    if not widths <= {4, 5}:
+    data = np.frombuffer(chunk, np.uint8)
+    ends, at = np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
+    count, width = ends.size, at.size // ends.size
+    if width not in (3, 4) or at.size != width * count:
         return None
-    tags = [0] * len(fields)
+    commas = at.reshape(count, width)
+    if (commas[:, -1] > ends).any() or (commas[1:, 0] < ends[:-1]).any():
+        return None
+    fields = chunk.replace(b"\n", b",").split(b",")
+    first, second, texts = (fields[k : count * (width + 1) : width + 1] for k in (width - 3, width - 2, width))
+    if b"_" in b"".join(first) or b"_" in b"".join(second):  # Python takes 1_0 for a number
+        return None
     try:
-        if 5 in widths:
-            tags = [codes[_tag_of(field.pop(0))] if len(field) == 5 else 0 for field in fields]
-        first, second, _, texts = zip(*fields, strict=True)
-        if b"_" in b"".join(first) or b"_" in b"".join(second):
-            return None
+        tags = [0] * count if width == 3 else [codes[_tag_of(field)] for field in fields[: -1 : width + 1]]
         stamps, seconds = np.array(list(map(float, first))), np.array(list(map(float, second)))
     except (KeyError, ValueError):
         return None
     if not ((np.abs(stamps) < 1e18) & (seconds >= 0) & (seconds < 1e18)).all():
         return None
-    size = np.fromiter(map(len, texts), np.int64, len(texts))
-    ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)
-    return Columns(stamps, seconds, tags, texts, ends - 1 - size, size)
+    return Columns(stamps, seconds, tags, texts, commas[:, -1] + 1, ends - commas[:, -1] - 1)
 
 
 def _tag_of(field: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,9 @@ __all__ = ["KEEP", "BlockBuilder", "HlogPart", "narrow"]
 
 CHUNK = 80 * 1024
 """Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
+_BESIDE = 64  # bytes that a payload costs beside its own
+_layout_of = itemgetter(0)
+
 SPAN = 64 * 1024
 """Bytes that are read at once where payloads lie one after the other."""
 TOGETHER = 1024
@@ -51,14 +55,29 @@ class BlockBuilder:
 
     def add(self, rows: Sequence[int], payloads: Sequence[Payload]) -> Iterator[Block]:
         """Take payloads and their rows; yield blocks as enough are gathered."""
-        for row, payload in zip(rows, payloads, strict=True):
-            if self._payloads and payload[0] is not self._payloads[0][0] and not payload[0].joins(self._payloads[0][0]):
-                yield from self.flush()
-            self._rows.append(row)
-            self._payloads.append(payload)
-            self._size += len(payload[1]) + 64
+        layouts = set(map(_layout_of, payloads))
+        if self._payloads:
+            layouts.add(self._payloads[0][0])
+        if len(layouts) > 1 and not all(layout.joins(payloads[0][0]) for layout in layouts):
+            for row, payload in zip(rows, payloads, strict=True):  # a change of layouts is rare
+                if self._payloads and not payload[0].joins(self._payloads[0][0]):
+                    yield from self.flush()
+                yield from self._take([row], [payload])
+        else:
+            yield from self._take(rows, payloads)
+
+    def _take(self, rows: Sequence[int], payloads: Sequence[Payload]) -> Iterator[Block]:
+        """Take payloads that go together."""
+        sizes = np.cumsum([len(payload[1]) + _BESIDE for payload in payloads])
+        begin, before = 0, 0
+        while begin < len(payloads):
+            end = int(np.searchsorted(sizes, before + CHUNK - self._size)) + 1
+            self._rows += rows[begin:end]
+            self._payloads += payloads[begin:end]
+            self._size += int(sizes[min(end, len(payloads)) - 1]) - before
             if self._size >= CHUNK:
                 yield from self.flush()
+            begin, before = end, int(sizes[min(end, len(payloads)) - 1])
 
     def flush(self) -> Iterator[Block]:
         """Decode what is gathered."""
