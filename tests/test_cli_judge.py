@@ -213,6 +213,10 @@ def test_check_writes_nothing_for_unreadable_input(run, tmp_path):
     assert not report.exists()
 
 
+def test_check_says_how_far_beyond(run):
+    assert "290 × limit" in run("check", SCHEDULED, "--unit", "ns", "--slo", "99=20ms")[1]
+
+
 def test_check_in_every_style(run):
     rows = list(csv.DictReader(io.StringIO(run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "csv")[1])))
     assert rows[0]["outcome"] == "met"

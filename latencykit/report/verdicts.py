@@ -59,6 +59,9 @@ def _numbers(row: SLORow, out_unit: str | None) -> list[Any]:
 
 
 def _percent(margin: float) -> str:
+    """Room to the limit; far beyond it, how many times the limit."""
+    if margin < -9:
+        return f"{1 - margin:,.0f} × limit" if math.isfinite(margin) else ""
     return f"{100 * margin:.3g} %" if math.isfinite(margin) else ""
 
 
