@@ -155,6 +155,6 @@ FORMATS = (
         suffixes=(".log", ".json", ".jsonl"),
         sniff=sniff,
         read=read,
-        example='log_format timed escape=json \'{"msec":$msec,"status":$status,"request_time":$request_time}\';',
+        example='log_format t escape=json \'{"msec":$msec,"status":$status,"request_time":$request_time}\'   # writes access.log',
     ),
 )

@@ -198,6 +198,9 @@ FORMATS = (
         suffixes=(".log",),
         sniff=sniff,
         read=read,
-        example="log_format timed '$remote_addr - - [$time_local] \"$request\" $status $body_bytes_sent rt=$request_time';",
+        example=(
+            "log_format timed '$remote_addr - - [$time_local] \"$request\" $status $body_bytes_sent rt=$request_time';"
+            "   # writes access.log"
+        ),
     ),
 )

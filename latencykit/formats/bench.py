@@ -123,6 +123,6 @@ FORMATS = (
         sniff=sniff_nats,
         read=read_nats,
         unit="ms",
-        example="nats latency --server-b HOST --histogram out",
+        example="nats latency --server-b HOST --histogram out   # writes out.histogram",
     ),
 )

@@ -157,19 +157,19 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
 FORMATS = (
     Format(
         "criterion", "Criterion.rs (directory)", "samples", (), sniff_directory, read_directory, unit="ns",
-        example="cargo bench; latencykit summary target/criterion",
+        example="cargo bench   # writes target/criterion",
     ),
     Format(
         "criterion-sample", "Criterion.rs sample.json", "samples", (".json",), sniff_sample, read_sample, unit="ns",
-        example="cargo bench   # target/criterion/GROUP/ID/new/sample.json",
+        example="cargo bench   # writes target/criterion/GROUP/ID/new/sample.json",
     ),
     Format(
         "criterion-estimates", "Criterion.rs estimates.json", "summary", (".json",), sniff_estimates, read_estimates,
-        unit="ns", example="cargo bench   # target/criterion/GROUP/ID/new/estimates.json",
+        unit="ns", example="cargo bench   # writes target/criterion/GROUP/ID/new/estimates.json",
     ),
     Format(
         "criterion-csv", "Criterion.rs raw.csv", "samples", (".csv",), sniff_raw, read_raw,
-        example="cargo bench   # target/criterion/GROUP/ID/new/raw.csv, with the feature csv_output",
+        example="cargo bench   # writes target/criterion/GROUP/ID/new/raw.csv, with the feature csv_output",
     ),
     Format(
         "criterion-text", "Criterion.rs (text)", "summary", (".txt",), sniff_text, read_text,

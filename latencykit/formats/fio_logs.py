@@ -137,10 +137,10 @@ def _log(table: NDArray[np.int64], buckets: EdgeBuckets, run: Run) -> HistogramL
 FORMATS = (
     Format(
         "fio-log", "fio's latency log", "samples", (".log",), sniff_log, read_log, unit="ns",
-        example="fio --write_lat_log=run JOB   # reads run_lat.1.log",
+        example="fio --write_lat_log=run JOB   # writes run_lat.1.log",
     ),
     Format(
         "fio-histograms", "fio's histogram log", "log", (".log",), sniff_histograms, read_histograms,
-        example="fio --write_hist_log=run --log_hist_msec=1000 JOB",
+        example="fio --write_hist_log=run --log_hist_msec=1000 JOB   # writes run_clat_hist.1.log",
     ),
 )  # fmt: skip

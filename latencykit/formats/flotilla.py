@@ -199,6 +199,6 @@ FORMATS = (
         suffixes=(".md", ".txt"),
         sniff=sniff_table,
         read=read_table,
-        example="a table with columns such as p50 (ms), p99 (ms), max (ms)",
+        example="my-report > table.md   # columns such as p50 (ms), p99 (ms), max (ms)",
     ),
 )

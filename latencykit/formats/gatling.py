@@ -154,6 +154,6 @@ FORMATS = (
     ),
     Format(
         "gatling-stats", "Gatling's report (js/stats.json)", "histogram", (".json",), sniff_stats, read_stats, unit="ms",
-        example="latencykit summary target/gatling/*/js/stats.json",
+        example="mvn gatling:test   # writes target/gatling/*/js/stats.json",
     ),
 )  # fmt: skip

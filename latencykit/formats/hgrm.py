@@ -290,6 +290,6 @@ FORMATS = (
         read=read,
         write=write_hgrm,
         unit="ms",
-        example="HistogramLogProcessor -i run.hlog -o run",
+        example="HistogramLogProcessor -i run.hlog -o run   # writes run.hgrm",
     ),
 )

@@ -300,6 +300,6 @@ FORMATS = (
         read=read,
         write=write_hlog,
         unit="ns",
-        example="HistogramLogWriter, jHiccup -l hiccup.hlog, YCSB -p hdrhistogram.fileoutput=true",
+        example="java -javaagent:jHiccup.jar='-l hiccup.hlog' -jar app.jar   # writes hiccup.hlog; so does HistogramLogWriter",
     ),
 )

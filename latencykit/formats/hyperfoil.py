@@ -125,6 +125,6 @@ FORMATS = (
     ),
     Format(
         "hyperfoil-csv", "Hyperfoil (total.csv)", "histogram", (".csv",), sniff_csv, read_csv, unit="ns",
-        example="hyperfoil> export -f csv -d out.zip",
+        example="hyperfoil> export -f csv -d out.zip   # writes total.csv into it",
     ),
 )  # fmt: skip

@@ -127,12 +127,13 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Rung]:
 
 
 FORMATS = (
-    Format("ioping", "ioping (text)", "samples", (".txt",), sniff_text, read_text, example="ioping -c 100 ."),
+    Format("ioping", "ioping (text)", "samples", (".txt",), sniff_text, read_text, example="ioping -c 100 . > ioping.txt"),
     Format(
-        "ioping-json", "ioping (JSON)", "samples", (".json",), sniff_json, read_json, unit="ns", example="ioping -c 100 -J ."
+        "ioping-json", "ioping (JSON)", "samples", (".json",), sniff_json, read_json, unit="ns",
+        example="ioping -c 100 -J . > ioping.json",
     ),
     Format(
         "ioping-raw", "ioping's raw statistics", "summary", (".txt",), sniff_raw, read_raw, unit="ns",
-        example="ioping -c 200 -p 100 -q .",
+        example="ioping -c 200 -p 100 -q . > ioping.txt",
     ),
 )  # fmt: skip

@@ -106,6 +106,6 @@ FORMATS = (
         sniff=sniff,
         read=read,
         unit="ns",
-        example="latte run workload.rn --generate-report",
+        example="latte run workload.rn --generate-report   # writes workload.*.json",
     ),
 )

@@ -167,7 +167,7 @@ def _percentile(key: str) -> float:
 FORMATS = (
     Format(
         "vllm", "vLLM serving benchmark (JSON)", "samples", (".json",), sniff_vllm, read_vllm,
-        example="vllm bench serve --save-result --save-detailed …",
+        example="vllm bench serve --save-result --save-detailed --result-filename run.json …",
     ),
     Format(
         "guidellm", "GuideLLM (JSON)", "samples", (".json",), sniff_guidellm, read_guidellm,

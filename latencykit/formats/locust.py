@@ -280,15 +280,15 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
 FORMATS = (
     Format(
         "locust-csv", "Locust (NAME_stats.csv)", "histogram", (".csv",), sniff_stats, read_stats, unit="ms",
-        example="locust --headless --csv NAME",
+        example="locust --headless --csv NAME   # writes NAME_stats.csv",
     ),
     Format(
         "locust-history", "Locust (NAME_stats_history.csv)", "histogram", (".csv",), sniff_history, read_history, unit="ms",
-        example="locust --headless --csv NAME",
+        example="locust --headless --csv NAME   # writes NAME_stats_history.csv",
     ),
     Format(
         "locust-failures", "Locust (NAME_failures.csv: no latencies)", "summary", (".csv",), sniff_failures, read_failures,
-        unit="ms", example="locust --headless --csv NAME",
+        unit="ms", example="locust --headless --csv NAME   # writes NAME_failures.csv",
     ),
     Format(
         "locust-json", "Locust (JSON)", "histogram", (".json", ".txt"), sniff_json, read_json, unit="ms",

@@ -79,6 +79,6 @@ FORMATS = (
         suffixes=(".json",),
         sniff=sniff,
         read=read,
-        example="bin/benchmark --drivers driver.yaml workload.yaml",
+        example="bin/benchmark --drivers driver.yaml workload.yaml   # writes WORKLOAD-DRIVER-TIME.json",
     ),
 )

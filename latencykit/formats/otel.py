@@ -210,6 +210,6 @@ FORMATS = (
         suffixes=(".json", ".jsonl"),
         sniff=sniff,
         read=read,
-        example="the SDK's console exporter, or the collector's file exporter",
+        example="OTEL_METRICS_EXPORTER=console my-service > metrics.json   # or the collector's file exporter",
     ),
 )

@@ -191,11 +191,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
 FORMATS = (
     Format(
         "pgbench-log", "pgbench's transaction log", "samples", (".log", ".txt"), sniff_log, read_log, unit="us",
-        example="pgbench -l -R 1000 -T 60 DB   # reads pgbench_log.PID",
+        example="pgbench -l -R 1000 -T 60 DB   # writes pgbench_log.PID",
     ),
     Format(
         "pgbench-intervals", "pgbench's log of intervals", "summary", (".log", ".txt"), sniff_intervals, read_intervals,
-        unit="us", example="pgbench -l --aggregate-interval=1 -T 60 DB",
+        unit="us", example="pgbench -l --aggregate-interval=1 -T 60 DB   # writes pgbench_log.PID",
     ),
     Format(
         "pgbench", "pgbench (text)", "summary", (".txt",), sniff_text, read_text, unit="ms",

@@ -31,6 +31,7 @@ __all__ = ["Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
 _BYTES = 8 << 20
 _LONGEST = 64 << 20
 _LARGEST = 2.0**53
+_BREAK = ord("\n")
 _WORKERS = min(os.cpu_count() or 1, 4)
 
 
@@ -70,6 +71,8 @@ class Layout:
         What groups the digits of numbers.
     padded : bool
         Whether blanks may follow separators: looked up in the head, for it takes pandas half as long again.
+    exact : bool
+        Whether rows of more fields than columns are damaged; pandas would cut them.
     """
 
     columns: tuple[str, ...]
@@ -87,6 +90,7 @@ class Layout:
     decimal: str = "."
     thousands: str | None = None
     padded: bool = True
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,15 +236,16 @@ def _parsed(piece: _Piece, source: Source, options: ReadOptions, layout: Layout)
     """Good rows of a piece, and how many it has; damaged ones raise or are reported."""
     import pandas as pd
 
+    data = _without_wide_rows(piece, source, options, layout) if layout.exact else piece.data
     try:
         if options.lenient:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always", pd.errors.ParserWarning)
-                frame = _csv(piece.data, piece.skip, layout, "warn")
+                frame = _csv(data, piece.skip, layout, "warn")
             for text in skipped_lines([str(one.message) for one in said], piece.first):
                 options.report(f"skipped: {source.shown}{text}")
         else:
-            frame = _csv(piece.data, piece.skip, layout)
+            frame = _csv(data, piece.skip, layout)
     except pd.errors.EmptyDataError:
         return pd.DataFrame(), 0
     except pd.errors.ParserError as error:
@@ -248,6 +253,29 @@ def _parsed(piece: _Piece, source: Source, options: ReadOptions, layout: Layout)
     except UnicodeDecodeError:
         raise source.corrupt(piece.first, "the text is no UTF-8", "UTF-8", "convert it with iconv") from None
     return _good_rows(frame, piece, source, options, layout), len(frame)
+
+
+def _without_wide_rows(piece: _Piece, source: Source, options: ReadOptions, layout: Layout) -> bytes:
+    """The piece with rows of too many fields made empty; they raise or are reported. One separator at the end is none."""
+    most, sep = len(layout.columns) - 1, layout.sep.encode()
+    characters = np.frombuffer(piece.data, np.uint8)
+    fields = np.count_nonzero(characters == sep[0])
+    if layout.sep == " " or fields <= most * np.count_nonzero(characters == _BREAK) or b'"' in piece.data:
+        return piece.data
+    lines = piece.data.split(b"\n")
+    comment = (layout.comment or "\n").encode()
+    wide = [
+        k for k, line in enumerate(lines)
+        if k >= piece.skip and line.count(sep) > most and line.rstrip(b"\r").removesuffix(sep).count(sep) > most
+        and not line.startswith(comment)
+    ]  # fmt: skip
+    if wide:
+        texts = [(piece.first + k, lines[k].decode("utf-8", "replace")) for k in wide]
+        seen, expected = "a row of more fields than there are columns", f"{len(layout.columns)} fields"
+        refuse_rows(range(len(wide)), lambda rows: [texts[k] for k in rows], source, options, seen, expected)
+    for k in wide:
+        lines[k] = b""
+    return b"\n".join(lines)
 
 
 def _good_rows(frame: pd.DataFrame, piece: _Piece, source: Source, options: ReadOptions, layout: Layout) -> pd.DataFrame:

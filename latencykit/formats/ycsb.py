@@ -170,7 +170,7 @@ FORMATS = (
     Format("ycsb", "YCSB (text)", "histogram", (".txt",), sniff_text, read_text, unit="us", example="bin/ycsb run … > ycsb.txt"),
     Format(
         "ycsb-json", "YCSB (JSON)", "histogram", (".json",), sniff_json, read_json, unit="us",
-        example="bin/ycsb run … -p exporter=site.ycsb.measurements.exporter.JSONArrayMeasurementsExporter",
+        example="bin/ycsb run … -p exporter=…exporter.JSONArrayMeasurementsExporter -p exportfile=ycsb.json",
     ),
     Format(
         "ycsb-raw", "YCSB's raw rows", "samples", (".txt", ".csv"), sniff_raw, read_raw, unit="us",

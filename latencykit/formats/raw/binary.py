@@ -211,7 +211,7 @@ FORMATS = (
         suffixes=(".parquet",),
         sniff=sniff_parquet,
         read=read_parquet,
-        example="frame.to_parquet('run.parquet')",
+        example="python -c \"… df.to_parquet('calls.parquet')\"",
     ),
     Format(
         name="feather",
@@ -220,7 +220,7 @@ FORMATS = (
         suffixes=(".feather", ".arrow", ".ipc"),
         sniff=sniff_feather,
         read=read_feather,
-        example="frame.to_feather('run.feather')",
+        example="python -c \"… df.to_feather('calls.feather')\"",
     ),
     Format(
         name="npy",
@@ -229,7 +229,7 @@ FORMATS = (
         suffixes=(".npy",),
         sniff=sniff_npy,
         read=read_npy,
-        example="numpy.save('run.npy', latencies)",
+        example="python -c \"… np.save('latency.npy', latencies)\"   # writes latency.npy; numbers need --unit",
     ),
     Format(
         name="npz",
@@ -238,6 +238,6 @@ FORMATS = (
         suffixes=(".npz",),
         sniff=sniff_npz,
         read=read_npz,
-        example="numpy.savez('run.npz', latency_ms=latencies, start_s=starts)",
+        example="python -c \"… np.savez('calls.npz', latency_ms=latencies, start_s=starts)\"   # writes calls.npz",
     ),
 )

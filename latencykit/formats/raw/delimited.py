@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from latencykit.formats import csv_out
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.raw.gather import gathered
 from latencykit.formats.raw.names import latency_columns
@@ -122,7 +123,7 @@ def _with_separator(first: str, body: list[str], at: int, comment: str | None) -
             continue
         rows = list(csv.reader(body, delimiter=sep)) if sep != " " else [line.split() for line in body]
         rows = [row for row in rows if any(row)][:_SAMPLE]
-        if sum(len(row) == len(names) for row in rows) >= 0.8 * len(rows):
+        if sum(len(row) == len(names) for row in rows) >= 0.5 * len(rows):
             return _headed(sep, names, rows, at, comment)
     rows = [[line] for line in body][:_SAMPLE]
     return _headed(",", [first], rows, at, comment)
@@ -177,7 +178,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     layout = Layout(
         dialect.columns, plan.numbers, plan.words, dialect.sep, dialect.skip, optional=plan.numbers, comment=dialect.comment,
         na=EMPTY, largest=dict.fromkeys(plan.numbers, 2.0**63), decimal=dialect.decimal, thousands=dialect.thousands,
-        loose=tuple(column for column, _ in plan.outcomes),
+        loose=tuple(column for column, _ in plan.outcomes), exact=True,
     )  # fmt: skip
     notes: list[str] = []
     frames = table_chunks(source, options, layout, notes)
@@ -192,7 +193,8 @@ FORMATS = (
         suffixes=(".csv", ".tsv", ".txt", ".dat"),
         sniff=sniff_csv,
         read=read,
-        example="one row a request, with a column such as latency_ms, duration_ns or 'Response Time (us)'",
+        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row a request",
+        write=csv_out.write_csv,
     ),
     Format(
         name="numbers",
@@ -201,6 +203,6 @@ FORMATS = (
         suffixes=(".txt", ".dat"),
         sniff=sniff_numbers,
         read=read,
-        example="numbers with --unit ms, or durations such as 5.2ms",
+        example="my-client > latencies.txt   # durations such as 5.2ms; bare numbers need --unit",
     ),
 )

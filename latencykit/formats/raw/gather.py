@@ -97,7 +97,7 @@ class _Rows:
         """All columns of times; rows in which one cannot be read raise or are reported."""
         plan = self.plan
         times = {"duration": times_of(frame[plan.duration], plan.kind, plan.unit)}
-        times |= {role: times_of(frame[one.column], one.kind, one.unit) for role, one in plan.moments.items()}
+        times |= {role: times_of(frame[one.column], one.kind, one.unit, stamps=True) for role, one in plan.moments.items()}
         told = np.zeros(len(frame), np.bool_)
         for role, one in times.items():
             wrong = np.flatnonzero(one.damaged & ~told)
@@ -247,10 +247,12 @@ def _epoch(columns: Columns) -> float | None:
 def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Rung]:
     """Histograms by series and tag, folded chunk by chunk; memory does not grow with the table."""
     totals: dict[tuple[int, int], Histogram] = {}
-    first, last = np.iinfo(np.int64).max, 0
+    begin = first = np.iinfo(np.int64).max
+    last = 0
     for part in parts:
         if "start" in part and part["start"].size:
-            first = min(first, int(part["start"].min()))
+            begin = min(begin, int(part["start"].min()))
+            first = min(first, begin, int(part.get("intended", part["start"]).min()))
             last = max(last, int((part["start"] + part["duration"].astype(np.int64)).max()))
         if len(rows.tags.names) > _MOST_TAGS:
             part.pop("tag", None)
@@ -259,7 +261,7 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
             one = part if key.size == 1 or (key == code).all() else {name: column[key == code] for name, column in part.items()}
             counts, place = _histogram(one, rows), divmod(code, _KEYS)
             totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
-    known = {"start": first / 1e9 if 10**17 <= first < last else None, "duration": (last - first) / 1e9 if last > first else None}
+    known = {"start": begin / 1e9 if 10**17 <= begin < last else None, "duration": (last - first) / 1e9 if last > first else None}
     said = f"{several(rows.tally['rows'], 'row')} were counted as they were read: single requests are not kept"
     run = _run(rows.plan, rows)
     notes = [*rows.plan.notes, *notes, *rows.notes(), said]

@@ -210,7 +210,7 @@ FORMATS = (
         suffixes=(".jsonl", ".ndjson", ".json"),
         sniff=sniff_lines,
         read=read_lines,
-        example='objects such as {"start": "2026-01-31T12:00:00.5Z", "latency_ms": 1.3, "status": 200}',
+        example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": 1.3, "status": 200}',
     ),
     Format(
         name="json-samples",
@@ -219,6 +219,6 @@ FORMATS = (
         suffixes=(".json",),
         sniff=sniff_document,
         read=read_document,
-        example="json.dump(list_of_requests, file)",
+        example='my-client > calls.json   # [{"start_s": 0.0, "latency_ms": 1.3}, …]',
     ),
 )

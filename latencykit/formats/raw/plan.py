@@ -109,11 +109,10 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
     notes: list[str] = []
     chosen = _latencies(sample, columns, options, source, notes)
     kind = kind_of(sample[chosen.column])
-    if kind == "word" and sample[chosen.column].dropna().isin(EMPTY).all():
-        kind = "number"
-    if kind not in ("number", "span"):
+    if not _may_be_latencies(sample[chosen.column]):
         first = printable(str(sample[chosen.column].dropna().iloc[0]), 30)
         raise UsageError(f"{source.shown}: column {chosen.column!r} holds no latencies but {first!r}; name one with --column")
+    kind = "number" if kind == "word" else kind
     unit, unit_from = _unit(chosen, kind, options, source, notes)
     roles = roles_of(columns, chosen.column)
     if options.start_column is not None:
@@ -156,7 +155,7 @@ def _latencies(sample: pd.DataFrame, columns: Sequence[str], options: ReadOption
     if len(columns) == 1:
         return named(columns[0])
     found, sure = latency_columns(columns)
-    fitting = [one for one in found if kind_of(sample[one.column]) in ("number", "span")]
+    fitting = [one for one in found if _may_be_latencies(sample[one.column])]
     sure = sure and bool(fitting) and fitting[0] is found[0]
     if not sure and len(fitting) != 1:
         what = (
@@ -169,6 +168,11 @@ def _latencies(sample: pd.DataFrame, columns: Sequence[str], options: ReadOption
         others = ", ".join(repr(one.column) for one in fitting[1:])
         notes.append(f"latencies are taken from column {fitting[0].column!r}; --column takes another one ({others})")
     return fitting[0]
+
+
+def _may_be_latencies(cells: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers or durations; empty cells may be followed by some."""
+    return kind_of(cells) in ("number", "span") or bool(cells.dropna().isin(EMPTY).all())
 
 
 def _unit(chosen: Named, kind: Kind, options: ReadOptions, source: Source, notes: list[str]) -> tuple[str, UnitFrom]:

@@ -84,8 +84,10 @@ def kind_of(cells: pd.Series[Any]) -> Kind:
     return "word"
 
 
-def times_of(cells: pd.Series[Any], kind: Kind, unit: str) -> Times:
+def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = False) -> Times:
     """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
+
+    With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all that a float holds.
 
     Examples
     --------
@@ -96,11 +98,12 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str) -> Times:
     import pandas as pd
 
     if kind == "number":
-        return _numbers(cells, unit)
+        times = _numbers(cells, unit)
+        return times._replace(ns=_without_noise(times.ns, unit)) if stamps else times
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-        stamps = cells.to_numpy(f"{'m' if cells.dtype.kind == 'm' else 'M'}8[ns]")
-        missing = np.isnat(stamps)
-        return Times(np.where(missing, 0, stamps.astype(np.int64)), missing, np.zeros(missing.shape, np.bool_))
+        given = cells.to_numpy(f"{'m' if cells.dtype.kind == 'm' else 'M'}8[ns]")
+        missing = np.isnat(given)
+        return Times(np.where(missing, 0, given.astype(np.int64)), missing, np.zeros(missing.shape, np.bool_))
     codes, distinct = coded(cells)
     text = pd.Series([str(one).strip() for one in distinct], dtype=object)
     empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
@@ -145,6 +148,13 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
     return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, damaged)
 
 
+def _without_noise(ns: NDArray[Any], unit: str) -> NDArray[Any]:
+    if ns.dtype.kind != "f" or unit not in ("s", "ms") or not ns.size or float(ns.max()) < _EPOCH:
+        return ns
+    return np.asarray(np.rint(ns / 1e3).astype(np.int64) * 1000)
+
+
+_EPOCH = 1e17  # ns; 1973
 _LARGEST = 2.0**62  # a start and a duration of this size can still be added
 
 
