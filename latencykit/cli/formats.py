@@ -26,7 +26,7 @@ def command(style: str) -> None:
             [
                 {
                     "name": one.name, "title": one.title, "suffixes": list(one.suffixes), "rung": one.rung,
-                    "reads": True, "writes": one.write is not None, "unit": one.unit, "example": one.example,
+                    "reads": True, "writes": one.write is not None,
                 }
                 for one in registry()
             ]
