@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from latencykit.units import printable
 
@@ -43,7 +43,7 @@ def rows_in(
         next(lines, "")
     reader = csv.reader(lines, delimiter=sep if sep != " " else "\0")
     before = first - 1 + skip
-    for fields in reader:
+    for fields in _until_error(reader):
         if next_row is None:
             break
         start, before = before + 1, first - 1 + skip + reader.line_num
@@ -54,6 +54,15 @@ def rows_in(
             found.append((start, sep.join(fields)))
             next_row = next(wanted, None)
     return found + [(None, "")] * (len(rows) - len(found))
+
+
+def _until_error(reader: Any) -> Iterator[list[str]]:
+    """The rows up to one that Python's own parser refuses, such as one with a field of a megabyte."""
+    while True:
+        try:
+            yield next(reader)
+        except (StopIteration, csv.Error):
+            return
 
 
 def parser_error(source: Source, text: str, first: int) -> CorruptInputError:

@@ -352,3 +352,13 @@ def test_raw_shapes_are_told_apart(tmp_path, text, name, format_):
     path = tmp_path / name
     path.write_text(text)
     assert detect(Source(path)).name == format_
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.txt"])
+def test_monstrous_and_foreign_cells_are_damage_with_one_voice(read_text, name):
+    good = {"x.csv": "a,latency_ms\n1,2\n", "x.jsonl": '{"latency_ms": 1}\n', "x.txt": "5ms\n6ms\n"}[name]
+    for cell in (b"9" * 300_000, b"x" * 300_000, b"caf\xe9", bytes(range(1, 9)), b"5" * 5000 + b" ms"):
+        with pytest.raises(LatencyKitError, match=r"x\.\w+") as caught:
+            read_text(good.encode() * 3000 + cell + b"\n" + good.encode(), name)
+        assert "\n" not in str(caught.value)
+        assert "cannot be read as" not in str(caught.value)

@@ -54,7 +54,7 @@ def _first_value(text: str, at: int) -> Any:
 
 def sniff_lines(head: Head) -> Confidence:
     """Tell objects, one a line, that name a latency."""
-    lines = [line for line in head.lines[:3] if line.strip()]
+    lines = [line for line in head.lines[:200] if line.strip()][:3]
     if not lines or not all(line.lstrip().startswith("{") for line in lines):
         return Confidence.NO
     records = [_first_value(line.strip(), 0) for line in lines]

@@ -27,6 +27,7 @@ EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "non
 """Cells that stand for "nothing"."""
 
 _JUDGED = 60
+_LONGEST_WORD = 80
 _ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
 _WORDS = (
@@ -162,6 +163,7 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
     """Spelled durations in ns; NaN where they are none."""
     import pandas as pd
 
+    text = text.where(text.str.len() <= _LONGEST_WORD, "")  # longer ones are no durations, and slow to refuse
     parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map({word: NANOSECONDS[unit_in(word) or ""] for word in parts[1].dropna().unique() if unit_in(word)})
     found = np.round(pd.to_numeric(parts[0], errors="coerce").to_numpy(np.float64) * factor.to_numpy(np.float64), 3)
