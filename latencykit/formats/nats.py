@@ -134,7 +134,7 @@ FORMATS = (
     ),
     Format(
         "nats-latency-raw", "nats latency --histogram (raw values)", "samples", (".raw",), sniff_raw, read_raw, unit="ms",
-        example="nats latency --server-b HOST --histogram out",
+        example="nats latency --server-b HOST --histogram out   # writes out.raw",
     ),
     Format(
         "nats-bench", "nats bench (mean only)", "summary", (".txt",), sniff_bench, read_bench,

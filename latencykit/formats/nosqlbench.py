@@ -220,7 +220,7 @@ FORMATS = (
     ),
     Format(
         "nosqlbench-csv", "NoSQLBench CSV (Dropwizard)", "summary", (".csv",), sniff_csv, read_csv,
-        example="nb5 WORKLOAD --report-csv-to metrics",
+        example="nb5 WORKLOAD --report-csv-to metrics   # writes metrics/*.csv",
     ),
     Format(
         "nosqlbench-histostats", "NoSQLBench histostats", "histogram", (".csv", ".log"), sniff_histostats, read_histostats,

@@ -31,12 +31,7 @@ Written by `python -m latencykit.formats.page > notebooks/formats.md`.
 
 
 def chart_command(one: Format) -> str:
-    """Return the second line: the chart of the file that the first line made.
-
-    Raises
-    ------
-    IndexError
-        For an example that names no file: ``> out.txt`` or ``   # writes out.txt`` does.
+    """Return the second line: the chart of the file that the first line names (``> out.txt``, or ``   # writes out.txt``).
 
     Examples
     --------
@@ -47,7 +42,8 @@ def chart_command(one: Format) -> str:
     written = re.search(r"# writes (\S+)", one.example)
     words = [word.strip("'\"()\\") for word in re.split(r"[\s=(]+", one.example.partition("   # ")[0])]
     named = [word for word in words if one.suffixes and word.endswith(one.suffixes)]
-    return f"latencykit chart {written[1].rstrip(',;') if written else named[-1]}"
+    file = written[1].rstrip(",;") if written else next(reversed(named), f"out{one.suffixes[0]}")
+    return f"latencykit chart {file}"
 
 
 def page() -> str:
