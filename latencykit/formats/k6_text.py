@@ -18,7 +18,7 @@ __all__ = ["FORMATS"]
 
 _TOTAL = re.compile(r"^ *█ TOTAL RESULTS", re.MULTILINE)
 _DETAIL = re.compile(r"^ *█ (?:GROUP|SCENARIO):", re.MULTILINE)
-_ROW = re.compile(r"^ *(?:[✓✗] )? *([A-Za-z_]\w*|\{ [^}\n]* \})\.*: +(\S.*)$", re.MULTILINE)
+_ROW = re.compile(r"^(?: *[✓✗] )? *([A-Za-z_]\w*|\{ [^}\n]* \})\.*: +(\S.*)$", re.MULTILINE)
 _PART = re.compile(r"([a-z]+|p\([\d.]+\))=(\S+)")
 _COUNTERS = ("http_reqs", "iterations", "dropped_iterations", "vus", "vus_max")
 _TIME = re.compile(r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+")

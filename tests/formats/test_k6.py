@@ -197,3 +197,7 @@ def test_points_json(read_text, old):
     worse = text.replace('"value":0.5', '"value":[]')
     with pytest.raises(CorruptInputError, match=r"points\.json:6: "):
         read_text(worse, "points.json")
+
+
+def test_a_long_line_of_blanks_takes_no_more_than_its_length(read_text):
+    assert read_text(TEXT + " " * 60_000)["http_req_duration"].count == 2518
