@@ -172,8 +172,10 @@ def _shaped(total: int, failed: int, points: dict[float, float], stats: dict[str
         tool="Locust", loop="closed", measure="service", corrected="none", unit="ms", unit_from="format", failed=failed,
         achieved=rate, duration=run.duration or (round(total / rate, 3) if rate else None),
     ).noting(_ROUNDED, *mixed_note(failed))  # fmt: skip
-    top = stats.get("max", np.inf)  # exact, where percentiles are rounded up
-    return rung_of_points({p: min(v, top) for p, v in points.items()}, max(total - failed, 0), stats if total else {}, known)
+    good = max(total - failed, 0)
+    top = stats.get("max", np.inf)  # exact, where percentiles are rounded
+    held = {p: top if np.isfinite(top) and p * good > 100 * (good - 1) else min(v, top) for p, v in points.items()}
+    return rung_of_points(held, good, stats if total else {}, known)
 
 
 def _aggregate_first(found: Mapping[str, Rung], source: Source) -> dict[str, Rung]:

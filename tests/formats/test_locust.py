@@ -25,6 +25,7 @@ def test_the_aggregate_first(read_text):
     assert (whole.count, whole.run.failed, whole.run.aggregate, found["GET /"].run.aggregate) == (721, 3, True, False)
     assert (whole.percentile(50), whole.percentile(98), round(whole.max)) == (5e6, 8e6, 42_591_165)
     assert whole.percentile(99.9) == whole.max, "rounded up to 43 ms, but the maximum is known"
+    assert found["GET /var"].percentile(99.9) == found["GET /var"].max, "rounded down to 12 ms"
     assert (whole.run.loop, whole.run.achieved) == ("closed", pytest.approx(80.36, abs=0.01))
 
 
