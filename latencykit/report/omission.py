@@ -29,6 +29,9 @@ __all__ = [
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
 """So many of the longest stalls are shaded, listed, and labelled."""
 
+_COUNTS = 60_000_000
+"""Logs of more counts than that are not diagnosed for a page: about an hour of seconds of a very busy server is 14 million."""
+
 _BADGES = {"omits": "bad", "clean": "good", "unknown": "unsure"}
 
 
@@ -46,9 +49,17 @@ def found_in(series: Sequence[PageSeries], how: dict[str, Any]) -> list[Found]:
 
 
 def _diagnosed(one: PageSeries, how: dict[str, Any]) -> Diagnosis | None:
-    if isinstance(one.counted, Distribution) or one.counted.unit == "none" or not one.counted.count:
+    if isinstance(one.counted, Distribution) or one.counted.unit == "none" or not one.counted.count or _too_large(one):
         return None
     return diagnose(one.rung, **how)
+
+
+def _too_large(one: PageSeries) -> bool:
+    """Whether the passes that a diagnosis takes over the log would take minutes."""
+    if one.slots is None or not isinstance(one.rung, HistogramLog):
+        return False
+    most = one.slots.decoded * len(one.rung) / one.slots.start.size  # as if no interval of a slot shared buckets with another
+    return min(most, one.counted.count) > _COUNTS
 
 
 def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
@@ -177,6 +188,8 @@ def _omission(one: Found) -> str:
 
 def doubts(one: Found) -> list[str]:
     """Return what a diagnosis that cannot tell says to who trusts the numbers."""
+    if _too_large(one.series):
+        return ["A log of this size is not diagnosed along the way: latencykit diagnose tells stalls and what was left out."]
     if one.diagnosis is None or one.diagnosis.verdict != "unknown":
         return []
     return [_sentence(text) for text in (one.diagnosis.summary, one.diagnosis.ask) if text]

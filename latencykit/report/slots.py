@@ -54,6 +54,8 @@ class Slots:
         Edges of the buckets; upper ones ascend.
     width : float or None
         Seconds of a slot where intervals were put together; None where each slot is one interval.
+    decoded : int
+        How many counts the slots hold at the log's full resolution.
     """
 
     start: Floats
@@ -65,6 +67,7 @@ class Slots:
     low: Floats
     high: Floats
     width: float | None
+    decoded: int
 
     def log(self, unit: str) -> HistogramLog:
         """Return the slots as a log: the series at the page's resolution."""
@@ -137,7 +140,7 @@ class _SlotsFold:
     """Takes each interval's buckets, made coarser, and its maximum."""
 
     def __init__(self, size: int, digits: int) -> None:
-        self._digits = digits
+        self._digits, self._decoded = digits, 0
         self.max = np.full(size, np.nan)
         self._found: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
 
@@ -145,6 +148,7 @@ class _SlotsFold:
         """Take a block in."""
         if not block.index.size:
             return
+        self._decoded += block.index.size
         held = np.flatnonzero(np.diff(block.indptr))
         self.max[block.rows[held]] = block.buckets.high(block.index[block.indptr[held + 1] - 1])
         layout, index = _coarser(block.buckets, block.index, self._digits)
@@ -164,7 +168,7 @@ class _SlotsFold:
         table, column = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
         every = np.concatenate(rows)
         indptr, index, number = _summed(every, column.reshape(-1), np.concatenate(counts), start.size, len(table))
-        return Slots(start, end, self.max, indptr, index, number, table[:, 1], table[:, 0], width)
+        return Slots(start, end, self.max, indptr, index, number, table[:, 1], table[:, 0], width, self._decoded)
 
 
 def _coarser(buckets: Buckets, index: Ints, digits: int) -> tuple[Buckets, Ints]:

@@ -105,3 +105,9 @@ def test_what_knows_no_time_is_refused() -> None:
     with pytest.raises(NotHeldError):
         lk.find_stalls(lk.Samples(duration=[1, 2]))
     assert len(lk.find_stalls(lk.Samples(start=[0], duration=[1]))) == 0
+
+
+def test_the_period_of_many_stalls_is_told_by_the_first_thousand() -> None:
+    rng = np.random.default_rng(4)
+    found = period_of(np.arange(20_000) * 12.5 + rng.normal(0, 0.8, 20_000), 250_000)
+    assert (found.events, found.seconds) == (20_000, pytest.approx(12.5, rel=0.001))
