@@ -69,13 +69,13 @@ function percentileAxis(root, box, x, nines) {
   const places = [0, placeOf(50)];
   for (let k = 1; k <= nines; k++) places.push(k);
   let last = -Infinity;
-  const room = box.narrow ? 34 : 46;
   for (const place of places) {
     const at = x.to(place), text = percentileText(percentileAt(place)).slice(1);
     root.append(svg("line", { class: "grid", x1: at, x2: at, y1: box.top, y2: box.bottom }));
-    if (at - last < room - (place < 1 ? 18 : 0) || at + room > box.right + 8) continue;
+    const half = text.length * 3.4;
+    if (at - half < last + (place < 1 ? 4 : 8) || at + half > box.right - 24) continue;
     root.append(svg("text", { class: "tick", x: at, y: box.bottom + 16, "text-anchor": "middle" }, text));
-    last = at;
+    last = at + half;
   }
   root.append(svg("line", { class: "grid", x1: box.right, x2: box.right, y1: box.top, y2: box.bottom }));
   root.append(svg("text", { class: "tick", x: box.right, y: box.bottom + 16, "text-anchor": "middle" }, "100 %"));
