@@ -59,7 +59,7 @@ def _too_large(one: PageSeries) -> bool:
     if one.slots is None or not isinstance(one.rung, HistogramLog):
         return False
     most = one.slots.decoded * len(one.rung) / one.slots.start.size  # as if no interval of a slot shared buckets with another
-    return min(most, one.counted.count) > _COUNTS
+    return bool(min(most, one.counted.count) > _COUNTS)
 
 
 def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
