@@ -11,7 +11,7 @@ import math
 import random
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,6 +153,18 @@ def test_it_is_recognised_by_its_own_format_alone(case):
     best = max(scores.values())
     assert best > Confidence.NO
     assert [name for name, score in scores.items() if score == best] == [case.format]
+
+
+@pytest.mark.parametrize("name", ["x", "x.txt", "x.json", "x.csv", "x.log"])
+def test_no_sample_of_any_format_is_known_by_its_name_only(name):
+    strangers = {}
+    for case, label in zip(CASES, NAMES, strict=True):
+        head = Source(case.path).head
+        scores = {} if head.is_dir else {one.name: one.sniff(replace(head, name=name)) for one in FORMATS}
+        best = [one for one, score in scores.items() if score == max(scores.values())]
+        if best not in ([], [case.format]):
+            strangers[label] = best
+    assert strangers == {"nats-latency-raw/paced": ["numbers"]}  # bare numbers, of which the name alone tells the unit
 
 
 @cases(document=False, binary=False)
