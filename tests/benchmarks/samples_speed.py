@@ -127,8 +127,8 @@ def measure(path: Path, size: int, repeats: int) -> dict[str, Measured]:
             command = [sys.executable, "-c", code, str(path), str(min(size, peer.most))]
             env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
             done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-            if done.returncode == 0:
-                taken.setdefault(name, []).append(tuple(json.loads(done.stdout)))
+            if done.returncode == 0:  # the last line: DuckDB draws a progress bar first
+                taken.setdefault(name, []).append(tuple(json.loads(done.stdout.splitlines()[-1])))
             elif "ModuleNotFoundError" not in done.stderr:
                 raise SystemExit(f"{name} failed:\n{done.stderr}")
     import numpy as np
