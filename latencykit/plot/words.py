@@ -42,13 +42,17 @@ def measured(run: Any, count: int | None) -> str:
     return " ".join(filter(None, parts))
 
 
+def _connections(number: int | None) -> str:
+    return "" if not number else "1 connection" if number == 1 else f"{number:,} connections"
+
+
 def conditions(rung: Any) -> list[str]:
     """Return how it was measured, part by part: tool, loop, connections, measure, correction, failures."""
     run = rung.run
     parts = [plain(" ".join(filter(None, (run.tool, run.version))), 40)]
     if run.rate:
         parts.append(f"{run.rate:,.6g} requests/s offered")
-    parts += [_LOOPS.get(run.loop, ""), f"{run.connections:,} connections" if run.connections else ""]
+    parts += [_LOOPS.get(run.loop, ""), _connections(run.connections)]
     parts.append({"service": "service times", "response": "response times"}.get(run.measure, ""))
     parts.append(
         {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import shutil
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,11 +21,27 @@ from latencykit.calibrate.tool import fill, read_output
 from latencykit.errors import LatencyKitError, UsageError
 from latencykit.formats import FORMATS
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 READ = {one.name for one in FORMATS}
 if "wrk" not in READ:
     pytest.skip("the readers of what these tools print are not there", allow_module_level=True)
 
-live = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")
+
+def live(test: Callable[..., None]) -> Callable[..., None]:
+    """A test with a stopwatch on a machine that may be busy: the last of three tries counts."""
+
+    @functools.wraps(test)
+    def tried(*args: object, **kwargs: object) -> None:
+        for _ in range(2):
+            with contextlib.suppress(AssertionError):
+                return test(*args, **kwargs)
+        return test(*args, **kwargs)
+
+    return pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")(tried)
+
+
 SHORT = {"stall": "0.9s", "duration": "2.7s", "rate": 200, "connections": 2}
 PACED = ("--rate", "{rate}", "--connections", "{connections}")
 
