@@ -8,12 +8,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from latencykit import __version__
 from latencykit.errors import LatencyKitError
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,10 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
 }
 
 
+class ReaderGoneError(Exception):
+    """Nobody reads standard output any more; click would end a `BrokenPipeError` with 1, which means a verdict."""
+
+
 class Tasks(click.Group):
     """A group whose commands are loaded when they are used, and listed by task."""
 
@@ -68,6 +73,12 @@ class Tasks(click.Group):
         module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as gone:
+            raise ReaderGoneError from gone
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for task, commands in TASKS.items():
@@ -88,6 +99,12 @@ def cli(ctx: click.Context, quiet: bool) -> None:
     ctx.obj = {**(ctx.obj or {}), "quiet": quiet}
 
 
+def _fail(text: str) -> NoReturn:
+    """End with one line: names of files and what stood in them may hold line ends and commands for the terminal."""
+    click.echo(f"latencykit: {printable(text, len(text))}", err=True)
+    sys.exit(2)
+
+
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; errors of the library become one line and status 2."""
     try:
@@ -102,14 +119,12 @@ def main(args: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGoneError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be said there
         sys.exit(141)
     except LatencyKitError as error:
-        click.echo(f"latencykit: {error}", err=True)
-        sys.exit(2)
+        _fail(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"latencykit: {where}{error.strerror or error}", err=True)
-        sys.exit(2)
+        _fail(f"{where}{error.strerror or error}")
     sys.exit(result if isinstance(result, int) else 0)

@@ -9,6 +9,7 @@ import click
 
 from latencykit.cli.common import (
     Inputs,
+    Real,
     atomic,
     inputs,
     load,
@@ -42,7 +43,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart.")
 @click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
 @click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: drawn and judged.")
-@click.option("--nines", type=click.FloatRange(1, 12), help="Nines before 100 %.")
+@click.option("--nines", type=Real(1, 12), help="Nines before 100 %.")
 @click.option(
     "--y",
     "scale",
@@ -60,7 +61,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 @click.option("--title", help="Instead of what was measured.")
 @click.option(
     "--confidence",
-    type=click.FloatRange(0.5, 0.9999),
+    type=Real(0.5, 0.9999),
     default=0.95,
     show_default=True,
     help="Of the band around a curve.",
@@ -68,7 +69,7 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 @click.option("--size", default=None, metavar="WxH", help="Pixels, such as 1600x900.")
 @click.option(
     "--dpi",
-    type=click.FloatRange(30, 1200),
+    type=Real(30, 1200),
     default=100,
     show_default=True,
     help="Pixels an inch; 200 doubles the size.",

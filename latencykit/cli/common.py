@@ -6,6 +6,7 @@ import contextlib
 import functools
 import glob
 import json
+import math
 import os
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.errors import CorruptInputError, NotHeldError, UsageError
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Input",
     "Inputs",
+    "Real",
     "atomic",
     "counts",
     "drawing",
@@ -129,15 +132,26 @@ def printing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def note(text: str) -> None:
-    """Print a note on standard error, unless the user wants none."""
+    """Print a note of one line on standard error, safe for a terminal, unless the user wants none."""
     context = click.get_current_context(silent=True)
     if context is None or not (context.find_root().obj or {}).get("quiet"):
-        click.echo(text, err=True)
+        click.echo(printable(text, len(text)), err=True)
 
 
 def print_json(record: Any) -> None:
     """Print JSON on standard output, and nothing else there."""
     click.echo(json.dumps(record, ensure_ascii=True, allow_nan=False, indent=1))
+
+
+class Real(click.FloatRange):
+    """A number within bounds; click's own range lets not-a-number through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
 
 
 def numbers(text: str) -> list[float]:
@@ -291,9 +305,11 @@ def _moment(text: str | None, rung: Any, default: float) -> float:
     if text is None:
         return default
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        pass
+        seconds = math.nan
+    if not math.isnan(seconds):
+        return seconds
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -361,7 +377,7 @@ def progress(what: str) -> Iterator[None]:
     def tell() -> None:
         began = time.monotonic()
         while not done.wait(1.0):
-            note(f"\r{what} … {time.monotonic() - began:.0f} s")
+            note(f"{what} … {time.monotonic() - began:.0f} s")
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

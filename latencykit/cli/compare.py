@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, drawing, inputs, note, numbers, picture, print_json, printing, progress, share
+from latencykit.cli.common import Inputs, Real, drawing, inputs, note, numbers, picture, print_json, printing, progress, share
 from latencykit.cli.sides import pairs_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["command"]
 @click.option("--fail-if", multiple=True, metavar="COND", help='Exit with 1 if this is surely so: "p99.9 > +5%", "mean > +1ms".')
 @click.option("--percentiles", help="Which percentiles; by default those that every run supports.")
 @click.option("--margin", default="5%", show_default=True, help="Changes surely within it are called the same.")
-@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--confidence", type=Real(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals.")
 @printing
 def command(
     given: Inputs, out: Path | None, base: tuple[str, ...], new: tuple[str, ...], run_noise: str | None, fail_if: tuple[str, ...],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, atomic, inputs, load, note, print_json, printing, progress, without_aggregates
+from latencykit.cli.common import Inputs, Real, atomic, inputs, load, note, print_json, printing, progress, without_aggregates
 
 if TYPE_CHECKING:
     from latencykit.diagnose import Diagnosis
@@ -20,7 +20,7 @@ __all__ = ["command"]
 @click.command("diagnose")
 @inputs()
 @click.option("--expected-interval", metavar="D", help="Between two requests of one connection, such as 10ms.")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second, all connections together.")
+@click.option("--rate", type=Real(0, min_open=True), help="Requests a second, all connections together.")
 @click.option("--connections", type=click.IntRange(1), help="How many connections sent them.")
 @click.option("--duration", metavar="D", help="Length of the run, such as 60s, where the file does not say.")
 @click.option("-o", "--output", "out", metavar="CHART", help="Draw it: the course with its stalls, raw and corrected curve.")

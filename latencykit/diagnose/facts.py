@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from latencykit.diagnose.stalls_log import usual_rate
 from latencykit.diagnose.trace import Trace
+from latencykit.errors import UsageError
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.summary import Summary
@@ -201,10 +203,13 @@ def facts_of(
 ) -> Facts:
     """Bring a rung to nanoseconds and take what the caller says of it."""
     same = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
+    interval = None if expected_interval is None else parse_duration(expected_interval, "ns")
+    if interval is not None and not 0 < interval < math.inf:
+        raise UsageError(f"an expected interval must be longer than nothing, not {expected_interval!r}")
     return Facts(
         same,
         rate,
-        None if expected_interval is None else parse_duration(expected_interval, "ns"),
+        interval,
         connections,
         None if duration is None else parse_duration(duration, "s") / 1e9,
     )

@@ -291,6 +291,8 @@ class Source:
 
 def _spooled(source: Source) -> Path:
     """Standard input on disk, where it can be read again; it goes away with the source."""
+    if sys.stdin is None:
+        raise source.corrupt(None, "standard input is closed", "the output of a tool", "pipe it in, or name a file")
     handle, name = tempfile.mkstemp(prefix="latencykit-")
     weakref.finalize(source, Path(name).unlink, missing_ok=True)
     with os.fdopen(handle, "wb") as spool:

@@ -17,9 +17,10 @@ from latencykit.log import HistogramLog
 from latencykit.run import Run
 from latencykit.samples import Samples
 from latencykit.summary import Summary
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "block_of", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
 
+_WHOLE = ("failed", "timeouts", "dropped", "unfinished", "connections")
 _MOST = (1 << 63) - 1
+_LARGEST = float(_MOST)  # of the facts of a run: seconds, nanoseconds, requests
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 
@@ -116,9 +119,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
 def rung_of(record: dict[str, Any]) -> Rung:
     """Return the rung that a record holds."""
     facts = dict(record["run"])
-    run = Run(**(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])}))
+    run = _run(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])})
     kind, unit = record["rung"], record["unit"]
+    if unit not in (*NANOSECONDS, "none"):
+        raise ValueError(f"{unit!r} is no unit")
     if kind == "summary":
+        pairs = [number for pair in record["percentiles"] for number in pair]
+        if not _numbers([*record["stats"].values(), *pairs, record["count"] or 0]):
+            raise ValueError("a statistic is no number")
         return Summary(record["stats"], {p: v for p, v in record["percentiles"]}, record["count"], unit, run)  # noqa: C416
     if kind == "samples":
         return Samples(unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record})
@@ -126,12 +134,19 @@ def rung_of(record: dict[str, Any]) -> Rung:
         bound = record["censored_at"]
         buckets, index, counts = _buckets(record["buckets"]), _ints(record["index"]), _ints(record["counts"])
         _check(buckets, np.array([0, index.size]), index, counts)
+        if not _numbers([*record["told"].values(), *record["printed"][0], *record["printed"][1], record["censored"], bound or 0]):
+            raise ValueError("a stated number is none")
         return Histogram(
             buckets, index, counts, unit, run, record["told"], (tuple(record["printed"][0]), tuple(record["printed"][1])),
             record["censored"], float("inf") if bound is None else bound,
         )  # fmt: skip
     if kind != "log":
         raise ValueError(f"no rung is called {kind!r}")
+    start, length, tags = record["start"], record["length"], record["tags"]
+    if not (_numbers(start) and _numbers(length) and len(start) == len(length) == len(tags)):
+        raise ValueError("start, length and tags do not fit together")
+    if not all(isinstance(tag, str) for tag in tags):
+        raise ValueError("a tag is no text")
     blocks = [block_of(one, len(record["start"])) for one in record["blocks"]]
     names = list(dict.fromkeys(["", *record["tags"]]))
     codes = [names.index(tag) for tag in record["tags"]]
@@ -144,6 +159,27 @@ def rung_of(record: dict[str, Any]) -> Rung:
         unit=unit,
         run=run,
     )
+
+
+def _run(facts: dict[str, Any]) -> Run:
+    """Return the facts as a `Run`, where each is of the kind that the field states."""
+    run = Run(**facts)
+    for one in dataclasses.fields(Run):
+        value, whole = (
+            facts.get(one.name, one.default),
+            one.name in ("failed", "timeouts", "dropped", "unfinished", "connections"),
+        )
+        if one.name in ("tags", "notes"):
+            fits = all(isinstance(text, str) for text in value)
+        elif value is None:
+            fits = one.default is None
+        elif whole or one.type == "float | None":
+            fits = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
+        else:
+            fits = isinstance(value, bool if one.name == "aggregate" else str)
+        if not fits:
+            raise ValueError(f"{one.name} is {value!r}")
+    return run
 
 
 def block_of(record: dict[str, Any], intervals: int) -> Block:
@@ -176,6 +212,10 @@ def _check(buckets: Buckets, indptr: Ints, index: Ints, counts: Ints) -> None:
 
 def _ints(numbers: list[int]) -> Ints:
     return np.asarray(numbers, np.int64)
+
+
+def _numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(v, (int, float)) and abs(v) <= _LARGEST for v in values)  # not-a-number is not below it
 
 
 def _buckets(record: dict[str, Any]) -> Buckets:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from latencykit.buckets import EdgeBuckets, HdrBuckets
-from latencykit.errors import UsageError
+from latencykit.errors import LimitError, UsageError
 from latencykit.histogram.counting import count_values
 from latencykit.histogram.lookup import values_at
 from latencykit.histogram.rebuilding import counts_of_hdrh, percentile_buckets, to_hdrh
@@ -80,6 +80,10 @@ class Histogram:
     printed: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     censored: int = 0
     censored_at: float = float("inf")
+
+    def __post_init__(self) -> None:
+        if float(np.sum(self.counts, dtype=np.float64)) >= 2.0**63 or (self.counts < 0).any():
+            raise LimitError("the counts add up to 2^63 or more, or are negative; such counts are damaged")
 
     # ------------------------------------------------------------ making one
 

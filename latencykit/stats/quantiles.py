@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.errors import UsageError
+from latencykit.errors import LimitError, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -56,7 +56,11 @@ def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
     [500, 1000, 1000]
     """
     below = np.clip(np.nextafter(_percentiles(percentiles), -np.inf), 0.0, 100.0)
-    wanted = np.ceil(below * np.asarray(total, np.int64) / 100.0)
+    try:
+        number = np.asarray(total, np.int64)
+    except OverflowError:
+        raise LimitError("more than 2^63 values are counted in all; such counts are damaged, and no ranks among them") from None
+    wanted = np.ceil(below * number / 100.0)
     return np.maximum(wanted.astype(np.int64), 1)
 
 

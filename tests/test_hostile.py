@@ -1,0 +1,150 @@
+"""Strangers' input, over the command line: one line of error, no traceback, nothing half-written or overwritten."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import struct
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from latencykit.cli import main
+from tests.conftest import DATA
+
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; return exit status, standard output and standard error."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+def payload(counts: bytes, **header: object) -> str:
+    """A V2 payload with any header, as it stands in a log."""
+    told = {"size": len(counts), "offset": 0, "digits": 3, "low": 1, "high": 3_600_000_000_000, "ratio": 1.0} | header
+    inner = struct.pack(">iiiiqqd", 0x1C849313, *told.values()) + counts
+    packed = zlib.compress(inner)
+    return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+
+def log_of(path, *payloads: str, tag: str = ""):
+    path.write_text("".join(f"{tag}{k}.0,1.0,1.0,{one}\n" for k, one in enumerate(payloads)), encoding="utf-8")
+    return path
+
+
+DAMAGED = {
+    "bomb": payload(b"\0" * 20_000_000),
+    "size": payload(b"\2", size=2**31 - 1),
+    "negative size": payload(b"\2", size=-1),
+    "digits": payload(b"\2", digits=9),
+    "lowest": payload(b"\2", low=-1),
+    "ratio": payload(b"\2", ratio=float("nan")),
+    "zero run": payload(b"\xff\xff\xff\xff\x0f"),
+    "cut number": payload(b"\x80\x80"),
+    "base64": "HIST!!!!",
+    "short": "HISTAAAA",
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_payload_is_one_line_with_its_place(run, tmp_path, text):
+    status, out, err = run("summary", log_of(tmp_path / "a.hlog", text, payload(b"\2")))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "a.hlog:1: " in err
+
+
+def test_counts_beyond_all_numbers_are_refused(run, tmp_path):
+    most = payload(b"\xfe" + b"\xff" * 8)  # 2^63 - 1
+    status, _, err = run("-q", "summary", log_of(tmp_path / "a.hlog", most, payload(b"\2")))
+    assert (status, err.count("\n")) == (2, 1)
+    assert "2^63" in err
+
+
+def test_nothing_foreign_reaches_the_terminal_as_a_command(run, tmp_path):
+    status, out, err = run("summary", log_of(tmp_path / "a.hlog", payload(b"\2"), tag="Tag=\x1b]0;x\x07\u202e,"))
+    assert status == 0
+    assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
+    bad = tmp_path / "a\nb\x1b[31m.txt"
+    bad.write_text("nothing")
+    status, _, err = run("summary", bad)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "\x1b" not in err
+
+
+def places(record: object, path: tuple[object, ...] = ()):
+    """Every place in a JSON record, with the first element of each list."""
+    inside = record.items() if isinstance(record, dict) else enumerate(record[:1]) if isinstance(record, list) else ()
+    for key, value in inside:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
+    good, path = tmp_path / "good.json", tmp_path / "bad.json"
+    assert run("-q", "convert", LOG, good)[0] == 0
+    text = good.read_text()
+    for number, place in enumerate(places(json.loads(text))):
+        record = json.loads(text)
+        inner = record
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = (None, "x", [], {})[number % 4]
+        path.write_text(json.dumps(record))
+        status, _, err = run("-q", "summary", "--percentiles", "50", path)
+        assert status in (0, 2), place
+        assert err.count("\n") == (status == 2), place
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("chart", LOG, "--nines", "nan", "-o", "x.png"),
+        ("chart", LOG, "--dpi", "nan", "-o", "x.png"),
+        ("summary", LOG, "--from", "nan"),
+        ("diagnose", LOG, "--expected-interval", "0"),
+        ("diagnose", LOG, "--rate", "nan"),
+    ],
+    ids=lambda words: " ".join(map(str, words[2:4])),
+)
+def test_no_option_takes_what_is_no_number(run, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    assert run("-q", *words)[0] == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_input_is_never_written_over_even_by_another_name(run, tmp_path):
+    path, link = tmp_path / "a.hlog", tmp_path / "b.hlog"
+    path.write_bytes(LOG.read_bytes())
+    os.link(path, link)
+    for words in (("convert", path, link), ("merge", path, "-o", link)):
+        assert run("-q", *words)[0] == 2
+    assert path.read_bytes() == LOG.read_bytes()
+    assert sorted(tmp_path.iterdir()) == [path, link]
+
+
+def test_a_reader_that_went_away_is_no_verdict():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "latencykit", "-q", "summary", "--format", "json", str(LOG)]
+    with os.fdopen(writer, "wb") as gone:
+        ended = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_closed_standard_input_is_said(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    status, _, err = run("summary", "-")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "standard input is closed" in err
