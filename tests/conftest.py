@@ -8,8 +8,11 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
+from hypothesis import settings
 
 mpl.use("Agg")
+settings.register_profile("steady", derandomize=True, deadline=None)  # the same examples everywhere, on slow machines too
+settings.load_profile("steady")
 
 DATA = Path(__file__).parent / "data"
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
