@@ -88,13 +88,7 @@ class Histogram:
     # ------------------------------------------------------------ making one
 
     @classmethod
-    def of(
-        cls,
-        values: ArrayLike | Iterable[ArrayLike],
-        digits: int = 3,
-        unit: str = "ns",
-        run: Run | None = None,
-    ) -> Histogram:
+    def of(cls, values: ArrayLike | Iterable[ArrayLike], digits: int = 3, unit: str = "ns", run: Run | None = None) -> Histogram:
         """Count raw values.
 
         Parameters
