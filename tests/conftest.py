@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 mpl.use("Agg")
 settings.register_profile("steady", derandomize=True, deadline=None)  # the same examples everywhere, on slow machines too
@@ -30,3 +34,16 @@ def golden_of(log: Path) -> dict[str, Any]:
 def data() -> Path:
     """The folder of test data."""
     return DATA
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, headless; its event loop ends with the module, so that others can run theirs."""
+    api = pytest.importorskip("playwright.sync_api", reason="the package playwright drives the browser")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium here")
+    with api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()

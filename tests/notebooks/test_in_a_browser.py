@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 import pytest
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.needs_tool
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LESSON = "0-one-picture-to-unlearn.ipynb"
 TOKEN = "lesson"  # noqa: S105 - of a server that lives for this test
 
@@ -62,31 +60,27 @@ def _wait(url: str, seconds: float) -> None:
             time.sleep(0.2)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path, browser: Any):
     path = desk / LESSON
     notebook = nbformat.read(path, 4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     nbformat.write(notebook, path)
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1300, "height": 1000})
-        page.goto(f"{lab}/lab/tree/{LESSON}?token={TOKEN}", timeout=90_000)
-        page.locator(".jp-NotebookPanel .jp-CodeCell").first.wait_for(timeout=90_000)
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=90_000)
-        page.wait_for_timeout(1500)
-        if page.locator(".jp-Dialog").is_visible():  # which kernel?
-            page.locator(".jp-Dialog .jp-mod-accept").click()
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_text("Run All Cells", exact=True).click()
-        _until_saved(page, path)
-        picture = page.locator(".jp-NotebookPanel .jp-RenderedImage img").first
-        picture.scroll_into_view_if_needed(timeout=30_000)
-        width = picture.evaluate("image => image.naturalWidth")
-        browser.close()
+    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    page.goto(f"{lab}/lab/tree/{LESSON}?token={TOKEN}", timeout=90_000)
+    page.locator(".jp-NotebookPanel .jp-CodeCell").first.wait_for(timeout=90_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=90_000)
+    page.wait_for_timeout(1500)
+    if page.locator(".jp-Dialog").is_visible():  # which kernel?
+        page.locator(".jp-Dialog .jp-mod-accept").click()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    _until_saved(page, path)
+    picture = page.locator(".jp-NotebookPanel .jp-RenderedImage img").first
+    picture.scroll_into_view_if_needed(timeout=30_000)
+    width = picture.evaluate("image => image.naturalWidth")
+    page.close()
     assert width > 400
     done = nbformat.read(path, 4)
     pictures = [out for cell in done.cells for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]

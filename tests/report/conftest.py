@@ -1,10 +1,9 @@
-"""What the tests of reports share: logs to show, the data inside a page, and a browser without a network."""
+"""What the tests of reports share: logs to show, the data inside a page, and pages opened without a network."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,19 +44,6 @@ def model_of(page: str) -> dict[str, Any]:
     assert found is not None
     model: dict[str, Any] = json.loads(found[1])
     return model
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium, headless."""
-    api = pytest.importorskip("playwright.sync_api", reason="the package playwright drives the browser")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium here")
-    with api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 class Opened:
