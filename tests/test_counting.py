@@ -15,7 +15,7 @@ from latencykit.buckets import HdrBuckets
 from latencykit.errors import UsageError
 
 RANGES = st.sampled_from(
-    [(0, 10), (0, 3000), (500, 5000), (1 << 20, 1 << 40), ((1 << 53) - 50, (1 << 53) + 5000), (0, (1 << 63) - 1)]
+    [(0, 10), (0, 3000), (500, 5000), (1 << 20, 1 << 40), *((b - 50, b + 5000) for b in (1 << 52, 1 << 53)), (0, (1 << 63) - 1)]
 )
 
 
@@ -47,6 +47,16 @@ def test_a_chunk_with_small_values_among_large_ones_and_the_next_without():
     h = lk.Histogram.of(mixed)
     index, counts = np.unique(HdrBuckets(3).index_of(mixed), return_counts=True)
     assert (h.index.tolist(), h.counts.tolist()) == (index.tolist(), counts.tolist())
+
+
+@given(st.integers(0, 5), st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_floats_go_where_their_whole_part_goes(digits, seed):
+    rng = np.random.default_rng(seed)
+    edges = 2.0 ** rng.integers(0, 62, 20)
+    values = np.concatenate([edges, np.nextafter(edges, 0), rng.uniform(0, 5000, 20), [0.0, -0.0, 5e-324, 0.999]])
+    h = lk.Histogram.of(values, digits)
+    assert (h.index.tolist(), h.counts.tolist()) == expected(np.floor(values), digits)
 
 
 @pytest.mark.parametrize("shape", ["strided", "matrix", "fortran", "list", "chunks", "zero-dimensional"])

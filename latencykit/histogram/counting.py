@@ -1,14 +1,14 @@
-"""From raw values to counts at the speed of memory: a chunk at a time, in buffers that stay in the cache.
+"""From raw values to counts at the speed of memory: a chunk at a time, in a buffer that stays in the cache.
 
 The exponent and the upper bits of the mantissa of a float64 *are* its HDR bucket, but for a constant: a shift, a
-subtraction and a count of equal numbers are all that most values take. What does not fit that (values of the linear
-range at the bottom, integers above 2**53, whatever cannot be counted) is told by the counts themselves, and such a chunk
-goes through `HdrBuckets.index_of`.
+subtraction and a count of equal numbers are all that a value takes. An integer becomes such a float by one addition and
+one subtraction: added to the bits of a power of two it is the mantissa, and without that power the float is the integer
+times 2**-1022, whose exponent needs no constant taken off. Values below the layout's first power of two are counted one
+power of two after the other, too, finer than the layout, and brought into it in the end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Counter", "count_values"]
 
-_CHUNK = 1 << 15  # values a pass: the two buffers and the counts stay in the second-level cache
+_CHUNK = 1 << 16  # values a pass: the buffer and the counts stay in the second-level cache
 _PAGES = 1 << 23  # bytes of a mapped file after which its pages are given back
 _NO_UNIT_SCALE = 2.0**-30  # the resolution of plain numbers that may be fractions
+_ONE = 53  # exponent field of the power of two that an integer is added to: 1 ends up as the smallest normal float
+_LIFT, _DROP = np.int64(_ONE << 52), np.float64(2.0 ** (_ONE - 1023))
+_REFUSED = "only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot"
 _UP = 1 + 2.0**-51  # keeps 0.003 s, which no float holds exactly, from ending up as 2 999 999 ns
 
 
@@ -44,8 +47,7 @@ def count_values(values: Any, digits: int, unit: str) -> tuple[HdrBuckets, Ints,
             counter.add(chunk)
     if counter is None:
         counter = Counter(digits, unit, real=False)
-    index = np.flatnonzero(counter.total)
-    return counter.buckets, index, counter.total[index]
+    return counter.buckets, *counter.counts()
 
 
 class Counter:
@@ -64,7 +66,7 @@ class Counter:
     --------
     >>> counter = Counter(3, "ms", real=True)
     >>> counter.add(np.array([0.003, 1.5]))
-    >>> counter.buckets.high(np.flatnonzero(counter.total)).round(4).tolist()
+    >>> counter.buckets.high(counter.counts()[0]).round(4).tolist()
     [0.003, 1.5002]
     """
 
@@ -72,15 +74,13 @@ class Counter:
         self._whole = not real and unit != "ns"  # a fraction of a nanosecond does not matter
         scale = 1.0 / NANOSECONDS[unit] if real and unit in NANOSECONDS else _NO_UNIT_SCALE if real else 1.0
         self.buckets = HdrBuckets(digits, 1, scale)
-        self.total: Ints = np.zeros(0, np.int64)
-        self._steps = HdrBuckets(digits)
         self._factor = 1.0 if scale == 1.0 else 1.0 / scale if scale == _NO_UNIT_SCALE else NANOSECONDS[unit] * _UP
-        self._linear = 1 << self._steps.half_magnitude  # from here on, bits and index go together
-        self._exact = int(self._steps.index_of(1 << 53))  # below here, an integer is a float64
-        self._end = int(self._steps.index_of((1 << 63) - 1)) + 1
-        self._reals = np.empty(_CHUNK, np.float64)
-        self._index, self._spare = np.empty(_CHUNK, np.int64), np.empty(_CHUNK, np.int64)
-        self._small = False  # whether the last chunk held values of the linear range
+        self._half = self.buckets.half_magnitude
+        self._shift, self._bias = np.uint64(52 - self._half), np.uint64(1022 << self._half)
+        self._bits = np.empty(_CHUNK, np.uint64)
+        # Counts by number of the power of two (0 for what is below 1) and the upper bits below it.
+        self._total: Ints = np.zeros(0, np.int64)
+        self._narrow = digits <= 3  # counts of a chunk are fewer than its values: added up by themselves first
 
     def add(self, values: NDArray[Any]) -> None:
         """Count a one-dimensional array.
@@ -95,55 +95,73 @@ class Counter:
             raise UsageError(f"values must be numbers, not {values.dtype}")
         if kind == "f" and values.size and self._whole:
             raise UsageError("chunks of whole numbers and of floats are mixed; bring them to one type")
-        for at in range(0, values.size, _CHUNK):
-            chunk = values[at : at + _CHUNK]
-            self._gather(self._counts(chunk) if kind == "f" or chunk.dtype.itemsize < 8 else self._counts_of_integers(chunk))
+        count = self._add_integers if kind != "f" and self._factor == 1.0 else self._add_reals
+        with np.errstate(invalid="ignore"):  # bits that are no number are told by their index
+            for at in range(0, values.size, _CHUNK):
+                count(values[at : at + _CHUNK])
 
-    def _gather(self, found: Ints) -> None:
-        if found.size > self.total.size:
-            self.total = np.concatenate((self.total, np.zeros(found.size - self.total.size, np.int64)))
-        self.total[: found.size] += found
+    def counts(self) -> tuple[Ints, Ints]:
+        """Return the indices of the buckets that hold values, ascending, and their counts."""
+        fine = np.flatnonzero(self._total)
+        power, half = fine >> self._half, self._half
+        low = ((1 << half) | (fine & ((1 << half) - 1))) >> np.clip(half + 1 - power, 0, half + 1)
+        index = np.where(power > half, fine - (half << half), np.where(power > 0, low, 0))
+        first = np.flatnonzero(np.diff(index, prepend=-1))
+        return index[first], np.add.reduceat(self._total[fine], first) if first.size else first
 
-    def _counts_of_integers(self, chunk: NDArray[Any]) -> Ints:
-        found = self._counts(chunk)
-        if found.size > self._exact and self._factor == 1.0:  # the cast may have rounded into the next bucket
-            if int(chunk.max()) >= 1 << 63:
-                raise UsageError("only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot")
-            return np.bincount(self._steps.index_of(chunk.astype(np.int64)))
-        return found
+    def _add_integers(self, chunk: NDArray[Any]) -> None:
+        if chunk.dtype.kind == "u" and chunk.dtype.itemsize == 8:
+            chunk = chunk.view(chunk.dtype.str.replace("u", "i"))  # what is too large for 63 bits is negative then
+        bits = self._bits[: chunk.size]
+        reals = bits.view(np.float64)
+        np.add(chunk, _LIFT, out=bits.view(np.int64))
+        np.subtract(reals, _DROP, out=reals)
+        np.right_shift(bits, self._shift, out=bits)
+        if not self._counted(bits, _ONE << self._half):  # from 2**52 on an integer is more than a mantissa
+            exact = chunk.astype(np.int64)
+            self._add_reals(np.where(exact >= 1 << 53, exact & ~2047, exact).astype(np.float64))
 
-    def _counts(self, chunk: NDArray[Any]) -> Ints:
-        """Counts by bucket; the chunk's values go through float64."""
-        if chunk.dtype == np.float64 and self._factor == 1.0 and chunk.flags.c_contiguous:
-            reals = chunk
+    def _add_reals(self, chunk: NDArray[Any]) -> None:
+        bits = self._bits[: chunk.size]
+        if chunk.dtype == np.float64 and self._factor == 1.0:
+            np.right_shift(chunk.view(np.uint64), self._shift, out=bits)
         else:
-            reals = self._reals[: chunk.size]
-            np.multiply(chunk, self._factor, out=reals) if self._factor != 1.0 else np.copyto(reals, chunk)
-        index = self._index[: chunk.size]
-        half = self._steps.half_magnitude
-        np.right_shift(reals.view(np.int64), 52 - half, out=index)
-        index -= (1022 + half) << half
-        if not self._small:
-            with contextlib.suppress(ValueError):  # bincount refuses a negative index: a small value, or worse
-                found = np.bincount(index)
-                if found.size <= self._end and not found[: self._linear].any():
-                    return found
-        return self._counts_with_small(reals, index)
+            np.multiply(chunk, self._factor, out=bits.view(np.float64), dtype=np.float64)
+            np.right_shift(bits, self._shift, out=bits)
+        np.subtract(bits, self._bias, out=bits)
+        if not self._counted(bits, 64 << self._half):
+            self._add_checked(np.multiply(chunk, self._factor, dtype=np.float64))
 
-    def _counts_with_small(self, reals: Floats, index: Ints) -> Ints:
-        """The same where some values are of the linear range, whose index is the value itself.
-
-        There the value is the larger of the two, and elsewhere the last linear index is the smaller: no mask is needed.
-        """
+    def _add_checked(self, reals: Floats) -> None:
+        """Count a chunk that holds values below 1, or such as cannot be counted."""
         if not (reals.min() >= 0 and reals.max() < 2.0**63):
-            raise UsageError("only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot")
-        linear = self._spare[: index.size]
-        np.copyto(linear, reals, casting="unsafe")
-        np.minimum(linear, self._linear - 1, out=linear)
-        np.maximum(index, linear, out=index)
-        found = np.bincount(index)
-        self._small = bool(found[: self._linear].any())
-        return found
+            raise UsageError(_REFUSED)
+        index = reals.view(np.int64) >> np.int64(self._shift)
+        index -= np.int64(self._bias)
+        self._counted(np.maximum(index, 0).view(np.uint64), 64 << self._half)
+
+    def _counted(self, index: NDArray[np.uint64], end: int) -> bool:
+        """Count indices if all of them lie before `end`."""
+        signed = index.view(np.int64)
+        if not self._narrow:
+            if int(index.max()) >= end:
+                return False
+            self._widen(int(index.max()) + 1)
+            np.add.at(self._total, signed, 1)
+            return True
+        try:
+            found = np.bincount(signed)
+        except ValueError:  # a negative index
+            return False
+        if found.size > end:
+            return False
+        self._widen(found.size)
+        self._total[: found.size] += found
+        return True
+
+    def _widen(self, size: int) -> None:
+        if size > self._total.size:
+            self._total = np.concatenate((self._total, np.zeros(size - self._total.size, np.int64)))
 
 
 def _chunks(values: Any) -> Iterator[NDArray[Any]]:

@@ -51,6 +51,7 @@ TARGETS = (
     _floor("a", 2.5), _floor("e", 2.5), _floor("b", 1.8),
     _memory("a"), _memory("e"), _memory("b"),
     Target("raw samples: of one sum over the array", 4.5, False, lambda found: found["raw", "floor"]),
+    Target("raw samples, int64: of one sum over the array", 4.5, False, lambda found: found["raw", "floor of int64"]),
     Target("raw samples: as fast as numpy's percentile", 6, True, lambda found: found["raw", "numpy"]),
     Target("raw samples: memory on top of the array", 10, False, lambda found: found["raw", "extra"], "MB"),
     Target("latencykit --help, wall", 100, False, lambda found: found["command", "latencykit --help"], "ms"),
