@@ -11,8 +11,10 @@ import matplotlib as mpl
 import pytest
 from hypothesis import settings
 
+from latencykit import cli
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 mpl.use("Agg")
 settings.register_profile("steady", derandomize=True, deadline=None)  # the same examples everywhere, on slow machines too
@@ -28,6 +30,19 @@ def golden_of(log: Path) -> dict[str, Any]:
     rust = log.parent / "rust.golden.json"
     path = encoded if encoded.exists() else rust if rust.exists() else log.with_suffix(".golden.json")
     return json.loads(path.read_text())
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command; return exit status, standard output and standard error."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
 
 
 @pytest.fixture

@@ -9,26 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.cli import TASKS, main
+from latencykit.cli import TASKS
 from tests.conftest import DATA
 
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
 TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
 JHICCUP = DATA / "hlog/jhiccup-gc-serial/hiccup.hlog"
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; return exit status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
 
 
 def test_every_command_is_listed_and_has_help(run):
@@ -204,6 +191,11 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
         (["chart", str(CTRLZ), "--size", "7"], "a size is"),
         (["chart", str(TAGGED), "--kind", "heatmap", "-o", "x.png"], "one series, not 2"),
+        (["chart", str(CTRLZ), "--kind", "density", "--y", "linear"], "--y is for --kind percentiles or timeline"),
+        (["chart", str(CTRLZ), "--kind", "timeline", "--confidence", "0.9"], "--confidence is for --kind percentiles or ccdf or"),
+        (["chart", str(CTRLZ), "--term", "--slo", "99=1s"], "--slo is for pictures"),
+        (["chart", str(CTRLZ), "--nines", "3", "-o", "x.html"], "--nines is for pictures"),
+        (["chart", str(CTRLZ), "--runs", "--confidence", "0.9"], "--runs draws the range"),
         (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
         (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
         (["nonsense"], "No such command"),

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.cli import main
 from latencykit.formats.writing import write
 from tests.conftest import DATA
 
@@ -20,19 +19,6 @@ SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
 TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
 WRK2 = DATA / "formats/wrk2/ctrlz/stdout.txt"
 MEANS = next((DATA / "formats/go-bench").rglob("*.txt"))
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; return exit status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
 
 
 @pytest.fixture(scope="module")

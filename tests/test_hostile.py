@@ -12,23 +12,9 @@ import zlib
 
 import pytest
 
-from latencykit.cli import main
 from tests.conftest import DATA
 
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; return exit status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
 
 
 def payload(counts: bytes, **header: object) -> str:

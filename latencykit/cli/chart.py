@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit.cli.check import slo_of
 from latencykit.cli.common import (
     Inputs,
     Real,
@@ -19,6 +20,8 @@ from latencykit.cli.common import (
     progress,
     without_aggregates,
 )
+from latencykit.cli.report import write_page
+from latencykit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +32,15 @@ __all__ = ["command"]
 
 _KINDS = ("percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard")
 _SIZES = {"dashboard": (1000.0, 780.0)}
+_CURVES = ("percentiles", "ccdf", "dashboard")
+_ONLY = {
+    "runs": ("percentiles",), "nines": ("percentiles", "dashboard"), "y": ("percentiles", "timeline"), "confidence": _CURVES,
+    "expected_interval": _CURVES,
+}  # fmt: skip
+"""Options that only some kinds of charts know."""
+
+_ON_PAGES = ("slo", "title", "expected_interval")
+"""Options that an interactive page knows; a terminal knows none."""
 
 
 @click.command("chart")
@@ -42,16 +54,9 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 )
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart.")
 @click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
-@click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: drawn and judged.")
+@click.option("--slo", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: drawn and judged.")
 @click.option("--nines", type=Real(1, 12), help="Nines before 100 %.")
-@click.option(
-    "--y",
-    "scale",
-    type=click.Choice(["log", "linear"]),
-    default="log",
-    show_default=True,
-    help="Axis of values.",
-)
+@click.option("--y", type=click.Choice(["log", "linear"]), show_default="log", help="Axis of values.")
 @click.option(
     "--expected-interval",
     metavar="D",
@@ -62,23 +67,13 @@ _SIZES = {"dashboard": (1000.0, 780.0)}
 @click.option(
     "--confidence",
     type=Real(0.5, 0.9999),
-    default=0.95,
-    show_default=True,
+    show_default="0.95 for up to three curves",
     help="Of the band around a curve.",
 )
-@click.option("--size", default=None, metavar="WxH", help="Pixels, such as 1600x900.")
-@click.option(
-    "--dpi",
-    type=Real(30, 1200),
-    default=100,
-    show_default=True,
-    help="Pixels an inch; 200 doubles the size.",
-)
+@click.option("--size", metavar="WxH", help="Pixels, such as 1600x900.")
+@click.option("--dpi", type=Real(30, 1200), show_default="100", help="Pixels an inch; 200 doubles the size.")
 @printing
-def command(
-    given: Inputs, out: Path | None, kind: str, runs: bool, spec: str | None, nines: float | None, scale: str, term: bool,
-    title: str | None, confidence: float, size: str | None, dpi: float, expected_interval: str | None, style: str,
-) -> None:  # fmt: skip
+def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, **look: Any) -> None:
     """Draw the whole distribution: percentile curves, or another kind.
 
     \b
@@ -87,67 +82,62 @@ def command(
     latencykit chart run.hlog --kind dashboard --slo 99.9=20ms,max=1s
     latencykit chart run.hlog --term
     """
-    from latencykit import plot
-    from latencykit.cli.check import slo_of
-    from latencykit.cli.report import write_page
-    from latencykit.plot.figure import save
-
-    slo = slo_of(spec) if spec else None
-    over_time = term or (out is not None and out.suffix.lower() == ".html")
-    loaded = without_aggregates(load(given, counted=kind in ("percentiles", "density", "ccdf") and not over_time))
+    page = out is not None and out.suffix.lower() == ".html"
+    _refuse({name: value for name, value in look.items() if value}, kind, term=term, page=page)
+    if look["slo"]:
+        look["slo"] = slo_of(look["slo"])
+    counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
+    loaded = without_aggregates(load(given, counted=counted))
     if term:
-        _only_for_pictures(
-            {
-                "--runs": runs,
-                "--slo": spec,
-                "--nines": nines,
-                "--size": size,
-                "--title": title,
-                f"--kind {kind}": kind != _KINDS[0],
-                "--expected-interval": expected_interval,
-            }
-        )
         _in_terminal(loaded)
         if out is None:
             return
     target = out or _beside(loaded[0], kind)
-    if target.suffix.lower() == ".html":
-        _only_for_pictures(
-            {
-                "--runs": runs,
-                "--nines": nines,
-                "--size": size,
-                f"--kind {kind}": kind in ("density", "ccdf"),
-                "--expected-interval": expected_interval,
-            }
-        )
-        write_page(loaded, target, given, title=title, slo=slo)
-        _tell(target, loaded, style, named=out is not None)
-        return
-    options: dict[str, Any] = {"unit": given.out_unit, "title": title, "slo": slo}
-    if kind in ("percentiles", "timeline"):
-        options["log"] = scale == "log"
-    if kind in ("percentiles", "dashboard"):
-        options["nines"] = nines
-    if kind == "percentiles":
-        options["runs"] = runs
-    if kind in ("percentiles", "ccdf", "dashboard"):
-        options["confidence"] = confidence if len(loaded) <= 3 and not runs else None
-    data = {one.name: one.rung for one in loaded}
-    if expected_interval is not None:
-        data = _raw_and_corrected(data, expected_interval, kind)
-    with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
-        save(getattr(plot, kind), data, temporary, size=_size(size, kind), dpi=dpi, **options)
+    if page:
+        write_page(loaded, target, given, **{name: look[name] for name in _ON_PAGES})
+    else:
+        _draw(loaded, target, given, kind, **look)
     _tell(target, loaded, style, named=out is not None)
 
 
-def _raw_and_corrected(data: dict[str, Any], interval: str, kind: str) -> dict[str, Any]:
+def _refuse(asked: dict[str, Any], kind: str, *, term: bool, page: bool) -> None:
+    """No option does nothing in silence."""
+    for name in asked:
+        option, kinds = f"--{name.replace('_', '-')}", _ONLY.get(name, _KINDS)
+        if term or (page and name not in _ON_PAGES):
+            raise UsageError(f"{option} is for pictures; a page and a terminal show curve and timeline at once")
+        if not page and kind not in kinds:
+            raise UsageError(f"{option} is for --kind {' or '.join(kinds)}, not for {kind}")
+    if (term and kind != _KINDS[0]) or (page and kind in ("density", "ccdf")):
+        raise UsageError(f"--kind {kind} is for pictures; a page and a terminal show curve and timeline at once")
+    if "runs" in asked and "confidence" in asked:
+        raise UsageError("--runs draws the range of the runs, which takes the place of the band of --confidence")
+
+
+def _draw(
+    loaded: Sequence[Input], target: Path, given: Inputs, kind: str, *, runs: bool, nines: float | None, y: str | None,
+    confidence: float | None, expected_interval: str | None, size: str | None, dpi: float | None, **words: Any,
+) -> None:  # fmt: skip
+    """Write one picture."""
+    from latencykit import plot
+    from latencykit.plot.figure import save
+
+    if confidence is None and len(loaded) <= 3 and not runs:
+        confidence = 0.95
+    known: dict[str, Any] = {"runs": runs, "nines": nines, "y": y != "linear", "confidence": confidence}
+    options = {"log" if name == "y" else name: value for name, value in known.items() if kind in _ONLY[name]}
+    data = {one.name: one.rung for one in loaded}
+    if expected_interval is not None:
+        data = _raw_and_corrected(data, expected_interval)
+    options |= {"unit": given.out_unit, **words}
+    with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
+        save(getattr(plot, kind), data, temporary, size=_size(size, kind), dpi=dpi or 100, **options)
+
+
+def _raw_and_corrected(data: dict[str, Any], interval: str) -> dict[str, Any]:
     """Every series as it was measured, and back-filled beside it."""
     from latencykit.diagnose import correct
-    from latencykit.errors import UsageError
 
-    if kind not in ("percentiles", "ccdf", "dashboard"):
-        raise UsageError(f"--expected-interval draws raw and corrected curves; --kind {kind} has no room for both")
     if len(data) == 1:
         ((_, rung),) = data.items()
         return {"raw": rung, "corrected": correct(rung, interval)}
@@ -171,14 +161,6 @@ def _in_terminal(loaded: Sequence[Input]) -> None:
     click.echo(terminal_chart({one.name: one.rung for one in loaded}, width=width, height=height, colour=colour))
 
 
-def _only_for_pictures(options: dict[str, Any]) -> None:
-    from latencykit.errors import UsageError
-
-    for name, value in options.items():
-        if value:
-            raise UsageError(f"{name} is for pictures; a page and a terminal show curve and timeline at once")
-
-
 def _beside(first: Input, kind: str) -> Path:
     """The file beside the first input that the chart goes to."""
     from latencykit.cluster.places import is_url
@@ -190,8 +172,6 @@ def _beside(first: Input, kind: str) -> Path:
 
 
 def _size(text: str | None, kind: str) -> tuple[float, float]:
-    from latencykit.errors import UsageError
-
     if text is None:
         return _SIZES.get(kind, (1000.0, 560.0))
     width, _, height = text.lower().partition("x")

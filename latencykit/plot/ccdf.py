@@ -12,8 +12,8 @@ from latencykit.plot.curves import as_series, curve_of, drawable
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels, outside_legend
 from latencykit.plot.lines import cut, grid_of
-from latencykit.plot.style import INK, UNSUPPORTED, current_axes, plain, series_styles, shorten, tidy
-from latencykit.plot.ticks import ShareFormatter, value_axis
+from latencykit.plot.style import FEW, INK, UNSUPPORTED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.ticks import ShareFormatter, fit_values
 from latencykit.plot.words import chart_title, end_words, joined, percentile_text, same_words, slo_pairs
 from latencykit.units import format_count
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from latencykit.plot.curves import Curve
 
 __all__ = ["ccdf"]
-
-_DIRECT = 4
 
 
 def ccdf(
@@ -75,16 +73,14 @@ def ccdf(
     series, empty = drawable(as_series(data), "tail")
     curves = {label: curve_of(rung) for label, rung in series.items()}
     every = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
-    positive = every[every > 0]
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
     stored = next(iter(curves.values())).unit
-    zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=bool((every == 0).any()))
+    zero = fit_values(ax, every, stored, fixed=unit, along="x")
     floor = 0.5 / max((curve.count or 10**6) + getattr(series[label], "censored", 0) for label, curve in curves.items())
     _share_axis(ax, floor)
     lines = {}
     for label, style in series_styles(series).items():
         look: dict[str, Any] = (
-            {"linewidth": 1.8 if len(series) <= _DIRECT else 1.4, "label": plain(label) or "_nolegend_"} | style | line_kwargs
+            {"linewidth": 1.8 if len(series) <= FEW else 1.4, "label": plain(label) or "_nolegend_"} | style | line_kwargs
         )
         lines[label] = _draw(ax, curves[label], look, zero, floor)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
@@ -98,9 +94,7 @@ def ccdf(
     labels = LineLabels()
     _name(ax, labels, curves, lines, named=legend)
     ax.add_artist(labels)
-    ax.set_xlabel("latency" if stored != "none" else "value", fontsize=9.5, color=INK)
-    ax.set_ylabel("share of requests that took longer", fontsize=9.5, color=INK)
-    tidy(ax)
+    tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
     more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
     head(ax, chart_title(series), joined(series, more, "dotted: the sample is too small"), title, subtitle)
     return ax
@@ -149,7 +143,7 @@ def _band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, zer
 def _name(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve], lines: Mapping[str, list[Line2D]], *, named: bool) -> None:
     """Name few series beside their curves and many in a legend, in the order in which they end."""
     ends = {label: end_words(curve) for label, curve in curves.items()}
-    if named and len(curves) > _DIRECT:
+    if named and len(curves) > FEW:
         order = sorted(curves, key=lambda label: -curves[label].top)
         outside_legend(
             ax, [lines[label][0] for label in order], [f"{plain(shorten(label, 22))}   {ends[label]}" for label in order]

@@ -99,9 +99,7 @@ def compare(
     _points(ax, rows, labels)
     _sides(ax)
     ax.add_artist(labels)
-    ax.set_xlabel("percentile of requests", fontsize=9.5, color=INK)
-    ax.set_ylabel("change from base to new", fontsize=9.5, color=INK)
-    tidy(ax)
+    tidy(ax, "percentile of requests", "change from base to new")
     head(ax, _verdict(found, rows), _conditions(found, whole is not None, confidence), title, subtitle)
     return ax
 

@@ -11,6 +11,7 @@ import numpy as np
 from latencykit.distribution import Distribution
 from latencykit.errors import MixedInputsError, NotHeldError, UsageError
 from latencykit.histogram import Histogram
+from latencykit.plot.style import plain
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Curve", "as_histogram", "as_series", "curve_of", "drawable", "place_of"]
+__all__ = ["Curve", "as_histogram", "as_series", "curve_of", "drawable", "only_series", "place_of"]
 
 _MOST, _A_NINE = 4000, 1000
 """With more points than that, so many a nine of the axis are kept: more than a screen shows."""
@@ -99,6 +100,21 @@ def as_series(data: Any) -> dict[str, Any]:
     if len({rung.unit for rung in series.values()}) > 1:
         raise MixedInputsError("bare numbers and times have no axis in common; name the unit of the former with unit= (--unit)")
     return series
+
+
+def only_series(data: Any, what: str) -> tuple[str, Any]:
+    """Return label and rung of the one series that a chart can show.
+
+    Raises
+    ------
+    UsageError
+        Where there are several; it names `what`.
+    """
+    series = as_series(data)
+    if len(series) > 1:
+        names = ", ".join(plain(label, 24) for label in list(series)[:6])
+        raise UsageError(f"{what} shows one series, not {len(series)} ({names}); choose one with --series or --tag")
+    return next(iter(series.items()))
 
 
 def as_histogram(rung: Any) -> Any:

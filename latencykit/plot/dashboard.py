@@ -12,7 +12,7 @@ from latencykit.plot.density import density
 from latencykit.plot.heading import head
 from latencykit.plot.percentiles import percentiles
 from latencykit.plot.resting import dashes, resting
-from latencykit.plot.style import AMBER, BLUE, INK, MUTED, RED, current_axes, plain, series_styles, shorten
+from latencykit.plot.style import AMBER, BLUE, FEW, INK, MUTED, RED, current_axes, plain, series_styles, shorten
 from latencykit.plot.timeline import timeline
 from latencykit.plot.words import chart_title, joined, percentile_text
 from latencykit.samples import Samples
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["dashboard"]
 
 _VERDICTS = {"omits": RED, "clean": BLUE, "unknown": AMBER}
-_FEW = 4
 _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 
 
@@ -98,7 +97,7 @@ def dashboard(
     percentiles(shown, ax=lower, slo=slo, confidence=band, nines=nines, legend=len(series) == 1, **look)
     if len(series) == 1:
         _numbers(beside, next(iter(counted.values())), verdict, findings)
-    elif len(series) <= _FEW:
+    elif len(series) <= FEW:
         _side_by_side(beside, counted)
     else:
         _table(beside, counted)

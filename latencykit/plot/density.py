@@ -11,7 +11,7 @@ from latencykit.distribution import Distribution
 from latencykit.plot.curves import as_series, drawable
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels
-from latencykit.plot.style import INK, MUTED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import ShareFormatter, value_axis
 from latencykit.plot.words import chart_title, joined, percentile_text, same_words, slo_pairs
 from latencykit.units import format_value
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = ["density", "modes", "shares"]
-
-_TOGETHER = 4
-"""Up to so many series share one base line; more stand above each other."""
 
 _LANE = 11.0
 """Points that a series needs for its name and its maximum."""
@@ -138,7 +135,7 @@ def density(
     parts = {label: shares(rung, edges) for label, rung in series.items()}
     zeros = {label: share for label, rung in series.items() if (share := _zeros(rung)) > 0}
     zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=bool(zeros))
-    stacked = len(series) > _TOGETHER
+    stacked = len(series) > FEW
     base = {label: float(len(series) - 1 - k) if stacked else 0.0 for k, label in enumerate(series)}
     peak = max(*(float(part.max()) for part in parts.values()), *zeros.values(), 1e-12)
     labels = LineLabels()
@@ -160,9 +157,8 @@ def density(
     _limits(ax, slo)
     ax.add_artist(labels)
     a_decade = bins / math.log10(edges[-1] / edges[0])
-    ax.set_ylabel("" if stacked else f"share of requests a bin ({a_decade:.0f} bins a decade)", fontsize=9.5, color=INK)
-    ax.set_xlabel("latency" if stored != "none" else "value", fontsize=9.5, color=INK)
-    tidy(ax)
+    height = "" if stacked else f"share of requests a bin ({a_decade:.0f} bins a decade)"
+    tidy(ax, "latency" if stored != "none" else "value", height)
     ax.spines["left"].set_visible(not stacked)
     more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
     head(ax, chart_title(series), joined(series, more, "all on one scale" if stacked else ""), title, subtitle)

@@ -11,12 +11,12 @@ from matplotlib.ticker import NullLocator
 
 from latencykit.errors import UsageError
 from latencykit.fanning import fan_outs
-from latencykit.plot.curves import as_series, curve_of
+from latencykit.plot.curves import curve_of, only_series
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels, make_room, outside_legend
 from latencykit.plot.lines import cut, draw_curve, nines_of
-from latencykit.plot.style import COLOURS, DASHES, INK, MUTED, current_axes, plain, shorten, tidy
-from latencykit.plot.ticks import DecadeLocator, ShareFormatter, value_axis
+from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.ticks import DecadeLocator, ShareFormatter, fit_values
 from latencykit.plot.words import joined, measured
 from latencykit.stats.fanout import chance_of_slow
 from latencykit.units import format_count, format_value
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fan_out"]
 
-_DIRECT = 4
 _BOUND: Any = (0, (2.6, 1.8))
 _MAP = LinearSegmentedColormap.from_list("met", ["#f5f8fc", "#cfe0f4", "#8fb9e6", "#3f86d3", "#0b4a97"])
 _NINES = 5
@@ -108,23 +107,20 @@ def fan_out(
     places = nines or nines_of(found[0].leaf.count)
     ax.set_xscale("percentile", nines=places)
     ax.set_xlim(0, 100)
-    values = np.concatenate([curve.value for curve in curves])
-    positive = values[values > 0]
-    ends = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
-    zero = value_axis(ax, *ends, curves[0].unit, fixed=unit, log=log, zeros=bool((values == 0).any()))
+    zero = fit_values(ax, np.concatenate([curve.value for curve in curves]), curves[0].unit, fixed=unit, log=log)
+    styles = list(series_styles({_calls(one.n): None for one in found}).values())
     lines = {}
     for k, (one, curve) in enumerate(zip(found, curves, strict=True)):
-        style: dict[str, Any] = {"label": _calls(one.n), **_style(k)} | line_kwargs
+        style: dict[str, Any] = {"label": _calls(one.n), **styles[k]} | line_kwargs
         lines[one.n] = draw_curve(ax, curve, style, zero)
     for k, bound in enumerate(bounds):
         if bound.n > 1:
             at, value = cut(_curve(bound), 0.0, 100.0)
-            look: dict[str, Any] = {"color": _style(k)["color"], "linewidth": 1.0, "linestyle": _BOUND, "alpha": 0.75}
+            look: dict[str, Any] = {"color": styles[k]["color"], "linewidth": 1.0, "linestyle": _BOUND, "alpha": 0.75}
             ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", label="_bound", zorder=2.4, **look)
     if legend:
         _name(ax, found, curves, lines)
-    ax.set_xlabel("percentile of users", fontsize=9.5, color=INK)
-    tidy(ax)
+    tidy(ax, "percentile of users")
     more = ["dashed: if calls were independent" if len(found) > 1 and bounds else ""]
     more.append("dotted: the sample is too small" if any(curve.limit < 99.9999 for curve in curves) else "")
     said = _finding(found[-1], bounds[-1] if bounds else None)
@@ -135,15 +131,7 @@ def fan_out(
 def _only(data: Any) -> tuple[str, Any]:
     if data is None:
         return "", None
-    series = as_series(data)
-    if len(series) > 1:
-        names = ", ".join(plain(name, 24) for name in list(series)[:6])
-        raise UsageError(f"a fan-out shows one series, not {len(series)} ({names}); choose one with --series or --tag")
-    return next(iter(series.items()))
-
-
-def _style(k: int) -> dict[str, Any]:
-    return {"color": COLOURS[k % len(COLOURS)], "linestyle": DASHES[k // len(COLOURS) % len(DASHES)]}
+    return only_series(data, "a fan-out")
 
 
 def _calls(n: int) -> str:
@@ -167,7 +155,7 @@ def _curve(one: FanOut) -> Curve:
 
 def _name(ax: Axes, found: Sequence[FanOut], curves: Sequence[Curve], lines: dict[int, list[Line2D]]) -> None:
     labels = LineLabels()
-    if len(found) > _DIRECT:
+    if len(found) > FEW:
         outside_legend(ax, [lines[one.n][0] for one in reversed(found)], [_calls(one.n) for one in reversed(found)])
     else:
         for k, one in enumerate(found):
@@ -215,10 +203,8 @@ def _heat_map(
     ax.xaxis.set_major_locator(DecadeLocator())
     ax.xaxis.set_major_formatter(lambda x, _: format_count(x))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xlabel("calls that a user waits for", fontsize=9.5, color=INK)
-    ax.set_ylabel("percentile of one call", fontsize=9.5, color=INK)
     _bar(ax, image)
-    tidy(ax)
+    tidy(ax, "calls that a user waits for", "percentile of one call")
     ax.grid(visible=False)
     said = "Most users fare worse than any percentile of one call below the red line"
     head(ax, said, " · ".join(filter(None, (plain(shorten(label, 60)), model))), title, subtitle)

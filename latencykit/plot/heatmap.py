@@ -10,13 +10,12 @@ from matplotlib.image import PcolorImage
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import IdentityTransform
 
-from latencykit.errors import UsageError
 from latencykit.plot.courses import as_log
-from latencykit.plot.curves import as_series
+from latencykit.plot.curves import only_series
 from latencykit.plot.grid import grid
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels, make_room
-from latencykit.plot.style import GAP, INK, MUTED, RED, current_axes, plain, tidy
+from latencykit.plot.style import GAP, INK, MUTED, RED, current_axes, tidy
 from latencykit.plot.ticks import ShareFormatter, time_axis, value_axis
 from latencykit.plot.timed import clock, log_title, slo_line
 from latencykit.plot.words import joined
@@ -106,11 +105,7 @@ def heatmap(
         Where a source knows no time.
     """
     ax = current_axes(ax)
-    series = as_series(data)
-    if len(series) > 1:
-        names = ", ".join(plain(label, 24) for label in list(series)[:6])
-        raise UsageError(f"a heat map shows one series, not {len(series)} ({names}); choose one with --series or --tag")
-    ((label, rung),) = series.items()
+    label, rung = only_series(data, "a heat map")
     log = as_log(label, rung)
     cells = grid(log)
     total = np.nansum(cells.counts, axis=0)
@@ -125,8 +120,7 @@ def heatmap(
     _maximum(ax, cells, log.unit)
     _bar(ax, image, share=share)
     slo_line(ax, slo, log.unit)
-    ax.set_xlabel(f"time from the start{clock(log.start)}", fontsize=9.5, color=INK)
-    tidy(ax)
+    tidy(ax, f"time from the start{clock(log.start)}")
     ax.grid(visible=False)
     said = log_title(label, log, round(float(total.sum())))
     head(ax, said, joined({label: log}), title, subtitle)

@@ -14,7 +14,7 @@ from latencykit.loading import load_curve as measure
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels
 from latencykit.plot.style import BLUE, COLOURS, GREY, INK, RED, current_axes, tidy
-from latencykit.plot.ticks import value_axis
+from latencykit.plot.ticks import fit_values
 from latencykit.plot.words import percentile_text, slo_pairs
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_value
@@ -90,10 +90,7 @@ def load_curve(
     rates = np.array([row.rate for row in curve.rows])
     pairs = slo_pairs(curve.slo) if curve.slo is not None else []
     stored = curve.rows[0].rung.unit
-    every = np.concatenate([*lines.values(), [limit for _, limit in pairs]])
-    positive = every[np.isfinite(every) & (every > 0)]
-    value_axis(ax, float(positive.min(initial=1.0)) if not positive.size else float(positive.min()), float(positive.max()),
-               stored, fixed=unit, log=log)  # fmt: skip
+    fit_values(ax, np.concatenate([*lines.values(), [limit for _, limit in pairs]]), stored, fixed=unit, log=log)
     _load_axis(ax, rates)
     if log:  # the strip below takes room, which the logarithmic axis gives
         low, high = ax.get_ylim()
@@ -103,8 +100,7 @@ def load_curve(
     _limits(ax, curve, pairs, labels, stored)
     _strip(ax, curve)
     ax.add_artist(labels)
-    tidy(ax)
-    ax.set_xlabel("load, requests per second", fontsize=9.5, color=INK)
+    tidy(ax, "load, requests per second")
     hollow = any(not _supported(row, p, confidence) for row in curve.rows for p in lines)
     head(ax, _finding(curve), _conditions(curve, hollow), title, subtitle)
     return ax

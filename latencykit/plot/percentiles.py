@@ -13,8 +13,8 @@ from latencykit.plot.labels import LineLabels, outside_legend
 from latencykit.plot.lines import band, bracket, draw_curve, grid_of, nines_of
 from latencykit.plot.points import draw_summary
 from latencykit.plot.resting import dashes, resting
-from latencykit.plot.style import GREY, GROUND, INK, current_axes, plain, series_styles, shorten, tidy
-from latencykit.plot.ticks import value_axis
+from latencykit.plot.style import FEW, GREY, GROUND, INK, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.ticks import fit_values
 from latencykit.plot.words import chart_title, end_words, joined, same_words, slo_finding, slo_pairs, sure_percentile, two_stories
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_percentile, format_value
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from latencykit.plot.curves import Curve
 
 __all__ = ["percentiles", "staircase"]
-
-_DIRECT = 4
-"""Up to so many series are named beside their curves; more in a legend."""
 
 
 def percentiles(
@@ -123,10 +120,9 @@ def percentiles(
         _name_runs(ax, labels, drawn, curves)
     elif legend:
         _name(ax, labels, shown, curves, drawn)
-    ax.set_xlabel("percentile of requests", fontsize=9.5, color=INK)
-    _ground(ax, labels, curves)
+    named = _ground(ax, labels, curves)
     ax.add_artist(labels)
-    tidy(ax)
+    tidy(ax, "percentile of requests (grey: the sample is too small)" if not named else "percentile of requests")
     _head(ax, shown, curves, pairs, title, subtitle, runs=runs, empty=empty, dashed=dashed_from)
     return ax
 
@@ -146,13 +142,9 @@ def _value_axis(
         for summary in summaries.values()
     ]
     every.append(np.array([limit for _, limit in pairs]))
-    values = np.concatenate(every)
-    positive = values[np.isfinite(values) & (values > 0)]
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
-    if summaries:
-        low = low / 1.6  # points have no line that leads to them; they stand clear of the frame
     stored = [*(curve.unit for curve in curves.values()), *(summary.unit for summary in summaries.values())][0]
-    return value_axis(ax, low, high, stored, fixed=unit, log=log, zeros=bool((values == 0).any()))
+    below = 1.6 if summaries else 1.0  # points have no line that leads to them; they stand clear of the frame
+    return fit_values(ax, np.concatenate(every), stored, below=below, fixed=unit, log=log)
 
 
 def _draw_all(
@@ -163,7 +155,7 @@ def _draw_all(
     for label, curve in curves.items():
         style: dict[str, Any] = {
             "label": plain(label) or "_nolegend_",
-            "linewidth": 1.8 if len(curves) <= _DIRECT else 1.5,
+            "linewidth": 1.8 if len(curves) <= FEW else 1.5,
         } | styles[label]
         style |= line_kwargs
         dashed, _ = _dashed(dashed_from, label)
@@ -212,7 +204,7 @@ def _name(
 ) -> None:
     """Name few series beside their curves and many in a legend, in the order in which they end; label each maximum."""
     ends = {label: _end(series[label], curves.get(label)) for label in series}
-    if len(series) > _DIRECT:
+    if len(series) > FEW:
         order = sorted(series, key=lambda label: -ends[label][0])
         listed = ["   ".join(filter(None, (plain(shorten(label, 22)), ends[label][1]))) for label in order]
         outside_legend(ax, [drawn[label][0] for label in order], listed)
@@ -239,17 +231,16 @@ def _end(rung: Any, curve: Curve | None) -> tuple[float, str]:
     return curve.top, end_words(curve)
 
 
-def _ground(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve]) -> None:
-    """Grey ground and a plain sentence where no sample reaches."""
+def _ground(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve]) -> bool:
+    """Grey ground and a plain sentence where no sample reaches; False where there is no room for the sentence."""
     limit = max((curve.limit for curve in curves.values()), default=100.0)
     if limit >= 99.99999:
-        return
+        return True
     ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
     places = ax.transScale.transform([(0.0, 1.0), (limit, 1.0), (100.0, 1.0)])[:, 0]
     width = (places[2] - places[1]) / (places[2] - places[0]) * ax.get_window_extent().width * 72.0 / ax.figure.dpi
     if width < 95:
-        ax.set_xlabel("percentile of requests (grey: the sample is too small)", fontsize=9.5, color=INK)
-        return
+        return False
     sure = f"beyond p{format_percentile(sure_percentile(limit))}"
     forms = (
         f"{sure} the sample is too small:\nthe truth may lie higher",
@@ -263,6 +254,7 @@ def _ground(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve]) -> None:
         return float(ax.transData.transform((limit, ax.get_ylim()[0]))[0]) + pad, box.y0 + pad, box.x1 - pad, box.y1
 
     labels.note(ax, forms, region, (0.0, 0.0))
+    return True
 
 
 def staircase(ax: Axes, slo: Any, labels: LineLabels | None = None) -> list[Line2D]:

@@ -83,8 +83,7 @@ def stall_strip(
             row.annotate(
                 count, (0.0, 1.0), (4, -4), "axes fraction", "offset points", va="top", fontsize=9, fontweight="bold", color=INK
             )
-    last = list(rows.values())[-1]
-    last.set_xlabel("time from the start", fontsize=9.5, color=INK)
+    tidy(list(rows.values())[-1], "time from the start")
     total = sum(len(rung) for rung in series.values())
     note = f"{format_count(kept)} of {format_count(total)} requests drawn, the slow ones all" if kept < total else ""
     said = "each request rises while it waits"

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "AMBER", "BLUE", "COLOURS", "DASHES", "GAP", "GREY", "GRID", "GROUND", "INK", "MUTED", "RED", "UNSUPPORTED", "current_axes",
-    "plain", "role_of", "series_styles", "shorten", "tidy",
+    "AMBER", "BLUE", "COLOURS", "DASHES", "FEW", "GAP", "GREY", "GRID", "GROUND", "INK", "MUTED", "RED", "UNSUPPORTED",
+    "current_axes", "plain", "role_of", "series_styles", "shorten", "tidy",
 ]  # fmt: skip
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
@@ -23,6 +23,9 @@ COLOURS = (BLUE, "#d17d00", "#00876c", "#9c2f8f", "#30343b", "#4f9fdc")
 """Told apart with normal sight and by deuteranopes, protanopes and tritanopes; each comes back with another dash."""
 
 DASHES: tuple[Any, ...] = ("solid", (0, (5.5, 1.8)), (0, (7.0, 1.6, 1.4, 1.6)), (0, (2.6, 1.6)))
+
+FEW = 4
+"""Up to so many series are named beside their curves; more in a legend, or on lanes of their own."""
 
 UNSUPPORTED = (0, (1.1, 1.7))
 """The dots of what the sample cannot support."""
@@ -97,8 +100,12 @@ def current_axes(ax: Axes | None) -> Axes:
     return plt.gca()
 
 
-def tidy(ax: Axes) -> None:
-    """Give the axes the house look: a grid that is barely visible, no upper and right spine, quiet ticks."""
+def tidy(ax: Axes, x: str = "", y: str = "") -> None:
+    """Give the axes the house look: a grid that is barely visible, no upper and right spine, quiet ticks; and their names."""
+    if x:
+        ax.set_xlabel(x, fontsize=9.5, color=INK)
+    if y:
+        ax.set_ylabel(y, fontsize=9.5, color=INK)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):

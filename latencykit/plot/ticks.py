@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 
 from latencykit.units import NANOSECONDS, format_duration, format_value, unit_factor
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = [
     "DecadeLocator",
     "ShareFormatter",
     "TimeLocator",
     "ValueFormatter",
+    "fit_values",
     "log_ticks",
     "time_axis",
     "time_text",
@@ -181,6 +185,29 @@ def value_axis(
     axis.set_major_formatter(FuncFormatter(lambda x, _: "0" if zeros and x <= zero * 1.0001 else formatter(x)))
     axis.set_minor_locator(NullLocator())
     return zero if zeros else bottom
+
+
+def fit_values(ax: Any, values: NDArray[np.float64], unit: str, *, below: float = 1.0, **options: Any) -> float:
+    """Scale an axis to the values that are drawn on it; those that are not finite do not count.
+
+    Parameters
+    ----------
+    ax : Axes
+    values : ndarray of float64
+    unit : str
+    below : float, default 1.0
+        The axis begins by this factor below the lowest value.
+    **options
+        As `value_axis` takes them.
+
+    Returns
+    -------
+    float
+        The place of zeros.
+    """
+    positive = values[np.isfinite(values) & (values > 0)]
+    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
+    return value_axis(ax, low / below, high, unit, zeros=bool((values == 0).any()), **options)
 
 
 class EvenLocator(Locator):

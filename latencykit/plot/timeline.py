@@ -11,7 +11,7 @@ from latencykit.plot.curves import as_series
 from latencykit.plot.heading import head
 from latencykit.plot.labels import EndLabels, LineLabels, outside_legend
 from latencykit.plot.strip import draw_strip, taken
-from latencykit.plot.style import AMBER, BLUE, GREY, INK, MUTED, RED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.style import AMBER, BLUE, FEW, GREY, MUTED, RED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import DecadeLocator, EvenLocator, time_axis, value_axis
 from latencykit.plot.timed import clock, highest_limit, log_title, shade, slo_line, spans_of
 from latencykit.plot.words import chart_title, joined, percentile_text
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["timeline"]
 
-_FEW, _COARSE = 4, 90
-"""More series than that are drawn without their maxima, which one line shows for all, and in so many columns."""
+_COARSE = 90
+"""More than a few series are drawn in so many columns, and without their maxima, which one line shows for all."""
 
 _RAMP = (RED, AMBER, BLUE, "#00876c", GREY)
 
@@ -94,7 +94,7 @@ def timeline(
     logs = {label: as_log(label, rung) for label, rung in series.items()}
     wanted = sorted(percentiles, reverse=True)[: None if len(logs) == 1 else 1]
     courses = {label: course_of(one, wanted, getattr(series[label], "elapsed", np.inf)) for label, one in logs.items()}
-    columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4)) if len(logs) <= _FEW else _COARSE
+    columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4)) if len(logs) <= FEW else _COARSE
     blocks = spans_of(stalls)
     limit = highest_limit(slo)
     zero = _scale(ax, courses, limit, unit, log=log, strip=rate, room=bool(blocks))
@@ -107,14 +107,13 @@ def timeline(
         draw_strip(ax, courses, styles, columns, failed)
     _times(ax, courses, room=len(logs) == 1)
     _name(ax, courses, lines, styles, named=legend)
-    tidy(ax)
     note = ""
     if merged > 1:
         length = format_duration(next(iter(courses.values())).typical * 1e9)
         note = f"a column is up to {merged} intervals of {length}: the line is the highest"
-        note += ", the band reaches to the lowest" if len(logs) <= _FEW else ""
+        note += ", the band reaches to the lowest" if len(logs) <= FEW else ""
     begun = next(iter(logs.values())).start if len(logs) == 1 else None
-    ax.set_xlabel(f"time from the start{clock(begun)}", fontsize=9.5, color=INK)
+    tidy(ax, f"time from the start{clock(begun)}")
     _head(ax, logs, courses, title, subtitle, note)
     return ax
 
@@ -124,7 +123,7 @@ def _head(
 ) -> None:
     first = next(iter(courses.values()))
     main = percentile_text(min(first.values))
-    said = chart_title(logs, f"{main} of each, max of all" if len(logs) > _FEW else f"{main} bold, max thin")
+    said = chart_title(logs, f"{main} of each, max of all" if len(logs) > FEW else f"{main} bold, max thin")
     if len(logs) == 1:
         ((label, log),) = logs.items()
         said = log_title(label, log, int(first.count.sum()))
@@ -179,7 +178,7 @@ def _lines(
     merged = 1
     for label, course in courses.items():
         for number, (percentile, value) in enumerate(course.values.items()):
-            if percentile == 100 and len(courses) > _FEW and len(course.values) > 1:
+            if percentile == 100 and len(courses) > FEW and len(course.values) > 1:
                 continue
             look: dict[str, Any] = {"linewidth": 1.4, "zorder": 3 - 0.1 * number, "solid_joinstyle": "miter"}
             if len(courses) == 1:
@@ -191,9 +190,9 @@ def _lines(
             shown = envelope(course, np.maximum(value, zero), columns)
             merged = max(merged, shown.merged)
             drawn[label][percentile] = _draw(
-                ax, course, shown, look | line_kwargs, banded=percentile < 100 and len(courses) <= _FEW
+                ax, course, shown, look | line_kwargs, banded=percentile < 100 and len(courses) <= FEW
             )
-    if len(courses) > _FEW:
+    if len(courses) > FEW:
         every = together(list(courses.values()), columns)
         gap = every.start[1:] > every.end[:-1] + 1e-9
         x, y = steps(every.start, every.end, np.maximum(every.high, zero), gap)
@@ -229,7 +228,7 @@ def _name(
                 x, y = line.get_xdata()[known[-1]], line.get_ydata()[known[-1]]
                 ends.add(ax, percentile_text(percentile), float(x), float(y), line.get_color())
         ax.add_artist(ends)
-    elif named and len(courses) > _FEW:
+    elif named and len(courses) > FEW:
         last = {label: _last(course) for label, course in courses.items()}
         order = sorted(courses, key=lambda label: -last[label])
         main = [lines[""][100.0], *(lines[label][min(lines[label])] for label in order)]

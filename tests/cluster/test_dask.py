@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from latencykit import cluster
-from latencykit.cli import main, spread
+from latencykit.cli import spread
 from latencykit.cluster import engines, places
 from latencykit.cluster import log as cluster_log
 from latencykit.cluster.engines import Job, OnDask, local_cluster
@@ -100,15 +100,9 @@ def test_nobody_answers():
 
 
 @pytest.fixture
-def say(capsys):
+def say(run):
     """Run a command; return exit status and standard output."""
-
-    def call(*words: object) -> tuple[int, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["-q", *map(str, words)])
-        return int(ended.value.code or 0), capsys.readouterr().out
-
-    return call
+    return lambda *words: run("-q", *words)[:2]
 
 
 @pytest.mark.parametrize("words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]])

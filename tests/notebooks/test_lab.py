@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from latencykit.cli import main
 from latencykit.errors import MissingPackageError, UsageError
 from latencykit.report import lessons
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 README = "README.md"
 
@@ -48,12 +52,10 @@ def test_a_file_that_was_there_before_us_is_the_learners(tmp_path: Path):
     assert lessons.copy_lessons(tmp_path).kept == (README,)
 
 
-def test_the_command_says_what_it_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_command_says_what_it_kept(tmp_path: Path, run: Callable[..., tuple[int, str, str]]):
     (tmp_path / README).write_text("my own notes")
-    with pytest.raises(SystemExit) as ended:
-        main(["lab", str(tmp_path), "--no-launch"])
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out) == (0, f"{tmp_path}\n")
+    status, out, err = run("lab", tmp_path, "--no-launch")
+    assert (status, out) == (0, f"{tmp_path}\n")
     assert f"kept {README}: you have changed it" in err
 
 

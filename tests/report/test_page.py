@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.cli import main
 from latencykit.report.page import page_html
 from latencykit.report.sentences import headline
 from tests.report.conftest import CTRLZ, model_of
@@ -158,20 +157,15 @@ def test_a_page_that_grows_too_large_takes_wider_slots(raw, monkeypatch):
     assert len(told["start"]) <= 40
 
 
-def call(*words):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return int(ended.value.code or 0)
-
-
-def test_the_command_line_writes_the_page_and_tells_where_it_comes_from(tmp_path, capsys):
+def test_the_command_line_writes_the_page_and_tells_where_it_comes_from(tmp_path, run):
     source = CTRLZ / "uncorrected.hlog"
     for name in ("report", "chart"):
         target = tmp_path / f"{name}.html"
-        assert call(name, f"closed={source}", "-o", target) == 0
+        assert run(name, f"closed={source}", "-o", target)[0] == 0
         text = target.read_text()
         assert hashlib.sha256(source.read_bytes()).hexdigest() in text
         assert f"latencykit {name} closed=" in text
         assert f"{source.stat().st_size:,} bytes" in text
-    assert call("chart", source, "-o", tmp_path / "x.html", "--kind", "density") == 2
-    assert "--kind density is for pictures" in capsys.readouterr().err
+    status, _, err = run("chart", source, "-o", tmp_path / "x.html", "--kind", "density")
+    assert status == 2
+    assert "--kind density is for pictures" in err
