@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -199,3 +201,15 @@ def test_the_argument_of_a_merge_does_not_change():
     x + y
     assert (x.index == before[0]).all()
     assert (x.counts == before[1]).all()
+
+
+@pytest.mark.parametrize("bound", [1e6, 41e6, 60e6, 70e6])
+def test_percentiles_ascend_within_what_the_source_states(bound):
+    """A tool's own extremes lie inside their buckets; values known to lie above a bound stand among the others."""
+    stated = {"min": 41e6, "max": 60e6}
+    counted = lk.Histogram.of([41_000_000, 50_000_000, 60_000_000])
+    h = replace(counted, told=stated, censored=2, censored_at=bound)
+    values = h.percentile(np.linspace(0, 100, 41))
+    assert (np.diff(values) >= 0).all()
+    assert values[0] == h.min
+    assert values[-1] == max(h.max, bound)

@@ -30,15 +30,21 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
         )
     below = histogram.count
     if histogram.censored:
-        below = int(histogram.counts[histogram.buckets.high(histogram.index) <= histogram.censored_at].sum())
+        highs = _within(histogram, histogram.buckets.high(histogram.index))
+        below = int(histogram.counts[highs <= histogram.censored_at].sum())
     position, bounded = _positions(histogram, wanted, below)
     values = np.where(p == 0, histogram.buckets.low(histogram.index[position]), histogram.buckets.high(histogram.index[position]))
-    values = _as_printed(histogram, p, values)
-    inside = (wanted > below) & (wanted <= below + histogram.censored)
-    values = np.where(inside, np.maximum(histogram.censored_at, values) if histogram.censored else values, values)
-    if "max" in histogram.told:
-        values = np.where(inside, values, np.minimum(values, np.maximum(histogram.told["max"], _printed_top(histogram))))
+    values = _as_printed(histogram, p, _within(histogram, values))
+    if histogram.censored:
+        inside = (wanted > below) & (wanted <= below + histogram.censored)
+        values = np.where(inside, np.maximum(histogram.censored_at, values), values)
     return values, position, bounded
+
+
+def _within(histogram: Histogram, values: Floats) -> Floats:
+    """Values held between the lowest and the highest that the source states; one that it prints may lie higher."""
+    least, most = histogram.told.get("min", -np.inf), histogram.told.get("max", np.inf)
+    return np.minimum(np.maximum(values, least), np.maximum(most, _printed_top(histogram)))
 
 
 def _printed_top(histogram: Histogram) -> float:

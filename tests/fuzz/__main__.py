@@ -1,0 +1,90 @@
+"""Run a target under atheris: coverage-guided, for a bounded time, from the fixtures and the kept corpus.
+
+    python -m tests.fuzz codec --seconds 20
+    python -m tests.fuzz sniff --runs 1000000 --corpus /tmp/sniff
+
+What breaks a target is written to ``crash-…`` in the working corpus; make it small, mend the cause, and keep it in
+``tests/fuzz/corpus/TARGET``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECONDS = 1.0
+MEBIBYTES = 256
+_HANG = 30  # seconds of the clock after which an input is given up as one that never ends
+_LONGEST = 4 << 10  # bytes of an input
+_CLEAR = Path("/proc/self/clear_refs")
+_PACKAGES = ("codec", "formats", "log", "histogram", "stats")
+
+
+def main() -> None:
+    """Take the command line, then hand over to atheris, which never returns."""
+    import atheris
+
+    options = _options()
+    with atheris.instrument_imports(include=["latencykit"]):
+        for name in _PACKAGES:
+            package = importlib.import_module(f"latencykit.{name}")
+            for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+                importlib.import_module(module.name)
+        targets = importlib.import_module("tests.fuzz.targets")
+    folder = options.corpus or Path(tempfile.mkdtemp(prefix=f"fuzz-{options.target}-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(targets.seeds(options.target)):
+        (folder / f"seed-{number:04}").write_bytes(data)
+    bound = [f"-max_total_time={options.seconds}"] if options.seconds else []
+    bound += [f"-runs={options.runs}"] if options.runs else []
+    settings = [f"-artifact_prefix={folder.parent / folder.name}-", f"-timeout={_HANG}", f"-max_len={_LONGEST}"]
+    settings += ["-rss_limit_mb=0", "-print_final_stats=1", f"-seed={options.seed}"]
+    warnings.simplefilter("error")  # as in the tests
+    atheris.Setup([sys.argv[0], *bound, *settings, str(folder)], _guarded(targets.TARGETS[options.target]))
+    atheris.Fuzz()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("target", choices=["codec", "log", "sniff"])
+    parser.add_argument("--seconds", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--corpus", type=Path, help="folder that keeps what was found; a new one by default")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if not options.seconds and not options.runs:
+        parser.error("say how long: --seconds N or --runs N")
+    return options
+
+
+def _guarded(target: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    """The target, where an input that takes too long or too much memory is a failure, too."""
+
+    def guarded(data: bytes) -> None:
+        _CLEAR.write_bytes(b"5")  # the peak begins anew: atheris itself keeps some KiB an execution
+        before, begin = _peak(), time.process_time()
+        target(data)
+        took, grown = time.process_time() - begin, (_peak() - before) >> 10
+        assert took <= SECONDS, f"{took:.1f} s of processor time; {SECONDS} s are allowed"
+        assert grown <= MEBIBYTES, f"{grown} MiB of memory; {MEBIBYTES} are allowed"
+
+    return guarded
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+if __name__ == "__main__":
+    main()

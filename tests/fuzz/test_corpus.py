@@ -1,0 +1,51 @@
+"""What fuzzing began with and what it found, through the same targets: nothing but our own errors, time and memory bounded."""
+
+from __future__ import annotations
+
+import signal
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fuzz.targets import CORPUS, TARGETS, seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HARD = 10.0  # seconds; what is slow, or never ends, fails instead of holding everything up
+MOST = 256 << 20
+KEPT = sorted(path for path in CORPUS.glob("*/*"))
+
+
+@pytest.fixture(autouse=True)
+def bounded() -> Iterator[None]:
+    """Interrupt a test that takes too long."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"not done within {HARD:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, HARD * 6)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in KEPT])
+def test_what_once_broke_something_breaks_nothing(path):
+    signal.setitimer(signal.ITIMER_REAL, HARD)
+    tracemalloc.start()
+    try:
+        TARGETS[path.parent.name](path.read_bytes())
+        assert tracemalloc.get_traced_memory()[1] <= MOST
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_real_outputs_pass(target):
+    begin_with = list(seeds(target))
+    assert len(begin_with) > 10
+    for data in begin_with:
+        TARGETS[target](data)
