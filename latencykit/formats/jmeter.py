@@ -8,6 +8,7 @@ controller writes a row that sums up the samples in it.
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from latencykit.formats.rows import Layout, line_chunks, read_table
 from latencykit.formats.shaping import per_operation, without_negative
 from latencykit.run import Run
 from latencykit.samples import OUTCOMES, Samples
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,12 +87,17 @@ def _parsed_stamps(stamps: pd.Series[Any], source: Source) -> tuple[pd.Series[An
     import pandas as pd
 
     try:
-        when = pd.to_datetime(stamps.astype(str), utc=True).dt.tz_localize(None)
-    except (ValueError, OverflowError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # pandas would guess what each cell alone may mean
+            when = pd.to_datetime(stamps.astype(str), utc=True).dt.tz_localize(None)
+        bad = "it is empty" if when.isna().any() else ""
+    except (ValueError, OverflowError, UserWarning) as error:
+        bad = printable(str(error), 80)
+    if bad:
         raise source.corrupt(
-            2, f"timeStamp is no date that can be read ({error})", "milliseconds since the epoch",
+            2, f"timeStamp is no date that can be read ({bad})", "milliseconds since the epoch",
             "set jmeter.save.saveservice.timestamp_format=ms",
-        ) from None  # fmt: skip
+        )  # fmt: skip
     ms = pd.Series(when.to_numpy().astype("datetime64[ms]").astype(np.int64), index=stamps.index)
     return ms, "timeStamp holds dates without a time zone; they were taken as UTC"
 

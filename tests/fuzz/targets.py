@@ -254,7 +254,7 @@ def seeds(target: str) -> Iterator[bytes]:
                 data = path.read_bytes()[:_SMALL]
                 yield data
                 yield expect.parent.parent.name.encode() + b"\n" + data
-    yield from (path.read_bytes() for path in sorted((CORPUS / target).iterdir()))
+    yield from (path.read_bytes() for path in sorted(CORPUS.glob(f"{target}/*")))
 
 
 def _payload_seeds(text: bytes, payload: Payload) -> Iterator[bytes]:
