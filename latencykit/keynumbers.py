@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from latencykit.distribution import Distribution
 from latencykit.summary import Summary
-from latencykit.units import format_count, format_percentile, format_value
+from latencykit.units import format_count, format_percentile, format_value, sure_percentile
 
 __all__ = ["key_numbers"]
 
@@ -38,4 +37,4 @@ def key_numbers(rung: Any) -> list[tuple[str, str]]:
         rows.append((f"p{format_percentile(row.percentile)}", value if row.supported else f"({value})"))
     rows += [("max", format_value(rung.max, rung.unit)), ("mean", format_value(rung.mean, rung.unit))]
     limit = rung.highest_supported_percentile()
-    return [*rows, ("trust up to", f"p{math.floor(limit * 1000) / 1000:g}" if limit >= 90 else f"p{math.floor(limit)}")]
+    return [*rows, ("trust up to", f"p{format_percentile(sure_percentile(limit))}")]

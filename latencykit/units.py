@@ -17,6 +17,7 @@ __all__ = [
     "parse_duration",
     "parse_percentile",
     "printable",
+    "sure_percentile",
     "unit_factor",
 ]
 
@@ -201,3 +202,16 @@ def printable(text: str, limit: int = 60) -> str:
     """
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in cut)
+
+
+def sure_percentile(limit: float) -> float:
+    """Return the limit of trust rounded down to two significant digits of what lies above it.
+
+    Examples
+    --------
+    >>> sure_percentile(99.94618), sure_percentile(63.2)
+    (99.946, 63.0)
+    """
+    left = max(100.0 - limit, 1e-12)
+    step = 10.0 ** (math.floor(math.log10(left)) - 1)
+    return round(100.0 - math.ceil(left / step - 1e-9) * step, 12)

@@ -14,8 +14,7 @@ from latencykit.plot.labels import LineLabels, outside_legend
 from latencykit.plot.lines import cut, grid_of
 from latencykit.plot.style import FEW, INK, UNSUPPORTED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import ShareFormatter, fit_values
-from latencykit.plot.words import chart_title, end_words, joined, percentile_text, same_words, slo_pairs
-from latencykit.units import format_count
+from latencykit.plot.words import chart_title, end_words, joined, named_count, percentile_text, same_words, slo_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +91,7 @@ def ccdf(
             f"SLO {percentile_text(percentile)}", (limit, share), (6, 3), "data", "offset points", fontsize=8.5, color=INK
         )
     labels = LineLabels()
-    _name(ax, labels, curves, lines, named=legend)
+    _name(ax, labels, series, curves, lines, named=legend)
     ax.add_artist(labels)
     tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
     more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
@@ -140,7 +139,10 @@ def _band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, zer
         ax.fill_betweenx(share[known], low[known], high[known], step="pre", color=colour, alpha=0.15, linewidth=0, zorder=2)
 
 
-def _name(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve], lines: Mapping[str, list[Line2D]], *, named: bool) -> None:
+def _name(
+    ax: Axes, labels: LineLabels, series: Mapping[str, Any], curves: Mapping[str, Curve], lines: Mapping[str, list[Line2D]],
+    *, named: bool,
+) -> None:  # fmt: skip
     """Name few series beside their curves and many in a legend, in the order in which they end."""
     ends = {label: end_words(curve) for label, curve in curves.items()}
     if named and len(curves) > FEW:
@@ -149,10 +151,9 @@ def _name(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve], lines: Mapp
             ax, [lines[label][0] for label in order], [f"{plain(shorten(label, 22))}   {ends[label]}" for label in order]
         )
         return
-    for k, (label, curve) in enumerate(curves.items()):
-        if named and len(curves) > 1:
-            count = f"  n = {format_count(curve.count)}" if curve.count is not None else ""
-            labels.add(ax, f"{plain(shorten(label, 32))}{count}", lines[label], at=0.45 + 0.05 * k, spread=0.5)
+    if named and len(curves) > 1:
+        for k, (label, rung) in enumerate(series.items()):
+            labels.add(ax, named_count(label, rung), lines[label], at=0.45 + 0.05 * k, spread=0.5)
     for words, members in same_words(ends).items():
         colour = lines[members[0]][0].get_color() if len(members) == 1 and len(curves) > 1 else INK
         where = (curves[members[0]].top, ax.get_ylim()[0])

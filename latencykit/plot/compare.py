@@ -161,8 +161,8 @@ def _points(ax: Axes, rows: list[Change], labels: LineLabels) -> None:
         at, ratio, colour = row.percentile or 0.0, 1 + row.change, _colour(row)
         low = 1 + row.low if row.low > -1 else bottom
         high = 1 + row.high if math.isfinite(row.high) else top
-        judged = not math.isnan(row.p_value)
-        if judged or row.low > -1:
+        bounded = row.low > -1 or not math.isnan(row.p_value)
+        if bounded:
             look: dict[str, Any] = {"color": colour, "linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
             ax.plot([at, at], [max(low, bottom), min(high, top)], label="_interval", **look)
         face = colour if row.significant else "white"
@@ -171,7 +171,8 @@ def _points(ax: Axes, rows: list[Change], labels: LineLabels) -> None:
             zorder=4, clip_on=False, label=f"_{row.statistic}",
         )  # fmt: skip
         words = f"{percentile_text(at)} {format_change(row.change)}"
-        labels.point(ax, words, (at, ratio), [mark], fontsize=9, color=colour)
+        tip = min(max(high, ratio), top) if bounded else ratio
+        labels.point(ax, words, (at, tip), [mark], above=bounded, fontsize=9, color=colour)
 
 
 def _sides(ax: Axes) -> None:

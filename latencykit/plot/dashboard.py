@@ -14,7 +14,7 @@ from latencykit.plot.percentiles import percentiles
 from latencykit.plot.resting import dashes, resting
 from latencykit.plot.style import AMBER, BLUE, FEW, INK, MUTED, RED, current_axes, plain, series_styles, shorten
 from latencykit.plot.timeline import timeline
-from latencykit.plot.words import chart_title, joined, percentile_text
+from latencykit.plot.words import chart_title, joined, percentile_text, requests_of
 from latencykit.samples import Samples
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_value
@@ -194,7 +194,7 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
         y, rung = 1.0 - (k + 1.5) * step, series[label]
         ax.plot([0.0, 0.05], [y, y], linewidth=2.0, **styles[label])
         ax.text(0.065, y, plain(shorten(label, letters)), fontsize=8, color=INK, va="center")
-        count = getattr(rung, "count", None)
+        count = requests_of(rung)
         texts = [*([format_count(count) if count is not None else ""] if counts else []), *(_text(rung, p) for p in wanted)]
         for x, words in zip(places, texts, strict=True):
             ax.text(x, y, words, fontsize=8, color=INK, ha="right", va="center")

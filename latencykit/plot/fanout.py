@@ -166,9 +166,14 @@ def _name(ax: Axes, found: Sequence[FanOut], curves: Sequence[Curve], lines: dic
     ax.add_artist(labels)
 
 
+def _per_cent(one: FanOut) -> str:
+    """Of the users, who fare worse than the p99 of one call: two digits, and no exponent."""
+    return f"{float(f'{100 * one.above[99.0]:.2g}'):g} %"
+
+
 def _finding(one: FanOut, bound: FanOut | None) -> str:
-    share = f"{100 * one.above[99.0]:.2g} % of users who wait for {_calls(one.n)} fare worse than the p99 of one"
-    return share if bound is None else f"{share} ({100 * bound.above[99.0]:.2g} % if independent)"
+    share = f"{_per_cent(one)} of users who wait for {_calls(one.n)} fare worse than the p99 of one"
+    return share if bound is None else f"{share} ({_per_cent(bound)} if independent)"
 
 
 # ---------------------------------------------------------------- the heat map

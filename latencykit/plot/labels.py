@@ -187,7 +187,7 @@ def _beside(
     own = tuple(k for k, line in enumerate(lines) if line in entry.lines)
     if entry.point is not None:
         size = _size(entry.text, renderer)
-        x, y = entry.lines[0].get_transform().transform(entry.point)
+        x, y = entry.lines[0].axes.transData.transform(entry.point)  # type: ignore[union-attr]
         return Wish(size, *beside((float(x), float(y)), size, room, above=entry.above), own)
     course = np.concatenate([curves[k] for k in own]) if own else np.zeros((0, 2))
     size = _size(entry.text, renderer)

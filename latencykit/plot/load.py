@@ -210,8 +210,9 @@ def _strip(ax: Axes, curve: LoadCurve) -> None:
 
 
 def _rounded(rate: float) -> str:
-    """Three digits, and no exponent."""
-    return f"{float(f'{rate:.3g}'):,.10g}"
+    """Three digits, never more than there is, and no exponent."""
+    step = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
+    return f"{float(f'{math.floor(rate / step + 1e-9) * step:.3g}'):,.10g}"
 
 
 def _rate(rate: float) -> str:

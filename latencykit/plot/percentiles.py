@@ -15,9 +15,9 @@ from latencykit.plot.points import draw_summary
 from latencykit.plot.resting import dashes, resting
 from latencykit.plot.style import FEW, GREY, GROUND, INK, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import fit_values
-from latencykit.plot.words import chart_title, end_words, joined, same_words, slo_finding, slo_pairs, sure_percentile, two_stories
+from latencykit.plot.words import chart_title, end_words, joined, named_count, same_words, slo_finding, slo_pairs, two_stories
 from latencykit.summary import Summary
-from latencykit.units import format_count, format_percentile, format_value
+from latencykit.units import format_percentile, format_value, sure_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -211,11 +211,7 @@ def _name(
         return
     if len(series) > 1:
         for k, (label, rung) in enumerate(series.items()):
-            count = getattr(rung, "count", None)
-            words = "  ".join(
-                filter(None, (plain(shorten(label, 32)), f"n = {format_count(count)}" if count is not None else ""))
-            )
-            labels.add(ax, words, drawn[label], at=0.38 + 0.04 * k, spread=0.6)
+            labels.add(ax, named_count(label, rung), drawn[label], at=0.38 + 0.04 * k, spread=0.6)
     for words, members in same_words({label: ends[label][1] for label in curves}).items():
         colour = drawn[members[0]][0].get_color() if len(members) == 1 and len(series) > 1 else INK
         ends_at = (100.0, max(curves[members[0]].top, ax.get_ylim()[0]))

@@ -79,14 +79,14 @@ def stall_strip(
     for label, row in rows.items():
         kept += _draw(row, series[label], traces[label], stalls, (span, top), unit, most)
         if len(series) > 1:
-            count = f"{plain(shorten(label, 40))}  n = {format_count(len(series[label]))}"
+            words = f"{plain(shorten(label, 32))}  n = {format_count(len(series[label]))}"
             row.annotate(
-                count, (0.0, 1.0), (4, -4), "axes fraction", "offset points", va="top", fontsize=9, fontweight="bold", color=INK
+                words, (0.0, 1.0), (4, -4), "axes fraction", "offset points", va="top", fontsize=9, fontweight="bold", color=INK
             )
     tidy(list(rows.values())[-1], "time from the start")
     total = sum(len(rung) for rung in series.values())
     note = f"{format_count(kept)} of {format_count(total)} requests drawn, the slow ones all" if kept < total else ""
-    said = "each request rises while it waits"
+    said = "Each request rises while it waits"
     head(page, said, note, title, subtitle)
     return page
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from latencykit.plot.curves import Curve
 
 __all__ = [
-    "chart_title", "conditions", "end_words", "joined", "measured", "percentile_text", "same_words", "series_title",
-    "slo_finding", "slo_pairs", "sure_percentile", "two_stories",
+    "chart_title", "conditions", "end_words", "joined", "measured", "named_count", "percentile_text",
+    "requests_of", "same_words", "series_title", "slo_finding", "slo_pairs", "two_stories",
 ]  # fmt: skip
 
 _LOOPS = {"open": "open loop", "paced": "paced loop", "closed": "closed loop"}
@@ -40,6 +39,24 @@ def measured(run: Any, count: int | None) -> str:
         rate = count / run.duration if count else None
         parts.append(f"({rate:,.0f}/s)" if rate and rate >= 10 else f"({rate:.2g}/s)" if rate else "")
     return " ".join(filter(None, parts))
+
+
+def requests_of(rung: Any) -> int | None:
+    """Return how many good requests a rung stands for, where it knows: those above a limit count, too.
+
+    Examples
+    --------
+    >>> from latencykit.histogram import Histogram
+    >>> requests_of(Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000))
+    1000
+    """
+    return getattr(rung, "requests", getattr(rung, "count", None))
+
+
+def named_count(label: str, rung: Any) -> str:
+    """Return a series' name and number of requests, as they stand beside its curve."""
+    count = requests_of(rung)
+    return "  ".join(filter(None, (plain(shorten(label, 32)), f"n = {format_count(count)}" if count is not None else "")))
 
 
 def _connections(number: int | None) -> str:
@@ -75,7 +92,7 @@ def joined(series: Mapping[str, Any], *first: str) -> str:
 
 def series_title(label: str, rung: Any) -> str:
     """Return the title of one series: its name, and what was measured."""
-    return " · ".join(filter(None, (plain(shorten(label, 60)), measured(rung.run, getattr(rung, "count", None)))))
+    return " · ".join(filter(None, (plain(shorten(label, 60)), measured(rung.run, requests_of(rung)))))
 
 
 def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
@@ -98,7 +115,7 @@ def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
 
 
 def _total(series: Mapping[str, Any]) -> list[str]:
-    counts = [getattr(rung, "count", None) for rung in series.values()]
+    counts = [requests_of(rung) for rung in series.values()]
     return [f"{format_count(sum(filter(None, counts)))} requests"] if any(counts) else []
 
 
@@ -111,19 +128,6 @@ def percentile_text(percentile: float) -> str:
     ('p99.9', 'max')
     """
     return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
-
-
-def sure_percentile(limit: float) -> float:
-    """Return the limit of trust rounded down to two significant digits of what lies above it.
-
-    Examples
-    --------
-    >>> sure_percentile(99.94618), sure_percentile(63.2)
-    (99.946, 63.0)
-    """
-    left = max(100.0 - limit, 1e-12)
-    step = 10.0 ** (math.floor(math.log10(left)) - 1)
-    return round(100.0 - math.ceil(left / step - 1e-9) * step, 12)
 
 
 def slo_pairs(slo: Any) -> list[tuple[float, float]]:

@@ -88,7 +88,7 @@ def fan_out_words(name: str, found: Sequence[FanOut], confidence: float = 0.95) 
     most = max(found, key=lambda one: one.n)
     said = [f"{name}, {format_count(one.n)} calls: {one.note}" for one in found if one.note]
     if most.added_load:
-        said.append(f"{name}: the hedge sends {100 * most.added_load:.2g} % more calls")
+        said.append(f"{name}: the hedge sends {100 * most.added_load:,.3g} % more calls")
     if most.n == 1 or most.in_series:
         return said
     rests = most.leaf_percentile(99)

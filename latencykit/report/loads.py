@@ -94,7 +94,7 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
     said = []
     found = curve.capacity
     if found is not None and curve.slo is not None:
-        bracket = f"between {_rate(found.low)} (passed) and {_rate(found.high)} (did not)"
+        bracket = f"between {_rate(found.low)} (met) and {_rate(found.high)} (not)"
         if math.isnan(found.rate):
             said.append(f"no load measured meets {curve.slo}: {found.reason}")
         elif math.isinf(found.high):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.report.record import TRIMMED
 from latencykit.report.tables import csv_text, markdown, text_table
 from latencykit.report.values import shown
-from latencykit.units import format_count, format_percentile, printable
+from latencykit.units import format_count, format_percentile, printable, sure_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,9 @@ def _row(record: dict[str, Any], below: list[float], bad: bool, style: str, out_
             text = text if row["supported"] else f"({text})"
         cells.append(text)
     supported = record["highest_supported_percentile"]
-    trust = "" if supported is None else f"{supported:.6f}" if style == "csv" else f"p{_nines(supported)}"
+    trust = ""
+    if supported is not None:
+        trust = f"{supported:.6f}" if style == "csv" else f"p{format_percentile(sure_percentile(supported))}"
     return [
         *cells,
         show(record["max"]),
@@ -90,24 +92,6 @@ def _row(record: dict[str, Any], below: list[float], bad: bool, style: str, out_
 def _open(record: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether the percentile reaches censored values: its bound is above all that was counted."""
     return record["max"] is not None and row["value"] is not None and row["value"] > record["max"]
-
-
-def _nines(percentile: float) -> str:
-    """A percentile cut (never rounded up) to the digits that matter.
-
-    Examples
-    --------
-    >>> _nines(99.99462), _nines(36.9)
-    ('99.99', '36')
-    """
-    if percentile < 90:
-        return f"{int(percentile)}"
-    digits = 1
-    while 10 ** (-digits) * 0.5 > 100 - percentile and digits < 9:
-        digits += 1
-    digits += 1
-    cut = int(percentile * 10 ** (digits - 1)) / 10 ** (digits - 1)
-    return format_percentile(cut)
 
 
 def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:

@@ -119,7 +119,7 @@ def _failed(source: Any, limit: float, confidence: float) -> SLORow:
     reason = ""
     if low <= limit < high:
         seen = f"{format_count(failed)} of {format_count(attempts)} requests failed"
-        reason = f"{seen}, which a share of {100 * low:.2g} to {100 * high:.2g} % would explain"
+        reason = f"{seen}, which a share of {100 * low:.3g} to {100 * high:.3g} % would explain"
     return _settled("failed", limit, value, low, high, "none", reason)
 
 

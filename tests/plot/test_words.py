@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import latencykit as lk
 from latencykit.plot.curves import curve_of
-from latencykit.plot.words import chart_title, conditions, joined, measured, sure_percentile, two_stories
+from latencykit.plot.words import chart_title, conditions, joined, measured, named_count, two_stories
+from latencykit.units import sure_percentile
 
 
 def test_what_was_measured():
@@ -36,6 +37,11 @@ def test_titles_of_several():
     assert chart_title({"a": h, "b": h, "c": h}) == "a, b and c · 6 requests"
     assert chart_title({str(k): h for k in range(12)}) == "12 series · 24 requests"
     assert chart_title({str(k): h for k in range(12)}, "runs") == "12 runs · 24 requests"
+
+
+def test_requests_above_a_limit_count():
+    h = lk.Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000)
+    assert (named_count("a", h), chart_title({"a": h})) == ("a  n = 1,000", "a · 1,000 requests")
 
 
 def test_the_limit_of_trust_is_never_rounded_up():
