@@ -1,8 +1,20 @@
-"""``python -m latencykit``."""
+"""``python -m latencykit``, and the program ``latencykit``."""
 
 from __future__ import annotations
 
-from latencykit.cli import main
+import sys
+
+
+def main() -> None:
+    """Run the command line; Ctrl+C may come while its modules are still read."""
+    try:
+        from latencykit.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

@@ -14,6 +14,7 @@ __all__ = [
     "format_duration",
     "format_percentile",
     "format_value",
+    "guarded",
     "parse_duration",
     "parse_percentile",
     "printable",
@@ -215,3 +216,16 @@ def sure_percentile(limit: float) -> float:
     left = max(100.0 - limit, 1e-12)
     step = 10.0 ** (math.floor(math.log10(left)) - 1)
     return round(100.0 - math.ceil(left / step - 1e-9) * step, 12)
+
+
+def guarded(text: str) -> str:
+    r"""Return foreign text as a cell of CSV: no terminal obeys it, and no spreadsheet takes it for a formula.
+
+    An apostrophe stands before what begins like one, also behind a semicolon: spreadsheets of many countries split there.
+
+    Examples
+    --------
+    >>> guarded("=cmd()"), guarded("a;-1"), guarded("a\x1b[31m")
+    ("'=cmd()", "a;'-1", 'a\\x1b[31m')
+    """
+    return re.sub(r"(^|;)(?=[=+\-@＝＋－＠])", r"\1'", printable(text, len(text)))

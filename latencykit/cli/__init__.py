@@ -5,19 +5,21 @@ Only click is imported here, and a command's module when it runs, so that ``--he
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from latencykit import __version__
+from latencykit.cli.ending import in_order
 from latencykit.errors import LatencyKitError
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
 
@@ -60,6 +62,21 @@ class ReaderGoneError(Exception):
     """Nobody reads standard output any more; click would end a `BrokenPipeError` with 1, which means a verdict."""
 
 
+class CutShortError(Exception):
+    """Ctrl+C; click would print an empty line."""
+
+
+@contextlib.contextmanager
+def _past_click() -> Iterator[None]:
+    """Carry past click what it has ideas of its own about."""
+    try:
+        yield
+    except BrokenPipeError as gone:
+        raise ReaderGoneError from gone
+    except KeyboardInterrupt as cut:
+        raise CutShortError from cut
+
+
 class Tasks(click.Group):
     """A group whose commands are loaded when they are used, and listed by task."""
 
@@ -74,11 +91,13 @@ class Tasks(click.Group):
         command: click.Command = module.command
         return command
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _past_click():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _past_click():
             return super().invoke(ctx)
-        except BrokenPipeError as gone:
-            raise ReaderGoneError from gone
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for task, commands in TASKS.items():
@@ -99,32 +118,60 @@ def cli(ctx: click.Context, quiet: bool) -> None:
     ctx.obj = {**(ctx.obj or {}), "quiet": quiet}
 
 
-def _fail(text: str) -> NoReturn:
-    """End with one line: names of files and what stood in them may hold line ends and commands for the terminal."""
-    click.echo(f"latencykit: {printable(text, len(text))}", err=True)
-    sys.exit(2)
-
-
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; errors of the library become one line and status 2."""
+    """Run the command line; whatever goes wrong becomes one line and an exit status."""
+    words = tuple(sys.argv[1:] if args is None else args)
+    with in_order():
+        try:
+            status = _status(words)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except (BrokenPipeError, ReaderGoneError):
+            status = 141
+            _give_up_output()
+        except OSError as error:
+            # Files that cannot be written are named where that happens; without a name it was standard output.
+            status = _told(f"{error.filename or 'standard output'}: {error.strerror or error}")
+            _give_up_output()
+    sys.exit(status)
+
+
+def _status(words: Sequence[str]) -> int:
+    """Run a command and return the exit status."""
+    if not words:
+        click.echo(cli.get_help(click.Context(cli, info_name="latencykit", **cli.context_settings)), err=True)
+        return 2
     try:
-        given = {"args": tuple(sys.argv[1:] if args is None else args)}  # a report tells the command that made it
-        result: Any = cli.main(args=args, prog_name="latencykit", standalone_mode=False, obj=given)
-        sys.stdout.flush()
+        given = {"args": tuple(words)}  # a report tells the command that made it
+        result: Any = cli.main(args=list(words), prog_name="latencykit", standalone_mode=False, obj=given)
     except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        return done.exit_code
     except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
+        return _told(_of_click(error))
+    except (click.Abort, CutShortError, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        sys.exit(130)
-    except (BrokenPipeError, ReaderGoneError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be said there
-        sys.exit(141)
+        return 130
     except LatencyKitError as error:
-        _fail(str(error))
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}")
-    sys.exit(result if isinstance(result, int) else 0)
+        return _told(str(error))
+    except MemoryError:
+        return _told("there is not memory enough for this; --from and --to cut out a part, and --jobs 1 reads one file at a time")
+    return result if isinstance(result, int) else 0
+
+
+def _told(text: str) -> int:
+    """Print one line: names of files and what stood in them may hold line ends and commands for the terminal."""
+    with contextlib.suppress(OSError):  # with standard error closed, the status alone tells
+        click.echo(f"latencykit: {printable(text, len(text))}", err=True)
+    return 2
+
+
+def _of_click(error: click.ClickException) -> str:
+    """What click found wrong, in one line, with its hint to the help."""
+    text = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    return text if context is None else f"{text.removesuffix('.')}; see `{context.command_path} --help`"
+
+
+def _give_up_output() -> None:
+    """Nothing more can be said on standard output, not even what is still held back for it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

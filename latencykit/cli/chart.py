@@ -84,8 +84,11 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
     """
     page = out is not None and out.suffix.lower() == ".html"
     _refuse({name: value for name, value in look.items() if value}, kind, term=term, page=page)
-    if look["slo"]:
-        look["slo"] = slo_of(look["slo"])
+    if term and style != "table":
+        raise UsageError(f"--term draws for people, --format {style} prints for programs; leave one of them out")
+    spec = look["slo"]
+    if spec:
+        look["slo"] = slo_of(spec)
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
     loaded = without_aggregates(load(given, counted=counted))
     if term:
@@ -94,9 +97,10 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
             return
     target = out or _beside(loaded[0], kind)
     if page:
-        write_page(loaded, target, given, **{name: look[name] for name in _ON_PAGES})
+        write_page(loaded, target, given, spec, **{name: look[name] for name in _ON_PAGES})
     else:
-        _draw(loaded, target, given, kind, **look)
+        with atomic(target, given.files, spec) as temporary, progress(f"drawing {target.name}"):
+            _draw(loaded, temporary, given, kind, **look)
     _tell(target, loaded, style, named=out is not None)
 
 
@@ -130,8 +134,7 @@ def _draw(
     if expected_interval is not None:
         data = _raw_and_corrected(data, expected_interval)
     options |= {"unit": given.out_unit, **words}
-    with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
-        save(getattr(plot, kind), data, temporary, size=_size(size, kind), dpi=dpi or 100, **options)
+    save(getattr(plot, kind), data, target, size=_size(size, kind), dpi=dpi or 100, **options)
 
 
 def _raw_and_corrected(data: dict[str, Any], interval: str) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def _in_terminal(loaded: Sequence[Input]) -> None:
     from latencykit.report.terminal import terminal_chart
 
     columns, lines = shutil.get_terminal_size((80, 24))
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    colour = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
     click.echo(terminal_chart({one.name: one.rung for one in loaded}, width=width, height=height, colour=colour))
 

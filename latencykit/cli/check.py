@@ -41,7 +41,7 @@ def command(given: Inputs, spec: str, strict: bool, junit: Path | None, confiden
         found = {one.name: _checked(one, slo, confidence) for one in load(given)}
     good = passed((row for rows in found.values() for row in rows), strict=strict)
     if junit is not None:
-        with atomic(junit, given.files) as temporary:
+        with atomic(junit, given.files, spec) as temporary:
             temporary.write_text(junit_xml(found, strict=strict), encoding="utf-8")
     if style == "json":
         print_json(check_record(found, good))

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.errors import CorruptInputError, NotHeldError, UsageError
+from latencykit.errors import NotHeldError, UsageError
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -135,7 +134,8 @@ def note(text: str) -> None:
     """Print a note of one line on standard error, safe for a terminal, unless the user wants none."""
     context = click.get_current_context(silent=True)
     if context is None or not (context.find_root().obj or {}).get("quiet"):
-        click.echo(printable(text, len(text)), err=True)
+        with contextlib.suppress(OSError):  # nobody reads notes; the work goes on
+            click.echo(printable(text, len(text)), err=True)
 
 
 def print_json(record: Any) -> None:
@@ -327,33 +327,24 @@ def _moment(text: str | None, rung: Any, default: float) -> float:
 
 
 @contextlib.contextmanager
-def atomic(path: Path, sources: Sequence[str] = ()) -> Iterator[Path]:
-    """Give a temporary path beside `path`, which takes its place when all went well; an input is never overwritten."""
-    for source in sources:
-        if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
-            raise UsageError(f"{path}: is one of the inputs; name another output")
-    if not path.parent.is_dir():
-        raise CorruptInputError(str(path.parent), None, "there is no such directory", "", "make it first")
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem[:40]}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+def atomic(path: Path, files: Sequence[str] = (), *also: str | None) -> Iterator[Path]:
+    """Give a temporary path that takes the place of `path` when all went well; neither FILES nor `also` are written over."""
+    from latencykit.outputs import whole
+
+    local = [given for given in files if given != "-" and "://" not in given]
+    with whole(path, [*(found for _, found in expand(local)), *(other for other in also if other)]) as temporary:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
-def picture(chart: Callable[..., Any], data: Any, target: Path | None, files: Sequence[str], **options: Any) -> None:
+def picture(
+    chart: Callable[..., Any], data: Any, target: Path | None, files: Sequence[str], *also: str | None, **options: Any
+) -> None:
     """Draw a chart into a file, where one is asked for, and say so."""
     if target is None:
         return
     from latencykit.plot.figure import save
 
-    with atomic(target, files) as temporary, progress(f"drawing {target.name}"):
+    with atomic(target, files, *also) as temporary, progress(f"drawing {target.name}"):
         save(chart, data, temporary, **options)
     note(f"wrote {target}")
 
@@ -369,7 +360,7 @@ def progress(what: str) -> Iterator[None]:
     """Say on standard error what takes longer than a second, where a person is watching."""
     import threading
 
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     done = threading.Event()

@@ -49,6 +49,10 @@ def command(load_generator: tuple[str, ...], out: Path | None, style: str, yes: 
 
     if test["pid"] is not None and not yes:
         click.confirm(f"freeze process {test['pid']} for {test['stall']}, and all who wait for it?", abort=True, err=True)
+    if out is not None:
+        from latencykit.plot.figure import checked_ending
+
+        checked_ending(out)  # before the run, which takes its time
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
         from latencykit.plot.calibration import calibration

@@ -58,7 +58,7 @@ def command(
     if out is not None:
         from latencykit.plot import load_curve as chart
 
-        picture(chart, curve, out, given.files, percentiles=wanted, confidence=confidence, unit=given.out_unit)
+        picture(chart, curve, out, given.files, spec, percentiles=wanted, confidence=confidence, unit=given.out_unit)
     if style == "json":
         print_json(record)
     else:

@@ -52,8 +52,11 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
     latencykit merge 'host*.hlog' -o all.hlog
     latencykit merge a.hlog b.hlog -o both.hlog --align relative --interval 10s
     """
+    from latencykit.errors import UsageError
     from latencykit.formats.hlog_writer import write_hlog
 
+    if out.suffix.lower() != ".hlog":
+        raise UsageError(f"{out.name}: a merged log is written as .hlog; `latencykit convert` makes other formats of it")
     merged = _merged(given, align, interval, tag_by_file=tag_by_file)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_hlog(merged, temporary)

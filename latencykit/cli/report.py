@@ -44,7 +44,7 @@ def command(
     source = Path("latencykit" if first == "-" else first.rstrip("/"))
     target = out or source.with_name(f"{source.name}.html")
     how = {"expected_interval": expected_interval, "rate": rate, "connections": connections}
-    write_page(loaded, target, given, title=title, slo=slo_of(spec) if spec else None, **how)
+    write_page(loaded, target, given, spec, slo=slo_of(spec) if spec else None, title=title, **how)
     if style == "json":
         print_json({"output": str(target)})
     elif out is not None:
@@ -53,17 +53,14 @@ def command(
         click.echo(str(target))
 
 
-def write_page(loaded: Sequence[Input], target: Path, given: Inputs, **options: Any) -> None:
+def write_page(loaded: Sequence[Input], target: Path, given: Inputs, spec: str | None, **options: Any) -> None:
     """Write the page of some series; `chart` does so, too, where its output is HTML."""
-    from latencykit.report import report
+    from latencykit.report.page import page_html
+    from latencykit.report.provenance import input_file
 
     args = (click.get_current_context().find_root().obj or {}).get("args", ())
-    paths = dict.fromkeys(one.path for one in loaded)
-    with atomic(target, given.files) as temporary, progress(f"writing {target.name}"):
-        report(
-            {one.name: one.rung for one in loaded},
-            temporary,
-            files=tuple(paths),
-            command=shlex.join(["latencykit", *args]),
-            **options,
-        )
+    files = [input_file(path) for path in dict.fromkeys(one.path for one in loaded)]
+    named = {one.name: one.rung for one in loaded}
+    with atomic(target, given.files, spec) as temporary, progress(f"writing {target.name}"):
+        text = page_html(named, files=files, command=shlex.join(["latencykit", *args]), **options)
+        temporary.write_text(text, encoding="utf-8")

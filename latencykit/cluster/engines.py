@@ -172,7 +172,9 @@ class Here:
                 yield threads.map(read, tasks)
         else:
             with _processes(workers) as pool:
-                yield pool.map(read, tasks)
+                with _without_interrupts():  # the processes begin here, and would be interrupted before they can ignore it
+                    answers = pool.map(read, tasks)
+                yield answers
 
 
 @contextlib.contextmanager
@@ -196,6 +198,19 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl+C waits until the end of the block; processes that are started in it never see one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ignore_interrupts() -> None:

@@ -27,7 +27,7 @@ def bar(what: str, wanted: bool | None = None) -> Callable[[int, int], None]:
         Whether to draw; by default where standard error is a terminal.
     """
     stream = sys.stderr
-    if not (stream.isatty() if wanted is None else wanted):
+    if stream is None or not (stream.isatty() if wanted is None else wanted):
         return lambda *_: None
     began = shown = time.monotonic()
 

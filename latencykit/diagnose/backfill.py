@@ -11,6 +11,7 @@ from latencykit.blocks import Block
 from latencykit.buckets import HdrBuckets
 from latencykit.diagnose.filling import fill
 from latencykit.errors import AlreadyCorrectedError, NotHeldError, UsageError
+from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.summary import Summary
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from latencykit.blocks import Part
     from latencykit.buckets import Buckets
-    from latencykit.histogram import Histogram
     from latencykit.run import Run
 
     Floats = NDArray[np.float64]
@@ -33,6 +33,7 @@ __all__ = ["correct", "expected_interval_of"]
 
 _WIDE = 1.25  # a bucket whose edges are farther apart than this does not say where its requests lie
 _DIGITS = 3
+_SHORT, _MANY, _FOR_ONE = 1e5, 5e7, 1000  # ns; fills, and fills for each request, that only a slip asks for
 
 
 def correct(
@@ -59,7 +60,7 @@ def correct(
         In its place: requests per second of all connections together, and how many those are (1 unless the source
         says); the interval is connections / rate. What the source itself says is used where nothing is given.
     force : bool, default False
-        Correct even what is already corrected.
+        Correct even what is already corrected, and by however short an interval.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def correct(
     AlreadyCorrectedError
         Where we, the tool, or a schedule already took care of it: twice would invent latencies.
     UsageError
-        Where no interval is given or known.
+        Where no interval is given or known, or one so short that thousands of fills would stand for each request.
 
     Notes
     -----
@@ -94,6 +95,8 @@ def correct(
     _refuse_twice(rung.run, force)
     interval = expected_interval_of(rung, expected_interval, rate=rate, connections=connections)
     shown = format_duration(interval) if rung.unit in NANOSECONDS else f"{interval:g}"
+    if not (force or isinstance(rung, Histogram)):  # of which each bucket is filled from but once
+        _refuse_nonsense(rung, interval, shown)
     known: dict[str, Any] = {
         "corrected": "us",
         "expected_interval": interval,
@@ -155,6 +158,19 @@ def _refuse_twice(run: Run, force: bool) -> None:
     if run.corrected in by and not force:
         raise AlreadyCorrectedError(
             f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents latencies; force=True does it"
+        )
+
+
+def _refuse_nonsense(rung: Samples | HistogramLog, interval: float, shown: str) -> None:
+    """Refuse an interval in the wrong unit, before minutes go into billions of fills."""
+    if interval >= _SHORT:
+        return  # a log is not read an additional time for what no longer costs anything
+    raw = rung.histogram()
+    fills = float(np.maximum(raw.buckets.high(raw.index) * NANOSECONDS.get(raw.unit, 1.0) / interval - 1, 0) @ raw.counts)
+    if fills > _MANY and fills > _FOR_ONE * raw.count:
+        raise UsageError(
+            f"an expected interval of {shown} would put {fills:,.0f} requests beside the {raw.count:,} that were measured; "
+            "give the time between two requests of one connection, with its unit, such as 10ms"
         )
 
 

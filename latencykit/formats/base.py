@@ -18,6 +18,7 @@ from latencykit.errors import CorruptInputError, LimitError, MissingPackageError
 from latencykit.formats.unpacking import Unpacked, compression
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
+from latencykit.outputs import naming
 from latencykit.samples import Samples
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS
@@ -295,7 +296,7 @@ def _spooled(source: Source) -> Path:
         raise source.corrupt(None, "standard input is closed", "the output of a tool", "pipe it in, or name a file")
     handle, name = tempfile.mkstemp(prefix="latencykit-")
     weakref.finalize(source, Path(name).unlink, missing_ok=True)
-    with os.fdopen(handle, "wb") as spool:
+    with naming(Path(name), Path(name)), os.fdopen(handle, "wb") as spool:
         shutil.copyfileobj(sys.stdin.buffer, spool)
     return Path(name)
 

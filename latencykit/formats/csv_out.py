@@ -10,27 +10,18 @@ import numpy as np
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import OUTCOMES, Samples
-from latencykit.units import format_percentile, parse_percentile
+from latencykit.units import format_percentile, guarded, parse_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from latencykit.formats.base import Rung
     from latencykit.summary import Summary
 
-__all__ = ["guarded", "write_csv"]
-
-
-def guarded(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula.
-
-    Examples
-    --------
-    >>> guarded("=cmd()")
-    "'=cmd()"
-    """
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+__all__ = ["write_csv"]
 
 
 def write_csv(series: Mapping[str, Rung], path: Path, percentiles: str | None = None) -> None:
@@ -44,7 +35,7 @@ def write_csv(series: Mapping[str, Rung], path: Path, percentiles: str | None = 
         ``"50,99"``: one row an interval with these, in place of one row a bucket.
     """
     wanted = None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
-    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
+    with path.open("w", encoding="utf-8", newline="") as stream:
         for number, (name, rung) in enumerate(series.items()):
             _write_one(stream, guarded(name), rung, wanted, header=number == 0)
 
@@ -55,7 +46,7 @@ def _write_one(stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] |
         table = _percentile_columns(rung, wanted, unit)
         _rows(stream, table, name, header=header)
     elif isinstance(rung, HistogramLog):
-        tags = np.asarray([guarded(tag) for tag in rung.tag_of_rows()], object)
+        tags = _cells(rung.tag_of_rows())
         for number, block in enumerate(rung.blocks()):
             row = block.rows[block.entry_rows]
             table = {
@@ -77,7 +68,7 @@ def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -
     series = log.series(wanted)
     columns: dict[str, Any] = {
         "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
-        "tag": np.asarray([guarded(tag) for tag in log.tag_of_rows()], object), "count": series.count,
+        "tag": _cells(log.tag_of_rows()), "count": series.count,
     }  # fmt: skip
     columns |= {f"p{format_percentile(p)}{unit}": series.values[:, k] for k, p in enumerate(series.percentiles)}
     return columns | {f"max{unit}": series.max}
@@ -93,14 +84,19 @@ def _sample_columns(samples: Samples, unit: str) -> dict[str, Any]:
         columns["outcome"] = np.asarray(OUTCOMES)[samples.outcome]
     columns["connection"] = samples.connection
     if samples.tag is not None:
-        columns["tag"] = np.asarray([guarded(tag) for tag in samples.tag.tolist()], object)
+        columns["tag"] = _cells(samples.tag.tolist())
     return {name: column for name, column in columns.items() if column is not None}
 
 
 def _summary_columns(summary: Summary, unit: str) -> dict[str, Any]:
     names = [*summary.stats, *(f"p{format_percentile(p)}" for p in summary.percentiles)]
     values = [*summary.stats.values(), *summary.percentiles.values()]
-    return {"statistic": np.asarray(names, object), f"value{unit}": np.asarray(values, np.float64)}
+    return {"statistic": _cells(names), f"value{unit}": np.asarray(values, np.float64)}
+
+
+def _cells(texts: Sequence[str]) -> NDArray[np.object_]:
+    safe = {text: guarded(text) for text in set(texts)}
+    return np.asarray([safe[text] for text in texts], object)
 
 
 def _rows(stream: IO[str], columns: Mapping[str, Any], name: str, *, header: bool) -> None:

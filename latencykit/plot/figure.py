@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["figure_of", "save"]
+__all__ = ["checked_ending", "figure_of", "save"]
 
 _SETTINGS: Any = {"svg.hashsalt": "latencykit", "svg.fonttype": "path", "pdf.fonttype": 42, "path.simplify": True}
 _METADATA: dict[str, dict[str, Any]] = {
@@ -72,6 +73,14 @@ def figure_of(
     return figure
 
 
+def checked_ending(path: Path) -> str:
+    """Return the ending of a chart's file, or raise `UsageError` where it is none that charts are written as."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in _METADATA:
+        raise UsageError(f"{path.name}: charts are written as .png, .svg or .pdf")
+    return kind
+
+
 def save(
     chart: Callable[..., Any],
     data: Any,
@@ -102,9 +111,9 @@ def save(
     UsageError
         For another ending.
     """
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in _METADATA:
-        raise UsageError(f"{path.name}: charts are written as .png, .svg or .pdf")
+    kind = checked_ending(path)
     with _house_settings():
         figure = figure_of(chart, data, size=size, dpi=dpi, **options)
-        figure.savefig(path, format=kind, dpi=dpi, metadata=_METADATA[kind])
+        drawn = io.BytesIO()  # matplotlib's own writers hide what is wrong with a disk
+        figure.savefig(drawn, format=kind, dpi=dpi, metadata=_METADATA[kind])
+    path.write_bytes(drawn.getbuffer())

@@ -14,6 +14,7 @@ import numpy as np
 
 import latencykit
 from latencykit.errors import LatencyKitError, UsageError
+from latencykit.outputs import naming
 from latencykit.record.intervals import IntervalCounter, interval_width
 from latencykit.units import format_duration, parse_duration
 
@@ -111,7 +112,7 @@ def hiccup(
     if end is not None and end <= 0:
         raise UsageError(f"the duration must be longer than nothing, not {duration!r}")
     width = interval_width(interval)
-    with Path(path).open("wb") as stream:
+    with naming(Path(path), Path(path)), Path(path).open("wb") as stream:
         head = [
             f"Logged with latencykit hiccup {latencykit.__version__}, resolution {format_duration(step)}",
             "latencykit measure: response, corrected: schedule, loop: open",

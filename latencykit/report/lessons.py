@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latencykit.errors import MissingPackageError, UsageError
+from latencykit.outputs import whole
 
 __all__ = ["Copied", "copy_lessons", "launch", "lesson_files"]
 
@@ -81,10 +82,12 @@ def copy_lessons(folder: Path) -> Copied:
             continue
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            with whole(target) as temporary:  # a part of a lesson would pass for a learner's change
+                temporary.write_bytes(content)
             written.append(name)
         before[name] = shipped
-    record.write_text(json.dumps(before, indent=1, sort_keys=True), "utf-8")
+    with whole(record) as temporary:
+        temporary.write_text(json.dumps(before, indent=1, sort_keys=True), "utf-8")
     return Copied(tuple(written), tuple(same), tuple(kept))
 
 

@@ -7,12 +7,12 @@ import io
 import unicodedata
 from typing import TYPE_CHECKING
 
-from latencykit.units import printable
+from latencykit.units import guarded, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["csv_text", "guarded", "markdown", "styled", "text_table"]
+__all__ = ["csv_text", "markdown", "styled", "text_table"]
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -58,23 +58,12 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
     return "\n".join([line(header), rule, *(line(row) for row in rows)])
 
 
-def guarded(cell: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe.
-
-    Examples
-    --------
-    >>> guarded("=1+1"), guarded(-1.5)
-    ("'=1+1", -1.5)
-    """
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
-
-
 def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return rows as CSV (RFC 4180 quoting, line feeds)."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([["" if cell is None else guarded(cell) for cell in row] for row in rows])
+    writer.writerows([["" if cell is None else guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows])
     return out.getvalue().rstrip("\n")
 
 

@@ -47,9 +47,11 @@ def report(
     Raises
     ------
     UsageError
-        Where there is nothing to show.
+        Where there is nothing to show, and where the page would be written over one of `files`.
     MixedInputsError
         Where bare numbers and times stand side by side.
+    LatencyKitError
+        Where the page cannot be written.
 
     Notes
     -----
@@ -64,15 +66,12 @@ def report(
     ...     "Half of the 2 requests" in page.read_text()
     True
     """
+    from latencykit.outputs import whole
     from latencykit.report.page import page_html
     from latencykit.report.provenance import input_file
 
     target = Path(path)
     text = page_html(rungs, title=title, slo=slo, files=[input_file(one) for one in files], command=command, **diagnosis)
-    temporary = target.with_name(f".{target.name}.part")
-    try:
+    with whole(target, files) as temporary:
         temporary.write_text(text, encoding="utf-8")
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
     return target

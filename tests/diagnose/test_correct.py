@@ -144,3 +144,12 @@ def test_percentile_lists_are_filled_from_what_is_sure() -> None:
     assert 598 <= lk.correct(above, rate=400, connections=4).count - 1000 <= 600, "the maximum is one of the last bucket"
     lone = lk.correct(lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told={"max": 6e9}), rate=400, connections=4)
     assert 598 <= lone.count - 1000 <= 600, "without a mean only the maximum is sure"
+
+
+def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
+    raw = lk.Samples(start=np.arange(1001) * 10**6, duration=[1_000_000] * 1000 + [10_000_000_000])
+    for rung in (raw, raw.to_log("1s")):
+        with pytest.raises(UsageError, match=r"an expected interval of 10 ns would put 1,\d+,\d+,\d+ requests beside the 1,001"):
+            lk.correct(rung, 10)
+        assert lk.correct(rung, "100us").histogram().count > 1e5
+    assert lk.correct(raw, 10, force=True).count == 1_100_000_000
