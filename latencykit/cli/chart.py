@@ -86,6 +86,10 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
     _refuse({name: value for name, value in look.items() if value}, kind, term=term, page=page)
     if term and style != "table":
         raise UsageError(f"--term draws for people, --format {style} prints for programs; leave one of them out")
+    if out is not None and not page:
+        from latencykit.plot.figure import checked_ending
+
+        checked_ending(out)  # before anything is read
     spec = look["slo"]
     if spec:
         look["slo"] = slo_of(spec)

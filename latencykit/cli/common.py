@@ -342,8 +342,9 @@ def picture(
     """Draw a chart into a file, where one is asked for, and say so."""
     if target is None:
         return
-    from latencykit.plot.figure import save
+    from latencykit.plot.figure import checked_ending, save
 
+    checked_ending(target)
     with atomic(target, files, *also) as temporary, progress(f"drawing {target.name}"):
         save(chart, data, temporary, **options)
     note(f"wrote {target}")

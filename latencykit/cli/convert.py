@@ -35,8 +35,9 @@ def command(given: Inputs, out: Path, ticks: int, percentiles: str | None, as_cs
     latencykit convert run.hlog run.hgrm
     latencykit convert run.hlog run.csv --percentiles 50,99,99.9
     """
-    from latencykit.formats.writing import write
+    from latencykit.formats.writing import checked_suffix, write
 
+    checked_suffix(out)  # before anything is read
     loaded = without_aggregates(load(given))
     options = {
         "ticks": ticks,

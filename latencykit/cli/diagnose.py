@@ -65,8 +65,9 @@ def _diagnosed(rung: Any, known: tuple[Any, ...], drawn: bool | None = None) -> 
 
 def _draw(found: dict[str, Diagnosis], target: Path, given: Inputs) -> None:
     from latencykit import plot
-    from latencykit.plot.figure import save
+    from latencykit.plot.figure import checked_ending, save
 
+    checked_ending(target)
     if len(found) > 1:
         note(f"the chart shows {next(iter(found))}; choose another with --series or --tag")
     name, diagnosis = next(iter(found.items()))

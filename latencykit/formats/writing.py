@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from latencykit.formats.base import Rung
 
-__all__ = ["write"]
+__all__ = ["checked_suffix", "write"]
 
 
 def write(series: Mapping[str, Rung], path: Path, **options: Any) -> None:
@@ -36,7 +36,7 @@ def write(series: Mapping[str, Rung], path: Path, **options: Any) -> None:
     from latencykit.formats.hgrm import write_hgrm
     from latencykit.formats.hlog_writer import write_hlog
 
-    suffix = path.suffix.lower()
+    suffix = checked_suffix(path)
     if suffix == ".hlog":
         write_hlog(_one_log(series), path)
     elif suffix == ".hgrm":
@@ -46,14 +46,19 @@ def write(series: Mapping[str, Rung], path: Path, **options: Any) -> None:
         csv_out.write_csv(series, path, options.get("percentiles"))
     elif suffix == ".json":
         json_native.write_json(series, path)
-    elif suffix == ".parquet":
+    else:
         from latencykit.formats import parquet
 
         parquet.write_parquet(series, path)
-    else:
-        raise UsageError(
-            f"{path.name}: cannot write {suffix or 'a file without a suffix'}; take .hlog, .hgrm, .csv, .json or .parquet"
-        )
+
+
+def checked_suffix(path: Path) -> str:
+    """Return the suffix of a file to write, or raise `UsageError` where it names no format."""
+    suffix = path.suffix.lower()
+    if suffix not in (".hlog", ".hgrm", ".csv", ".json", ".parquet"):
+        named = suffix or "a file without a suffix"
+        raise UsageError(f"{path.name}: cannot write {named}; take .hlog, .hgrm, .csv, .json or .parquet")
+    return suffix
 
 
 def _only(series: Mapping[str, Rung], what: str) -> Rung:
