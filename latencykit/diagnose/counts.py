@@ -7,6 +7,7 @@ or a quiet time costs requests, too, but its length is not that of the slowest r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -109,17 +110,11 @@ def counts_in_stalls(log: HistogramLog, series: IntervalSeries, stalls: Stalls) 
             sigma = short / max(noise, np.sqrt(due))
             if sigma > best:
                 best, largest = sigma, int(held[1, k])
-    p = float(min(1.0, len(stalls) * 0.5 * _tail(best))) if best else 1.0
+    p = float(min(1.0, len(stalls) * 0.5 * math.erfc(best / math.sqrt(2.0)))) if best else 1.0
     level = "strong" if p < STRONG and missing >= LEAST else "weak" if p < WEAK else "none"
     if level == "none" and expected >= 20 and missing <= 0.2 * expected:
         level = "honest"
     return Counts(Evidence("counts in stalls", p, STRONG, _words(level, missing, expected, largest, p), level, missing), largest)
-
-
-def _tail(sigma: float) -> float:
-    from scipy.special import erfc
-
-    return float(erfc(sigma / np.sqrt(2.0)))
 
 
 def _rows_of(series: IntervalSeries, begin: float, end: float) -> Ints:

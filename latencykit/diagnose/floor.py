@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.diagnose.evidence import LEAST, STRONG, WEAK, Evidence, p_words
+from latencykit.stats.chances import poisson_at_most, poisson_mean
 from latencykit.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -75,12 +76,10 @@ def floor_test(histogram: Histogram, rate: float, duration: float) -> Evidence:
     duration : float
         Of the run, seconds.
     """
-    from scipy.special import pdtr
-
     surely, at_most, top = above_half(histogram)
     stall = min(top / 1e9, duration)
     expected = rate * stall / 2
-    p = float(pdtr(at_most, expected)) if expected > 0 else 1.0
+    p = poisson_at_most(at_most, expected)
     missing = expected - at_most
     level = "none"
     if p < WEAK and at_most < _DEFICIT * expected:
@@ -142,9 +141,6 @@ def seen_from(rate: float, connections: int = 1) -> float:
     >>> round(seen_from(100.0), 3)
     0.185
     """
-    from scipy.special import gammainccinv
-
     if not rate > 0:
         return float("inf")
-    chance = float(gammainccinv(connections + 1, STRONG))  # P(Poisson(m) ≤ N) falls to that level there
-    return 2.0 * max(chance, connections + LEAST, connections / _DEFICIT) / rate
+    return 2.0 * max(poisson_mean(connections, STRONG), connections + LEAST, connections / _DEFICIT) / rate

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.stats.chances import student_tail
 from latencykit.stats.quantiles import ranks
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def block_intervals(
     for length in np.unique(block[block > 0]).tolist():
         chosen = np.flatnonzero(block == length)
         draws = _resample(table, p[chosen], length // merged, replicates, seed)
-        tail = _student_tail((1 - confidence) / 2, len(table) * merged / length)
+        degrees = max(1.0, 0.75 * len(table) * merged / length - 1)  # few blocks know their variance badly
+        tail = student_tail((1 - confidence) / 2, degrees)
         ends = np.quantile(draws, [tail, 1 - tail], axis=0, method="inverted_cdf").astype(np.int64)
         low[chosen], high[chosen] = ends
     return BlockIntervals(low, high, block, tuple(reasons))
@@ -227,10 +229,3 @@ def _resample(table: Floats, percentiles: Floats, length: int, replicates: int, 
         for k in range(percentiles.size):
             out[first : first + batch, k] = (sums < wanted[:, k : k + 1]).sum(axis=1)
     return out
-
-
-def _student_tail(tail: float, blocks: float) -> float:
-    """The normal tail that stands as far out as Student's does: few blocks know their variance badly."""
-    from scipy import special
-
-    return float(special.ndtr(special.stdtrit(max(1.0, 0.75 * blocks - 1), tail)))

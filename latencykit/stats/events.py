@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.stats.chances import poisson_at_least
 from latencykit.units import format_count, format_duration, format_percentile
 
 if TYPE_CHECKING:
@@ -284,11 +285,11 @@ def _events_of(
 
 def _bursts(tail: Floats, usual: Floats) -> NDArray[np.bool_]:
     """Intervals that hold far more than their share: beyond chance if slow requests fell independently."""
-    from scipy import special
-
+    burst = np.zeros(tail.size, np.bool_)
     expected = tail.sum() * usual / usual.sum()
-    chance = special.gammainc(np.maximum(tail, 1e-9), expected)  # P(Poisson ≥ tail)
-    return np.asarray((chance < _CHANCE / tail.size) & (tail > 1))
+    above = np.flatnonzero((tail > 1) & (tail > expected))
+    burst[above] = poisson_at_least(tail[above], expected[above]) < _CHANCE / tail.size
+    return burst
 
 
 def _rolling_median(sizes: Floats, window: int = 11) -> Floats:

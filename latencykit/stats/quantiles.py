@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.errors import LimitError, UsageError
+from latencykit.stats.chances import binomial_quantiles
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -147,20 +148,8 @@ def rank_interval(total: int, percentiles: ArrayLike, confidence: float = 0.95) 
         raise UsageError(f"a confidence must be between 0 and 1, not {confidence}")
     q = _percentiles(percentiles) / 100.0
     tail = (1.0 - confidence) / 2
-    low = _binomial_quantile(tail, total, q)
-    high = _binomial_quantile(1 - tail, total, q) + 1
-    return np.where(q <= 0, 0, low), np.where(q >= 1, total + 1, high)
-
-
-def _binomial_quantile(probability: float, n: int, q: Floats) -> Ints:
-    """Smallest k with P(Binomial(n, q) ≤ k) ≥ probability (`scipy.stats.binom.ppf`, without its import)."""
-    from scipy import special
-
-    inside = np.clip(q, 1e-12, 1 - 1e-12)  # the ends are settled by the caller
-    k = np.clip(np.ceil(np.nan_to_num(special.bdtrik(probability, n, inside))), 0, n)
-    below = np.maximum(k - 1, 0)
-    k = np.where((k > 0) & (special.bdtr(below, n, inside) >= probability), below, k)
-    return np.asarray(k, np.int64)
+    low, high = binomial_quantiles([tail, 1 - tail], total, q)
+    return np.where(q <= 0, 0, low), np.where(q >= 1, total + 1, high + 1)
 
 
 def highest_supported_percentile(total: int, confidence: float = 0.95, *, two_sided: bool = True) -> float:

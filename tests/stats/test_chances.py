@@ -1,0 +1,65 @@
+"""Chances without scipy: what scipy says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import special
+
+from latencykit.stats import chances
+
+SAMPLE = Path(__file__).parents[2] / "data/ctrlz-uncorrected.hlog"
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 37, 1500, 6852, 1_000_000, 40_000_000])
+def test_binomial_quantiles(n):
+    q = np.concatenate([[0.0, 1.0, 1e-9], 1 - 10.0 ** -np.linspace(0.01, 7, 40)])
+    ours = chances.binomial_quantiles([0.0005, 0.025, 0.5, 0.975], n, q)
+    inside, p = np.clip(q, 1e-12, 1 - 1e-12), np.array([[0.0005], [0.025], [0.5], [0.975]])
+    assert (special.bdtr(ours, n, inside) >= p * (1 - 1e-9)).all()
+    assert (special.bdtr(np.maximum(ours - 1, 0), n, inside) < p * (1 + 1e-9))[ours > 0].all()
+
+
+def test_long_sums_are_left_to_scipy(monkeypatch):
+    q = 1 - 10.0 ** -np.linspace(0.1, 5, 30)
+    summed = chances.binomial_quantiles([0.025, 0.975], 50_000, q)
+    monkeypatch.setattr(chances, "_LONG", 0)
+    assert chances.binomial_quantiles([0.025, 0.975], 50_000, q).tolist() == summed.tolist()
+
+
+def test_poisson_at_least():
+    rng = np.random.default_rng(0)
+    k = 10 ** rng.uniform(0, 4, 5000)
+    mean = k * 10 ** rng.uniform(-2, 0.0, k.size)
+    theirs = special.gammainc(k, mean)
+    np.testing.assert_allclose(chances.poisson_at_least(k, mean), theirs, rtol=1e-6, atol=1e-250)
+    assert chances.poisson_at_least([3.0], [0.0]).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 300, 100_000])
+def test_poisson_at_most_and_its_mean(k):
+    for mean in (0.0, 0.01, k * 0.9 + 0.1, k + 5.0, 1.2 * k + 30, 680.0):
+        assert chances.poisson_at_most(k, mean) == pytest.approx(special.pdtr(k, mean), rel=1e-9)
+    assert chances.poisson_mean(k, 0.001) == pytest.approx(special.gammainccinv(k + 1, 0.001), rel=1e-9)
+
+
+@pytest.mark.parametrize("degrees", [1.0, 2.75, 14.0, 1000.0])
+def test_student_tail(degrees):
+    theirs = special.ndtr(special.stdtrit(degrees, 0.025))
+    assert chances.student_tail(0.025, degrees) == pytest.approx(theirs, rel=1e-5)
+
+
+@pytest.mark.parametrize("command", ["summary", "chart", "diagnose"])
+def test_everyday_commands_do_not_load_what_takes_long(command, tmp_path):
+    words = ["-q", command, str(SAMPLE), *(["-o", str(tmp_path / "x.png")] if command == "chart" else [])]
+    code = (
+        "import sys\nfrom latencykit.cli import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        "print([name for name in ('scipy', 'pandas', 'dask', 'pyarrow', 'matplotlib.pyplot') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
