@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from latencykit.comparing import Comparison
-from latencykit.comparing import compare as compare_rungs
 from latencykit.errors import NotHeldError
 from latencykit.histogram import histogram_of
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels
 from latencykit.plot.style import BLUE, GREY, GROUND, INK, MUTED, RED, current_axes, tidy
 from latencykit.plot.words import percentile_text
-from latencykit.stats.shift import shift
 from latencykit.summary import Summary
 from latencykit.units import format_change, format_count
 
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from latencykit.comparing import Comparison
     from latencykit.stats.verdict import Change
 
     Floats = NDArray[np.float64]
@@ -81,6 +79,9 @@ def compare(
     >>> ax.get_ylabel()
     'change from base to new'
     """
+    from latencykit.comparing import Comparison
+    from latencykit.comparing import compare as compare_rungs
+
     ax = current_axes(ax)
     found = base if isinstance(base, Comparison) else compare_rungs(base, new, confidence=confidence, **options)
     rows = [row for row in found.changes if row.percentile is not None and row.base > 0 and row.new > 0]
@@ -106,6 +107,8 @@ def compare(
 
 def _whole(base: Any, new: Any, confidence: float, last: float) -> tuple[Floats, Floats, Floats, Floats] | None:
     """The whole shift function of two single runs, on a grid of percentiles, with its band."""
+    from latencykit.stats.shift import shift
+
     sides = [one for one in (base, new) if hasattr(one, "run") and not isinstance(one, Summary)]
     if len(sides) < 2 or any(side.run.corrected in ("us", "tool") for side in sides):
         return None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.diagnose.floor import physics_floor
 from latencykit.plot.curves import curve_of, place_of
 from latencykit.plot.heading import head
 from latencykit.plot.lines import grid_of, nines_of
@@ -128,6 +127,8 @@ def floor(ax: Axes, raw: Any, stall: float, duration: float) -> None:
     stall, duration : float
         Length of the stall and of the run, seconds.
     """
+    from latencykit.diagnose.floor import physics_floor
+
     curve = curve_of(raw)
     grid = grid_of(100.0, nines_of(curve.count), 400)
     least = physics_floor(grid, stall, duration) * 1e9 / NANOSECONDS[raw.unit]

@@ -10,7 +10,6 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import NullLocator
 
 from latencykit.errors import UsageError
-from latencykit.fanning import fan_outs
 from latencykit.plot.curves import curve_of, only_series
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels, make_room, outside_legend
@@ -18,7 +17,6 @@ from latencykit.plot.lines import cut, draw_curve, nines_of
 from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import DecadeLocator, ShareFormatter, fit_values
 from latencykit.plot.words import joined, measured
-from latencykit.stats.fanout import chance_of_slow
 from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
@@ -100,6 +98,8 @@ def fan_out(
         return _heat_map(ax, label, rung, n, independent, title, subtitle)
     if rung is None:
         raise UsageError("curves of a fan-out need the latencies of one call; the heat map (kind='heatmap') does without")
+    from latencykit.fanning import fan_outs
+
     found = fan_outs(rung, list(n), independent=independent, shares=(99.0,))
     mixed = any(one.model == "mixture" for one in found)
     bounds = fan_outs(rung, list(n), independent=True, shares=(99.0,)) if mixed else []
@@ -183,6 +183,9 @@ def _heat_map(
     ax: Axes, label: str, rung: Any, n: Sequence[int], independent: bool, title: str | None, subtitle: str | None
 ) -> Axes:
     """Leaf percentile × number of calls: the share of users who fare worse, and where half of them do."""
+    from latencykit.fanning import fan_outs
+    from latencykit.stats.fanout import chance_of_slow
+
     first, last = min(n, default=1), max([*n, 2])
     if first < 1:
         raise UsageError(f"a fan-out must be at least 1, not {first}")

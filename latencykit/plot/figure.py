@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubplotParams
 from matplotlib.font_manager import fontManager
 
@@ -25,6 +26,8 @@ _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": "latencykit", "Producer": None},
 }  # fmt: skip
 
+_NOT_OURS = {"backend", "backend_fallback", "interactive", "toolbar", "timezone", "date.epoch"}
+
 _FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans", "Noto Sans Arabic", "Noto Sans Devanagari", "Hiragino Sans",
     "PingFang SC", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "WenQuanYi Zen Hei",
@@ -39,8 +42,9 @@ def _house_settings() -> Iterator[None]:
     installed = {entry.name for entry in fontManager.ttflist}
     family: Any = ["DejaVu Sans", *(name for name in _FONTS if name in installed)]
     with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()
-        mpl.rcParams.update({**_SETTINGS, "font.family": family})
+        # Not `rcdefaults`, which reads all style files first.
+        defaults = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _NOT_OURS}
+        mpl.rcParams.update({**defaults, **_SETTINGS, "font.family": family})
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")  # a box stands for a letter that no font has
         yield
 
@@ -115,5 +119,8 @@ def save(
     with _house_settings():
         figure = figure_of(chart, data, size=size, dpi=dpi, **options)
         drawn = io.BytesIO()  # matplotlib's own writers hide what is wrong with a disk
-        figure.savefig(drawn, format=kind, dpi=dpi, metadata=_METADATA[kind])
+        if kind == "png":  # `savefig` draws twice, once for the layout, which a drawing begins with anyway
+            FigureCanvasAgg(figure).print_png(drawn, metadata=_METADATA[kind])  # type: ignore[no-untyped-call]
+        else:
+            figure.savefig(drawn, format=kind, dpi=dpi, metadata=_METADATA[kind])
     path.write_bytes(drawn.getbuffer())

@@ -9,8 +9,6 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from latencykit.errors import NotHeldError
-from latencykit.loading import LoadCurve
-from latencykit.loading import load_curve as measure
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels
 from latencykit.plot.style import BLUE, COLOURS, GREY, INK, RED, current_axes, tidy
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from latencykit.loading import LoadRow
+    from latencykit.loading import LoadCurve, LoadRow
 
 __all__ = ["load_curve"]
 
@@ -83,7 +81,7 @@ def load_curve(
     ['p50', 'p90', 'p99', 'p99.9']
     """
     ax = current_axes(ax)
-    curve = data if isinstance(data, LoadCurve) and slo is None else _measured(data, slo, confidence)
+    curve = _curve_of(data, slo, confidence)
     lines = _values(curve, percentiles)
     if not lines:
         raise NotHeldError("no run holds the percentiles asked for, so there is nothing to draw")
@@ -106,9 +104,12 @@ def load_curve(
     return ax
 
 
-def _measured(data: Any, slo: Any, confidence: float) -> LoadCurve:
-    runs = {row.name: row.rung for row in data.rows} if isinstance(data, LoadCurve) else data
-    return measure(runs, slo, confidence)
+def _curve_of(data: LoadCurve | Mapping[str, Any], slo: Any, confidence: float) -> LoadCurve:
+    from latencykit.loading import LoadCurve, load_curve  # not for those who draw other charts: it loads much
+
+    if not isinstance(data, LoadCurve):
+        return load_curve(data, slo, confidence)
+    return data if slo is None else load_curve({row.name: row.rung for row in data.rows}, slo, confidence)
 
 
 def _values(curve: LoadCurve, percentiles: Sequence[float]) -> dict[float, Any]:

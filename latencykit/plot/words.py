@@ -8,7 +8,6 @@ import numpy as np
 
 from latencykit.plot.style import plain, role_of, shorten
 from latencykit.plot.ticks import time_text
-from latencykit.stats.slo import SLO
 from latencykit.units import format_count, format_percentile, format_value
 
 if TYPE_CHECKING:
@@ -133,8 +132,10 @@ def percentile_text(percentile: float) -> str:
 def slo_pairs(slo: Any) -> list[tuple[float, float]]:
     """Return an SLO's percentiles and limits in ns, ascending; from an `SLO`, from text that states one, or from pairs."""
     if isinstance(slo, str):
+        from latencykit.stats.slo import SLO
+
         slo = SLO.parse(slo)
-    pairs = [(one.percentile, one.limit) for one in slo.limits if one.percentile is not None] if isinstance(slo, SLO) else slo
+    pairs = [(one.percentile, one.limit) for one in slo.limits if one.percentile is not None] if hasattr(slo, "limits") else slo
     return sorted((float(percentile), float(limit)) for percentile, limit in pairs)
 
 
