@@ -443,20 +443,6 @@ def detection(runs, change, trials=300, noise=0.041, seed=21):
     return float((p < 0.05).mean())
 
 
-def shift_picture(found):
-    """Draw the relative change of each percentile with its interval."""
-    rows = found.table.filter(regex=r"^p\d", axis=0)
-    rows = rows[np.isfinite(rows["low"]) & np.isfinite(rows["high"]) & (rows.index != "p100")]
-    _, ax = plt.subplots(figsize=(7.6, 2.9), layout="constrained")
-    at = np.arange(len(rows))
-    ax.vlines(at, 100 * rows["low"], 100 * rows["high"], color=RED, linewidth=5, alpha=0.35)
-    ax.plot(at, 100 * rows["change"], "o", color=RED)
-    ax.axhline(0, color=INK, linewidth=1)
-    ax.set_xticks(at, rows.index)
-    tidy(ax, f"Change of each percentile, verdict: {found.verdict}", "", "change, %")
-    plt.show()
-
-
 def mix_shift(n=400_000):
     """Mean and p99 (ms) before and after: both kinds 10 % faster, the slow kind from 10 to 30 % of the traffic."""
     rng, rows = np.random.default_rng(9), {}
