@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import (
-    Inputs,
-    Real,
-    atomic,
-    inputs,
-    load,
-    note,
-    print_json,
-    printing,
-    progress,
-    without_aggregates,
-)
+from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
+from latencykit.cli.outputs import atomic, progress
 from latencykit.cli.report import write_page
 from latencykit.errors import UsageError
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Input, Inputs, Real, atomic, inputs, load, note, print_json, printing, progress
+from latencykit.cli.common import Input, Inputs, confident, inputs, load, note, print_json, printing
+from latencykit.cli.outputs import atomic, progress
 
 if TYPE_CHECKING:
     from latencykit.stats.slo import SLO
@@ -20,7 +21,7 @@ __all__ = ["command", "slo_of"]
 @click.option("--slo", "spec", required=True, metavar="SPEC", help="Limits such as 99.9=20ms,max=1s,failed=0.1%, or a file.")
 @click.option("--strict", is_flag=True, help="Where it cannot be told whether a limit is met, take it for missed.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.xml", help="Write JUnit's XML, too.")
-@click.option("--confidence", type=Real(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals.")
+@confident
 @printing
 def command(given: Inputs, spec: str, strict: bool, junit: Path | None, confidence: float, style: str) -> int:
     """Check limits on latencies, for a pipeline: exit status 0 met or unknown, 1 missed, 2 unreadable.

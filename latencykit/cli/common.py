@@ -1,4 +1,4 @@
-"""What the commands share: options, loading the inputs, printing, and writing files whole or not at all."""
+"""What the commands share: options and what they mean, loading the inputs, and printing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import glob
 import json
 import math
 import os
-import sys
-import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +19,7 @@ from latencykit.errors import NotHeldError, UsageError
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from latencykit.formats.base import Source
     from latencykit.run import Measure
@@ -30,18 +28,15 @@ __all__ = [
     "Input",
     "Inputs",
     "Real",
-    "atomic",
+    "confident",
     "counts",
-    "drawing",
     "expand",
     "inputs",
     "load",
     "note",
     "numbers",
-    "picture",
     "print_json",
     "printing",
-    "progress",
     "series_of",
     "share",
 ]
@@ -152,6 +147,12 @@ class Real(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value!r} is no number.", param, ctx)
         return number
+
+
+def confident(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--confidence``."""
+    bounds = Real(0.5, 0.9999)
+    return click.option("--confidence", type=bounds, default=0.95, show_default=True, help="Of the intervals.")(function)
 
 
 def numbers(text: str) -> list[float]:
@@ -321,63 +322,6 @@ def _moment(text: str | None, rung: Any, default: float) -> float:
     if start is None:
         raise NotHeldError(f"{rung.run.source}: does not say when it began; give --from and --to in seconds from its start")
     return float(epoch - start)
-
-
-# ---------------------------------------------------------------- outputs
-
-
-@contextlib.contextmanager
-def atomic(path: Path, files: Sequence[str] = (), *also: str | None) -> Iterator[Path]:
-    """Give a temporary path that takes the place of `path` when all went well; neither FILES nor `also` are written over."""
-    from latencykit.outputs import whole
-
-    local = [given for given in files if given != "-" and "://" not in given]
-    with whole(path, [*(found for _, found in expand(local)), *(other for other in also if other)]) as temporary:
-        yield temporary
-
-
-def picture(
-    chart: Callable[..., Any], data: Any, target: Path | None, files: Sequence[str], *also: str | None, **options: Any
-) -> None:
-    """Draw a chart into a file, where one is asked for, and say so."""
-    if target is None:
-        return
-    from latencykit.plot.figure import checked_ending, save
-
-    checked_ending(target)
-    with atomic(target, files, *also) as temporary, progress(f"drawing {target.name}"):
-        save(chart, data, temporary, **options)
-    note(f"wrote {target}")
-
-
-def drawing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``-o CHART``."""
-    kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option("-o", "--output", "out", type=kind, metavar="CHART", help="Draw it, too: .png .svg .pdf.")(function)
-
-
-@contextlib.contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Say on standard error what takes longer than a second, where a person is watching."""
-    import threading
-
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    done = threading.Event()
-
-    def tell() -> None:
-        began = time.monotonic()
-        while not done.wait(1.0):
-            note(f"{what} … {time.monotonic() - began:.0f} s")
-
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, Real, drawing, inputs, note, numbers, picture, print_json, printing, progress, share
+from latencykit.cli.common import Inputs, confident, inputs, note, numbers, print_json, printing, share
+from latencykit.cli.outputs import drawing, picture, progress
 from latencykit.cli.sides import pairs_of
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ __all__ = ["command"]
 @drawing
 @click.option("--base", multiple=True, metavar="FILE", help="A run of the base side (repeatable, or a glob).")
 @click.option("--new", multiple=True, metavar="FILE", help="A run of the new side (repeatable, or a glob).")
-@click.option("--run-noise", metavar="3%", help="By how much a statistic differs from run to run (standard deviation).")
+@click.option("--run-noise", metavar="P%", help="Standard deviation of a statistic from run to run, such as 3%.")
 @click.option("--fail-if", multiple=True, metavar="COND", help='Exit with 1 if this is surely so: "p99.9 > +5%", "mean > +1ms".')
-@click.option("--percentiles", help="Which percentiles; by default those that every run supports.")
-@click.option("--margin", default="5%", show_default=True, help="Changes surely within it are called the same.")
-@click.option("--confidence", type=Real(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--percentiles", metavar="LIST", help="Which percentiles; by default those that every run supports.")
+@click.option("--margin", metavar="P%", default="5%", show_default=True, help="Changes surely within it are called the same.")
+@confident
 @printing
 def command(
     given: Inputs, out: Path | None, base: tuple[str, ...], new: tuple[str, ...], run_noise: str | None, fail_if: tuple[str, ...],

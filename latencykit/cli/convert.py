@@ -6,17 +6,8 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import (
-    Inputs,
-    atomic,
-    inputs,
-    load,
-    note,
-    print_json,
-    printing,
-    progress,
-    without_aggregates,
-)
+from latencykit.cli.common import Inputs, inputs, load, note, print_json, printing, without_aggregates
+from latencykit.cli.outputs import atomic, progress
 
 __all__ = ["command"]
 

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import atomic, note, print_json, printing
+from latencykit.cli.common import Real, note, print_json, printing
+from latencykit.cli.outputs import drawing, picture
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from latencykit.calibrate.ctrlz import Calibration
 
 __all__ = ["command"]
 
 
-@click.command("ctrlz", context_settings={"ignore_unknown_options": False})
+@click.command("ctrlz")
 @click.argument("load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--stall", default="4s", show_default=True, help="How long the server stands still.")
-@click.option("--duration", default="12s", show_default=True, help="How long the run is.")
-@click.option("--rate", default=200.0, show_default=True, help="Requests per second, all connections together.")
-@click.option("--connections", default=4, show_default=True, help="How many.")
+@click.option("--stall", metavar="D", default="4s", show_default=True, help="How long the server stands still.")
+@click.option("--duration", metavar="D", default="12s", show_default=True, help="How long the run is.")
+@click.option(
+    "--rate", type=Real(0, min_open=True), default=200, show_default=True, help="Requests per second, of all connections."
+)
+@click.option("--connections", type=click.IntRange(1), default=4, show_default=True, help="Connections that send requests.")
 @click.option("--at", type=click.Choice(["middle", "end"]), default="middle", show_default=True, help="When it freezes.")
 @click.option("--partial", metavar="1/4", help="Freeze a part of several server processes.")
-@click.option("--repeat", default=1, show_default=True, help="Runs; what most of them say counts.")
-@click.option("--service-time", default="1ms", show_default=True, help="Of the test's own server.")
+@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Runs; what most of them say counts.")
+@click.option("--service-time", metavar="D", default="1ms", show_default=True, help="Of the test's own server.")
 @click.option("--server", metavar="CMD", help="Starts a server of yours on {port}, instead of the test's own.")
 @click.option("--pid", type=int, help="A server of yours that runs already; it will be stopped and continued.")
 @click.option("--url", help="Where --server or --pid listens.")
-@click.option("--series", help="Which series of the output, where there are several.")
-@click.option("--format-in", help="Format of the output, where it is not recognised.")
+@click.option("--series", metavar="NAME", help="Which series of the output, where there are several.")
+@click.option("--format-in", metavar="NAME", help="Format of the output, where it is not recognised.")
 @click.option("--yes", is_flag=True, help="Freeze --pid without asking.")
-@click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), help="Chart: .png .svg .pdf.")
+@drawing
 @printing
 def command(load_generator: tuple[str, ...], out: Path | None, style: str, yes: bool, format_in: str | None, **test: Any) -> int:
     """Freeze a server under a load generator and tell whether its report shows the stall that users felt.
@@ -49,18 +53,11 @@ def command(load_generator: tuple[str, ...], out: Path | None, style: str, yes: 
 
     if test["pid"] is not None and not yes:
         click.confirm(f"freeze process {test['pid']} for {test['stall']}, and all who wait for it?", abort=True, err=True)
-    if out is not None:
-        from latencykit.plot.figure import checked_ending
-
-        checked_ending(out)  # before the run, which takes its time
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
         from latencykit.plot.calibration import calibration
-        from latencykit.plot.figure import save
 
-        with atomic(out) as temporary:
-            save(calibration, result, temporary)
-        note(f"wrote {out}")
+        picture(calibration, result, out, ())
     if style == "json":
         print_json(result.record())
     else:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, Real, atomic, inputs, load, note, print_json, printing, progress, without_aggregates
+from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
+from latencykit.cli.outputs import drawing, picture, progress
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from latencykit.diagnose import Diagnosis
 
 __all__ = ["command"]
@@ -20,22 +22,16 @@ __all__ = ["command"]
 @click.command("diagnose")
 @inputs()
 @click.option("--expected-interval", metavar="D", help="Between two requests of one connection, such as 10ms.")
-@click.option("--rate", type=Real(0, min_open=True), help="Requests a second, all connections together.")
-@click.option("--connections", type=click.IntRange(1), help="How many connections sent them.")
+@click.option("--rate", type=Real(0, min_open=True), help="Requests per second, all connections together.")
+@click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
 @click.option("--duration", metavar="D", help="Length of the run, such as 60s, where the file does not say.")
-@click.option("-o", "--output", "out", metavar="CHART", help="Draw it: the course with its stalls, raw and corrected curve.")
+@drawing
 @click.option("--fail", is_flag=True, help="Exit with 1 where requests were omitted.")
 @printing
 def command(
-    given: Inputs,
-    expected_interval: str | None,
-    rate: float | None,
-    connections: int | None,
-    duration: str | None,
-    out: str | None,
-    fail: bool,
-    style: str,
-) -> int:
+    given: Inputs, out: Path | None, fail: bool, style: str, expected_interval: str | None, rate: float | None,
+    connections: int | None, duration: str | None,
+) -> int:  # fmt: skip
     """Tell whether a measurement left out the requests that its stalls would have hit, and what is true.
 
     \b
@@ -49,7 +45,7 @@ def command(
         found = {one.name: _diagnosed(one.rung, known) if drawn_here else one.rung for one in loaded}
     if out is not None:
         shown = [one.name for one in without_aggregates(loaded)]
-        _draw({name: found[name] for name in shown}, Path(out), given)
+        _draw({name: found[name] for name in shown}, out, given)
     _print(found, style)
     return int(fail and any(one.verdict == "omits" for one in found.values()))
 
@@ -65,16 +61,12 @@ def _diagnosed(rung: Any, known: tuple[Any, ...], drawn: bool | None = None) -> 
 
 def _draw(found: dict[str, Diagnosis], target: Path, given: Inputs) -> None:
     from latencykit import plot
-    from latencykit.plot.figure import checked_ending, save
 
-    checked_ending(target)
     if len(found) > 1:
         note(f"the chart shows {next(iter(found))}; choose another with --series or --tag")
     name, diagnosis = next(iter(found.items()))
-    with atomic(target, given.files) as temporary, progress(f"drawing {target.name}"):
-        size = (1000.0, 560.0 if diagnosis.timed is None else 780.0)
-        save(plot.diagnosis, diagnosis, temporary, size=size, name=name, unit=given.out_unit)
-    note(f"wrote {target}")
+    size = (1000.0, 560.0 if diagnosis.timed is None else 780.0)
+    picture(plot.diagnosis, diagnosis, target, given.files, size=size, name=name, unit=given.out_unit)
 
 
 def _print(found: dict[str, Diagnosis], style: str) -> None:

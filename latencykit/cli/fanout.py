@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, counts, drawing, inputs, load, note, numbers, picture, print_json, printing, progress
+from latencykit.cli.common import Inputs, counts, inputs, load, note, numbers, print_json, printing
+from latencykit.cli.outputs import drawing, picture, progress
 from latencykit.cli.sides import with_buckets
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ __all__ = ["command"]
 @click.command("fanout")
 @inputs()
 @drawing
-@click.option("-n", "--calls", default="1,10,100", show_default=True, help="Calls that a user waits for; a list.")
+@click.option("-n", "--calls", metavar="LIST", default="1,10,100", show_default=True, help="Calls that a user waits for.")
 @click.option("--independent", is_flag=True, help="Calls know nothing of each other, even where the log knows better.")
 @click.option("--quorum", type=click.IntRange(1), metavar="K", help="Users wait for the K fastest calls only.")
-@click.option("--series-of", metavar="N", help="N calls one after the other instead; a list.")
+@click.option("--series-of", metavar="LIST", help="So many calls one after the other instead.")
 @click.option("--hedge-after", metavar="P", help="A second call is sent after this percentile of one, such as 95.")
-@click.option("--percentiles", default="50,90,99,99.9", show_default=True, help="Which percentiles of the users.")
+@click.option("--percentiles", metavar="LIST", default="50,90,99,99.9", show_default=True, help="Which percentiles of the users.")
 @printing
 def command(
     given: Inputs, out: Path | None, calls: str, independent: bool, quorum: int | None, series_of: str | None,

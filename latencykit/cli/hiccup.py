@@ -20,8 +20,8 @@ __all__ = ["command"]
     "-o", "--output", "out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The log to write (.hlog)."
 )
 @click.option("--duration", metavar="D", help="Such as 10m; without it until Ctrl+C.")
-@click.option("--resolution", default="1ms", show_default=True, help="Distance of two looks at the clock.")
-@click.option("--interval", default="1s", show_default=True, help="Length of a line of the log.")
+@click.option("--resolution", metavar="D", default="1ms", show_default=True, help="Distance of two looks at the clock.")
+@click.option("--interval", metavar="D", default="1s", show_default=True, help="Length of a line of the log.")
 @printing
 def command(out: Path, duration: str | None, resolution: str, interval: str, style: str) -> None:
     """Record how late this machine wakes a process: what any program on it would have felt.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from latencykit.cli.common import note
+
 __all__ = ["command"]
 
 
@@ -21,7 +23,6 @@ def command(folder: str, no_launch: bool) -> None:
     """
     from pathlib import Path
 
-    from latencykit.cli.common import note
     from latencykit.report.lessons import copy_lessons, launch
 
     copied = copy_lessons(Path(folder))

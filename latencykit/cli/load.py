@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, drawing, inputs, note, numbers, picture, print_json, printing, progress
+from latencykit.cli.common import Inputs, Real, confident, inputs, note, numbers, print_json, printing
+from latencykit.cli.outputs import drawing, picture, progress
 from latencykit.cli.sides import runs_of
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ __all__ = ["command"]
 @click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99=20ms, or a file: the largest load that meets them.")
 @click.option("--offered", type=Real(0, min_open=True), metavar="RATE", help="How many machines carry this load?")
 @click.option("--spare", type=click.IntRange(0), default=0, show_default=True, help="Machines that may fail at once.")
-@click.option("--percentiles", default="50,90,99,99.9", show_default=True, help="Which percentiles.")
-@click.option("--confidence", type=Real(0.5, 0.9999), default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--percentiles", metavar="LIST", default="50,90,99,99.9", show_default=True, help="Which percentiles.")
+@confident
 @printing
 def command(
     given: Inputs,

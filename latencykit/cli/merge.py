@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from latencykit.cli.common import (
-    Inputs,
-    atomic,
-    inputs,
-    load,
-    note,
-    print_json,
-    printing,
-    progress,
-    without_aggregates,
-)
+from latencykit.cli.common import Inputs, inputs, load, note, print_json, printing, without_aggregates
+from latencykit.cli.outputs import atomic, progress
 
 if TYPE_CHECKING:
     from latencykit.log import HistogramLog

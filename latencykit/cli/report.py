@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, atomic, inputs, load, note, print_json, printing, progress, without_aggregates
+from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
+from latencykit.cli.outputs import atomic, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ __all__ = ["command", "write_page"]
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), help="File to write (.html).")
 @click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: checked and drawn.")
 @click.option("--expected-interval", metavar="D", help="Between two requests of one connection, such as 2ms.")
-@click.option("--rate", type=float, help="Requests per second, all connections together.")
+@click.option("--rate", type=Real(0, min_open=True), help="Requests per second, all connections together.")
 @click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
 @click.option("--title", help="Instead of what was measured.")
 @printing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, inputs, load, numbers, print_json, printing
+from latencykit.cli.common import Inputs, confident, inputs, load, numbers, print_json, printing
 
 if TYPE_CHECKING:
     from latencykit.run import Run
@@ -20,11 +20,11 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
 @click.command("summary")
 @inputs()
-@click.option("--percentiles", default=_DEFAULT, show_default=True, help="Which percentiles.")
+@click.option("--percentiles", metavar="LIST", default=_DEFAULT, show_default=True, help="Which percentiles.")
 @click.option("--trim", "trims", multiple=True, metavar="SPEC", help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.")
 @click.option("--merge", is_flag=True, help="One series of all, in place of one each.")
 @click.option("--interval", metavar="D", help="One row an interval of this length, such as 10s.")
-@click.option("--confidence", default=0.95, show_default=True, help="Of the intervals around percentiles.")
+@confident
 @printing
 def command(
     given: Inputs, percentiles: str, trims: tuple[str, ...], merge: bool, interval: str | None, confidence: float, style: str
