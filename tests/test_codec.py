@@ -693,7 +693,7 @@ def test_many_headers():
 def test_the_first_bad_one_of_many_is_named():
     good = encode(HdrBuckets(3), [7], [1])
     assert [payload.body for payload in open_payloads([good] * 3)] == [open_payload(good).body] * 3
-    assert open_payloads([]) == []
+    assert list(open_payloads([])) == []
     for bad in (good[:-4], b"!" + good[1:], good[:30] + b"AAAA" + good[34:]):
         with pytest.raises(RowError) as caught:
             open_payloads([good, good, bad, good, bad])
@@ -758,3 +758,15 @@ def test_errors_belong_to_the_family_and_travel():
     payload = pickle.loads(pickle.dumps(open_payload(text(GOOD))))
     assert pairs(payload) == [(5, 2)]
     assert at_once([payload, open_payload(text(GOOD))]) == [[(5, 2)]] * 2
+
+
+def test_what_is_read_of_a_log_at_once_is_opened_together(monkeypatch):
+    from latencykit.formats.hlog_part import SPAN
+
+    def alone(*_: Any) -> None:
+        raise AssertionError("one by one is ten times as slow")
+
+    monkeypatch.setattr("latencykit.codec.many.open_payload", alone)
+    idle, busy = encode(HdrBuckets(3), [7], [1]), encode(HdrBuckets(3), np.arange(4000) * 3, np.arange(4000) % 60 + 1)
+    for one in (idle, busy):
+        assert len(open_payloads([one] * (SPAN // len(one) + 1))) > SPAN // len(one)

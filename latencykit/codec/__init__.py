@@ -14,7 +14,7 @@ The format: ``AbstractHistogram.java``, ``DoubleHistogram.java`` and ``ZigZagEnc
 from __future__ import annotations
 
 from latencykit.codec.limits import DEFAULT, Limits, PayloadError, RowError
-from latencykit.codec.many import open_payloads
+from latencykit.codec.many import Payloads, open_payloads
 from latencykit.codec.payload import Layout, Payload, open_payload, slots_of
 from latencykit.codec.rows import decode_rows
 from latencykit.codec.write import encode
@@ -25,6 +25,7 @@ __all__ = [
     "Limits",
     "Payload",
     "PayloadError",
+    "Payloads",
     "RowError",
     "decode_rows",
     "encode",

@@ -10,12 +10,12 @@ Nothing is believed: what could not be a histogram of the header's size is refus
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from latencykit.codec.limits import DEFAULT, PayloadError, RowError
+from latencykit.codec.many import Payloads
 from latencykit.errors import LimitError, UsageError
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ _MOST_MORE = 8  # bytes that can follow the first of a varint
 _STEPS = bytes([(b + 1) // 2 if b & 1 else 1 for b in range(128)] + [0] * 128)
 _COUNT = bytes([b > 0 and b % 2 == 0 for b in range(128)] + [0] * 128)
 
-_layout_of, _body_of = itemgetter(0), itemgetter(1)  # far quicker than unpacking a named tuple
-
 _CUT_OFF = "the counts end inside a number"
+
+# `take` is told to clip where all places are known to lie within: looking for others takes as long as the taking.
 
 
 # The C library gives the pages of a large array back at every free, and faulting them in again costs more than the
@@ -91,18 +91,19 @@ def decode_rows(payloads: Sequence[Payload], limits: Limits = DEFAULT) -> tuple[
     >>> decode_rows([payload, payload])
     (array([0, 2, 4]), array([    0, 12702,     0, 12702]), array([5, 1, 5, 1]))
     """
+    held = Payloads.of(payloads)
     try:
-        return _decode(payloads, limits.block)
+        return _decode(held, limits.block)
     except PayloadError:
-        row = _first_bad(payloads, limits.block)
+        row = _first_bad(held, limits.block)
     try:
-        _decode(payloads[row : row + 1], limits.block)
+        _decode(held[row : row + 1], limits.block)
     except PayloadError as error:
         raise RowError(row, str(error)) from None
     raise AssertionError("a row was refused among others, but not alone")  # pragma: no cover
 
 
-def _first_bad(payloads: Sequence[Payload], most: int) -> int:
+def _first_bad(payloads: Payloads, most: int) -> int:
     """Return the first row that cannot be decoded; half of what is left is decoded at each step, so at most all once."""
     good, bad = 0, len(payloads)  # the rows before `good` are fine, and one of those before `bad` is not
     while bad - good > 1:
@@ -116,29 +117,27 @@ def _first_bad(payloads: Sequence[Payload], most: int) -> int:
     return good
 
 
-def _decode(payloads: Sequence[Payload], most: int) -> tuple[Ints, Ints, Ints]:
+def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
     """Decode rows; the error says what is wrong with one of them, but not which."""
-    bodies = list(map(_body_of, payloads))
-    kinds = set(map(_layout_of, payloads))
-    ends = np.cumsum(np.fromiter(map(len, bodies), np.int64, len(bodies)))
+    ends = np.cumsum(payloads.sizes)
     if not ends.size or not ends[-1]:
         return np.zeros(ends.size + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     if ends[-1] > most:
         raise LimitError(f"payloads of more than {most:,} bytes were to be decoded at once; pass fewer")
-    first = payloads[0][0]
+    first, kinds = payloads.layouts[0], set(payloads.layouts)
     if not all(first.joins(kind) for kind in kinds):
         raise UsageError("only payloads of one layout can be decoded together")
     slots = np.array(first.slots)
     if len(kinds) > 1:
-        slots = np.fromiter((payload[0].slots for payload in payloads), np.int64, len(bodies))
-    rows = _Rows(b"".join(bodies), ends, slots)
+        slots = np.fromiter((layout.slots for layout in payloads.layouts), np.int64, ends.size)
+    rows = _Rows(b"".join(payloads.bodies), ends, slots)
     return _words(rows, first.word) if first.word else _varints(rows)
 
 
 def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
     """V2: choose the faster way."""
     data = np.frombuffer(rows.data, np.uint8)
-    more = np.flatnonzero(data > 127)
+    more = (data > 127).nonzero()[0]
     most = int(rows.slots.max())
     if data.size - more.size > most * rows.ends.size:  # before anything is made of it
         raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
@@ -158,10 +157,10 @@ def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     is_count = np.frombuffer(bytearray(rows.data.translate(_COUNT)), np.bool_)
     if not more.size:
         indptr, index, at = _place(steps.astype(np.int32), rows.ends, is_count, rows.slots)
-        return indptr, index, (data.take(at) >> 1).astype(np.int64)
+        return indptr, index, (data.take(at, mode="clip") >> 1).astype(np.int64)
     if (data[rows.ends - 1] > 127).any():  # an empty row looks at the end of another
         raise PayloadError(_CUT_OFF)
-    final = np.flatnonzero(more[1:] - more[:-1] != 1)  # of each run but the last one
+    final = (more[1:] - more[:-1] != 1).nonzero()[0]  # of each run but the last one
     runs = np.concatenate((final + 1, [more.size]))
     last, lengths = more[runs - 1] + 1, _lengths(runs)
     large_steps, large, is_large = _zigzag(_gather(data, last, lengths), rows.slots)
@@ -169,7 +168,7 @@ def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     steps[last], is_count[last] = large_steps, is_large
     last, large = last[is_large], large[is_large]
     indptr, index, at = _place(steps, rows.ends, is_count, rows.slots)
-    counts = (data.take(at) >> 1).astype(np.int64)
+    counts = (data.take(at, mode="clip") >> 1).astype(np.int64)
     counts[np.searchsorted(at, last)] = large
     _check_sums(indptr, counts, int(large.max(initial=63)))
     return indptr, index, counts
@@ -177,17 +176,17 @@ def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
 
 def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     """V2 of any kind: find where each varint ends, gather the numbers, and count in numbers."""
-    last = np.flatnonzero(data < 128)
+    last = (data < 128).nonzero()[0]
     if _has_run(more):
         last = np.union1d(last, _ninth_bytes(more, rows.ends))
     ends = np.searchsorted(last, rows.ends)  # in varints
     if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
         raise PayloadError(_CUT_OFF)
-    steps, numbers, is_count = _zigzag(_gather(data, last, np.diff(last, prepend=-1) - 1), rows.slots)
+    steps, numbers, is_count = _zigzag(_gather(data, last, _lengths(last + 1) - 1), rows.slots)
     if steps.sum() < 1 << 31:
         steps = steps.astype(np.int32)
     indptr, index, at = _place(steps, ends, is_count, rows.slots)
-    counts = numbers.take(at).astype(np.int64)
+    counts = numbers.take(at, mode="clip").astype(np.int64)
     _check_sums(indptr, counts, int(counts.max(initial=0)))
     return indptr, index, counts
 
@@ -203,9 +202,9 @@ def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
 def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
     """Values of the varints that end at `last` after `more` bytes to be continued; as narrow as they fit."""
     most = int(more.max())
-    value: Narrow = data.take(last).astype(np.uint32 if most < 4 else np.uint64)
+    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
     if most:
-        before = data.take(last - 1, mode="wrap")
+        before = data.take(last - 1, mode="clip")
         value = np.where(more > 0, value << 7 | (before & 127), value)
     for k in range(2, most + 1):
         held = np.flatnonzero(more >= k)
@@ -225,17 +224,20 @@ def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
 
 def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Ints, Ints, Ints]:
     """Return indptr, the bucket of each count, and where the counts stand; `steps` is used up."""
-    lengths = _lengths(ends)
-    held = lengths > 0
-    starts = (ends - lengths)[held]
+    starts = ends - _lengths(ends)
+    limit = slots
+    if (starts == ends).any():
+        held = starts < ends
+        starts, limit = starts[held], slots[held] if slots.ndim else slots
     used = np.add.reduceat(steps, starts)
-    if (used > (slots[held] if slots.ndim else slots)).any():
+    if (used > limit).any():
         raise PayloadError(f"the counts fill {used.max()} buckets; the header allows {slots.max()}")
     steps[starts[0]] -= 1  # the first bucket is number 0,
     steps[starts[1:]] -= used[:-1]  # and again in each row
-    at = np.flatnonzero(is_count)
-    indptr = np.concatenate(([0], np.searchsorted(at, ends)))
-    return indptr, np.cumsum(steps, out=steps).take(at).astype(np.int64, copy=False), at
+    at = is_count.nonzero()[0]
+    indptr = np.zeros(ends.size + 1, np.int64)
+    indptr[1:] = at.searchsorted(ends)
+    return indptr, steps.cumsum(out=steps).take(at, mode="clip").astype(np.int64, copy=False), at
 
 
 def _lengths(ends: Ints) -> Ints:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.codec import DEFAULT, PayloadError, RowError, open_payload, open_payloads
+from latencykit.codec import DEFAULT, PayloadError, Payloads, RowError, open_payload, open_payloads
 from latencykit.errors import CorruptInputError, LimitError
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.hlog_lines import (
@@ -124,13 +124,13 @@ class _Scan:
         if columns is None or begin + len(columns.texts) > MOST_INTERVALS:
             return False
         try:
-            payloads = open_payloads(columns.texts) if self.eager else []
+            payloads = open_payloads(columns.texts) if self.eager else None
         except RowError:
             return False
         self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
         self.number += len(columns.texts)
         self.offset += len(chunk)
-        if payloads:
+        if payloads is not None:
             self._keep(self.builder.add(range(begin, len(self.found)), payloads))
         return True
 
@@ -178,7 +178,7 @@ class _Scan:
         at = offset + line.index(payload, line.rindex(b","))
         self.found.add(self.times.absolute(stamp), column, at, len(payload), number, self.tags.code(tag))
         if opened is not None:
-            self._keep(self.builder.add([row], [opened]))
+            self._keep(self.builder.add([row], Payloads.of([opened])))
 
     # ------------------------------------------------------------ damage
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.blocks import Block, MemoryPart
-from latencykit.codec import RowError, decode_rows, open_payloads
+from latencykit.codec import Payloads, RowError, decode_rows, open_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.codec import Payload
     from latencykit.errors import CorruptInputError
     from latencykit.formats.base import Source
     from latencykit.formats.hlog_lines import Intervals
@@ -25,12 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["KEEP", "BlockBuilder", "HlogPart", "narrow"]
 
-CHUNK = 80 * 1024
+CHUNK = 48 * 1024
 """Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
-_BESIDE = 64  # bytes that a payload costs beside its own
-_layout_of = itemgetter(0)
+_BESIDE = 16  # bytes that a payload costs beside its own
 
-SPAN = 64 * 1024
+SPAN = 96 * 1024
 """Bytes that are read at once where payloads lie one after the other."""
 TOGETHER = 1024
 """Rows whose places are looked up at once."""
@@ -50,47 +47,47 @@ class BlockBuilder:
     def __init__(self, damaged: Callable[[int, str], None]) -> None:
         self._damaged = damaged
         self._rows: list[int] = []
-        self._payloads: list[Payload] = []
+        self._parts: list[Payloads] = []
         self._size = 0
 
-    def add(self, rows: Sequence[int], payloads: Sequence[Payload]) -> Iterator[Block]:
+    def add(self, rows: Sequence[int], payloads: Payloads) -> Iterator[Block]:
         """Take payloads and their rows; yield blocks as enough are gathered."""
-        layouts = set(map(_layout_of, payloads))
-        if self._payloads:
-            layouts.add(self._payloads[0][0])
-        if len(layouts) > 1 and not all(layout.joins(payloads[0][0]) for layout in layouts):
-            for row, payload in zip(rows, payloads, strict=True):  # a change of layouts is rare
-                if self._payloads and not payload[0].joins(self._payloads[0][0]):
-                    yield from self.flush()
-                yield from self._take([row], [payload])
-        else:
+        first = (self._parts[0] if self._parts else payloads).layouts[0]
+        if all(layout.joins(first) for layout in set(payloads.layouts)):
             yield from self._take(rows, payloads)
+            return
+        for k, row in enumerate(rows):  # a change of layouts is rare
+            if self._parts and not payloads[k].layout.joins(self._parts[0].layouts[0]):
+                yield from self.flush()
+            yield from self._take([row], payloads[k : k + 1])
 
-    def _take(self, rows: Sequence[int], payloads: Sequence[Payload]) -> Iterator[Block]:
+    def _take(self, rows: Sequence[int], payloads: Payloads) -> Iterator[Block]:
         """Take payloads that go together."""
-        sizes = np.cumsum([len(payload[1]) + _BESIDE for payload in payloads])
+        sizes = np.cumsum(payloads.sizes + _BESIDE)
         begin, before = 0, 0
         while begin < len(payloads):
-            end = int(np.searchsorted(sizes, before + CHUNK - self._size)) + 1
+            end = min(int(np.searchsorted(sizes, before + CHUNK - self._size)) + 1, len(payloads))
             self._rows += rows[begin:end]
-            self._payloads += payloads[begin:end]
-            self._size += int(sizes[min(end, len(payloads)) - 1]) - before
+            self._parts.append(payloads[begin:end])
+            self._size += int(sizes[end - 1]) - before
             if self._size >= CHUNK:
                 yield from self.flush()
-            begin, before = end, int(sizes[min(end, len(payloads)) - 1])
+            begin, before = end, int(sizes[end - 1])
 
     def flush(self) -> Iterator[Block]:
         """Decode what is gathered."""
-        rows, payloads = self._rows, self._payloads
-        self._rows, self._payloads, self._size = [], [], 0
-        while payloads:
+        rows, parts = self._rows, self._parts
+        self._rows, self._parts, self._size = [], [], 0
+        while rows:
+            payloads = Payloads.joined(parts)
             try:
                 indptr, index, counts = decode_rows(payloads)
             except RowError as bad:
                 self._damaged(rows[bad.row], str(bad))
-                del rows[bad.row], payloads[bad.row]
+                del rows[bad.row]
+                parts = [payloads[: bad.row], payloads[bad.row + 1 :]]
                 continue
-            yield Block(np.array(rows, np.int64), indptr, index, counts, payloads[0].buckets)
+            yield Block(np.array(rows, np.int64), indptr, index, counts, payloads.layouts[0].buckets)
             return
 
 
@@ -132,7 +129,7 @@ class HlogPart:
                     yield from builder.add(mine, self._opened(mine, texts))
         yield from builder.flush()
 
-    def _opened(self, rows: list[int], texts: list[bytes]) -> list[Payload]:
+    def _opened(self, rows: list[int], texts: list[bytes]) -> Payloads:
         try:
             return open_payloads(texts)
         except RowError as bad:
