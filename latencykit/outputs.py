@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +54,8 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
         with naming(path, path):
             yield path
         return
+    import tempfile
+
     with naming(path, None):
         handle, name = tempfile.mkstemp(prefix=f".{path.stem[:40]}.", suffix=path.suffix, dir=path.parent)
     os.close(handle)

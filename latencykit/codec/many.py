@@ -153,7 +153,7 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
         return None
     sizes = np.fromiter(map(len, plains), np.int64, len(plains)) - HEADER_BYTES
     layouts = _layouts(b"".join(plains), sizes, limits)
-    return layouts and Payloads(layouts, [plain[HEADER_BYTES:] for plain in plains], sizes)
+    return None if layouts is None else Payloads(layouts, [plain[HEADER_BYTES:] for plain in plains], sizes)
 
 
 def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | None:

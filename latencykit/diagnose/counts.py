@@ -15,6 +15,7 @@ import numpy as np
 
 from latencykit.diagnose.evidence import LEAST, STRONG, WEAK, Evidence, p_words
 from latencykit.diagnose.stalls_log import usual_rate
+from latencykit.stats.quantiles import median
 from latencykit.units import NANOSECONDS, format_count
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def counts_in_stalls(log: HistogramLog, series: IntervalSeries, stalls: Stalls) 
     quiet &= stop < stop.max() - 1e-9  # the last interval is cut
     if quiet.sum() < 3:
         return None
-    wavering = 1.4826 * float(np.median(np.abs(series.count[quiet] - rate * series.length[quiet])))
+    wavering = 1.4826 * float(median(np.abs(series.count[quiet] - rate * series.length[quiet])))
     held = _held(log, series, stalls, rows)
     best, missing, expected, largest = 0.0, 0.0, 0.0, 0
     for k, mine in enumerate(rows):

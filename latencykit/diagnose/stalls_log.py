@@ -8,6 +8,7 @@ import numpy as np
 
 from latencykit.diagnose.stalls import Stalls
 from latencykit.diagnose.trace import hulls
+from latencykit.stats.quantiles import median
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def usual_rate(series: IntervalSeries) -> float:
     """Return requests per second of an ordinary interval: the median over those with any, or 0."""
     length = np.maximum(series.length, 1e-9)
     held = (series.count > 0) & (series.length > 0)
-    return float(np.median(series.count[held] / length[held])) if held.any() else 0.0
+    return float(median(series.count[held] / length[held])) if held.any() else 0.0
 
 
 def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> Stalls:
@@ -42,8 +43,9 @@ def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> St
     rate = usual_rate(series)
     if not rate:
         return Stalls.none()
-    usual = float(np.nanmedian(series.values[order, 0])) * factor / 1e9
-    nominal = float(np.median(length))
+    values = series.values[:, 0]
+    usual = float(median(values[~np.isnan(values)])) * factor / 1e9
+    nominal = float(median(length))
     limit = max(_GAPS / rate, _TIMES * usual, _SHARE * nominal)
     begin, end = _placed(start, length, count, worst / 1e9, rate, limit)
     late = length > nominal * (1 + _STRETCH) + usual

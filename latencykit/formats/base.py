@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
-import tempfile
 import weakref
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -294,6 +292,9 @@ def _spooled(source: Source) -> Path:
     """Standard input on disk, where it can be read again; it goes away with the source."""
     if sys.stdin is None:
         raise source.corrupt(None, "standard input is closed", "the output of a tool", "pipe it in, or name a file")
+    import shutil
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix="latencykit-")
     weakref.finalize(source, Path(name).unlink, missing_ok=True)
     with naming(Path(name), Path(name)), os.fdopen(handle, "wb") as spool:

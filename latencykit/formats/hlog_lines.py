@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from latencykit.stats.quantiles import median
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -313,6 +314,6 @@ def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> b
     if raw_start.size < 3:
         return False
     spacing = np.diff(raw_start)
-    typical = float(np.median(spacing))
+    typical = float(median(spacing))
     misses = np.abs(column[:-1] - raw_start[1:])
-    return typical > 0 and float(np.median(misses)) < 0.1 * typical and float(np.median(column)) > 1.5 * typical
+    return typical > 0 and float(median(misses)) < 0.1 * typical and float(median(column)) > 1.5 * typical

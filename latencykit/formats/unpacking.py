@@ -5,10 +5,8 @@ The standard library's readers lose what they have decoded of a file that is cut
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import io
-import lzma
 import zlib
 from typing import IO, TYPE_CHECKING, Any
 
@@ -53,12 +51,28 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
 
 
-_MAKERS: dict[str, Callable[[], Any]] = {"gzip": _gzip, "xz": lzma.LZMADecompressor, "bzip2": bz2.BZ2Decompressor, "zstd": _zstd}
+def _xz() -> Any:
+    import lzma
+
+    return lzma.LZMADecompressor()
+
+
+def _bzip2() -> Any:
+    import bz2
+
+    return bz2.BZ2Decompressor()
+
+
+_MAKERS: dict[str, Callable[[], Any]] = {"gzip": _gzip, "xz": _xz, "bzip2": _bzip2, "zstd": _zstd}
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
     """What a decoder raises for damage."""
-    known: list[type[Exception]] = [OSError, ValueError, lzma.LZMAError, zlib.error]
+    known: list[type[Exception]] = [OSError, ValueError, zlib.error]
+    if kind == "xz":
+        import lzma
+
+        known.append(lzma.LZMAError)
     if kind == "zstd":
         import zstandard
 

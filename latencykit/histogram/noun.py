@@ -19,8 +19,6 @@ from latencykit.run import Run, merge_runs
 from latencykit.stats.counted import Counted
 from latencykit.stats.means import mean_std
 from latencykit.stats.quantiles import highest_supported_percentile
-from latencykit.stats.trim_spec import parse_trim
-from latencykit.stats.trimmed import trimmed
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_value, unit_factor
 
@@ -291,6 +289,8 @@ class Histogram:
         >>> found.value, found.definition, found.leaves_out
         (2.5, 'TM(:80%): mean without the highest 20 %', '1 request, up to 1 s')
         """
+        from latencykit.stats.trimmed import trimmed
+
         return trimmed(self.counted, spec, self.unit)
 
     def trimmed_mean(self, spec: str) -> float:
@@ -302,6 +302,8 @@ class Histogram:
         return self._of_kind(spec, "WM", "winsorized")
 
     def _of_kind(self, spec: str, kind: str, name: str) -> float:
+        from latencykit.stats.trim_spec import parse_trim
+
         if parse_trim(spec, self.unit).kind != kind:
             raise UsageError(f"{spec!r} is no {name} mean; trimmed({spec!r}).value gives what it is")
         return self.trimmed(spec).value

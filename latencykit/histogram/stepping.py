@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import NotHeldError, UsageError
-from latencykit.stats.trimmed import trimmed
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -75,4 +74,8 @@ def statistic_of(rung: Histogram | Summary, name: str, confidence: float = 0.95)
     if name.startswith("p"):
         row = rung.percentile_rows([float(name[1:])], confidence)[0]
         return row.value if row.supported else math.nan
-    return rung.mean if name == "mean" else trimmed(rung.counted, name, rung.unit).value
+    if name == "mean":
+        return rung.mean
+    from latencykit.stats.trimmed import trimmed
+
+    return trimmed(rung.counted, name, rung.unit).value

@@ -139,7 +139,7 @@ class HistogramLog:
     @property
     def tags(self) -> tuple[str, ...]:
         """Tags of the lines, ``""`` for untagged ones beside tagged ones; empty for a log without tags."""
-        names = tuple(self._tag_names[code] for code in np.unique(self._tag_code))
+        names = tuple(self._tag_names[code] for code in np.flatnonzero(np.bincount(self._tag_code)))
         return () if names == ("",) else names
 
     def tag_of_rows(self) -> list[str]:

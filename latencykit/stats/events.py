@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.stats.chances import poisson_at_least
+from latencykit.stats.quantiles import median
 from latencykit.units import format_count, format_duration, format_percentile
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ def _events_of(
     tag: Ints | None,
 ) -> Events:
     total = float(tail.sum())
-    seconds = float(np.median(span)) if span.size else 0.0
+    seconds = float(median(span)) if span.size else 0.0
     if total <= 0:
         return Events(percentile, 0.0, 0.0, 0, 0.0, 0, intervals, 0.0, seconds)
     stalls = _merge(tail, burst, begin, span, reach)
@@ -295,9 +296,9 @@ def _bursts(tail: Floats, usual: Floats) -> NDArray[np.bool_]:
 def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
     """Median of each value and its neighbours; of all where there are few."""
     if sizes.size < 2 * window:
-        return np.full(sizes.shape, np.median(sizes))
+        return np.full(sizes.shape, median(sizes))
     padded = np.pad(sizes, window // 2, mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, window), axis=1))
+    return median(np.lib.stride_tricks.sliding_window_view(padded, window))
 
 
 def _merge(tail: Floats, burst: NDArray[np.bool_], begin: Floats, span: Floats, reach: Floats) -> Floats:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "highest_supported_percentile",
+    "median",
     "quantile_positions",
     "rank_interval",
     "ranks",
@@ -117,6 +118,27 @@ def row_quantile_positions(indptr: Ints, counts: Ints, percentiles: ArrayLike) -
     found = np.searchsorted(cumulative, wanted, "left")
     last = np.maximum(indptr[1:, None] - 1, indptr[:-1, None])
     return np.where(totals[:, None] > 0, np.minimum(found, last), -1).astype(np.int64)
+
+
+def median(values: NDArray[np.generic]) -> Floats:
+    """Return the median of the last axis; ``np.median`` loads a fifth of numpy anew for it.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., n)
+        n > 0, none of them NaN.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> float(median(np.array([4, 1, 3, 2])))
+    2.5
+    """
+    middle = [(values.shape[-1] - 1) // 2, values.shape[-1] // 2]
+    return np.asarray(np.partition(values, middle)[..., middle].mean(-1))
 
 
 def rank_interval(total: int, percentiles: ArrayLike, confidence: float = 0.95) -> tuple[Ints, Ints]:
