@@ -152,7 +152,7 @@ def block_intervals(
         length, reason = _block_length(table, percentile, drift)
         reasons.append(reason)
         block[k] = length * merged
-    for length in np.unique(block[block > 0]).tolist():
+    for length in sorted(set(block[block > 0].tolist())):
         chosen = np.flatnonzero(block == length)
         draws = _resample(table, p[chosen], length // merged, replicates, seed)
         degrees = max(1.0, 0.75 * len(table) * merged / length - 1)  # few blocks know their variance badly
