@@ -34,12 +34,12 @@ function drawCurve(page) {
   percentileAxis(root, box, x, page.nines);
   if (!page.span && live.length <= 3) for (const { one } of live) if (one.band) drawBand(root, one, x, y);
   drawSteps(root, page.model.slo, x, y, box, page.model.unit);
-  const labels = [];
+  const labels = [], told = [];
   for (const { one, spread } of live) {
     if (one.points) drawPoints(root, one, x, y, page.model.unit);
     if (!spread || !spread.value.length) continue;
     const weak = drawLine(page, root, one, spread, x, y);
-    if (weak && one.rests && !page.span && live.length <= 3) tellRests(root, one, x.to(placeOf(one.solid)), y.to(weak[2]), box);
+    if (weak && one.rests && !page.span && live.length <= 3) tellRests(root, one, x.to(placeOf(one.solid)), y.to(weak[2]), box, told);
     const top = valueText(spread.top, page.model.unit);
     labels.push({ text: spread.bound === null ? `max ${top}` : `≥ ${top}`, y: y.to(spread.top), cls: one.cls });
   }
@@ -78,7 +78,7 @@ function percentileAxis(root, box, x, nines) {
     last = at + half;
   }
   root.append(svg("line", { class: "grid", x1: box.right, x2: box.right, y1: box.top, y2: box.bottom }));
-  root.append(svg("text", { class: "tick", x: box.right, y: box.bottom + 16, "text-anchor": "middle" }, "100 %"));
+  root.append(svg("text", { class: "tick", x: Math.min(box.right, box.width - 18), y: box.bottom + 16, "text-anchor": "middle" }, "100 %"));
   root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
   const middle = (box.left + box.right) / 2;
   root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, "percentile of requests"));
@@ -99,10 +99,14 @@ function ground(root, box, x, live) {
   words.forEach((text, k) => root.append(svg("text", { class: "tick halo", x: left + 8, y: box.bottom - 24 + 14 * k }, text)));
 }
 
-function tellRests(root, one, left, top, box) {
+// `told` holds the places that are taken: further words go below them.
+function tellRests(root, one, left, top, box, told) {
   const words = `dashed: rests on ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
-  const y = top - box.top < 40 ? top + 18 : top - 8;
-  root.append(svg("text", { class: `label small ${one.cls}`, x: left + (anchor === "end" ? -6 : 6), y, "text-anchor": anchor }, words));
+  const x = left + (anchor === "end" ? -6 : 6), width = 6.4 * words.length, from = anchor === "end" ? x - width : x;
+  let y = top - box.top < 40 ? top + 18 : top - 8;
+  while (told.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
+  told.push({ from, until: from + width, y });
+  root.append(svg("text", { class: `label small ${one.cls}`, x, y, "text-anchor": anchor }, words));
 }
 
 function drawLine(page, root, one, spread, x, y) {

@@ -141,12 +141,13 @@ function tell(page) {
     page.ranges[1].setAttribute("aria-valuetext", durationText(b));
   }
   const body = document.getElementById("numbers");
-  if (body) body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [numbersOf(one, page.spreads[k], page.model.unit)])));
+  if (body) body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [numbersOf(one, page.spreads[k], page)])));
   if (page.span) say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
 }
 
-function numbersOf(one, spread, unit) {
-  const name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls}` }), one.name);
+function numbersOf(one, spread, page) {
+  const unit = page.model.unit, fixed = page.span && !one.data ? " (of the whole run)" : "";
+  const name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls}` }), one.name + fixed);
   if (!spread || !spread.total) return el("tr", {}, name, el("td", {}, "0"), ...FAMILIAR.map(() => el("td", {}, "")), el("td", {}, ""));
   const cells = FAMILIAR.map((percentile) => {
     const value = valueAt(spread, percentile), text = valueText(value, unit);
