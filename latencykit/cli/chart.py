@@ -84,7 +84,7 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
     if spec:
         look["slo"] = slo_of(spec)
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
-    loaded = without_aggregates(load(given, counted=counted))
+    loaded = without_aggregates(load(given, counted=counted, again=True))
     if term:
         _in_terminal(loaded)
         if out is None:

@@ -33,12 +33,14 @@ __all__ = [
     "expand",
     "inputs",
     "load",
+    "load_files",
     "note",
     "numbers",
     "print_json",
     "printing",
     "series_of",
     "share",
+    "tell_notes",
 ]
 
 
@@ -210,8 +212,8 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
     return found
 
 
-def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: bool = False) -> list[Input]:
-    """Read every series of every file, as the options say.
+def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: bool = False, again: bool = False) -> list[Input]:
+    """Read every series of every file, as the options say; all files at once as ``--jobs`` allows.
 
     Parameters
     ----------
@@ -221,6 +223,8 @@ def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: boo
         in another process or on a cluster, and its answer is what comes back in the rung's place.
     counted : bool, default False
         Only histograms will be asked for, so that long tables of samples may be counted as they are read.
+    again : bool, default False
+        More than one question will be asked of each log, so that it is kept in memory if it is not too large.
 
     Raises
     ------
@@ -228,26 +232,38 @@ def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: boo
         For the first file that cannot be read, before anything is printed or written; under ``--lenient`` such files
         are reported and left out.
     """
+    from latencykit.formats.reading import unique_names
+
+    every = [one for series in load_files(given, ask, counted=counted, again=again) for one in series]
+    if not every:
+        raise UsageError("none of the files holds what was asked for")
+    names = unique_names([(Path(one.path).name, one.name, one.rung) for one in every])
+    loaded = [Input(name, rung, one.path) for one, (name, rung) in zip(every, names.items(), strict=True)]
+    tell_notes(loaded)
+    return loaded
+
+
+def load_files(
+    given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: bool = False, again: bool = False
+) -> list[list[Input]]:
+    """Read as `load` does, and return the series file by file, under names that are their file's own."""
     from latencykit.cli.spread import read_each
 
     paths = expand(given.files)
-    results = read_each(given, [path for _, path in paths], ask, counted=counted)
-    found: list[tuple[str, str, Any]] = []
-    names: dict[int, str] = {}
-    for (label, path), series in zip(paths, results, strict=True):
-        for name, rung in series:
-            own = name if label is None else label if len(series) == 1 else f"{label}:{name}"
-            names[len(found)] = path
-            found.append((Path(path).name, own, rung))
-    if not found:
-        raise UsageError("none of the files holds what was asked for")
-    from latencykit.formats.reading import unique_names
+    found: list[list[Input]] = []
+    for (label, path), series in zip(
+        paths, read_each(given, [path for _, path in paths], ask, counted=counted, again=again), strict=True
+    ):
+        shown = [name if label is None else label if len(series) == 1 else f"{label}:{name}" for name, _ in series]
+        found.append([Input(name, rung, path) for name, (_, rung) in zip(shown, series, strict=True)])
+    return found
 
-    loaded = [Input(name, rung, names[k]) for k, (name, rung) in enumerate(unique_names(found).items())]
+
+def tell_notes(loaded: Sequence[Input]) -> None:
+    """Say on standard error what is to be known of each series."""
     for one in loaded:
         for text in one.rung.run.notes:
             note(f"{one.name}: {text}")
-    return loaded
 
 
 def series_of(

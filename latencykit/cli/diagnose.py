@@ -40,7 +40,8 @@ def command(
     """
     known = (expected_interval, rate, connections, duration)
     drawn_here = out is not None and given.dask is None
-    loaded = load(given, None if drawn_here else functools.partial(_diagnosed, known=known, drawn=out is not None))
+    ask = None if drawn_here else functools.partial(_diagnosed, known=known, drawn=out is not None)
+    loaded = load(given, ask, again=True)
     with progress("diagnosing"):
         found = {one.name: _diagnosed(one.rung, known) if drawn_here else one.rung for one in loaded}
     if out is not None:

@@ -48,7 +48,7 @@ def command(
     options = {"quorum": quorum, "hedge_after": None if hedge_after is None else parse_percentile(hedge_after)}
     if series_of is not None and (independent or any(value is not None for value in options.values())):
         raise UsageError("--series-of adds up independent calls; it takes no --independent, --quorum or --hedge-after")
-    wanted, records, said, loaded = numbers(percentiles), [], [], load(given)
+    wanted, records, said, loaded = numbers(percentiles), [], [], load(given, again=True)
     for one in with_buckets(loaded):
         with progress("drawing calls"):
             found, bounds = _answers(one.rung, asked, series_of is not None, independent, options)

@@ -66,7 +66,7 @@ def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: boo
 
     if given.dask is not None and interval is not None and not tag_by_file:
         return slots_of_all(given, width_of(interval), align).log()  # only the sums travel
-    loaded = without_aggregates(load(given, carried if given.dask is not None else None))
+    loaded = without_aggregates(load(given, carried if given.dask is not None else None, again=True))
     for one in loaded:
         if not isinstance(one.rung, HistogramLog):
             raise UsageError(f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up")

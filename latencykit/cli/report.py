@@ -40,7 +40,7 @@ def command(
     latencykit report before=a.hlog after=b.hlog -o both.html
     latencykit report run.hlog --unit ns --slo 99.9=20ms,max=1s
     """
-    loaded = without_aggregates(load(given))
+    loaded = without_aggregates(load(given, again=True))
     first = loaded[0].path
     source = Path("latencykit" if first == "-" else first.rstrip("/"))
     target = out or source.with_name(f"{source.name}.html")

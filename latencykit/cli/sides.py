@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from latencykit.cli.common import expand, load, note
+from latencykit.cli.common import expand, load_files, note, tell_notes
 
 if TYPE_CHECKING:
-    from latencykit.cli.common import Inputs
+    from latencykit.cli.common import Input, Inputs
 
 __all__ = ["pairs_of", "runs_of", "with_buckets"]
 
@@ -20,7 +20,9 @@ def pairs_of(given: Inputs, base: tuple[str, ...], new: tuple[str, ...]) -> dict
     if bool(given.files) == bool(base or new) or (given.files and len(given.files) != 2) or bool(base) != bool(new):
         raise UsageError("a comparison takes two FILES, BASE and NEW, or several runs a side with --base and --new")
     chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
-    sides = [[load(replace(given, files=(file,))) for _, file in expand(files)] for files in chosen]
+    paths = [[path for _, path in expand(files)] for files in chosen]
+    read = _each_file(replace(given, files=(*paths[0], *paths[1])))
+    sides = [read[: len(paths[0])], read[len(paths[0]) :]]
     if all(len(run) == 1 for side in sides for run in side):
         return {"": ([run[0].rung for run in sides[0]], [run[0].rung for run in sides[1]])}
     held = [{one.name: one.rung for one in run} for side in sides for run in side]
@@ -36,8 +38,8 @@ def runs_of(given: Inputs) -> dict[str, Any]:
     from latencykit.errors import UsageError
 
     found: list[tuple[str, str, Any]] = []
-    for label, path in expand(given.files):
-        series = load(replace(given, files=(path,)))
+    named = expand(given.files)
+    for (label, path), series in zip(named, _each_file(replace(given, files=tuple(path for _, path in named))), strict=True):
         chosen = [one for one in series if one.rung.run.aggregate] or series
         if len(chosen) > 1:
             names = ", ".join(one.name for one in chosen[:6])
@@ -45,6 +47,18 @@ def runs_of(given: Inputs) -> dict[str, Any]:
         found.append((label or chosen[0].name, path, chosen[0].rung))
     names_used = [name for name, _, _ in found]
     return {name if names_used.count(name) == 1 else path: rung for name, path, rung in found}
+
+
+def _each_file(given: Inputs) -> list[list[Input]]:
+    """The series of every file; none may be without."""
+    from latencykit.errors import UsageError
+
+    read = load_files(given)
+    if not all(read):
+        raise UsageError("none of the files holds what was asked for")
+    for series in read:
+        tell_notes(series)
+    return read
 
 
 def with_buckets(loaded: list[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ import click
 from latencykit.cli.common import expand, load, note, series_of, without_aggregates
 from latencykit.cluster.answers import TRAVELS, carried, slots_of, totals_of
 from latencykit.cluster.engines import Answer, Here, OnDask, added, jobs_of, local_cluster
+from latencykit.cluster.held import HELD, held, light
 from latencykit.cluster.log import ClusterLog, Reading
 from latencykit.cluster.places import source_of
 from latencykit.cluster.progress import bar
@@ -33,33 +34,48 @@ TOGETHER = 32 << 20
 
 
 def answer_of(
-    place: Place, given: Inputs, ask: Callable[[Any], Any] | None, *, counted: bool = False, as_one: bool = False
-) -> Answer:
-    """Read one place as the options say; what goes wrong is part of the answer."""
+    place: Place, given: Inputs, ask: Callable[[Any], Any] | None, *, counted: bool = False, as_one: bool = False,
+    again: float = 0.0, travels: float = 0.0,
+) -> Answer:  # fmt: skip
+    """Read one place as the options say; what goes wrong is part of the answer.
+
+    A log may take `again` bytes in memory, so that several questions decode it once, or on its way to another process
+    `travels` bytes.
+    """
     said: list[str] = []
     try:
         source = source_of(place)
         found = series_of(given, source, said.append, part=place.end > 0, counted=counted or ask is totals_of)
         if as_one:  # aggregates sum up the others
             found = [("", rung) for _, rung in found if not rung.run.aggregate] or [("", rung) for _, rung in found]
+        if again:
+            found = [(name, held(rung, again)) for name, rung in found]
+        if travels:
+            anew = functools.partial(_series_again, place, given)
+            found = [(name, light(rung, travels, functools.partial(anew, k))) for k, (name, rung) in enumerate(found)]
         answers = tuple((name, rung if ask is None else ask(rung)) for name, rung in found)
     except LatencyKitError as error:
         return Answer((), tuple(said), error)
     return Answer(answers, tuple(said), None, getattr(source, "restarted", False))
 
 
+def _series_again(place: Place, given: Inputs, number: int) -> Any:
+    return series_of(given, source_of(place), lambda _: None)[number][1]
+
+
 def read_each(
-    given: Inputs, paths: Sequence[str], ask: Callable[[Any], Any] | None, *, counted: bool = False
+    given: Inputs, paths: Sequence[str], ask: Callable[[Any], Any] | None, *, counted: bool = False, again: bool = False
 ) -> list[list[tuple[str, Any]]]:
-    """Return the series of every file, or what `ask` makes of them there."""
-    travels = ask is not None
+    """Return the series of every file, or what `ask` makes of them there; `again` says that it asks more than once."""
     if given.dask is not None and "-" in paths:
         raise UsageError("standard input does not reach a cluster; write it to a file that the workers can read")
     if given.dask is not None and ask is None:
         ask = functools.partial(carried, most=TRAVELS)
-    with _engine(given, processes=travels) as engine:
-        jobs = jobs_of(paths, divide=False)
-        read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, counted=counted)
+    with _engine(given) as engine:
+        jobs, most = jobs_of(paths, divide=False), HELD / max(len(paths), 1)
+        read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, counted=counted, again=most * again)
+        if ask is None and isinstance(engine, Here) and engine.spreads(jobs):
+            read = functools.partial(read, again=0.0, travels=most if again else 1.0)  # 1: its sum alone, and where it is
         answers = engine.each(read, jobs, _bar(), lenient=given.lenient)
     for path, answer in zip(paths, answers, strict=True):
         _tell(answer.reports)
@@ -110,9 +126,9 @@ def _total(given: Inputs, engine: Engine, ask: Callable[[Any], Any]) -> Any:
 
 
 @contextlib.contextmanager
-def _engine(given: Inputs, *, processes: bool = True) -> Iterator[Engine]:
+def _engine(given: Inputs) -> Iterator[Engine]:
     if given.dask is None:
-        yield Here(given.jobs, processes)
+        yield Here(given.jobs)
         return
     with local_cluster(given.dask, given.jobs) as client:
         yield OnDask(client)

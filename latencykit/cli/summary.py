@@ -42,7 +42,8 @@ def command(
     if merge:
         records = [_merged(given, interval, asked)]
     else:
-        loaded = load(given, functools.partial(_record, interval=interval, asked=asked), counted=interval is None)
+        ask, whole = functools.partial(_record, interval=interval, asked=asked), interval is None
+        loaded = load(given, ask, counted=whole, again=whole)
         records = [one.rung.record | {"name": one.name} for one in loaded]
     if style == "json":
         print_json({"schema_version": 1, "series": records})

@@ -132,12 +132,15 @@ class Here:
     ----------
     workers : int
         How many at once.
-    processes : bool, default True
-        Whether answers can travel between processes.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    processes: bool = True
+
+    def spreads(self, jobs: Sequence[Job]) -> bool:
+        """Whether there is so much to read that processes are worth their start."""
+        places = [place for job in jobs for place in job.places]
+        enough = sum(job.size for job in jobs) >= _WORTH_PROCESSES
+        return enough and min(self.workers, len(places)) > 1 and all(place.url != "-" for place in places)
 
     def each(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> list[Answer]:
         """Return the answer of every job, in order."""
@@ -153,28 +156,28 @@ class Here:
         return checked(joined(held, lenient=lenient)) if held else Answer()
 
     def _each(self, read: Reader, jobs: Sequence[Job], told: Told) -> Iterator[Answer]:
-        tasks = [place for job in jobs for place in job.places]
-        workers = min(self.workers, len(tasks))
-        with self._results(read, tasks, workers, sum(job.size for job in jobs)) as results:
+        with self._results(read, jobs) as results:
             for done, job in enumerate(jobs, 1):
                 answer = joined([next(results) for _ in job.places])
                 yield whole_if_restarted(read, job, answer)
                 told(done, len(jobs))
 
     @contextlib.contextmanager
-    def _results(self, read: Reader, tasks: Sequence[Place], workers: int, size: int) -> Iterator[Iterator[Answer]]:
+    def _results(self, read: Reader, jobs: Sequence[Job]) -> Iterator[Iterator[Answer]]:
+        tasks = [place for job in jobs for place in job.places]
+        workers = min(self.workers, len(tasks))
         if workers <= 1:
             yield map(read, tasks)
-        elif size < _WORTH_PROCESSES or not self.processes or any(task.url == "-" for task in tasks):
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(workers) as threads:
-                yield threads.map(read, tasks)
-        else:
+        elif self.spreads(jobs):
             with _processes(workers) as pool:
                 with _without_interrupts():  # the processes begin here, and would be interrupted before they can ignore it
                     answers = pool.map(read, tasks)
                 yield answers
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(workers) as threads:
+                yield threads.map(read, tasks)
 
 
 @contextlib.contextmanager

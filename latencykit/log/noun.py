@@ -87,6 +87,8 @@ class HistogramLog:
     run : Run
     factor : float
         What the parts' values are multiplied by.
+    whole : Histogram, optional
+        The sum of all intervals, where it is known already; it is counted at most once.
 
     Examples
     --------
@@ -111,6 +113,7 @@ class HistogramLog:
         unit: str = "ns",
         run: Run | None = None,
         factor: float = 1.0,
+        whole: Histogram | None = None,
     ) -> None:
         self.starts, self.lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
         size = self.starts.size
@@ -119,6 +122,7 @@ class HistogramLog:
         self._tag_code = np.zeros(size, np.int64) if tag_code is None else np.asarray(tag_code, np.int64)
         self._tag_names = tuple(tag_names)
         self._factor = factor
+        self._whole = whole
         self.unit, self.run = unit, run or Run(unit=unit)
 
     def __len__(self) -> int:
@@ -314,9 +318,13 @@ class HistogramLog:
             Record every bucket anew at its lowest value into this layout, as the reference's ``add`` does; its
             published sums come out so.
         """
+        if like is None and self._whole is not None:
+            return self._whole
         fold = self.totals_fold()
         self.scan(fold)
-        return self.histogram_of(fold, like=like)
+        found = self.histogram_of(fold, like=like)
+        self._whole = found if like is None else self._whole
+        return found
 
     def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
         """Return count, extremes and percentiles of every interval, in one pass."""

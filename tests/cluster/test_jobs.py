@@ -1,0 +1,98 @@
+"""Commands over many files print and write the same, whether one process reads or several."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from latencykit.cli import main, spread
+from latencykit.cluster import engines, held
+from latencykit.formats.reading import read
+from tests.cluster.conftest import rows_of
+from tests.conftest import DATA
+
+CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+
+
+@pytest.fixture
+def say(capsys):
+    """Run a command; return exit status and standard output."""
+
+    def call(*words: object) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["-q", *map(str, words)])
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("words", "out", "room"),
+    [
+        (["merge"], "out.hlog", 4),
+        (["chart", "--kind", "timeline"], "out.svg", held.HELD),
+        (["compare", "--base", 0, "--base", 1, "--new", 2, "--new", 3, "--format", "json"], None, 4),
+        (["check", "--unit", "ns", "--slo", "99=1ms,max=1s", "--format", "json"], None, held.HELD),
+        (["fanout", "--format", "json"], None, 4),
+    ],
+)
+def test_processes_print_and_write_the_same(logs, say, monkeypatch, tmp_path, words, out, room):
+    files = [] if words[0] == "compare" else logs[:4]
+    given = [*(logs[word] if isinstance(word, int) else word for word in words), *files]
+    monkeypatch.setattr(spread, "HELD", room)
+    found = []
+    for jobs, worth in ((1, 1 << 40), (2, 0)):
+        monkeypatch.setattr(engines, "_WORTH_PROCESSES", worth)
+        target = tmp_path / f"{jobs}-{out}"
+        found.append((*say(*given, "--jobs", jobs, *(["-o", target] if out else [])), target.read_bytes() if out else b""))
+    assert found[0] == found[1]
+    assert found[0][0] in (0, 1)
+
+
+def test_an_unreadable_file_is_named_by_whoever_reads_it(logs, monkeypatch, capsys, tmp_path):
+    bad = tmp_path / "bad.hlog"
+    bad.write_bytes(bytes(range(256)) * 10)
+    monkeypatch.setattr(engines, "_WORTH_PROCESSES", 0)
+    with pytest.raises(SystemExit) as ended:
+        main(["merge", *logs[:3], str(bad), "--jobs", "2", "-o", str(tmp_path / "out.hlog")])
+    assert ended.value.code == 2
+    assert "bad.hlog" in capsys.readouterr().err
+    assert not (tmp_path / "out.hlog").exists()
+
+
+def test_few_and_small_files_start_no_process(logs, monkeypatch, say):
+    monkeypatch.setattr(engines, "_processes", None)
+    assert say("summary", *logs[:3], "--jobs", 4)[0] == 0
+
+
+def once_more():
+    """The log that travelled, read again."""
+    return read(CTRLZ)
+
+
+@pytest.mark.parametrize("room", [0, 1e6])
+def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
+    log = read(CTRLZ)
+    travelled = pickle.loads(pickle.dumps(held.light(log, room, once_more)))
+    assert rows_of(travelled) == rows_of(log)
+    assert travelled.histogram().counts.tolist() == log.histogram().counts.tolist()
+    assert travelled.between(3, 9).histogram().count == log.between(3, 9).histogram().count
+    assert (travelled.unit, travelled.run) == (log.unit, log.run)
+
+
+def test_a_log_is_held_if_it_is_neither_small_nor_large(make_log, tmp_path):
+    log = read(make_log(tmp_path / "a.hlog"))
+    assert held.held(log, 1e9) is log
+    assert held.held(log, 100, least=0) is log
+    kept = held.held(log, 1e9, least=0)
+    assert kept is not log
+    assert rows_of(kept) == rows_of(log)
+    assert rows_of(kept.resample("2s")) == rows_of(log.resample("2s"))
+
+
+def test_a_sum_is_counted_once(monkeypatch):
+    log = read(CTRLZ)
+    whole = log.histogram()
+    monkeypatch.setattr(type(log), "scan", None)
+    assert log.histogram() is whole
