@@ -47,10 +47,10 @@ def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> St
     usual = float(median(values[~np.isnan(values)])) * factor / 1e9
     nominal = float(median(length))
     limit = max(_GAPS / rate, _TIMES * usual, _SHARE * nominal)
-    begin, end = _placed(start, length, count, worst / 1e9, rate, limit)
     late = length > nominal * (1 + _STRETCH) + usual
     late[-1:] = False  # the last interval ends with the run
     late &= length - nominal > limit
+    begin, end = _placed(start, length, count, worst / 1e9, late, rate, limit)
     begin, end = hulls(
         np.concatenate((begin, (start + length)[late] - (length - nominal)[late])), np.concatenate((end, (start + length)[late]))
     )
@@ -59,15 +59,18 @@ def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> St
     return _described(begin, end, start, length, count, worst, rate, limit)
 
 
-def _placed(start: Floats, length: Floats, count: Floats, worst: Floats, rate: float, limit: float) -> tuple[Floats, Floats]:
+def _placed(
+    start: Floats, length: Floats, count: Floats, worst: Floats, late: NDArray[np.bool_], rate: float, limit: float
+) -> tuple[Floats, Floats]:
     """Where the stall behind each long maximum lies.
 
     It ended within the interval that counted it, so it began within [t − max, t + len − max]. Where intervals before
-    counted little or nothing, their counts tell when: so long as the usual rate takes for them.
+    counted little or nothing, their counts tell when: so long as the usual rate takes for them. Where the logger itself
+    was held up, the interval ended with the stall.
     """
     rows = np.flatnonzero(worst > limit)
     earliest, latest = start[rows] - worst[rows], (start + length)[rows] - worst[rows]
-    begin = (earliest + latest) / 2
+    begin = np.where(late[rows], latest, (earliest + latest) / 2)
     low = count < rate * length / 2
     for k, row in enumerate(rows.tolist()):
         first = max(int(np.searchsorted(start, earliest[k], "right")) - 1, 0)

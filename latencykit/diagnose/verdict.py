@@ -71,9 +71,9 @@ def diagnose(
     'clean'
     """
     facts = facts_of(rung, expected_interval, rate, connections, duration)
-    tests = _run_tests(facts)
+    stalls = stalls_of(facts.rung) if facts.trace is not None or facts.series is not None else Stalls.none()
+    tests = _run_tests(facts, stalls)
     facts = facts.having_found(tests.connections)
-    stalls = _stalls(facts)
     suspected = [one for one in tests.evidence if one.level in ("strong", "weak")]
     method = repaired_by(facts, scheduled=not tests.steady) if suspected and facts.corrected_by != "tool" else None
     after = repaired(facts, method)
@@ -117,12 +117,12 @@ class _Tests:
         return [one for one in (self.sends, self.counts, self.floor, *self.others) if one is not None]
 
 
-def _run_tests(facts: Facts) -> _Tests:
+def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     """Run the tests that the source allows."""
     sends = sends_in_slow_times(facts.trace) if facts.trace is not None else None
     counts = None
     if isinstance(facts.rung, HistogramLog) and facts.series is not None:
-        counts = counts_in_stalls(facts.rung, facts.series, stalls_of(facts.rung))
+        counts = counts_in_stalls(facts.rung, facts.series, stalls)
     floor = _floor(facts)
     first = [None if one is None else one.evidence for one in (sends, counts)]
     ran = iter(holm([one for one in (*first, floor) if one is not None]))
@@ -145,10 +145,6 @@ def _floor(facts: Facts) -> Evidence | None:
     if "mean" in stats and "max" in stats:
         return area_test(stats["mean"], stats["max"], facts.count, facts.rate, duration)
     return None
-
-
-def _stalls(facts: Facts) -> Stalls:
-    return stalls_of(facts.rung) if facts.trace is not None or facts.series is not None else Stalls.none()
 
 
 def _at_full_speed(facts: Facts, tests: _Tests) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,13 @@ def test_a_period_is_named_from_eight_stalls_on() -> None:
     stalls = [Stall(2 + 3 * k, 0.3) for k in range(9)]
     notes = lk.find_stalls(paced_loop(Server("1ms", stalls=stalls), 200, 30)).attrs["notes"]
     assert notes[0].startswith("9 stalls come about every 3 s")
+
+
+def test_a_stall_that_held_up_the_logger_too_is_one() -> None:
+    log = lk.read(Path(__file__).parents[2] / "data" / "jhiccup-v2.hlog", unit="ns")
+    found = lk.find_stalls(log)
+    assert found["end"].tolist() == pytest.approx([10.883, 30.593, 50.081], abs=0.001)  # where the stretched intervals end
+    assert found["duration"].tolist() == pytest.approx((found["worst"] / 1e9).tolist())
 
 
 def test_what_knows_no_time_is_refused() -> None:
