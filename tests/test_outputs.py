@@ -19,7 +19,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import latencykit as lk
-from latencykit.cli import main
 from latencykit.outputs import whole
 from tests.conftest import DATA
 
@@ -43,19 +42,6 @@ WRITERS = {
     "change.png": ("compare", LOG, OTHER, "-o"),
     "hiccup.hlog": ("hiccup", "--duration", "10ms", "-o"),
 }
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; return exit status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
 
 
 def started(*words: object, **how: object) -> subprocess.CompletedProcess[bytes]:

@@ -131,7 +131,7 @@ def _rows(ax: Axes, wanted: int, size: float = 9.0) -> tuple[float, int]:
     """Height of a row as a share of the axes, and how many fit."""
     height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
     step = min(17.0, max(size * 1.25, height / max(wanted, 1)))
-    return step / height, max(1, int(height / step))
+    return step / height, max(1, int(height / step + 1e-9))
 
 
 def _numbers(ax: Axes, counted: Any, verdict: str | None, findings: Sequence[str]) -> None:
@@ -180,15 +180,15 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
     order = sorted(series, key=lambda label: -_value(series[label], 100.0))
     step, most = _rows(ax, len(series) + 1, 8.0)
     width = ax.get_window_extent().width * 72.0 / ax.figure.dpi
-    number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / 37)))
+    number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / 40)))
     wanted = {2: (99.0, 100.0), 3: (50.0, 99.0, 100.0)}.get(number, _COLUMNS)
     counts = number > len(_COLUMNS)
-    places = [1.0 - 37.0 * k / width for k in range(len(wanted))][::-1]
-    places = [places[0] - 37.0 / width, *places] if counts else places
+    places = [1.0 - 40.0 * k / width for k in range(len(wanted))][::-1]
+    places = [places[0] - 40.0 / width, *places] if counts else places
     heads = (*(["requests"] if counts else []), *(percentile_text(percentile) for percentile in wanted))
     for x, words in zip(places, heads, strict=True):
         ax.text(x, 1.0 - 0.5 * step, words, fontsize=8, color=MUTED, ha="right", va="center")
-    letters = max(8, int((places[0] * width - 37 - 0.07 * width) / 4.9))
+    letters = max(8, int((places[0] * width - 40 - 0.07 * width) / 4.9))
     shown = order if len(order) < most else order[: most - 2]
     for k, label in enumerate(shown):
         y, rung = 1.0 - (k + 1.5) * step, series[label]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit.calibrate.ctrlz import Calibration
 from latencykit.calibrate.judge import CalibrationRow
-from latencykit.cli.ctrlz import command as ctrlz
-from latencykit.cli.hiccup import command as hiccup
-from latencykit.errors import LatencyKitError
 from latencykit.plot import calibration
 
 if TYPE_CHECKING:
@@ -41,25 +38,23 @@ def judged(monkeypatch):
 
 @pytest.mark.parametrize(("verdict", "code"), [("omits", 1), ("loses", 1), ("honest", 0), ("unknown", 0)])
 @pytest.mark.usefixtures("judged")
-def test_the_verdict_is_the_exit_status(verdict, code):
-    done = CliRunner().invoke(ctrlz, ["--format", "json", "--", verdict, "-c", "4"], standalone_mode=False)
-    assert done.return_value == code
-    assert done.stderr == f"{verdict} -c 4\n"
-    record = json.loads(done.stdout)
+def test_the_verdict_is_the_exit_status(run, verdict, code):
+    status, out, err = run("ctrlz", "--format", "json", "--", verdict, "-c", "4")
+    assert (status, err) == (code, f"{verdict} -c 4\n")
+    record = json.loads(out)
     assert {key: record[key] for key in ("verdict", "model", "stall")} == {"verdict": verdict, "model": "paced", "stall": 4.0}
     assert record["reported"] == {"99": 1e6, "100": 4e9}
     assert record["truth"]["99"] == record["rows"][0]["truth"] == 3.88e9
 
 
 @pytest.mark.usefixtures("judged")
-def test_the_table_says_why_and_the_chart_is_drawn(tmp_path):
+def test_the_table_says_why_and_the_chart_is_drawn(run, tmp_path):
     chart = tmp_path / "chart.svg"
-    done = CliRunner().invoke(ctrlz, ["-o", str(chart), "--", "omits"], standalone_mode=False)
-    assert done.stdout.splitlines()[:2] == ["hey: omits (paced loop)", "  the stall is missing"]
-    assert done.stdout.splitlines()[-1].split() == ["max", "4", "s", "4", "s", "1.00"]
+    lines = run("ctrlz", "-o", chart, "--", "omits")[1].splitlines()
+    assert lines[:2] == ["hey: omits (paced loop)", "  the stall is missing"]
+    assert lines[-1].split() == ["max", "4", "s", "4", "s", "1.00"]
     assert chart.read_text().startswith("<?xml")
-    done = CliRunner().invoke(ctrlz, ["--format", "csv", "--", "omits"], standalone_mode=False)
-    assert done.stdout.splitlines()[0] == "percentile,reported,truth,ratio"
+    assert run("ctrlz", "--format", "csv", "--", "omits")[1].splitlines()[0] == "percentile,reported,truth,ratio"
 
 
 def test_reported_is_red_and_true_is_blue():
@@ -69,29 +64,27 @@ def test_reported_is_red_and_true_is_blue():
 
 
 @pytest.mark.usefixtures("judged")
-def test_a_process_is_frozen_only_after_a_yes():
-    refused = CliRunner().invoke(ctrlz, ["--pid", "4711", "--", "omits"], input="n\n")
-    assert refused.exit_code == 1
-    assert "freeze process 4711 for 4s" in refused.stderr
-    assert CliRunner().invoke(ctrlz, ["--pid", "4711", "--", "omits"], input="y\n", standalone_mode=False).return_value == 1
-    assert CliRunner().invoke(ctrlz, ["--pid", "4711", "--yes", "--", "omits"], standalone_mode=False).return_value == 1
+def test_a_process_is_frozen_only_after_a_yes(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\ny\n"))
+    status, out, err = run("ctrlz", "--pid", "4711", "--", "omits")
+    assert (status, "freeze process 4711 for 4s" in out + err) == (130, True)
+    assert run("ctrlz", "--pid", "4711", "--", "omits")[0] == 1
+    assert run("ctrlz", "--pid", "4711", "--yes", "--", "omits")[0] == 1
 
 
-def test_nothing_to_test_and_nowhere_to_write(tmp_path):
-    assert CliRunner().invoke(ctrlz, []).exit_code == 2
+def test_nothing_to_test_and_nowhere_to_write(run, tmp_path):
+    assert run("ctrlz")[0] == 2
     for path, said in ((tmp_path / "x.txt", "is written as .hlog"), (tmp_path / "no" / "x.hlog", "no such directory")):
-        done = CliRunner().invoke(hiccup, ["-o", str(path), "--duration", "1s"])
-        assert isinstance(done.exception, LatencyKitError)
-        assert said in str(done.exception)
-        assert not path.exists()
+        status, _, err = run("hiccup", "-o", path, "--duration", "1s")
+        assert (status, said in err, path.exists()) == (2, True, False)
 
 
-def test_hiccups_are_recorded(tmp_path: Path):
+def test_hiccups_are_recorded(run, tmp_path: Path):
     path = tmp_path / "h.hlog"
-    done = CliRunner().invoke(hiccup, ["-o", str(path), "--duration", "0.3s", "--interval", "0.1s", "--format", "json"])
-    record = json.loads(done.stdout)
+    _, out, err = run("hiccup", "-o", path, "--duration", "0.3s", "--interval", "0.1s", "--format", "json")
+    record = json.loads(out)
     assert record["output"] == str(path)
     assert record["series"][0]["count"] == lk.read(path).histogram().count > 100
     run = lk.read(path).run
     assert (run.tool, run.corrected) == ("latencykit hiccup", "schedule")
-    assert "worst so far" in done.stderr
+    assert "worst so far" in err

@@ -203,14 +203,13 @@ def test_holm() -> None:
     assert [(one.statistic, one.level) for one in found] == [(0.0008, "strong"), (0.0008, "strong")]
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(run, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     rows = np.stack([PACED.start, PACED.duration], 1)
     path.write_text("start_ns,latency_ns\n" + "\n".join(f"{a},{b}" for a, b in rows.tolist()) + "\n")
     log = tmp_path / "run.hlog"
     write_hlog(PACED.to_log("1s"), log)
-    told = CliRunner().invoke(cli, ["diagnose", str(log), "--connections", "4", "--format", "json"])
-    record = json.loads(told.stdout)["series"][0]
+    record = json.loads(run("diagnose", log, "--connections", "4", "--format", "json")[1])["series"][0]
     assert record["verdict"] == "omits"
     assert set(record) >= {
         "name", "count", "verdict", "findings", "evidence", "expected_interval", "stalls", "raw", "corrected", "method"
@@ -219,7 +218,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert set(record["stalls"][0]) == {"start", "end", "duration", "worst", "missing"}
     assert record["corrected"]["90"] == pytest.approx(4e9, rel=0.05)
     assert record["expected_interval"] == pytest.approx(20e6, rel=0.05)
-    text = CliRunner().invoke(cli, ["diagnose", str(log), "--connections", "4"]).stdout
+    text = run("diagnose", log, "--connections", "4")[1]
     assert "run.hlog: omits" in text
     assert "back-filled" in text
 
