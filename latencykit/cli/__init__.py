@@ -5,8 +5,12 @@ Only click is imported here, and a command's module when it runs, so that ``--he
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import importlib
+import io
+import itertools
+import logging
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -89,6 +93,9 @@ class Tasks(click.Group):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # halves the time that importing numpy takes
         module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
+        if command.help is None:  # the interpreter was told to drop what modules say of themselves
+            command.help = next("\n\n".join(said) for said in itertools.chain(*TASKS.values()) if said[0] == cmd_name)
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its cache is no news; -q means silence
         return command
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -121,6 +128,7 @@ def cli(ctx: click.Context, quiet: bool) -> None:
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; whatever goes wrong becomes one line and an exit status."""
     words = tuple(sys.argv[1:] if args is None else args)
+    _make_printable()
     with in_order():
         try:
             status = _status(words)
@@ -134,6 +142,13 @@ def main(args: Sequence[str] | None = None) -> None:
             status = _told(f"{error.filename or 'standard output'}: {error.strerror or error}")
             _give_up_output()
     sys.exit(status)
+
+
+def _make_printable() -> None:
+    """Let standard output take any text: names of files as their bytes, and ? for letters that its encoding lacks."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
+        sys.stdout.reconfigure(errors="surrogateescape" if unicode else "replace")
 
 
 def _status(words: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ import click
 
 from latencykit.cli.check import slo_of
 from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, progress
+from latencykit.cli.outputs import atomic, progress, say_path
 from latencykit.cli.report import write_page
 from latencykit.errors import UsageError
 
@@ -185,4 +185,4 @@ def _tell(target: Path, loaded: Sequence[Input], style: str, *, named: bool) -> 
     elif named:
         note(f"wrote {target}")
     else:
-        click.echo(str(target))
+        say_path(target)

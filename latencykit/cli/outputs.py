@@ -12,11 +12,12 @@ import click
 
 from latencykit.cli.common import expand, note
 from latencykit.errors import UsageError
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["atomic", "drawing", "picture", "progress"]
+__all__ = ["atomic", "drawing", "picture", "progress", "say_path"]
 
 
 @contextlib.contextmanager
@@ -81,3 +82,9 @@ def progress(what: str) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+
+
+def say_path(path: Path) -> None:
+    """Print the file that was written: its name as it is for a program, safe for a terminal."""
+    text = str(path)
+    click.echo(printable(text, len(text)) if sys.stdout is not None and sys.stdout.isatty() else text)

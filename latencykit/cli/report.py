@@ -10,7 +10,7 @@ import click
 
 from latencykit.cli.check import slo_of
 from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, progress
+from latencykit.cli.outputs import atomic, progress, say_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def command(
     elif out is not None:
         note(f"wrote {target}")
     else:
-        click.echo(str(target))
+        say_path(target)
 
 
 def write_page(loaded: Sequence[Input], target: Path, given: Inputs, spec: str | None, **options: Any) -> None:
