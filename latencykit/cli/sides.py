@@ -18,7 +18,10 @@ def pairs_of(given: Inputs, base: tuple[str, ...], new: tuple[str, ...]) -> dict
     from latencykit.errors import UsageError
 
     if bool(given.files) == bool(base or new) or (given.files and len(given.files) != 2) or bool(base) != bool(new):
-        raise UsageError("a comparison takes two FILES, BASE and NEW, or several runs a side with --base and --new")
+        raise UsageError(
+            "a comparison takes two FILES, BASE and NEW, or several runs a side: --base 'a*.txt' --new 'b*.txt', "
+            "or a --base or --new for each run"
+        )
     chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
     paths = [[path for _, path in expand(files)] for files in chosen]
     read = _each_file(replace(given, files=(*paths[0], *paths[1])))

@@ -21,7 +21,7 @@ from latencykit.merging import merge
 from latencykit.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from concurrent.futures import ProcessPoolExecutor
 
     Reader = Callable[[Place], "Answer"]
@@ -144,18 +144,21 @@ class Here:
 
     def each(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> list[Answer]:
         """Return the answer of every job, in order."""
-        return [answer if lenient else checked(answer) for answer in self._each(read, jobs, told)]
+        with contextlib.closing(self._each(read, jobs, told)) as answers:
+            return [answer if lenient else checked(answer) for answer in answers]
 
     def total(self, read: Reader, jobs: Sequence[Job], told: Told, *, lenient: bool) -> Answer:
         """Return all answers added up, as they come in."""
         held: list[Answer] = []
-        for answer in self._each(read, jobs, told):
-            held.append(answer if lenient else checked(answer))
-            if len(held) >= FAN_IN:
-                held = [checked(joined(held, lenient=lenient))]
+        with contextlib.closing(self._each(read, jobs, told)) as answers:
+            for answer in answers:
+                held.append(answer if lenient else checked(answer))
+                if len(held) >= FAN_IN:
+                    held = [checked(joined(held, lenient=lenient))]
         return checked(joined(held, lenient=lenient)) if held else Answer()
 
-    def _each(self, read: Reader, jobs: Sequence[Job], told: Told) -> Iterator[Answer]:
+    def _each(self, read: Reader, jobs: Sequence[Job], told: Told) -> Generator[Answer, None, None]:
+        """Answers as they come; to be closed, or another thread may be the one that tries to end the threads."""
         with self._results(read, jobs) as results:
             for done, job in enumerate(jobs, 1):
                 answer = joined([next(results) for _ in job.places])

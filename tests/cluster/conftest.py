@@ -76,3 +76,9 @@ def rows_of(log: HistogramLog) -> Any:
             if low < high:  # a block may leave empty intervals out
                 held[row] = (repr(block.buckets), block.index[low:high].tolist(), block.counts[low:high].tolist())
     return log.starts.tolist(), log.lengths.tolist(), log.tag_of_rows(), sorted(held.items())
+
+
+@pytest.fixture
+def say(run):
+    """Run a command; return exit status and standard output."""
+    return lambda *words: run("-q", *words)[:2]

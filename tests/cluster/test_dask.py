@@ -99,12 +99,6 @@ def test_nobody_answers():
         pass
 
 
-@pytest.fixture
-def say(run):
-    """Run a command; return exit status and standard output."""
-    return lambda *words: run("-q", *words)[:2]
-
-
 @pytest.mark.parametrize("words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]])
 def test_summary_prints_the_same(client, logs, say, words):
     shown = ("summary", *logs[:5], *words, "--format", "json")

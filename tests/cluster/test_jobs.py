@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import threading
 
 import pytest
 
-from latencykit.cli import main, spread
+from latencykit.cli import spread
 from latencykit.cluster import engines, held
+from latencykit.cluster.engines import Answer, Here, Job
+from latencykit.cluster.places import Place
+from latencykit.errors import UsageError
 from latencykit.formats.reading import read
 from tests.cluster.conftest import rows_of
 from tests.conftest import DATA
 
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
-
-
-@pytest.fixture
-def say(capsys):
-    """Run a command; return exit status and standard output."""
-
-    def call(*words: object) -> tuple[int, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["-q", *map(str, words)])
-        return int(ended.value.code or 0), capsys.readouterr().out
-
-    return call
 
 
 @pytest.mark.parametrize(
@@ -50,14 +42,13 @@ def test_processes_print_and_write_the_same(logs, say, monkeypatch, tmp_path, wo
     assert found[0][0] in (0, 1)
 
 
-def test_an_unreadable_file_is_named_by_whoever_reads_it(logs, monkeypatch, capsys, tmp_path):
+def test_an_unreadable_file_is_named_by_whoever_reads_it(logs, monkeypatch, run, tmp_path):
     bad = tmp_path / "bad.hlog"
     bad.write_bytes(bytes(range(256)) * 10)
     monkeypatch.setattr(engines, "_WORTH_PROCESSES", 0)
-    with pytest.raises(SystemExit) as ended:
-        main(["merge", *logs[:3], str(bad), "--jobs", "2", "-o", str(tmp_path / "out.hlog")])
-    assert ended.value.code == 2
-    assert "bad.hlog" in capsys.readouterr().err
+    status, _, err = run("merge", *logs[:3], bad, "--jobs", 2, "-o", tmp_path / "out.hlog")
+    assert status == 2
+    assert "bad.hlog" in err
     assert not (tmp_path / "out.hlog").exists()
 
 
@@ -96,3 +87,13 @@ def test_a_sum_is_counted_once(monkeypatch):
     whole = log.histogram()
     monkeypatch.setattr(type(log), "scan", None)
     assert log.histogram() is whole
+
+
+def test_threads_end_with_the_first_error():
+    def read(place):
+        return Answer((), (), UsageError(place.url))
+
+    before = threading.active_count()
+    with pytest.raises(UsageError, match="a"):  # the error is held, and with it all that its frames hold
+        Here(2).each(read, [Job((Place(name),)) for name in "abc"], lambda done, every: None, lenient=False)
+    assert threading.active_count() == before
