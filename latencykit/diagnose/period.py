@@ -18,6 +18,7 @@ _LEAST = 8  # events: fewer support no claim
 _ALPHA = 0.01
 _HIGHEST = 1.5  # events a period at most: some are missed, some are none of it
 _ENOUGH = 1000  # events to tell a period by
+_BLOCK = 128  # frequencies
 _NEAR = 0.8  # of the best frequency's power: the lowest one that reaches it is the period, the others its harmonics
 
 
@@ -77,7 +78,10 @@ def period_of(at: ArrayLike, span: float) -> Period | None:
     frequencies = np.arange(2 / span, _HIGHEST * n / span, 1 / (8 * span))
     if not frequencies.size:
         return None
-    power = np.array([2 / n * abs(np.exp(2j * np.pi * f * times).sum()) ** 2 for f in frequencies.tolist()])
+    # Many at a time: the turns of a frequency are those of the first of its block, turned on by what the steps between add.
+    turned = np.exp(2j * np.pi / (8 * span) * np.outer(np.arange(_BLOCK), times))
+    sums = np.concatenate([turned @ np.exp(2j * np.pi * f * times) for f in frequencies[::_BLOCK].tolist()])
+    power = 2 / n * np.abs(sums[: frequencies.size]) ** 2
     best = float(power.max())
     p = float(-np.expm1(3 * (_HIGHEST * n - 2) * np.log1p(-np.exp(-best / 2)))) if best > 0 else 1.0
     if p > _ALPHA:

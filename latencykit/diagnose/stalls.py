@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from latencykit.log import IntervalSeries
+
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
@@ -114,12 +116,12 @@ def find_stalls(rung: Samples | HistogramLog) -> pd.DataFrame:
     return stalls_of(rung).to_frame()
 
 
-def stalls_of(rung: Any) -> Stalls:
-    """Return what `find_stalls` finds, as arrays."""
+def stalls_of(rung: Any, series: IntervalSeries | None = None) -> Stalls:
+    """Return what `find_stalls` finds, as arrays; `series` is a log's, with its medians, where it is at hand."""
     if isinstance(rung, HistogramLog):
         from latencykit.diagnose.stalls_log import stalls_of_log
 
-        found = stalls_of_log(rung)
+        found = stalls_of_log(rung, series)
     elif isinstance(rung, Samples) and rung.start is not None:
         found = _stalls_of_trace(Trace.of(rung))
     else:

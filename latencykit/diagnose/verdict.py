@@ -71,7 +71,8 @@ def diagnose(
     'clean'
     """
     facts = facts_of(rung, expected_interval, rate, connections, duration)
-    stalls = stalls_of(facts.rung) if facts.trace is not None or facts.series is not None else Stalls.none()
+    timed = facts.trace is not None or facts.series is not None
+    stalls = stalls_of(facts.rung, facts.series) if timed else Stalls.none()
     tests = _run_tests(facts, stalls)
     facts = facts.having_found(tests.connections)
     suspected = [one for one in tests.evidence if one.level in ("strong", "weak")]

@@ -108,7 +108,7 @@ def growth(folder: Path, log_sizes: tuple[int, ...], sample_sizes: tuple[int, ..
     """Print how cost grows."""
     print("\n### Growth\n")
     print(scaling.table("busy intervals", "µs", scaling.logs(folder, log_sizes)), end="\n\n", flush=True)
-    print(scaling.table("samples", "ns", scaling.samples(sample_sizes)), flush=True)
+    print(scaling.table("samples", "ns", scaling.samples(folder, sample_sizes)), flush=True)
 
 
 def commands(folder: Path, repeats: int, found: Found) -> None:
@@ -118,6 +118,7 @@ def commands(folder: Path, repeats: int, found: Found) -> None:
     own = [sys.executable, "-m", "latencykit", "-q"]
     jobs = {
         "python alone": [sys.executable, "-c", ""],
+        "importing numpy": [sys.executable, "-c", "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import numpy"],
         "latencykit --help": [*own, "--help"],
         "latencykit summary of a small log": [*own, "summary", str(sample)],
         "importing Figure and Agg": [sys.executable, "-c", figure],
@@ -134,7 +135,7 @@ def commands(folder: Path, repeats: int, found: Found) -> None:
             taken[job].append((usage.ru_utime + usage.ru_stime, 1000 * (time.perf_counter() - began)))
     for job, runs in taken.items():
         cpu, wall = (statistics.median(column) for column in zip(*runs, strict=True))
-        found["command", job] = wall
+        found["command", job], found["CPU of command", job] = wall, cpu
         print(f"| {job} | {cpu:.2f} | {wall:.0f} |", flush=True)
 
 
