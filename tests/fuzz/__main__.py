@@ -3,8 +3,8 @@
     python -m tests.fuzz codec --seconds 20
     python -m tests.fuzz sniff --runs 1000000 --corpus /tmp/sniff
 
-What breaks a target is written to ``crash-…`` in the working corpus; make it small, mend the cause, and keep it in
-``tests/fuzz/corpus/TARGET``.
+What breaks a target is written beside the working corpus, which it says; make it small, mend the cause, and keep it in
+``tests/fuzz/corpus/TARGET``. With ``--go-on`` one input of each kind is written, and the run goes on.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import resource
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +52,8 @@ def main() -> None:
     settings = [f"-artifact_prefix={folder.parent / folder.name}-", f"-timeout={_HANG}", f"-max_len={_LONGEST}"]
     settings += ["-rss_limit_mb=0", "-print_final_stats=1", f"-seed={options.seed}"]
     warnings.simplefilter("error")  # as in the tests
-    atheris.Setup([sys.argv[0], *bound, *settings, str(folder)], _guarded(targets.TARGETS[options.target]))
+    target = _guarded(targets.TARGETS[options.target])
+    atheris.Setup([sys.argv[0], *bound, *settings, str(folder)], _going_on(target, folder) if options.go_on else target)
     atheris.Fuzz()
 
 
@@ -62,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder that keeps what was found; a new one by default")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--go-on", action="store_true", help="do not stop at a failure; write one input of each kind")
     options = parser.parse_args()
     if not options.seconds and not options.runs:
         parser.error("say how long: --seconds N or --runs N")
@@ -80,6 +83,24 @@ def _guarded(target: Callable[[bytes], None]) -> Callable[[bytes], None]:
         assert grown <= MEBIBYTES, f"{grown} MiB of memory; {MEBIBYTES} are allowed"
 
     return guarded
+
+
+def _going_on(target: Callable[[bytes], None], folder: Path) -> Callable[[bytes], None]:
+    """The target, where a failure is written down and passed over."""
+    known: set[str] = set()
+
+    def going_on(data: bytes) -> None:
+        try:
+            target(data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            kind = f"{type(error).__name__}-{Path(place.filename).stem}-{place.lineno}"
+            if kind not in known:
+                known.add(kind)
+                folder.with_name(f"{folder.name}-{kind}").write_bytes(data)
+                traceback.print_exception(error)
+
+    return going_on
 
 
 def _peak() -> int:
