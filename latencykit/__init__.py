@@ -37,7 +37,7 @@ _NAMES = {
     "read": "latencykit.formats.reading",
     "read_all": "latencykit.formats.reading",
 }
-_ROOMS = ("cluster", "diagnose", "formats", "plot", "report", "simulate")
+_ROOMS = ("cluster", "diagnose", "formats", "limits", "plot", "report", "simulate")
 
 __all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the list
 

@@ -12,6 +12,7 @@ from latencykit.buckets import HdrBuckets
 from latencykit.errors import LimitError, NotHeldError, UsageError
 from latencykit.frames import sample_columns
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.limits import in_force
 from latencykit.log import HistogramLog
 from latencykit.rooms import html_of
 from latencykit.run import Run
@@ -32,8 +33,6 @@ __all__ = ["OUTCOMES", "Samples"]
 
 OUTCOMES = ("ok", "error", "timeout", "dropped", "unfinished")
 """What became of a request; `Samples.outcome` holds positions in this tuple."""
-
-_MAX_INTERVALS = 5_000_000
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -307,7 +306,7 @@ class Samples:
         end = (self.start + self.duration)[good] - origin
         slot = (end // int(max(width, 1))).astype(np.int64)
         size = int(slot.max(initial=-1)) + 1
-        if size > _MAX_INTERVALS:
+        if size > in_force().intervals:
             raise LimitError(f"intervals of {format_duration(width)} would make {size:,} of them; take longer ones")
         names = self.tags or ("",)
         code = np.zeros(slot.size, np.int64) if self.tag is None else np.searchsorted(np.asarray(names), self.tag[good])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.errors import NotHeldError, UsageError
+from latencykit.limits import limits
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ _OPTIONS = (
         show_default="all cores",
         help="Files, and parts of large logs, read at once.",
     ),
+    click.option("--limit", multiple=True, metavar="NAME=SIZE", help="Let input take more than usual: whole=4GiB (repeatable)."),
     click.option("--dask", metavar="ADDRESS", help="Read on a Dask cluster: tcp://HOST:PORT, or local for one on this machine."),
 )
 
@@ -110,9 +112,11 @@ def inputs(*, nargs: int = -1, required: bool = True) -> Callable[[Callable[...,
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def wrapped(files: str | tuple[str, ...], **options: Any) -> Any:
+        def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> Any:
             named = {key: options.pop(key) for key in Inputs.__dataclass_fields__ if key in options}
-            return function(Inputs(files=(files,) if isinstance(files, str) else files, **named), **options)
+            given = Inputs(files=(files,) if isinstance(files, str) else files, **named)
+            with limits(**{name.strip(): size for name, _, size in (part.partition("=") for part in limit)}):
+                return function(given, **options)
 
         for option in reversed(_OPTIONS):
             wrapped = option(wrapped)

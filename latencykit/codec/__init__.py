@@ -1,6 +1,6 @@
 """HdrHistogram payloads ⇄ arrays: bytes in, arrays out, and back.
 
-* ``open_payload(text, limits=DEFAULT) -> Payload`` opens one base64 field, ``open_payloads(texts)`` many.
+* ``open_payload(text, limits=None) -> Payload`` opens one base64 field, ``open_payloads(texts)`` many.
 * ``decode_rows(payloads) -> (indptr, index, counts)`` decodes many at once.
 * ``encode(buckets, index, counts, *, double=False, highest=None) -> bytes`` writes one.
 * ``PayloadError`` says what is wrong with a payload, ``RowError`` also which of many it is; ``Limits`` bound them.

@@ -1,15 +1,11 @@
-"""What may go wrong with a payload, and how large one may be."""
+"""What may go wrong with a payload, and how large one may be (`latencykit.limits`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 from latencykit.errors import LatencyKitError
+from latencykit.limits import DEFAULT, Limits, in_force
 
-__all__ = ["DEFAULT", "Limits", "PayloadError", "RowError"]
-
-_DEFLATE_RATIO = 1032  # deflate cannot expand further: 258 bytes from two bits
+__all__ = ["DEFAULT", "Limits", "PayloadError", "RowError", "in_force"]
 
 
 class PayloadError(LatencyKitError, ValueError):
@@ -33,33 +29,3 @@ class RowError(PayloadError):
 
     def __reduce__(self) -> tuple[type[RowError], tuple[int, str]]:
         return type(self), (self.row, str(self))
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds on what a stranger's file may take.
-
-    Attributes
-    ----------
-    line : int, default 64 MiB
-        Bytes of a line, and of the base64 text in it.
-    inflated : int, default 16 MiB
-        Bytes that one payload may inflate to.
-    slots : int, default 8 million
-        Buckets that a header may ask for; the largest that HdrHistogram makes has 6.2 million.
-    block : int, default 64 MiB
-        Bytes of inflated payloads that are decoded at once.
-    """
-
-    line: int = 64 << 20
-    inflated: int = 16 << 20
-    slots: int = 8_000_000
-    block: int = 64 << 20
-
-    @cached_property
-    def harmless(self) -> int:
-        """Bytes of base64 text that cannot inflate beyond the limit, whatever they are."""
-        return min(self.line, self.inflated // _DEFLATE_RATIO // 3 * 4)
-
-
-DEFAULT = Limits()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from latencykit.codec.inflating import INFLATE_ERRORS, SHORT, adler, base64_bytes, inflate, inflate_short
-from latencykit.codec.limits import DEFAULT, PayloadError, RowError
+from latencykit.codec.limits import PayloadError, RowError, in_force
 from latencykit.codec.payload import (
     HEADER_BYTES,
     MOST_BYTES,
@@ -95,7 +95,7 @@ class Payloads(Sequence[Payload]):
         return len(self.bodies)
 
 
-def open_payloads(texts: Sequence[bytes], limits: Limits = DEFAULT) -> Payloads:
+def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Payloads:
     """Open the payload fields of many log lines.
 
     Parameters
@@ -120,6 +120,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits = DEFAULT) -> Payloads:
     >>> [payload.body.hex() for payload in open_payloads([text, text])]
     ['cfa60102', 'cfa60102']
     """
+    limits = limits or in_force()
     together = _together(texts, limits) if texts else Payloads([], [])
     if together is not None:
         return together

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit.buckets import HdrBuckets
 from latencykit.codec.inflating import INFLATE_ERRORS, SHORT, base64_bytes, inflater
-from latencykit.codec.limits import DEFAULT, PayloadError
+from latencykit.codec.limits import PayloadError, in_force
 from latencykit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Payload(NamedTuple):
         return self.layout.highest
 
 
-def open_payload(text: bytes, limits: Limits = DEFAULT) -> Payload:
+def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     """Open the payload field of one log line.
 
     Parameters
@@ -129,6 +129,7 @@ def open_payload(text: bytes, limits: Limits = DEFAULT) -> Payload:
     >>> payload.buckets, payload.highest, payload.body.hex()
     (HdrBuckets(3, 1), 60000000000, 'cfa60102')
     """
+    limits = limits or in_force()
     size = len(text)
     if size > limits.line:
         raise PayloadError(f"the payload has {size:,} bytes of base64; at most {limits.line:,} are read")

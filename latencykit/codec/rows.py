@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from latencykit.codec.limits import DEFAULT, PayloadError, RowError
+from latencykit.codec.limits import PayloadError, RowError, in_force
 from latencykit.codec.many import Payloads
 from latencykit.errors import LimitError, UsageError
 
@@ -58,7 +58,7 @@ class _Rows(NamedTuple):
     slots: Ints
 
 
-def decode_rows(payloads: Sequence[Payload], limits: Limits = DEFAULT) -> tuple[Ints, Ints, Ints]:
+def decode_rows(payloads: Sequence[Payload], limits: Limits | None = None) -> tuple[Ints, Ints, Ints]:
     """Decode payloads of one layout into a block of sparse rows.
 
     Parameters
@@ -92,12 +92,13 @@ def decode_rows(payloads: Sequence[Payload], limits: Limits = DEFAULT) -> tuple[
     (array([0, 2, 4]), array([    0, 12702,     0, 12702]), array([5, 1, 5, 1]))
     """
     held = Payloads.of(payloads)
+    most = (limits or in_force()).block
     try:
-        return _decode(held, limits.block)
+        return _decode(held, most)
     except PayloadError:
-        row = _first_bad(held, limits.block)
+        row = _first_bad(held, most)
     try:
-        _decode(held[row : row + 1], limits.block)
+        _decode(held[row : row + 1], most)
     except PayloadError as error:
         raise RowError(row, str(error)) from None
     raise AssertionError("a row was refused among others, but not alone")  # pragma: no cover

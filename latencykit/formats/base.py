@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, cast
 from latencykit.errors import CorruptInputError, LimitError, MissingPackageError, UsageError
 from latencykit.formats.unpacking import Unpacked, compression
 from latencykit.histogram import Histogram
+from latencykit.limits import in_force
 from latencykit.log import HistogramLog
 from latencykit.outputs import naming
 from latencykit.samples import Samples
@@ -30,7 +31,6 @@ __all__ = ["Confidence", "Format", "Head", "ReadOptions", "Rung", "Source", "run
 
 Rung = Samples | HistogramLog | Histogram | Summary
 HEAD_SIZE = 64 * 1024
-WHOLE_LIMIT = 1 << 30
 
 
 class Confidence(IntEnum):
@@ -256,21 +256,26 @@ class Source:
         with self.open() as stream:
             return Head(self.name, stream.read(HEAD_SIZE), self.file)
 
-    def bytes(self, limit: int = WHOLE_LIMIT) -> bytes:
+    def bytes(self) -> bytes:
         """Return all bytes of a source that has to be taken whole.
 
         Raises
         ------
         LimitError
-            Where it is larger than `limit`.
+            Where it is larger than the limit ``whole``.
         """
+        limit = in_force().unpacked(self.size) if self.compressed else in_force().whole
         with self.open() as stream:
             data = stream.read(limit + 1)
         if len(data) > limit:
-            raise LimitError(f"{self.shown}: larger than {limit >> 20} MiB; such a file has to be cut into parts first")
+            unpacks = f" unpacked, from a file of {self.size:,}" if self.compressed else ""
+            raise LimitError(
+                f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; cut it into parts, "
+                "or allow more: --limit whole=SIZE (lk.limits)"
+            )
         return data
 
-    def text(self, limit: int = WHOLE_LIMIT) -> str:
+    def text(self) -> str:
         """Return all text: UTF-8 without byte order mark, line ends as ``\\n``, foreign bytes escaped so that nothing is lost.
 
         Raises
@@ -278,7 +283,7 @@ class Source:
         CorruptInputError
             For UTF-16 and other wide encodings.
         """
-        data = self.bytes(limit)
+        data = self.bytes()
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise CorruptInputError(self.shown, 1, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
         return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")

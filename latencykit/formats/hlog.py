@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.codec import DEFAULT, PayloadError, Payloads, RowError, open_payload, open_payloads
+from latencykit.codec import PayloadError, Payloads, RowError, open_payload, open_payloads
 from latencykit.errors import CorruptInputError, LimitError
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.hlog_lines import (
@@ -28,6 +28,7 @@ from latencykit.formats.hlog_lines import (
 )
 from latencykit.formats.hlog_part import KEEP, SPAN, BlockBuilder, HlogPart, narrow
 from latencykit.formats.hlog_writer import write_hlog
+from latencykit.limits import in_force
 from latencykit.log import HistogramLog
 from latencykit.run import Run
 from latencykit.units import printable
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-MOST_INTERVALS = 5_000_000
 _BOM = b"\xef\xbb\xbf"
+_BLANK = (b"\n", b"\r\n")
 _LEGEND = re.compile(r'^"(Start)?Timestamp"', re.MULTILINE)
 _PAYLOAD = re.compile(r"^(Tag=[^,\n]*,)?[-+\d.eEnaif]+,[^,\n]*,[^,\n]*,\s*D?HIST", re.MULTILINE)
 _HISTOGRAM_UNITS = re.compile(r"values in the histogram\s*=\s*(\w+)", re.IGNORECASE)
@@ -102,15 +103,19 @@ class _Scan:
         self.kept_bytes = 0
         self.bad_rows: set[int] = set()
         self.offset = self.number = 0  # bytes and lines that were gone through
+        self.limits = in_force()
 
     # ------------------------------------------------------------ lines
 
     def run(self) -> None:
         """Go through all lines; remember the intervals."""
         with self.source.open() as stream:
-            while chunk := stream.read(SPAN) if self.times.decided else stream.readline(DEFAULT.line):
+            while chunk := stream.read(SPAN) if self.times.decided else stream.readline(self.limits.line):
                 if not chunk.endswith(b"\n"):
-                    chunk += stream.readline(DEFAULT.line)
+                    chunk += stream.readline(self.limits.line)
+                elif chunk in _BLANK:  # there may be millions
+                    chunk += stream.read(SPAN)
+                    chunk += stream.readline(self.limits.line)
                 if not self._intervals(chunk):
                     self._lines(chunk)
         self._keep(self.builder.flush())
@@ -121,7 +126,7 @@ class _Scan:
             return False
         columns = columns_of(chunk, self.tags.codes)
         begin = len(self.found)
-        if columns is None or begin + len(columns.texts) > MOST_INTERVALS:
+        if columns is None or begin + len(columns.texts) > self.limits.intervals:
             return False
         try:
             payloads = open_payloads(columns.texts) if self.eager else None
@@ -138,12 +143,20 @@ class _Scan:
         """Take lines of any kind in, one by one."""
         for line in BytesIO(chunk):
             self.number += 1
-            if len(line) >= DEFAULT.line:
-                raise self.source.corrupt(self.number, f"a line longer than {DEFAULT.line >> 20} MiB", "an interval log")
+            if line in _BLANK:
+                self.offset += len(line)
+                continue
+            if len(line) >= self.limits.line:
+                raise self._beyond("line", f"a line of more than {self.limits.line:,} bytes")
             ended = line.endswith(b"\n")
             for piece, at in _pieces(line):
                 self._line(piece, self.offset + at, self.number, ended)
             self.offset += len(line)
+        if self.number - len(self.found) > self.limits.others:
+            raise self._beyond("others", f"more than {self.limits.others:,} lines that are no intervals")
+
+    def _beyond(self, name: str, seen: str) -> LimitError:
+        return LimitError(f"{self.source.shown}:{self.number}: {seen}; --limit {name}=SIZE (lk.limits) allows more")
 
     def _line(self, line: bytes, offset: int, number: int, ended: bool) -> None:
         if line.startswith(_BOM):
@@ -173,8 +186,8 @@ class _Scan:
         tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
         row = len(self.found)
         opened = open_payload(payload) if self.eager else None
-        if row >= MOST_INTERVALS:
-            raise LimitError(f"{self.source.shown}: more than {MOST_INTERVALS:,} intervals; cut the log into parts first")
+        if row >= self.limits.intervals:
+            raise self._beyond("intervals", f"more than {self.limits.intervals:,} intervals")
         at = offset + line.index(payload, line.rindex(b","))
         self.found.add(self.times.absolute(stamp), column, at, len(payload), number, self.tags.code(tag))
         if opened is not None:

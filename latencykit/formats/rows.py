@@ -16,6 +16,7 @@ import numpy as np
 
 from latencykit.errors import LimitError
 from latencykit.formats.damage import parser_error, refuse_rows, rows_in, skipped_lines
+from latencykit.limits import in_force
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
 
 _BYTES = 8 << 20
-_LONGEST = 64 << 20
 _LARGEST = 2.0**53
 _BREAK = ord("\n")
 _WORKERS = min(os.cpu_count() or 1, 4)
@@ -154,10 +154,10 @@ def table_chunks(source: Source, options: ReadOptions, layout: Layout, notes: li
 
 def _pieces(source: Source, layout: Layout, tail: bytearray) -> Iterator[_Piece]:
     """Pieces that cut no line and no quoted field; what follows the last line break goes to `tail`."""
-    held, at, skip = b"", 1, layout.skip
+    held, at, skip, longest = b"", 1, layout.skip, in_force().line
     for first, chunk in line_chunks(source):
         held, at = (held + chunk, at) if held else (chunk, first)
-        if len(held) < _LONGEST and (held.count(b'"') % 2 or not held.endswith(b"\n")):
+        if len(held) < longest and (held.count(b'"') % 2 or not held.endswith(b"\n")):
             continue
         yield _Piece(at, held.removeprefix(b"\xef\xbb\xbf") if at == 1 else held, skip)
         held, skip = b"", 0
@@ -350,15 +350,19 @@ def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
 
 def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:
     """Yield (number of the first line, bytes) in chunks that end with a line break; the last one may not."""
+    longest = in_force().line
     with source.open() as stream:
         held, line = b"", 1
         while more := stream.read(size):
             held += more
-            if len(held) > _LONGEST + size:
-                raise LimitError(f"{source.shown}: a line is longer than {_LONGEST >> 20} MiB")
+            if len(held) > longest + size:
+                raise LimitError(
+                    f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit line=SIZE (lk.limits) allows more"
+                )
             end = held.rfind(b"\n") + 1
             if end:
-                yield line, held[:end]
+                if not held[:end].isspace():  # megabytes of blank lines hold nothing, and take a parser long
+                    yield line, held[:end]
                 line, held = line + held.count(b"\n", 0, end), held[end:]
         if held:
             yield line, held

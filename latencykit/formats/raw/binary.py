@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from latencykit.formats.base import Confidence, Format
 from latencykit.formats.raw.gather import gathered
 from latencykit.formats.raw.names import latency_columns
 from latencykit.formats.raw.plan import plan_of
+from latencykit.limits import in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,10 +28,9 @@ __all__ = ["FORMATS"]
 
 _ROWS = 500_000
 _SAMPLE = 400
-_LARGEST_ZIP = 16 << 30
 _BROKEN = (
     ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile,
-    zlib.error,
+    zlib.error, tokenize.TokenError,
 )  # fmt: skip
 """What NumPy raises for damaged or hostile files."""
 
@@ -73,7 +74,7 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Rung]:
 
     with source.open() as stream:
         try:
-            file = pq.ParquetFile(io.BytesIO(stream.read()) if source.compressed else stream)
+            file = pq.ParquetFile(io.BytesIO(source.bytes()) if source.compressed else stream)
             begin = next(file.iter_batches(batch_size=_SAMPLE), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row a request", "")
@@ -102,7 +103,7 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Rung]:
     from pyarrow import feather, ipc
 
     with source.open() as stream:
-        data = io.BytesIO(stream.read()) if source.compressed else stream
+        data = io.BytesIO(source.bytes()) if source.compressed else stream
         magic = source.head.data[:6]
         try:
             if magic[:4] == b"FEA1":
@@ -165,8 +166,9 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read named arrays of one length as columns."""
     try:
         with zipfile.ZipFile(source.file) as archive:
-            if sum(one.file_size for one in archive.infolist()) > _LARGEST_ZIP:
-                raise LimitError(f"{source.shown}: unpacks to more than {_LARGEST_ZIP >> 30} GiB")
+            size = sum(one.file_size for one in archive.infolist())
+            if size > max(in_force().unpacked(source.size), 2 * source.size):
+                raise LimitError(f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) allows more")
         with np.load(source.file, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
     except _BROKEN as error:
