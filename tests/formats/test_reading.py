@@ -25,6 +25,7 @@ from latencykit.errors import (
 from latencykit.formats import base, reading
 from latencykit.formats.base import Confidence, Format, Head, ReadOptions, Source
 from latencykit.histogram import Histogram
+from latencykit.limits import limits
 from latencykit.samples import Samples
 from latencykit.summary import Summary
 
@@ -145,8 +146,8 @@ def test_sources_open_again_and_again(file):
 
 def test_a_bomb_stops_at_the_limit(file):
     source = Source(file(gzip.compress(bytes(10_000_000))))
-    with pytest.raises(LimitError, match=r"in\.txt: larger than 1 MiB"):
-        source.bytes(1 << 20)
+    with limits(whole="1MiB"), pytest.raises(LimitError, match=r"in\.txt: more than 1,048,576 bytes unpacked.*--limit whole"):
+        source.bytes()
 
 
 # ---------------------------------------------------------------- standard input, directories, what is not there

@@ -1,0 +1,84 @@
+"""Limits hold over the library and the command line, and can be changed there and by the environment."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.cli import main
+from latencykit.codec import PayloadError, open_payload, open_payloads
+from latencykit.errors import LimitError, UsageError
+from latencykit.limits import DEFAULT, in_force
+from tests.conftest import DATA
+
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+PAYLOAD = b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa"
+TIGHT = {"line": 500, "intervals": 20, "others": 5}
+
+
+def test_changes_hold_inside_and_end_with_the_block(monkeypatch):
+    monkeypatch.setenv("LATENCYKIT_LIMITS", "line=1KiB, slots=100_000")
+    with lk.limits(slots=7, whole="2GiB"):
+        assert (in_force().line, in_force().slots, in_force().whole) == (1024, 7, 2 << 30)
+    assert (in_force().line, in_force().slots, in_force().whole) == (1024, 100_000, DEFAULT.whole)
+    monkeypatch.delenv("LATENCYKIT_LIMITS")
+    assert in_force() == DEFAULT
+
+
+@pytest.mark.parametrize("text", ["lines=3", "line", "line=", "line=0", "line=-1", "line=1e9", "line=3 bananas"])
+def test_what_is_no_limit_is_said(monkeypatch, text):
+    monkeypatch.setenv("LATENCYKIT_LIMITS", text)
+    with pytest.raises(UsageError, match="limit"):
+        in_force()
+
+
+@pytest.mark.parametrize("name", TIGHT)
+@pytest.mark.parametrize("surface", ["library", "command line", "environment"])
+def test_a_log_beyond_a_limit_is_refused_with_the_way_out(tmp_path, capsys, monkeypatch, name, surface):
+    path = tmp_path / "a.hlog"
+    path.write_bytes(b"\n" * 3 + b"# nothing\n" * 3 + LOG.read_bytes())
+    if surface == "library":
+        with lk.limits(**{name: TIGHT[name]}), pytest.raises(LimitError, match=f"a.hlog:[0-9]+: .*--limit {name}=SIZE"):
+            lk.read(path)
+        return
+    words = ["-q", "summary", str(path)]
+    if surface == "environment":
+        monkeypatch.setenv("LATENCYKIT_LIMITS", f"{name}={TIGHT[name]}")
+    else:
+        words += ["--limit", f"{name}={TIGHT[name]}"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert f"--limit {name}=SIZE" in told.err
+
+
+@pytest.mark.parametrize(("name", "size"), [("line", 10), ("inflated", 20), ("slots", 1000)])
+def test_a_payload_beyond_a_limit_is_refused(name, size):
+    for function in (open_payload, lambda text: open_payloads([text])):
+        with lk.limits(**{name: size}), pytest.raises(PayloadError):
+            function(PAYLOAD)
+        function(PAYLOAD)
+
+
+def test_rows_intervals_and_whole_files_know_their_limits(tmp_path):
+    table, array, whole = tmp_path / "a.csv", tmp_path / "a.npz", tmp_path / "a.json.gz"
+    table.write_text("latency_ns,note\n1,a\n2," + "b" * (9 << 20) + "\n")
+    np.savez_compressed(array, latency_ns=np.zeros(1 << 20))
+    whole.write_bytes(gzip.compress(b'{"latencykit":1,' + b" " * (1 << 20)))
+    for path, changes in ((table, {"line": 1000}), (array, {"whole": "1MiB"}), (whole, {"whole": "1MiB"})):
+        with lk.limits(**changes), pytest.raises(LimitError, match=f"{path.name}.*--limit {next(iter(changes))}"):
+            lk.read(path)
+    samples = lk.Samples(duration=[1, 1], start=[0, 10**15], unit="ns")
+    with lk.limits(intervals=1000), pytest.raises(LimitError, match="take longer ones"):
+        samples.to_log("1s")
+
+
+def test_megabytes_of_blank_lines_are_passed_over(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"start_ns,latency_ns\n1,2\n" + b"\n" * (17 << 20) + b"3,x\n")
+    with pytest.raises(lk.LatencyKitError, match=rf"a\.csv:{3 + (17 << 20)}: "):
+        lk.read(path, format="csv")
