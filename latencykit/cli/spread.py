@@ -142,4 +142,4 @@ def _bar() -> Callable[[int, int], None]:
 
 def _tell(texts: Sequence[str]) -> None:
     for text in texts:
-        note(f"latencykit: {text}")
+        note(text)

@@ -87,7 +87,8 @@ def floor_test(histogram: Histogram, rate: float, duration: float) -> Evidence:
     elif expected >= 20 and (surely >= _THERE * expected or _stands_on_it(histogram, stall, duration)):
         level = "honest"
     longest = format_duration(top)
-    expects = f"a stall of {longest} hits {format_count(expected)} requests for more than half of it at {rate:.4g} a second"
+    shown = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
+    expects = f"a stall of {longest} hits {format_count(expected)} requests for more than half of it at {shown} per second"
     has = format_count(at_most) if surely == at_most else f"{format_count(surely)} to {format_count(at_most)}"
     return Evidence("floor", p, STRONG, f"{expects}; {has} took that long ({p_words(p)})", level, max(missing, 0.0))
 

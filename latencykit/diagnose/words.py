@@ -83,7 +83,7 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str], visible: float) 
     if "lost-to-timeouts" in findings:
         return "measure again with a timeout longer than any stall"
     if not facts.rate:
-        return "give --rate (requests a second, all connections together) or --duration (of the run)"
+        return "give --rate (requests per second, all connections together) or --duration (of the run)"
     if "over-corrected" in findings:
         return "read the tool's uncorrected values instead"
     if "nothing-to-omit" in findings and math.isfinite(visible):

@@ -59,9 +59,9 @@ def detect(source: Source, name: str | None = None) -> Format:
     candidates = [one for confidence, one in sure if confidence == best]
     if best == Confidence.NO:
         start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
+        seen = "this directory (name the files in it)" if source.is_dir else f"this input (it begins '{start}')"
         raise UnknownFormatError(
-            f"{source.shown}: no reader knows this input (it begins '{start}'); `latencykit formats` lists what can be read, "
-            "--format-in NAME forces one"
+            f"{source.shown}: no reader knows {seen}; `latencykit formats` lists what can be read, --format-in NAME forces one"
         )
     if len(candidates) > 1:
         names = ", ".join(one.name for one in candidates)
