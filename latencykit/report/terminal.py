@@ -13,6 +13,7 @@ from latencykit.log import HistogramLog
 from latencykit.plot.courses import as_log, course_of, envelope, steps
 from latencykit.plot.curves import as_series, curve_of, drawable, place_of
 from latencykit.plot.style import BLUE, RED, series_styles
+from latencykit.plot.ticks import log_ticks
 from latencykit.plot.words import measured
 from latencykit.report.slots import nice_width
 from latencykit.samples import Samples
@@ -138,7 +139,7 @@ def _figure(
     plotext: Any, title: str, lines: Sequence[Line], ticks: Sequence[tuple[float, str]], name: str, unit: str,
     size: tuple[int, int], colour: bool,
 ) -> str:  # fmt: skip
-    """One chart and the names of its lines; values on a logarithmic axis, whose ticks are decades."""
+    """One chart and the names of its lines; values on a logarithmic axis."""
     figure = plotext.figure
     figure.clear()
     figure.plot_size(*size)
@@ -163,8 +164,8 @@ def _figure(
         figure.title(title)
     figure.label(name, "x", "lower")
     figure.ruler("x", "lower").ticks([at for at, _ in ticks], [text for _, text in ticks])
-    decades = list(range(math.ceil(low), math.floor(high) + 1)) or [round(low)]
-    figure.ruler("y", "left").ticks(decades, [format_value(10.0**k, unit) for k in decades])
+    marks = log_ticks(10**low, 10**high, max(3, size[1] // 3))
+    figure.ruler("y", "left").ticks([math.log10(value) for value in marks], [format_value(value, unit) for value in marks])
     text = str(figure.build()).rstrip("\n")
     return "\n".join([text if colour else str(plotext.uncolorize(text)), *_packed(legend, size[0]), ""])
 
