@@ -73,7 +73,7 @@ def _report(part: Section) -> Rung:
     points: dict[float, float] = {}
     if title:
         at = title.end()
-        end = re.compile(r"^\s*$|\Z", re.MULTILINE).search(part.text, at)
+        end = re.compile(r"^[ \t]*$|\Z", re.MULTILINE).search(part.text, at)
         stop = end.start() if end else len(part.text)
         if stop == len(part.text) and not part.text.endswith("\n"):
             stop, run = part.text.rfind("\n") + 1, run.noting("the report is cut at its end")

@@ -23,10 +23,10 @@ __all__ = ["FORMATS"]
 
 _HINT = "bombardier --latencies prints the distribution (of 50, 75, 90, 95 and 99 %)"
 _TITLE = re.compile(r"^Statistics\s+Avg\s+Stdev\s+Max\s*$", re.MULTILINE)
-_LATENCY = re.compile(r"^\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
-_POINT = re.compile(r"^\s+([\d.]+)%\s+(\S+)\s*$", re.MULTILINE)
+_LATENCY = re.compile(r"^[ \t]*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
+_POINT = re.compile(r"^[ \t]+([\d.]+)%\s+(\S+)\s*$", re.MULTILINE)
 _CODES = re.compile(r"1xx - (\d+), 2xx - (\d+), 3xx - (\d+), 4xx - (\d+), 5xx - (\d+)\s+others - (\d+)")
-_ERRORS = re.compile(r"^\s{2,}(.+?) - (\d+)$", re.MULTILINE)
+_ERRORS = re.compile(r"^[ \t]{2,}(.+?) - (\d+)$", re.MULTILINE)
 _TIMEOUT = re.compile(r"timeout|timed out|deadline", re.IGNORECASE)
 
 
@@ -39,7 +39,7 @@ def sniff_json(head: Head) -> Confidence:
 def sniff_text(head: Head) -> Confidence:
     """Tell the table of statistics."""
     text = plain(head.text)
-    found = _TITLE.search(text) and re.search(r"^\s*Reqs/sec\s", text, re.MULTILINE)
+    found = _TITLE.search(text) and re.search(r"^[ \t]*Reqs/sec\s", text, re.MULTILINE)
     return Confidence.CERTAIN if found or re.search(r"^Bombarding \S+ ", text, re.MULTILINE) else Confidence.NO
 
 

@@ -29,7 +29,10 @@ __all__ = ["FORMATS"]
 
 _DEPTHS = ("new", "*/new", "*/*/new", "*/*/*/new", "*/*/*/*/new")
 _RAW = "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
-_TEXT = re.compile(r"^(?P<name>\S.*?)?\s+time:\s+\[(?P<low>[\d.]+ \S+) (?P<mid>[\d.]+ \S+) (?P<high>[\d.]+ \S+)\]", re.MULTILINE)
+_TEXT = re.compile(
+    r"^(?:(?P<name>\S.{0,200}?)(?:[ \t]*\n)?)?[ \t]+time:[ \t]+\[(?P<low>[\d.]+ \S+) (?P<mid>[\d.]+ \S+) (?P<high>[\d.]+ \S+)\]",
+    re.MULTILINE,
+)
 _HINT = "estimates only; sample.json beside it (the directory target/criterion) holds the distribution of the batches"
 
 

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS"]
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
-_POINT = re.compile(r"^\s+([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
-_MARK = re.compile(r"^\s+([\d.]+)\s+\[(\d+)\]\s*\|", re.MULTILINE)
+_POINT = re.compile(r"^[ \t]+([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
+_MARK = re.compile(r"^[ \t]+([\d.]+)\s+\[(\d+)\]\s*\|", re.MULTILINE)
 _ROW = re.compile(rb"^(-?\d+(?:\.\d+)?),([A-Za-z]{1,30}),", re.MULTILINE)
-_STATUS = re.compile(r"^\s+\[([A-Za-z]+)\]\s+(\d+) responses?", re.MULTILINE)
+_STATUS = re.compile(r"^[ \t]+\[([A-Za-z]+)\]\s+(\d+) responses?", re.MULTILINE)
 _HINT = "ghz -O json and -O csv hold every call, and so the whole distribution"
 
 
@@ -54,7 +54,9 @@ def sniff_csv(head: Head) -> Confidence:
 
 def sniff_text(head: Head) -> Confidence:
     """Tell the summary and its list of status codes."""
-    found = re.search(r"^\s+Requests/sec:\t", head.text, re.MULTILINE) and re.search(r"^\s+Count:\t", head.text, re.MULTILINE)
+    found = re.search(r"^[ \t]+Requests/sec:\t", head.text, re.MULTILINE) and re.search(
+        r"^[ \t]+Count:\t", head.text, re.MULTILINE
+    )
     return Confidence.CERTAIN if found else Confidence.NO
 
 
@@ -145,7 +147,7 @@ def _others(first: int, chunk: bytes, source: Source, options: ReadOptions, note
 def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
     """Read the summary, the histogram (ms) and the percentiles."""
     text = plain(source.text())
-    facts = dict(re.findall(r"^\s+(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$", text, re.MULTILINE))
+    facts = dict(re.findall(r"^[ \t]+(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$", text, re.MULTILINE))
     try:
         told = {
             name: round(parse_duration(facts[name]), 3) for name in ("Total", "Slowest", "Fastest", "Average") if name in facts

@@ -29,7 +29,7 @@ __all__ = ["Report", "is_report", "parse_report", "rung_of_report"]
 
 _NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf)"
 _UNIT = r"((?:10 )?(?:ns|us|µs|ms|secs?|s|min|m|hours?|h))?\.?"
-_FACT = re.compile(rf"^\s*(Total|Slowest|Fastest|Average|Requests/sec):\s+{_NUMBER} *{_UNIT}\s*$", re.MULTILINE)
+_FACT = re.compile(rf"^[ \t]*(Total|Slowest|Fastest|Average|Requests/sec):\s+{_NUMBER} *{_UNIT}\s*$", re.MULTILINE)
 _PART = r"(?: \([^)\n]*only\))?"
 _HEADING = re.compile(
     rf"^(Summary|Response time histogram{_PART}|(?:Latency|Response time) distribution{_PART}|Details[^:\n]*|"

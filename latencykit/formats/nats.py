@@ -29,7 +29,7 @@ _POINT = re.compile(_CLOCK + r"([\d.]+): +(\S+)\s*$", re.MULTILINE)
 _FACT = re.compile(_CLOCK + r"([A-Z1][\w/ ]+?) *: +(.+?)\s*$", re.MULTILINE)
 _RAW = re.compile(r"\d+\.\d{6}")
 _BENCH = re.compile(r"^ *(NATS .+? stats): ([\d,]+) msgs/sec(?: ~ [^~\n]+)?(?: ~ ([\d.]+(?:ns|us|µs|ms|s|m)))?\s*$", re.MULTILINE)
-_MEANS = re.compile(r"^\s*avg latencies min (\S+) \| avg (\S+) \| max (\S+) \| stddev (\S+)", re.MULTILINE)
+_MEANS = re.compile(r"^[ \t]*avg latencies min (\S+) \| avg (\S+) \| max (\S+) \| stddev (\S+)", re.MULTILINE)
 _HINT = "nats latency measures single messages and prints the distribution"
 
 

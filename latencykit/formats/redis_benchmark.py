@@ -66,7 +66,7 @@ def sniff_text(head: Head) -> Confidence:
     """Tell the title of a test, a quiet line, or the progress that is overwritten."""
     text = plain(head.text)
     titled = "requests completed in" in text and re.search(r"^====== .{1,300} ======\s*$", text, re.MULTILINE)
-    summed = re.search(r"^\s*latency summary \(msec\):", text, re.MULTILINE) and "throughput summary:" in text
+    summed = re.search(r"^[ \t]*latency summary \(msec\):", text, re.MULTILINE) and "throughput summary:" in text
     quiet = any(_QUIET.match(line) for line in text.split("\n") if "requests per second" in line and len(line) < 500)
     return Confidence.CERTAIN if titled or summed or quiet or _PROGRESS.search(head.text) else Confidence.NO
 

@@ -19,7 +19,7 @@ __all__ = ["FORMATS"]
 _BLOCK = re.compile(
     r"^(raw latency|c-o fixed latency|latency) ?:[ \t]*\n((?:[ \t]+[\w.]+:\s+\S+[ \t]*\n?)+)", re.MULTILINE | re.IGNORECASE
 )
-_ROW = re.compile(r"^\s+(max|mean|median|[\d.]+th):\s+(\S+)", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]+(max|mean|median|[\d.]+th):\s+(\S+)", re.MULTILINE)
 _NAMES = {"raw latency": "raw", "c-o fixed latency": "co-fixed", "latency": ""}
 _HINT = "-hdr-latency-file keeps the whole distribution"
 

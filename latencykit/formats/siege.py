@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_LINE = re.compile(r"^\s*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE)
 _HINT = (
     "siege keeps no distribution; its --log and verbose lines hold single requests to 10 ms at best: "
     "measure with a tool that prints percentiles"

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_ROW = re.compile(r"^\s*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023
-_STATS = re.compile(r"^\s+(min|avg|max|sum):\s+([\d.]+) *(ms)?\s*$", re.MULTILINE)
-_PERCENTILE = re.compile(r"^\s+(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *(?:ms)?\s*$", re.MULTILINE)
+_STATS = re.compile(r"^[ \t]+(min|avg|max|sum):\s+([\d.]+) *(ms)?\s*$", re.MULTILINE)
+_PERCENTILE = re.compile(r"^[ \t]+(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *(?:ms)?\s*$", re.MULTILINE)
 _HINT = "run sysbench with --histogram=on for the distribution"
 
 

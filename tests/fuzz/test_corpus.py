@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from latencykit.formats import FORMATS
+from latencykit.formats.base import HEAD_SIZE, Confidence, Head
 from tests.fuzz.targets import CORPUS, TARGETS, seeds
 
 if TYPE_CHECKING:
@@ -49,3 +51,14 @@ def test_real_outputs_pass(target):
     assert len(begin_with) > 10
     for data in begin_with:
         TARGETS[target](data)
+
+
+@pytest.mark.parametrize(
+    "unit", ["\n", " ", "\t", "a ", "a\n", ",", "1,", "1 ", '"', "[", '{"a":', "<", "-", "a: ", "#\n"], ids=repr
+)
+def test_no_head_takes_a_pattern_long(unit):
+    """What repeats costs no format more than its length: patterns that go back over it would take minutes."""
+    signal.setitimer(signal.ITIMER_REAL, HARD)
+    for begin in ("", "a"):
+        head = Head("x.txt", (begin + unit * HEAD_SIZE).encode()[:HEAD_SIZE])
+        assert all(one.sniff(head) in Confidence for one in FORMATS)

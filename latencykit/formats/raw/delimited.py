@@ -27,6 +27,7 @@ __all__ = ["FORMATS", "Dialect", "dialect_of"]
 _SAMPLE = 400  # rows that the decisions rest on
 _SEPARATORS = ("\t", ";", "|", ",")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d[\d_.,]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:[nuµμm]?s|nsec|usec|msec|sec)?\s*")
+_WIDEST = 2000  # columns; what has more is no table of latencies
 _COMMA = re.compile(r"\s*-?\d+,\d+\s*")
 _THOUSANDS = re.compile(r"\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
 _SEP_LINE = re.compile(r"sep=.")
@@ -119,7 +120,7 @@ def _fields(line: str, sep: str) -> list[str]:
 def _with_separator(first: str, body: list[str], at: int, comment: str | None) -> Dialect | None:
     for sep in (*_SEPARATORS, " "):
         names = _fields(first, sep)
-        if len(names) < 2 or (sep == " " and not _plausible(names)):
+        if not 2 <= len(names) <= _WIDEST or (sep == " " and not _plausible(names)):
             continue
         rows = list(csv.reader(body, delimiter=sep)) if sep != " " else [line.split() for line in body]
         rows = [row for row in rows if any(row)][:_SAMPLE]

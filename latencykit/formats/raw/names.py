@@ -17,6 +17,7 @@ _UNITS = {
     **dict.fromkeys(("ms", "msec", "msecs", "milli", "millis", "millisec", "millisecond", "milliseconds"), "ms"),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
 }
+_LONGEST = 200  # of a name that may state its unit: the pattern takes quadratic time on a hostile one
 _BRACKETS = re.compile(r"^(.*?)[\s_.:-]*[(\[{<]\s*(?:in\s+)?([A-Za-zµμ]+)\s*[)\]}>]\s*$")
 
 _LATENCY = (
@@ -101,7 +102,7 @@ def named(column: str) -> Named:
     ('ms', 'duration', None)
     """
     bare = column.strip().strip("\"'").lstrip("#").strip()
-    bracket = _BRACKETS.match(bare)
+    bracket = _BRACKETS.match(bare) if len(bare) < _LONGEST else None
     stated = unit_in(bracket[2]) if bracket else None
     if bracket and stated:
         bare = bracket[1]
