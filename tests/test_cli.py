@@ -197,6 +197,8 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["chart", str(CTRLZ), "--nines", "3", "-o", "x.html"], "--nines is for pictures"),
         (["chart", str(CTRLZ), "--runs", "--confidence", "0.9"], "--runs draws the range"),
         (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
+        (["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"], "--out-unit has no place in a log"),
+        (["report", str(CTRLZ), "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
         (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
         (["nonsense"], "No such command"),
     ],

@@ -9,7 +9,7 @@ import click
 
 from latencykit.cli.check import slo_of
 from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, progress, say_path
+from latencykit.cli.outputs import atomic, beside, progress, say_path
 from latencykit.cli.report import write_page
 from latencykit.errors import UsageError
 
@@ -73,6 +73,8 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
     latencykit chart run.hlog --term
     """
     page = out is not None and out.suffix.lower() == ".html"
+    if term and given.out_unit is not None:
+        raise UsageError("--out-unit is for pictures; the terminal gives each value the unit that suits it")
     _refuse({name: value for name, value in look.items() if value}, kind, term=term, page=page)
     if term and style != "table":
         raise UsageError(f"--term draws for people, --format {style} prints for programs; leave one of them out")
@@ -89,7 +91,7 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
         _in_terminal(loaded)
         if out is None:
             return
-    target = out or _beside(loaded[0], kind)
+    target = out or beside(loaded[0].path, ".png" if kind == "percentiles" else f".{kind}.png")
     if page:
         write_page(loaded, target, given, spec, **{name: look[name] for name in _ON_PAGES})
     else:
@@ -156,16 +158,6 @@ def _in_terminal(loaded: Sequence[Input]) -> None:
     colour = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
     click.echo(terminal_chart({one.name: one.rung for one in loaded}, width=width, height=height, colour=colour))
-
-
-def _beside(first: Input, kind: str) -> Path:
-    """The file beside the first input that the chart goes to."""
-    from latencykit.cluster.places import is_url
-
-    path = first.path.partition("?")[0].rpartition("/")[2] if is_url(first.path) else first.path
-    source = Path("latencykit" if path == "-" else path.rstrip("/"))
-    ending = "" if kind == "percentiles" else f".{kind}"
-    return source.with_name(f"{source.name}{ending}.png")
 
 
 def _size(text: str | None, kind: str) -> tuple[float, float]:

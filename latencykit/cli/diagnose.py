@@ -47,7 +47,7 @@ def command(
     if out is not None:
         shown = [one.name for one in without_aggregates(loaded)]
         _draw({name: found[name] for name in shown}, out, given)
-    _print(found, style)
+    _print(found, style, given.out_unit)
     return int(fail and any(one.verdict == "omits" for one in found.values()))
 
 
@@ -70,11 +70,11 @@ def _draw(found: dict[str, Diagnosis], target: Path, given: Inputs) -> None:
     picture(plot.diagnosis, diagnosis, target, given.files, size=size, name=name, unit=given.out_unit)
 
 
-def _print(found: dict[str, Diagnosis], style: str) -> None:
+def _print(found: dict[str, Diagnosis], style: str, out_unit: str | None) -> None:
     from latencykit.report.diagnoses import diagnosis_record, diagnosis_text
 
     records: list[dict[str, Any]] = [diagnosis_record(name, one) for name, one in found.items()]
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
-        click.echo(diagnosis_text(records, style))
+        click.echo(diagnosis_text(records, style, out_unit))

@@ -9,6 +9,7 @@ import click
 
 from latencykit.cli.common import Inputs, inputs, load, note, print_json, printing, without_aggregates
 from latencykit.cli.outputs import atomic, progress
+from latencykit.errors import UsageError
 
 if TYPE_CHECKING:
     from latencykit.log import HistogramLog
@@ -43,11 +44,12 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
     latencykit merge 'host*.hlog' -o all.hlog
     latencykit merge a.hlog b.hlog -o both.hlog --align relative --interval 10s
     """
-    from latencykit.errors import UsageError
     from latencykit.formats.hlog_writer import write_hlog
 
     if out.suffix.lower() != ".hlog":
         raise UsageError(f"{out.name}: a merged log is written as .hlog; `latencykit convert` makes other formats of it")
+    if given.out_unit is not None:
+        raise UsageError("--out-unit has no place in a log, which is written in nanoseconds")
     merged = _merged(given, align, interval, tag_by_file=tag_by_file)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_hlog(merged, temporary)
@@ -61,7 +63,6 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
 def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: bool) -> HistogramLog:
     from latencykit.cli.spread import slots_of_all
     from latencykit.cluster.answers import carried, width_of
-    from latencykit.errors import UsageError
     from latencykit.log import HistogramLog, merge_logs
 
     if given.dask is not None and interval is not None and not tag_by_file:

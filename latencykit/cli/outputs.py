@@ -17,7 +17,7 @@ from latencykit.units import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["atomic", "drawing", "picture", "progress", "say_path"]
+__all__ = ["atomic", "beside", "drawing", "picture", "progress", "say_path"]
 
 
 @contextlib.contextmanager
@@ -28,6 +28,15 @@ def atomic(path: Path, files: Sequence[str] = (), *also: str | None) -> Iterator
     local = [given for given in files if given != "-" and "://" not in given]
     with whole(path, [*(found for _, found in expand(local)), *(other for other in also if other)]) as temporary:
         yield temporary
+
+
+def beside(path: str, ending: str) -> Path:
+    """The file beside an input, or here where the input is elsewhere, that takes its name and an ending."""
+    from latencykit.cluster.places import is_url
+
+    name = path.partition("?")[0].rpartition("/")[2] if is_url(path) else path.rstrip("/")
+    source = Path("latencykit" if name == "-" else name)
+    return source.with_name(f"{source.name}{ending}")
 
 
 def picture(

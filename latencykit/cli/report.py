@@ -10,7 +10,8 @@ import click
 
 from latencykit.cli.check import slo_of
 from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, progress, say_path
+from latencykit.cli.outputs import atomic, beside, progress, say_path
+from latencykit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +42,7 @@ def command(
     latencykit report run.hlog --unit ns --slo 99.9=20ms,max=1s
     """
     loaded = without_aggregates(load(given, again=True))
-    first = loaded[0].path
-    source = Path("latencykit" if first == "-" else first.rstrip("/"))
-    target = out or source.with_name(f"{source.name}.html")
+    target = out or beside(loaded[0].path, ".html")
     how = {"expected_interval": expected_interval, "rate": rate, "connections": connections}
     write_page(loaded, target, given, spec, slo=slo_of(spec) if spec else None, title=title, **how)
     if style == "json":
@@ -56,6 +55,8 @@ def command(
 
 def write_page(loaded: Sequence[Input], target: Path, given: Inputs, spec: str | None, **options: Any) -> None:
     """Write the page of some series; `chart` does so, too, where its output is HTML."""
+    if given.out_unit is not None:
+        raise UsageError("--out-unit is for pictures; a page gives each value the unit that suits it")
     from latencykit.report.page import page_html
     from latencykit.report.provenance import input_file
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.report.record import number
 from latencykit.report.tables import csv_text, markdown, text_table
+from latencykit.report.values import shown
 from latencykit.units import format_count, format_duration, format_percentile, printable
 
 if TYPE_CHECKING:
@@ -49,10 +50,10 @@ def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
     }
 
 
-def diagnosis_text(records: Sequence[dict[str, Any]], style: str) -> str:
+def diagnosis_text(records: Sequence[dict[str, Any]], style: str, out_unit: str | None = None) -> str:
     """Return diagnoses as a paragraph each, or one row each as CSV or Markdown."""
     if style == "table":
-        return "\n\n".join(_paragraph(record) for record in records)
+        return "\n\n".join(_paragraph(record, out_unit) for record in records)
     heads = ["series", "requests", "verdict", "why", "findings", "expected interval", "stalls", "method"]
     rows = [
         [
@@ -64,7 +65,7 @@ def diagnosis_text(records: Sequence[dict[str, Any]], style: str) -> str:
     return csv_text(heads, rows) if style == "csv" else markdown(heads, rows, left=len(heads))
 
 
-def _paragraph(record: dict[str, Any]) -> str:
+def _paragraph(record: dict[str, Any], out_unit: str | None) -> str:
     lines = [f"{printable(record['name'])}: {record['verdict']}", f"  {record['summary']}"]
     if record["findings"]:
         lines.append(f"  also: {', '.join(record['findings'])}")
@@ -79,7 +80,7 @@ def _paragraph(record: dict[str, Any]) -> str:
         lines.append(f"  and {format_count(len(record['stalls']) - _SHOWN_STALLS)} more stalls")
     if record["expected_interval"]:
         lines.append(f"  expected interval {_time(record['expected_interval'])}")
-    lines += _percentiles(record)
+    lines += _percentiles(record, out_unit)
     return "\n".join([*lines, *([f"  {record['ask']}"] if record["ask"] else [])])
 
 
@@ -100,7 +101,7 @@ def diagnosis_html(found: Diagnosis) -> str:
         lines.insert(0, f"also: {', '.join(record['findings'])}")
     below = "".join(f"<div {quiet}>{escape(printable(line, 400))}</div>" for line in lines if line)
     rows = "".join(
-        f"<tr><td {quiet}>p{name}</td><td style='text-align:right'>{_time(value)}</td>"
+        f"<tr><td {quiet}>{_named(name)}</td><td style='text-align:right'>{_time(value)}</td>"
         f"<td style='text-align:right;color:{_COLOURS['clean']}'>{_time(record['corrected'].get(name))}</td></tr>"
         for name, value in record["raw"].items()
     )
@@ -112,17 +113,19 @@ def diagnosis_html(found: Diagnosis) -> str:
     )
 
 
-def _percentiles(record: dict[str, Any]) -> list[str]:
+def _percentiles(record: dict[str, Any], out_unit: str | None) -> list[str]:
     """Raw percentiles, and corrected ones beside them where there are any."""
     heads = ["", "as measured"]
     how = {"retime": "by the schedule", "backfill": "back-filled"}.get(record["method"])
     if record["corrected"] and how:
         heads.append(how)
-    rows = [
-        [f"p{name}", _time(value), *([_time(record["corrected"].get(name))] if len(heads) == 3 else [])]
-        for name, value in record["raw"].items()
-    ]
+    columns = [record["raw"], record["corrected"]][: len(heads) - 1]
+    rows = [[_named(name), *(shown(held.get(name), "ns", "table", out_unit) for held in columns)] for name in record["raw"]]
     return [f"  {line}" for line in text_table(heads, rows).splitlines()] if rows else []
+
+
+def _named(percentile: str) -> str:
+    return "max" if percentile == "100" else f"p{percentile}"
 
 
 def _time(value: float | None) -> str:
