@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Engine", "Here", "Job", "OnDask", "added", "checked", "jobs_of", "joined", "local_cluster"]
 
 FAN_IN = 8
+_PATIENCE = 5.0  # seconds to wait for a scheduler
 _WORTH_PROCESSES = 24 << 20  # bytes; below this the start of a process takes longer than the reading
 
 
@@ -312,15 +313,17 @@ def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
     """
     try:
         dask: Any = importlib.import_module("dask")
-        make: Any = importlib.import_module("distributed").Client
+        distributed: Any = importlib.import_module("distributed")
     except ImportError as missing:
         raise MissingPackageError("distributed", "Dask", "cluster") from missing
     if address != "local":
         try:
-            client = make(address, timeout="20s", set_as_default=False)
-        except (OSError, ValueError) as error:
+            _greet(distributed, address)
+            client = distributed.Client(address, timeout="20s", set_as_default=False)
+        except (OSError, ValueError, MemoryError) as error:  # bytes that are not Dask's read as enormous sizes
+            why = "what answers speaks another language" if isinstance(error, MemoryError) else str(error) or "no answer"
             raise UsageError(
-                f"--dask {address}: no Dask scheduler answers there ({error}); give tcp://HOST:PORT or local"
+                f"--dask {address}: no Dask scheduler answers there ({why}); give tcp://HOST:PORT or local"
             ) from error
         with client:
             yield client
@@ -330,6 +333,18 @@ def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
     count = workers or os.cpu_count() or 1
     with (
         dask.config.set(patient),
-        make(n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False) as client,
+        distributed.Client(n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False) as client,
     ):
         yield client
+
+
+def _greet(distributed: Any, address: str) -> None:
+    """Shake hands with whoever listens: a client that finds nobody takes most of a minute to give up, and to be taken down."""
+    import asyncio
+
+    async def greet() -> None:
+        known = distributed.Security().get_connection_args("client")
+        met = await asyncio.wait_for(distributed.comm.connect(address, timeout=_PATIENCE, **known), _PATIENCE + 1)
+        met.abort()
+
+    asyncio.run(greet())

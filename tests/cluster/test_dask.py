@@ -7,9 +7,11 @@ import json
 import os
 import re
 import signal
+import socketserver
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import warnings
 from dataclasses import replace
@@ -35,6 +37,13 @@ def client():
         warnings.simplefilter("ignore")
         with local_cluster("local", 2) as made:
             yield made
+
+
+class Talker(socketserver.BaseRequestHandler):
+    """A server that is none of Dask's."""
+
+    def handle(self):
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
 def slowly(place, reading, ask):
@@ -94,9 +103,21 @@ def test_only_small_results_travel(client, logs):
     assert sum(totals.intervals for _, totals in answer.found) == 18 * 24
 
 
-def test_nobody_answers():
-    with pytest.raises(cluster_log.UsageError, match="no Dask scheduler answers"), local_cluster("nonsense"):
+@pytest.mark.parametrize("address", ["nonsense", "http://localhost:1", "tcp://127.0.0.1:1"])
+def test_nobody_answers(address, monkeypatch):
+    monkeypatch.setattr(engines, "_PATIENCE", 0.3)
+    with pytest.raises(cluster_log.UsageError, match="no Dask scheduler answers"), local_cluster(address):
         pass
+
+
+def test_another_server_answers(monkeypatch):
+    monkeypatch.setattr(engines, "_PATIENCE", 0.5)
+    with socketserver.TCPServer(("127.0.0.1", 0), Talker) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.server_address[1]}"
+        with pytest.raises(cluster_log.UsageError, match="no Dask scheduler answers"), local_cluster(address):
+            pass
+        server.shutdown()
 
 
 @pytest.mark.parametrize("words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]])
