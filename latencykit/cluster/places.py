@@ -7,7 +7,6 @@ import io
 import itertools
 import os
 import re
-import shutil
 import tempfile
 import weakref
 from dataclasses import dataclass, replace
@@ -110,19 +109,30 @@ def size_of(url: str) -> int:
 def split(url: str, size: int, step: int = RANGE) -> list[Place]:
     """Cut a large interval log into ranges of lines; anything else is one place.
 
-    A log is cut only if it is not compressed and says when it began, so that every range knows its times.
+    A log is cut only if it is not compressed and says when it began, so that every range knows its times, and if it can
+    be read from anywhere: some web servers give whole files only.
     """
     whole = Place(url)
     if size <= 2 * step:
         return [whole]
     with _stream(url) as stream:
         begin = stream.read(1 << 20)
+        if is_url(url) and not _from_anywhere(stream, size):
+            return [whole]
     header = _HEADER.match(begin)
     assert header is not None
     if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
         return [whole]
     bounds = [*range(header.end(), size, step), size]
     return [Place(url, a, b, header.end()) for a, b in itertools.pairwise(bounds)]
+
+
+def _from_anywhere(stream: IO[bytes], size: int) -> bool:
+    try:
+        stream.seek(size - 1)
+        return len(stream.read(1)) == 1
+    except (OSError, ValueError):
+        return False
 
 
 def source_of(place: Place) -> Source:
@@ -165,6 +175,8 @@ def _opening(url: str) -> Iterator[None]:
     except ImportError as missing:  # fsspec's own words say which package a protocol needs
         raise UsageError(f"{shown(url)}: {missing}") from missing
     except Exception as error:  # each storage has errors of its own
+        if isinstance(error, FileNotFoundError):
+            raise CorruptInputError(shown(url), None, "nothing is there, or nobody answers", "", "check the address") from error
         reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         raise CorruptInputError(shown(url), None, f"cannot be read: {shown(reason)}") from error
 
@@ -185,8 +197,10 @@ class _Copy(Source):
         super().__init__(shown(url).partition("?")[0])
         handle, name = tempfile.mkstemp(prefix="latencykit-")
         weakref.finalize(self, Path(name).unlink, missing_ok=True)
-        with os.fdopen(handle, "wb") as copy, _opening(url), _stream(url) as remote:
-            shutil.copyfileobj(remote, copy, 1 << 20)
+        os.close(handle)
+        with _opening(url):
+            system, path = _filesystem(url)
+            system.get_file(path, name)  # in one stream, which every server gives
         self.file = Path(name)
 
 
@@ -204,6 +218,11 @@ class _Range(Source):
     def open(self) -> IO[bytes]:
         """Open header and lines as one stream."""
         return io.BytesIO(self._header + self._body)
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of header and lines."""
+        return len(self._header) + len(self._body)
 
     @cached_property
     def compressed(self) -> bool:

@@ -175,7 +175,7 @@ def test_refusals(logs):
         cluster.read_many(str(HGRM), jobs=1).between(1).histogram()
 
 
-def test_urls_are_read_through_fsspec(logs):
+def test_urls_are_read_through_fsspec(logs, monkeypatch):
     fsspec = pytest.importorskip("fsspec", reason="the extra `cluster` is not installed")
     memory = fsspec.filesystem("memory")
     for number, path in enumerate(logs[:3]):
@@ -183,7 +183,14 @@ def test_urls_are_read_through_fsspec(logs):
     many = cluster.read_many("memory://day/*.hlog", jobs=1)
     assert same(many.histogram(), merged(logs[:3]).histogram())
     assert rows_of(many.resample(3)) == rows_of(merged(logs[:3]).resample(3))
-    with pytest.raises(CorruptInputError, match=r"memory://day/gone.hlog: cannot be read"):
+    with monkeypatch.context() as patched:
+        patched.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+        ranges = cluster.read_many("memory://day/*.hlog", jobs=1)
+        assert min(len(job.places) for job in ranges.jobs) > 5
+        assert same(ranges.histogram(), many.histogram())
+        patched.setattr(places, "_from_anywhere", lambda *_: False)
+        assert {len(job.places) for job in cluster.read_many("memory://day/*.hlog", jobs=1).jobs} == {1}
+    with pytest.raises(CorruptInputError, match=r"memory://day/gone.hlog: nothing is there"):
         cluster.read_many("memory://day/gone.hlog", jobs=1).histogram()
     with pytest.raises(lk.LatencyKitError, match="nonsense"):
         cluster.read_many("nonsense://day/a.hlog", jobs=1).histogram()
