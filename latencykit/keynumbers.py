@@ -35,6 +35,9 @@ def key_numbers(rung: Any) -> list[tuple[str, str]]:
     for row in rung.percentile_rows(wanted):
         value = format_value(row.value, rung.unit)
         rows.append((f"p{format_percentile(row.percentile)}", value if row.supported else f"({value})"))
-    rows += [("max", format_value(rung.max, rung.unit)), ("mean", format_value(rung.mean, rung.unit))]
+    rows += [
+        ("max", f"{'≥ ' if rung.requests > rung.count else ''}{format_value(rung.max, rung.unit)}"),
+        ("mean", format_value(rung.mean, rung.unit)),
+    ]
     limit = rung.highest_supported_percentile()
     return [*rows, ("trust up to", f"p{format_percentile(sure_percentile(limit))}")]

@@ -109,6 +109,13 @@ def test_from_and_to_say_what_they_left_out(run):
     assert "the maximum is among what was left out" in err
 
 
+def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
+    (clipped,) = (DATA / "formats/redis-benchmark/clipped").glob("*.txt")
+    assert "≥ 3 s" in run("summary", clipped)[1]
+    assert json.loads(run("summary", clipped, "--format", "json")[1])["series"][0]["max_at_least"] is True
+    assert "≥" not in run("summary", CTRLZ)[1]
+
+
 @pytest.mark.parametrize("style", ["table", "markdown", "csv"])
 def test_tables(run, style):
     status, out, _ = run("summary", CTRLZ, "--format", style)

@@ -55,7 +55,8 @@ def _column(counted: Any) -> dict[str, str]:
         return found
     for row in counted.percentile_rows(_PERCENTILES):
         found[f"p{format_percentile(row.percentile)}"] = _percentile(row, show, open_above=bool(counted.censored))
-    top = f"≥ {show(counted.censored_at)}" if counted.censored and counted.censored_at >= counted.max else show(counted.max)
+    beyond = counted.requests > counted.count or (counted.censored and counted.censored_at >= counted.max)
+    top = f"≥ {show(max(counted.max, counted.censored_at))}" if beyond else show(counted.max)
     found |= {"max": top, "mean": show(counted.mean), "standard deviation": show(counted.std)}
     return found | {name: show(float(value or 0)) for name, value in trimmed_means(counted).items()}
 

@@ -82,6 +82,7 @@ def series_record(
     return _frame(name, kind, counted.unit, run) | {
         "count": counted.requests,
         **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
+        "max_at_least": counted.requests > counted.count,  # some are only known to lie above a limit
         "percentiles": [_row(row) for row in rows],
         "trimmed_means": trimmed_means(counted),
         "trimmed": _trimmed(counted, (*TRIMMED, *trims)),
@@ -128,7 +129,8 @@ def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
     return {
         "name": name, "source": run.source, "format": run.format, "rung": rung, "unit": unit, "unit_from": run.unit_from,
         "aggregate": run.aggregate, "tags": list(run.tags), "count": None, "failed": run.failed, "timeouts": run.timeouts,
-        "min": None, "max": None, "mean": None, "std": None, "start": number(run.start), "duration": number(run.duration),
+        "min": None, "max": None, "max_at_least": False, "mean": None, "std": None,
+        "start": number(run.start), "duration": number(run.duration),
         "percentiles": [], "trimmed_means": {}, "trimmed": {}, "highest_supported_percentile": None, "rests_on": None,
         "run": {
             "tool": run.tool, "version": run.version, "command": run.command, "loop": run.loop, "measure": run.measure,

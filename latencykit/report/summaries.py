@@ -77,12 +77,12 @@ def _row(record: dict[str, Any], below: list[float], bad: bool, style: str, out_
             text = text if row["supported"] else f"({text})"
         cells.append(text)
     supported = record["highest_supported_percentile"]
-    trust = ""
+    top, trust = show(record["max"]), ""
     if supported is not None:
         trust = f"{supported:.6f}" if style == "csv" else f"p{format_percentile(sure_percentile(supported))}"
     return [
         *cells,
-        show(record["max"]),
+        f"≥ {top}" if record["max_at_least"] and style != "csv" else top,
         show(record["mean"]),
         show(record["trimmed_means"].get("tm99")),
         trust,
