@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.errors import CorruptInputError, LatencyKitError, NotHeldError, UnknownFormatError, UsageError
+from latencykit.errors import CorruptInputError, LatencyKitError, LimitError, NotHeldError, UnknownFormatError, UsageError
 from latencykit.formats.base import Confidence, Format, ReadOptions, Rung, Source, rung_name
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
@@ -107,6 +107,8 @@ def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Ru
         with np.errstate(invalid="raise", over="raise"):
             return chosen.read(source, options)
     except LatencyKitError as error:
+        if isinstance(error, LimitError) and source.shown not in str(error):
+            raise LimitError(f"{source.shown}: {error}") from error
         if not isinstance(error, UsageError) or source.shown in str(error):
             raise
         raise source.corrupt(None, str(error)) from error
