@@ -31,6 +31,7 @@ __all__ = ["Confidence", "Format", "Head", "ReadOptions", "Rung", "Source", "run
 
 Rung = Samples | HistogramLog | Histogram | Summary
 HEAD_SIZE = 64 * 1024
+_PIECE = 4 << 20
 
 
 class Confidence(IntEnum):
@@ -265,15 +266,18 @@ class Source:
             Where it is larger than the limit ``whole``.
         """
         limit = in_force().unpacked(self.size) if self.compressed else in_force().whole
+        pieces, size = [], 0
         with self.open() as stream:
-            data = stream.read(limit + 1)
-        if len(data) > limit:
+            while size <= limit and (piece := stream.read(_PIECE)):  # to ask for all at once would take the limit's memory
+                pieces.append(piece)
+                size += len(piece)
+        if size > limit:
             unpacks = f" unpacked, from a file of {self.size:,}" if self.compressed else ""
             raise LimitError(
                 f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; cut it into parts, "
                 "or allow more: --limit whole=SIZE (lk.limits)"
             )
-        return data
+        return b"".join(pieces)
 
     def text(self) -> str:
         """Return all text: UTF-8 without byte order mark, line ends as ``\\n``, foreign bytes escaped so that nothing is lost.
