@@ -28,6 +28,8 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 _NOT_OURS = {"backend", "backend_fallback", "interactive", "toolbar", "timezone", "date.epoch"}
 
+_SIDE, _PIXELS = 1 << 16, 400_000_000  # what Agg can draw, and 1.6 GB
+
 _FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans", "Noto Sans Arabic", "Noto Sans Devanagari", "Hiragino Sans",
     "PingFang SC", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "WenQuanYi Zen Hei",
@@ -113,9 +115,13 @@ def save(
     Raises
     ------
     UsageError
-        For another ending.
+        For another ending, and for more pixels than memory should be taken for.
     """
     kind = checked_ending(path)
+    pixels = [side * dpi / 100 for side in size]
+    if kind == "png" and (max(pixels) >= _SIDE or pixels[0] * pixels[1] > _PIXELS):
+        said = " × ".join(f"{side:,.0f}" for side in pixels)
+        raise UsageError(f"{said} pixels are too many for a .png; take a smaller size, fewer pixels an inch, or .svg")
     with _house_settings():
         figure = figure_of(chart, data, size=size, dpi=dpi, **options)
         drawn = io.BytesIO()  # matplotlib's own writers hide what is wrong with a disk
