@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["sample_columns"]
+__all__ = ["as_nanoseconds", "sample_columns"]
 
+_FARTHEST = 9e9  # seconds, 285 years; 64 bits of nanoseconds hold little more
 _TIMES = ("duration", "start", "intended")
 
 
@@ -62,6 +63,34 @@ def sample_columns(frame: pd.DataFrame, columns: Mapping[str, str], unit: str) -
     return found
 
 
+def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
+    """Return datetimes (UTC) or timedeltas in nanoseconds; NaT for what 64 bits of them cannot hold, which casts wrap around.
+
+    Parameters
+    ----------
+    cells : Series of datetimes, of any zone, or of timedeltas
+
+    Returns
+    -------
+    ndarray of datetime64[ns] or timedelta64[ns], shape (n,)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> when = pd.Series(["1970-01-01T00:00:01+00:00", "0001-01-01T00:00:00+00:00"])
+    >>> as_nanoseconds(pd.to_datetime(when, utc=True, format="ISO8601", errors="coerce"))
+    array(['1970-01-01T00:00:01.000000000', 'NaT'], dtype='datetime64[ns]')
+    """
+    if cells.dtype.kind == "m":
+        return cells.where(cells.dt.total_seconds().abs() < _FARTHEST).to_numpy("m8[ns]")
+    plain = (
+        cells
+        if cells.dtype.kind == "M" and getattr(cells.dtype, "tz", None) is None
+        else cells.dt.tz_convert("UTC").dt.tz_localize(None)
+    )
+    return plain.where(plain.dt.year.between(1678, 2261)).to_numpy("M8[ns]")
+
+
 def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:
     import pandas as pd
 
@@ -70,10 +99,11 @@ def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:
         raise UsageError(
             f"column {cells.name!r} has {empty} empty cells; leave those rows out: df.dropna(subset=[{cells.name!r}])"
         )
-    if cells.dtype.kind == "m":
-        return cells.to_numpy("m8[ns]").astype(np.int64)
-    if cells.dtype.kind == "M" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-        return pd.to_datetime(cells, utc=True).dt.tz_localize(None).to_numpy("M8[ns]").astype(np.int64)
+    if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
+        found = as_nanoseconds(cells)
+        if np.isnat(found).any():
+            raise UsageError(f"column {cells.name!r} lies beyond the years that 64 bits of nanoseconds hold: 1678 to 2261")
+        return found.astype(np.int64)
     try:
         numbers = pd.to_numeric(cells)
     except (ValueError, TypeError):

@@ -13,6 +13,7 @@ from latencykit.formats import jsontext
 from latencykit.formats.access_log import SERVER_SIDE, outcomes_of
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import nanoseconds_of, whole_nanoseconds, without_negative
+from latencykit.formats.stamps import iso_nanoseconds
 from latencykit.run import Run
 from latencykit.samples import Samples
 
@@ -115,7 +116,10 @@ def _columns(batch: list[Any], first: int, server: _Keys, source: Source, option
     for side, keys in (("begin", server.begin), ("end", server.end)):
         key = next((key for key in keys if key in batch[0]), None)
         if key is not None and "begin" not in columns:
-            columns[side] = _stamps([one.get(key) for one in batch])
+            try:
+                columns[side] = _stamps([one.get(key) for one in batch])
+            except (TypeError, ValueError, OverflowError):
+                raise source.corrupt(first, f"{key} here, or in a line behind, is no time", "a date or seconds", "") from None
     if "connection" in batch[0]:
         columns["connection"] = np.array([_whole(one.get("connection"), -1) for one in batch], np.int64)
     return columns
@@ -139,12 +143,9 @@ def _whole(value: Any, otherwise: int) -> int:
 
 def _stamps(values: list[Any]) -> NDArray[np.int64]:
     """Nanoseconds since the epoch: seconds with decimals, or dates (without a zone: UTC)."""
-    import pandas as pd
-
     if isinstance(values[0], (int, float)) or re.fullmatch(r"\d+(?:\.\d+)?", str(values[0])):
         return whole_nanoseconds([float(value or 0) for value in values], "s")
-    when = pd.to_datetime(pd.Series(values, dtype=object), utc=True, format="ISO8601").dt.tz_localize(None)
-    return np.asarray(when.to_numpy().astype("datetime64[ns]").astype(np.int64))
+    return iso_nanoseconds(values)
 
 
 FORMATS = (

@@ -186,8 +186,10 @@ def _calendar(stamps: NDArray[Any]) -> NDArray[np.int64]:
         iso.append(f"{text[7:11]}-{_MONTHS.index(text[3:6]) + 1:02}-{text[:2]}T{text[12:20]}{fraction}")
         sign = -1 if text[21:22] == "-" else 1
         zone.append(0 if fraction else sign * (int(text[22:24]) * 3600 + int(text[24:26]) * 60))
-    since = np.array(iso, dtype="datetime64[ns]").astype(np.int64)
-    return np.asarray(since - np.array(zone, np.int64) * int(NANOSECONDS["s"]))
+    since = np.array(iso, dtype="datetime64[ms]").astype(np.int64)
+    if (np.abs(since) > 9e12).any():
+        raise ValueError("it lies beyond the years 1678 to 2261")
+    return np.asarray(since * 1_000_000 - np.array(zone, np.int64) * int(NANOSECONDS["s"]))
 
 
 FORMATS = (

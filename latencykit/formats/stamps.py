@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.frames import as_nanoseconds
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -29,10 +31,10 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
     """
     import pandas as pd
 
-    when = pd.to_datetime(pd.Series(list(texts), dtype=object), utc=True, format="ISO8601").dt.tz_localize(None)
-    if when.isna().any():
-        raise ValueError("a stamp is missing")
-    return np.asarray(when.to_numpy().astype("datetime64[ns]").astype(np.int64))
+    when = as_nanoseconds(pd.to_datetime(pd.Series(list(texts), dtype=object), utc=True, format="ISO8601"))
+    if np.isnat(when).any():
+        raise ValueError("a stamp is missing, or lies beyond the years 1678 to 2261")
+    return np.asarray(when.astype(np.int64))
 
 
 def epoch_seconds(text: object) -> float | None:

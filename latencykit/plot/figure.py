@@ -129,4 +129,4 @@ def save(
             FigureCanvasAgg(figure).print_png(drawn, metadata=_METADATA[kind])  # type: ignore[no-untyped-call]
         else:
             figure.savefig(drawn, format=kind, dpi=dpi, metadata=_METADATA[kind])
-    path.write_bytes(drawn.getbuffer())
+    path.write_bytes(drawn.getvalue())

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import latencykit as lk
 from latencykit.errors import CorruptInputError
 
 CLF = '10.0.0.1 - bob [21/Nov/2026:01:16:36 +0100] "GET /a \\"b\\" HTTP/1.1" {status} 3 "-" "Agent/1.0 (x; 9.999)" {tail}\n'
@@ -118,3 +119,13 @@ def test_json_damage(read_text):
         read_text(lines(good) + "{oops\n" + lines(good), "a.log")
     assert len(read_text(lines(good) + "{oops\n" + lines(good), "a.log", lenient=True)["a.log"]) == 2
     assert any("cut" in note for note in read_text(lines(good) + '{"msec": 1', "a.log")["a.log"].run.notes)
+
+
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_years_that_nanoseconds_cannot_hold_are_told_not_wrapped_around(tmp_path, year):
+    log, lines = tmp_path / "access.log", tmp_path / "access.json"
+    log.write_text(f'1.2.3.4 - - [10/Oct/{year}:13:55:36 -0700] "GET / HTTP/1.0" 200 2326 rt=0.120\n')
+    lines.write_text(f'{{"time_iso8601": "{year}-10-10T13:55:36+00:00", "status": 200, "request_time": 0.12}}\n')
+    for path, said in ((log, "a stamp is no date"), (lines, "is no time")):
+        with pytest.raises(CorruptInputError, match=said):
+            lk.read(path)

@@ -12,7 +12,7 @@ import pytest
 
 from latencykit.errors import CorruptInputError, LatencyKitError, UsageError
 from latencykit.formats.base import ReadOptions, Source
-from latencykit.formats.raw import gather, names, objects
+from latencykit.formats.raw import gather, names, objects, values
 from latencykit.formats.reading import detect, expand_tags, read, read_source
 from latencykit.formats.writing import write
 from latencykit.histogram import Histogram
@@ -362,3 +362,12 @@ def test_monstrous_and_foreign_cells_are_damage_with_one_voice(read_text, name):
             read_text(good.encode() * 3000 + cell + b"\n" + good.encode(), name)
         assert "\n" not in str(caught.value)
         assert "cannot be read as" not in str(caught.value)
+
+
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_a_date_that_nanoseconds_cannot_hold_is_damage_not_another_date(year):
+    times = values.times_of(pd.Series(["1970-01-01T00:00:01Z", f"{year}-01-01T00:00:00Z"], dtype=object), "moment", "ns")
+    assert (times.ns.tolist(), times.damaged.tolist()) == ([10**9, 0], [False, True])
+    frame = pd.DataFrame({"start": pd.to_datetime(pd.Series(["2026-01-01", f"{year}-01-01"]), errors="coerce"), "ms": [1, 2]})
+    with pytest.raises(UsageError):  # as a date, or where this pandas has none for it, as an empty cell
+        Samples.from_frame(frame, start="start", duration="ms", unit="ms")

@@ -9,6 +9,7 @@ import numpy as np
 
 from latencykit.errors import UsageError
 from latencykit.formats.raw.names import unit_in
+from latencykit.frames import as_nanoseconds
 from latencykit.samples import OUTCOMES
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -102,16 +103,16 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = Fal
         times = _numbers(cells, unit)
         return times._replace(ns=_without_noise(times.ns, unit)) if stamps else times
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-        given = cells.to_numpy(f"{'m' if cells.dtype.kind == 'm' else 'M'}8[ns]")
-        missing = np.isnat(given)
-        return Times(np.where(missing, 0, given.astype(np.int64)), missing, np.zeros(missing.shape, np.bool_))
+        given, missing = as_nanoseconds(cells), cells.isna().to_numpy()
+        damaged = np.isnat(given) & ~missing
+        return Times(np.where(missing | damaged, 0, given.astype(np.int64)), missing, damaged)
     codes, distinct = coded(cells)
     text = pd.Series([str(one).strip() for one in distinct], dtype=object)
     empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
     found = _spans(text) if kind == "span" else _moments(text)
-    held = np.append(found, np.nan if kind == "span" else np.datetime64("NaT"))
+    held = np.append(found, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
     none = np.isnan(held) if kind == "span" else np.isnat(held)
-    ns = np.where(none, 0, held if kind == "span" else held.astype("M8[ns]").astype(np.int64))
+    ns = np.where(none, 0, held if kind == "span" else held.astype(np.int64))
     return Times(ns[codes], empty[codes], (none & ~empty)[codes])
 
 
@@ -188,8 +189,7 @@ def _moments(text: pd.Series[Any]) -> NDArray[Any]:
     """Dates, UTC unless they say otherwise; NaT where they are none."""
     import pandas as pd
 
-    found = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
-    return found.dt.tz_localize(None).to_numpy("M8[ns]")
+    return as_nanoseconds(pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce"))
 
 
 def outcome_of(cells: pd.Series[Any], role: str, zero_is_good: bool) -> tuple[NDArray[np.int8], list[str]]:
