@@ -56,8 +56,11 @@ def _write_one(stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] |
             }  # fmt: skip
             _rows(stream, table, name, header=header and number == 0)
     elif isinstance(rung, Histogram):
-        low, high = rung.buckets.low(rung.index), rung.buckets.high(rung.index)
-        _rows(stream, {f"low{unit}": low, f"high{unit}": high, "count": rung.counts}, name, header=header)
+        low, high, counts = rung.buckets.low(rung.index), rung.buckets.high(rung.index), rung.counts
+        if rung.censored:  # a last row without an upper edge
+            low, high = np.append(low, rung.censored_at), np.append(high, np.nan)
+            counts = np.append(counts, rung.censored)
+        _rows(stream, {f"low{unit}": low, f"high{unit}": high, "count": counts}, name, header=header)
     elif isinstance(rung, Samples):
         _rows(stream, _sample_columns(rung, unit), name, header=header)
     else:

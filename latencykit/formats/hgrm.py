@@ -21,6 +21,7 @@ from latencykit.errors import UsageError
 from latencykit.formats.base import Confidence, Format
 from latencykit.histogram import Histogram
 from latencykit.run import Run
+from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
@@ -275,6 +276,8 @@ def _footer_lines(histogram: Histogram, ratio: float, places: int) -> list[str]:
 
 def write_hgrm(rung: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text") -> None:
     """Write the distribution of any rung that steps down to an HDR histogram; milliseconds unless `out_unit` says else."""
+    if isinstance(rung, Summary):
+        raise UsageError("a summary has no buckets to write into an .hgrm; convert the tool's full output instead")
     histogram = replace(rung.histogram(), told={})
     ratio = NANOSECONDS[out_unit or "ms"] / NANOSECONDS[histogram.unit] if histogram.unit in NANOSECONDS else 1.0
     path.write_text("\n".join(hgrm_lines(histogram, ratio, ticks, style)) + "\n", encoding="utf-8")

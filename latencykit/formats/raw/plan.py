@@ -154,6 +154,8 @@ def _latencies(sample: pd.DataFrame, columns: Sequence[str], options: ReadOption
         return named(_column(options.column, columns, source, "--column"))
     if len(columns) == 1:
         return named(columns[0])
+    if "statistic" in columns:
+        raise source.corrupt(1, "the rows are statistics", "one request a row", "read what they were made from")
     found, sure = latency_columns(columns)
     fitting = [one for one in found if _may_be_latencies(sample[one.column])]
     sure = sure and bool(fitting) and fitting[0] is found[0]
