@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import signal
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -175,8 +176,9 @@ class Here:
         elif self.spreads(jobs):
             with _processes(workers) as pool:
                 with _without_interrupts():  # the processes begin here, and would be interrupted before they can ignore it
-                    answers = pool.map(read, tasks)
-                yield answers
+                    waiting = deque(pool.submit(read, task) for task in tasks)
+                # Not `pool.map`: it cancels what is left when it is given up, and the pool's own thread then dies of that.
+                yield (waiting.popleft().result() for _ in tasks)
         else:
             from concurrent.futures import ThreadPoolExecutor
 
