@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,9 +35,9 @@ def test_correction_adds_what_its_rule_says_and_takes_nothing_away(values, inter
 def test_a_trimmed_mean_lies_between_the_extremes_and_rises_with_what_it_keeps(values, tops):
     h = lk.Histogram.of(np.asarray(values, np.int64))
     means = [h.trimmed_mean(f"TM(:{top}%)") for top in sorted(tops)]
-    assert np.diff(means) == pytest.approx(np.abs(np.diff(means)))
+    assert (np.diff(means) >= -1e-12 * h.max).all()
     assert h.min <= means[0] * (1 + 1e-12)
-    assert means[-1] <= h.max
+    assert means[-1] <= h.max * (1 + 1e-12)
     assert means[-1] <= h.mean * (1 + 1e-12)
 
 
