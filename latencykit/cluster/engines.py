@@ -199,9 +199,12 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException as error:
+        answers = getattr(pool, "_result_queue", None)
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
+        if (pipe := getattr(answers, "_writer", None)) is not None:
+            pipe.close()  # else the pool's thread waits for ever for the rest of an answer that a process died over
         if isinstance(error, BrokenProcessPool):
             raise LimitError("a process that was reading ended unexpectedly, perhaps for want of memory; try --jobs 1") from error
         raise

@@ -57,6 +57,22 @@ def test_few_and_small_files_start_no_process(logs, monkeypatch, say):
     assert say("summary", *logs[:3], "--jobs", 4)[0] == 0
 
 
+def much(_: int) -> bytes:
+    """An answer that is long on its way."""
+    return bytes(50_000_000)
+
+
+def test_a_pool_that_is_given_up_ends_though_an_answer_is_on_its_way():
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt), engines._processes(2) as pool:  # noqa: PT012 - in the middle of it
+        answers = [pool.submit(much, k) for k in range(20)]
+        answers[0].result()
+        raise KeyboardInterrupt
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
 def once_more():
     """The log that travelled, read again."""
     return read(CTRLZ)
