@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Buckets", "EdgeBuckets", "HdrBuckets", "coarser"]
 
 _CHUNK = 1 << 16  # samples a pass: the temporaries stay in the cache
+_LARGEST = 1e288  # a scale: 2**63 of its steps are still a number
 _EXACT = 1 << 53  # above this a float64 cannot hold every integer
 
 
@@ -93,8 +94,8 @@ class HdrBuckets(Buckets):
             raise UsageError(f"significant digits must be 0 to 5, not {digits}")
         if not 1 <= lowest <= 1 << 62:
             raise UsageError(f"the lowest discernible value must be 1 to 2**62, not {lowest}")
-        if not (math.isfinite(scale) and scale > 0):
-            raise UsageError(f"the scale of a layout must be a positive number, not {scale}")
+        if not 0 < scale <= _LARGEST:
+            raise UsageError(f"the scale of a layout must be a positive number of at most {_LARGEST:g}, not {scale}")
         half = max(1, math.ceil(math.log2(2 * 10**digits))) - 1
         unit = int(lowest).bit_length() - 1
         if unit + half + 1 > 62:
