@@ -39,6 +39,7 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> with whole(Path(folder.name) / "a.txt") as temporary:
     ...     _ = temporary.write_text("all of it")

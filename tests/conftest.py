@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 mpl.use("Agg")
 settings.register_profile("steady", derandomize=True, deadline=None)  # the same examples everywhere, on slow machines too
 settings.load_profile("steady")
+
+# What runs in the background of a shell, or under nohup, ignores signals that tests send, and hands that on to its children.
+for number, usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL), ("SIGTERM", signal.SIG_DFL)):
+    if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, number), usual)
 
 DATA = Path(__file__).parent / "data"
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))

@@ -112,16 +112,7 @@ def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Ru
         if not isinstance(error, UsageError) or source.shown in str(error):
             raise
         raise source.corrupt(None, str(error)) from error
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-        csv.Error,
-        struct.error,
-    ) as broken:
+    except _BROKEN as broken:
         seen = f"this cannot be read as {chosen.title} ({type(broken).__name__}: {printable(str(broken), 80)})"
         raise source.corrupt(
             None, seen, "an undamaged output", "--format-in NAME (format=) takes it for another format"
