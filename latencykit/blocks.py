@@ -14,7 +14,7 @@ import numpy as np
 from latencykit.buckets import HdrBuckets
 from latencykit.errors import LimitError
 from latencykit.stats.means import row_mean_std
-from latencykit.stats.quantiles import row_quantile_positions
+from latencykit.stats.quantiles import row_quantile_positions, running_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -141,7 +141,7 @@ class TotalsFold:
 
     def _group_sums(self, group: Ints, block: Block) -> list[int]:
         """Sum of the counts of each group, as whole numbers of any size."""
-        before = np.concatenate(([0], np.cumsum(block.counts)))[block.indptr]
+        before = running_sums(block.counts)[block.indptr]
         sums = [0] * self._groups
         for g, added in zip(group.tolist(), np.diff(before).tolist(), strict=True):
             sums[g] += added
@@ -190,17 +190,21 @@ class SeriesFold:
     def add(self, block: Block) -> None:
         """Take a block in: a few array operations, whatever its number of rows."""
         rows, buckets = block.rows, block.buckets
-        self.count[rows] = np.diff(np.concatenate(([0], np.cumsum(block.counts)))[block.indptr])
+        sums = running_sums(block.counts)
+        self.count[rows] = np.diff(sums[block.indptr])
         held = np.flatnonzero(np.diff(block.indptr))
         if not held.size:
             return
-        self.min[rows[held]] = buckets.low(block.index[block.indptr[held]])
-        self.max[rows[held]] = buckets.high(block.index[block.indptr[held + 1] - 1])
+        here = rows[held]
+        self.min[here] = buckets.low(block.index[block.indptr[held]])
+        places = block.indptr[held + 1, None] - 1
         if self.percentiles:
-            position = row_quantile_positions(block.indptr, block.counts, self.percentiles)[held]
-            self.values[rows[held]] = buckets.high(block.index[position])
-            zero = [k for k, p in enumerate(self.percentiles) if p == 0]
-            self.values[np.ix_(rows[held], np.array(zero, np.int64))] = buckets.low(block.index[position[:, zero]])
+            found = row_quantile_positions(block.indptr, block.counts, self.percentiles, sums)[held]
+            places = np.concatenate((places, found), axis=1)
+        tops = buckets.high(block.index[places])
+        self.max[here], self.values[here] = tops[:, 0], tops[:, 1:]
+        for zero in (k for k, p in enumerate(self.percentiles) if p == 0):
+            self.values[here, zero] = self.min[here]
         if self.mean.size:
             steps = buckets.mid_steps(block.index) if isinstance(buckets, HdrBuckets) else buckets.mid(block.index)
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)

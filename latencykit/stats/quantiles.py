@@ -27,6 +27,7 @@ __all__ = [
     "rank_interval",
     "ranks",
     "row_quantile_positions",
+    "running_sums",
     "share_interval",
 ]
 
@@ -89,7 +90,14 @@ def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
     return np.minimum(np.searchsorted(cumulative, wanted, "left"), cumulative.size - 1).astype(np.int64)
 
 
-def row_quantile_positions(indptr: Ints, counts: Ints, percentiles: ArrayLike) -> Ints:
+def running_sums(counts: Ints) -> Ints:
+    """Return the sum of what stands before each position, and of all at the end: int64, one more than `counts`."""
+    sums = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+def row_quantile_positions(indptr: Ints, counts: Ints, percentiles: ArrayLike, sums: Ints | None = None) -> Ints:
     """Return the position of each percentile's bucket for every row of a CSR block at once.
 
     One cumulative sum over all rows and one sorted search answer rows × percentiles.
@@ -100,6 +108,8 @@ def row_quantile_positions(indptr: Ints, counts: Ints, percentiles: ArrayLike) -
         Row r holds ``counts[indptr[r]:indptr[r + 1]]``.
     counts : ndarray of int64, shape (nonzero,)
     percentiles : array_like of float, shape (p,)
+    sums : ndarray of int64, shape (nonzero + 1,), optional
+        `running_sums` of the counts, where they are at hand.
 
     Returns
     -------
@@ -111,11 +121,11 @@ def row_quantile_positions(indptr: Ints, counts: Ints, percentiles: ArrayLike) -
     >>> row_quantile_positions(np.array([0, 2, 2, 3]), np.array([1, 4, 9]), [20, 100]).tolist()
     [[0, 1], [-1, -1], [2, 2]]
     """
-    cumulative = np.cumsum(counts)
-    before = np.concatenate(([0], cumulative))[indptr]
+    sums = running_sums(counts) if sums is None else sums
+    before = sums[indptr]
     totals = np.diff(before)
     wanted = ranks(np.asarray(percentiles, np.float64)[None, :], totals[:, None]) + before[:-1, None]
-    found = np.searchsorted(cumulative, wanted, "left")
+    found = np.searchsorted(sums[1:], wanted, "left")
     last = np.maximum(indptr[1:, None] - 1, indptr[:-1, None])
     return np.where(totals[:, None] > 0, np.minimum(found, last), -1).astype(np.int64)
 
