@@ -36,11 +36,16 @@ def test_help_loads_click_alone():
     assert done.stdout.strip() == "[]"
 
 
-def test_summary_loads_neither_pandas_nor_matplotlib():
+@pytest.mark.parametrize(
+    ("command", "more"), [("summary", "matplotlib"), ("diagnose", "matplotlib"), ("chart", "matplotlib.pyplot")]
+)
+def test_everyday_commands_do_not_load_what_takes_long(command, more, tmp_path):
+    words = ["-q", command, str(CTRLZ), *(["-o", str(tmp_path / "x.png")] if command == "chart" else [])]
+    heavy = ("scipy", "pandas", "dask", "pyarrow", more)
     code = (
         "import sys; from latencykit.cli import main\n"
-        f"try: main(['-q', 'summary', {str(CTRLZ)!r}])\n"
-        "except SystemExit: print([m for m in ('scipy.stats', 'pandas', 'matplotlib') if m in sys.modules])"
+        f"try: main({words!r})\n"
+        f"except SystemExit: print([m for m in {heavy!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -7,7 +7,6 @@ import io
 import itertools
 import os
 import re
-import tempfile
 import weakref
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -147,6 +146,8 @@ def source_of(place: Place) -> Source:
 @contextlib.contextmanager
 def begin_of(place: Place) -> Iterator[Source]:
     """Give the first whole lines of a file as a source of their own: enough to tell when a log began."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="latencykit-") as folder:
         held = Path(folder) / Path(place.url.partition("?")[0]).name
         with _opening(place.url), _stream(place.url) as stream:
@@ -195,6 +196,8 @@ class _Copy(Source):
 
     def __init__(self, url: str) -> None:
         super().__init__(shown(url).partition("?")[0])
+        import tempfile
+
         handle, name = tempfile.mkstemp(prefix="latencykit-")
         weakref.finalize(self, Path(name).unlink, missing_ok=True)
         os.close(handle)

@@ -5,8 +5,9 @@
 * ``encode(buckets, index, counts, *, double=False, highest=None) -> bytes`` writes one.
 * ``PayloadError`` says what is wrong with a payload, ``RowError`` also which of many it is; ``Limits`` bound them.
 
-To read a log, open and decode some hundred KiB at a time. ``payload.layout`` is the same object for equal headers, so
-that the common case costs one ``is``; payloads may share a call where ``layout.joins(other)``.
+To read a log, open and decode some ten KiB at a time: ``decode_rows`` takes the `Payloads` of ``open_payloads``, or slices of
+them, as they are. ``payload.layout`` is the same object for equal headers; payloads may share a call where
+``layout.joins(other)``.
 
 The format: ``AbstractHistogram.java``, ``DoubleHistogram.java`` and ``ZigZagEncoding.java`` of HdrHistogram 2.2.2.
 """

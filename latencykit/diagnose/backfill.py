@@ -157,7 +157,8 @@ def _refuse_twice(run: Run, force: bool) -> None:
     }
     if run.corrected in by and not force:
         raise AlreadyCorrectedError(
-            f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents latencies; force=True does it"
+            f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents latencies; "
+            "in Python, force=True does it"
         )
 
 

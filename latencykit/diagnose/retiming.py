@@ -66,7 +66,8 @@ def retime(samples: Samples, rate: float | None = None, connections: int | None 
     run = samples.run
     if run.corrected in ("us", "tool", "schedule") and not force:
         raise AlreadyCorrectedError(
-            f"{run.source or run.tool or 'these samples'}: already timed from a schedule or corrected; force=True does it anew"
+            f"{run.source or run.tool or 'these samples'}: already timed from a schedule or corrected; "
+            "in Python, force=True does it anew"
         )
     if samples.start is None:
         raise NotHeldError("these samples do not know when each request was sent, so there are no slots to lay them in")

@@ -93,7 +93,6 @@ class _Scan:
         self.notes: list[str] = []
         self.end_legend = False
         self.skipped = 0
-        self.raw_start: list[float] = []
         # Lines are decoded as they are read until there is too much to keep: a small log is read in one pass, and of
         # a large one only the places are noted. Under --lenient all are, for what is damaged has to be left out.
         self.eager = True

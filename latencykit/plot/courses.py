@@ -57,9 +57,10 @@ class Course:
 
     @property
     def rate(self) -> Floats:
-        """Requests per second of each interval."""
+        """Requests per second of each interval; NaN of one too short to tell, such as what is left when a log is closed."""
         length = self.end - self.start
-        return np.asarray(np.divide(self.count, length, out=np.full(length.shape, np.nan), where=length > 0), np.float64)
+        told = length > _SLACK * self.typical
+        return np.asarray(np.divide(self.count, length, out=np.full(length.shape, np.nan), where=told), np.float64)
 
 
 @dataclass(frozen=True)

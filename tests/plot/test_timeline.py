@@ -38,6 +38,17 @@ def test_values_are_the_logs_own():
     assert course.rate.tolist() == [50.0] * 20
 
 
+@pytest.mark.parametrize("left", [0.0, 0.001])
+def test_what_is_left_when_a_log_is_closed_has_no_rate_of_its_own(ax, left):
+    log = log_of(20, 50)
+    log.lengths[-1] = left
+    rate = course_of(log, [99]).rate
+    assert rate[:-1].tolist() == [50.0] * 19
+    assert np.isnan(rate[-1])
+    plot.timeline(log, ax=ax)
+    assert "50/s" in words_of(ax.figure)
+
+
 def test_a_long_timeline_loses_no_spike_and_few_points_are_drawn(ax):
     size, layout = 86_400, lk.HdrBuckets(3)
     rows = np.repeat(np.arange(size), 3)

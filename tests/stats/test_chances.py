@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import special
 
 from latencykit.stats import chances
-
-SAMPLE = Path(__file__).parents[2] / "data/ctrlz-uncorrected.hlog"
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 37, 1500, 6852, 1_000_000, 40_000_000])
@@ -51,15 +45,3 @@ def test_poisson_at_most_and_its_mean(k):
 def test_student_tail(degrees):
     theirs = special.ndtr(special.stdtrit(degrees, 0.025))
     assert chances.student_tail(0.025, degrees) == pytest.approx(theirs, rel=1e-5)
-
-
-@pytest.mark.parametrize("command", ["summary", "chart", "diagnose"])
-def test_everyday_commands_do_not_load_what_takes_long(command, tmp_path):
-    words = ["-q", command, str(SAMPLE), *(["-o", str(tmp_path / "x.png")] if command == "chart" else [])]
-    code = (
-        "import sys\nfrom latencykit.cli import main\n"
-        f"try: main({words!r})\nexcept SystemExit: pass\n"
-        "print([name for name in ('scipy', 'pandas', 'dask', 'pyarrow', 'matplotlib.pyplot') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
