@@ -182,7 +182,7 @@ def sniff(data: bytes) -> None:
     named = _FORMATS.get(name.decode("latin-1"))
     path = _file(rest if named else data, named.suffixes[0] if named and named.suffixes else ".txt")
     chosen: str | None = named.name if named else None
-    for lenient in (False, True):
+    for lenient in (False, True)[: 1 + _one_in(4, data)]:
         try:
             chosen = chosen or detect(Source(path)).name
             found = read_source(Source(path), ReadOptions(lenient=lenient), chosen)
