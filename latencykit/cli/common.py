@@ -288,7 +288,7 @@ def series_of(
         series=given.series,
         report=say,
     )
-    found = read_source(source, options, "hlog" if part else given.format_in)  # nothing but logs is read in ranges
+    found = read_source(source, options, "hlog" if part else given.format_in, part=part)  # only logs are read in ranges
     chosen: list[tuple[str, Any]] = []
     missing = [name for name in given.series if name not in found]
     if missing:

@@ -61,7 +61,7 @@ def answer_of(place: Place, reading: Reading, ask: Callable[[Any], Any]) -> Answ
     try:
         source = source_of(place)
         known = "hlog" if place.end else reading.format  # nothing else is cut into ranges
-        rung = _one_series(read_source(source, options, known), reading, source.shown)
+        rung = _one_series(read_source(source, options, known, part=place.end > 0), reading, source.shown)
         parts = expand_tags("", with_measure(rung, reading.measure))
         chosen = {tag: _windowed(part, reading) for tag, part in parts.items() if reading.tag in (None, tag)}
         found = tuple((tag, ask(part)) for tag, part in chosen.items())

@@ -10,6 +10,7 @@ import numpy as np
 
 from latencykit.errors import CorruptInputError, LatencyKitError, LimitError, NotHeldError, UnknownFormatError, UsageError
 from latencykit.formats.base import Confidence, Format, ReadOptions, Rung, Source, rung_name
+from latencykit.formats.doubt import too_long
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.summary import Summary
@@ -84,18 +85,28 @@ def _check_text(source: Source) -> None:
         raise source.corrupt(1, "the text is UTF-16 or UTF-32", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
 
 
-def read_source(source: Source, options: ReadOptions, format: str | None = None) -> dict[str, Rung]:  # noqa: A002
-    """Read every series of a source: name → rung, with the run's source and format filled in."""
+def read_source(
+    source: Source,
+    options: ReadOptions,
+    format: str | None = None,  # noqa: A002
+    *,
+    part: bool = False,
+) -> dict[str, Rung]:
+    """Read every series of a source: name → rung, with the run's source and format filled in.
+
+    Of a `part` of a log nobody can tell how long the whole of it is, so that nothing is said of latencies too long.
+    """
     chosen = detect(source, format)
     found = _found(chosen, source, options)
     if not found or all(isinstance(rung, Summary) and not (rung.stats or rung.percentiles) for rung in found.values()):
         raise CorruptInputError(source.shown, None, f"this {chosen.title} holds no latencies", "at least one", "")
     if options.unit is not None and all(rung.run.unit_from != "option" for rung in found.values()):
         raise UsageError(f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out")
-    notes = ("the compressed file is cut at its end",) if source.cut else ()
+    doubts = {name: None if part else too_long(rung) for name, rung in found.items()}
+    notes = ["the compressed file is cut at its end"] if source.cut else []
     return {
         name or source.name: rung.but(
-            source=source.name, format=chosen.name, notes=tuple(dict.fromkeys((*rung.run.notes, *notes)))
+            source=source.name, format=chosen.name, notes=rung.run.noting(*filter(None, [doubts[name]]), *notes).notes
         )
         for name, rung in found.items()
     }
