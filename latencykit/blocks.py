@@ -150,7 +150,7 @@ class TotalsFold:
     def _room(self, block: Block) -> Ints:
         """The dense totals of the block's layout, wide enough for its indices."""
         held = self._dense.get(block.buckets, np.zeros((self._groups, 0), np.int64))
-        needed = int(block.index.max(initial=0)) + 1
+        needed = int(block.index[block.indptr[1:] - 1].max()) + 1 if block.index.size else 0  # each row ascends
         if needed > held.shape[1]:
             wider = np.zeros((self._groups, needed + 1024), np.int64)
             wider[:, : held.shape[1]] = held

@@ -38,7 +38,6 @@ _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
 _AT_ONCE = 6  # so many times what a single payload may inflate to is the most memory that is taken
 _PAD = ord("=")
-_FIELDS = f"V{HEADER_BYTES - 8}"  # all of a header but its cookie and the length of the counts
 
 
 class Payloads(Sequence[Payload]):
@@ -153,7 +152,7 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     if (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any():
         return None
     sizes = np.fromiter(map(len, plains), np.int64, len(plains)) - HEADER_BYTES
-    layouts = _layouts(b"".join(plains), sizes, limits)
+    layouts = _layouts([plain[:HEADER_BYTES] for plain in plains], sizes, limits)
     return None if layouts is None else Payloads(layouts, [plain[HEADER_BYTES:] for plain in plains], sizes)
 
 
@@ -181,17 +180,16 @@ def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | 
     return raw, starts, ends
 
 
-def _layouts(plain: bytes, sizes: Ints, limits: Limits) -> list[Layout] | None:
+def _layouts(heads: list[bytes], sizes: Ints, limits: Limits) -> list[Layout] | None:
     """The layout of each histogram, or the one of all; None if a header makes no sense for what follows it."""
     if sizes.min() < 0:
         return None
-    starts = np.arange(sizes.size) * HEADER_BYTES
-    starts[1:] += np.cumsum(sizes[:-1])
-    announced = _at(plain, starts, ">i8").astype(np.int64)
+    announced, *_ = np.frombuffer(b"".join(heads), ">i8").astype(np.int64).reshape(-1, HEADER_BYTES // 8).T
     if ((announced >> 32 & 0xFFFFFF0F) != V2).any() or ((announced & 0xFFFFFFFF) != sizes).any():
         return None
-    fields = _at(plain, starts + 8, _FIELDS)
-    keys = [fields[0].tobytes()] if (fields == fields[0]).all() else list(map(bytes, fields))
+    keys = [head[8:] for head in heads]
+    if keys.count(keys[0]) == len(keys):
+        keys = keys[:1]
     try:
         known = {key: v2_layout(key, limits) for key in set(keys)}
     except PayloadError:

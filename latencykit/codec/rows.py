@@ -33,12 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["decode_rows"]
 
-_MANY = 12  # where more than one byte in so many continues a number, `_long` is faster
+_MANY = 4  # where more than one byte in so many continues a number, `_long` is faster
 _MOST_MORE = 8  # bytes that can follow the first of a varint
-
-# What each byte means where it is a whole varint: how many buckets it stands for, and whether it is a count above 0.
-_STEPS = bytes([(b + 1) // 2 if b & 1 else 1 for b in range(128)] + [0] * 128)
-_COUNT = bytes([b > 0 and b % 2 == 0 for b in range(128)] + [0] * 128)
 
 _CUT_OFF = "the counts end inside a number"
 
@@ -154,25 +150,33 @@ def _has_run(more: Ints) -> bool:
 
 def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     """V2 where nearly every varint is one byte: count in bytes, and mend the others at their last byte."""
-    steps: Narrow = np.frombuffer(rows.data.translate(_STEPS), np.uint8)
-    is_count = np.frombuffer(bytearray(rows.data.translate(_COUNT)), np.bool_)
+    # Of a single byte, the lowest bit says that it is a run of empty buckets; overflow is meant in both lines.
+    steps, is_count = (data >> 1) * (data & 1) + 1, data > data * 128
     if not more.size:
         indptr, index, at = _place(steps.astype(np.int32), rows.ends, is_count, rows.slots)
         return indptr, index, (data.take(at, mode="clip") >> 1).astype(np.int64)
     if (data[rows.ends - 1] > 127).any():  # an empty row looks at the end of another
         raise PayloadError(_CUT_OFF)
-    final = (more[1:] - more[:-1] != 1).nonzero()[0]  # of each run but the last one
-    runs = np.concatenate((final + 1, [more.size]))
-    last, lengths = more[runs - 1] + 1, _lengths(runs)
+    last, lengths = _runs(more)
     large_steps, large, is_large = _zigzag(_gather(data, last, lengths), rows.slots)
-    steps = steps.astype(np.int32 if large_steps.sum() + 64 * data.size < 1 << 31 else np.int64)
-    steps[last], is_count[last] = large_steps, is_large
-    last, large = last[is_large], large[is_large]
-    indptr, index, at = _place(steps, rows.ends, is_count, rows.slots)
+    steps[more], is_count[more], is_count[last] = 0, False, is_large
+    wide: Narrow = steps.astype(np.int32 if large_steps.sum() + 64 * data.size < 1 << 31 else np.int64)
+    wide[last] = large_steps
+    indptr, index, at = _place(wide, rows.ends, is_count, rows.slots)
     counts = (data.take(at, mode="clip") >> 1).astype(np.int64)
-    counts[np.searchsorted(at, last)] = large
+    large = large[is_large]
+    counts[at.searchsorted(last[is_large])] = large
     _check_sums(indptr, counts, int(large.max(initial=63)))
     return indptr, index, counts
+
+
+def _runs(more: Ints) -> tuple[Ints, Ints | None]:
+    """Where the varints of several bytes end, and how many bytes are before their last one; None if it is one each."""
+    follows = more[1:] - more[:-1] == 1
+    if not follows.any():
+        return more + 1, None
+    ends = np.append((~follows).nonzero()[0] + 1, more.size)
+    return more[ends - 1] + 1, _lengths(ends)
 
 
 def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
@@ -200,13 +204,14 @@ def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
     return more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)]
 
 
-def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
-    """Values of the varints that end at `last` after `more` bytes to be continued; as narrow as they fit."""
-    most = int(more.max())
+def _gather(data: Bytes, last: Ints, more: Ints | None) -> Narrow:
+    """Values of the varints that end at `last` after `more` bytes to be continued, or one each; as narrow as they fit."""
+    most = 1 if more is None else int(more.max())
     value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
-    if most:
-        before = data.take(last - 1, mode="clip")
-        value = np.where(more > 0, value << 7 | (before & 127), value)
+    longer = value << 7 | (data.take(last - 1, mode="clip") & 127)
+    if more is None:
+        return longer
+    value = np.where(more > 0, longer, value)
     for k in range(2, most + 1):
         held = np.flatnonzero(more >= k)
         value[held] = value[held] << 7 | (data[last[held] - k] & 127)
@@ -215,30 +220,28 @@ def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
 
 def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
     """How many buckets each number stands for, its half, and whether that half is a count above 0."""
-    half, odd = value >> 1, (value & 1).astype(np.bool_)
-    steps = np.where(odd, half + 1, 1)
-    most = int(steps.max())
+    half = value >> 1
+    beyond = half * (value & 1)  # buckets beyond the one that any number stands for
+    most = int(beyond.max(initial=0)) + 1
     if most > slots.max():  # and so it cannot overflow what it is added to
         raise PayloadError(f"the counts hold a run of {most} empty buckets; the header allows {slots.max()} in all")
-    return steps.astype(np.int64), half, ~odd & (half > 0)
+    return beyond.astype(np.int64) + 1, half, half > beyond
 
 
 def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Ints, Ints, Ints]:
     """Return indptr, the bucket of each count, and where the counts stand; `steps` is used up."""
-    starts = ends - _lengths(ends)
-    limit = slots
-    if (starts == ends).any():
-        held = starts < ends
-        starts, limit = starts[held], slots[held] if slots.ndim else slots
-    used = np.add.reduceat(steps, starts)
-    if (used > limit).any():
+    reached = steps.cumsum(out=steps)
+    tops = reached[ends - 1]
+    tops[ends == 0] = 0
+    used = _lengths(tops)
+    if (used > slots).any():
         raise PayloadError(f"the counts fill {used.max()} buckets; the header allows {slots.max()}")
-    steps[starts[0]] -= 1  # the first bucket is number 0,
-    steps[starts[1:]] -= used[:-1]  # and again in each row
     at = is_count.nonzero()[0]
     indptr = np.zeros(ends.size + 1, np.int64)
     indptr[1:] = at.searchsorted(ends)
-    return indptr, steps.cumsum(out=steps).take(at, mode="clip").astype(np.int64, copy=False), at
+    index = reached.take(at, mode="clip")
+    index -= (tops - used + 1).repeat(_lengths(indptr[1:]))  # each row begins with bucket 0
+    return indptr, index.astype(np.int64, copy=False), at
 
 
 def _lengths(ends: Ints) -> Ints:

@@ -26,7 +26,7 @@ from latencykit.formats.hlog_lines import (
     end_column,
     split_line,
 )
-from latencykit.formats.hlog_part import KEEP, SPAN, BlockBuilder, HlogPart, narrow
+from latencykit.formats.hlog_part import AHEAD, KEEP, SPAN, BlockBuilder, HlogPart, narrow
 from latencykit.formats.hlog_writer import write_hlog
 from latencykit.limits import in_force
 from latencykit.log import HistogramLog
@@ -35,6 +35,7 @@ from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import IO
 
     from latencykit.blocks import Block
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
@@ -109,7 +110,7 @@ class _Scan:
     def run(self) -> None:
         """Go through all lines; remember the intervals."""
         with self.source.open() as stream:
-            while chunk := stream.read(SPAN) if self.times.decided else stream.readline(self.limits.line):
+            while chunk := self._next(stream):
                 if not chunk.endswith(b"\n"):
                     chunk += stream.readline(self.limits.line)
                 elif chunk in _BLANK:  # there may be millions
@@ -119,20 +120,26 @@ class _Scan:
                     self._lines(chunk)
         self._keep(self.builder.flush())
 
+    def _next(self, stream: IO[bytes]) -> bytes:
+        """Read on: line by line until the log's clock is known, then as much as is looked at together."""
+        if not self.times.decided:
+            return stream.readline(self.limits.line)
+        return stream.read(SPAN if self.eager else AHEAD)
+
     def _intervals(self, chunk: bytes) -> bool:
         """Take whole lines in, if all of them are ordinary intervals."""
         if not self.times.decided or not chunk.endswith(b"\n"):
             return False
         columns = columns_of(chunk, self.tags.codes)
         begin = len(self.found)
-        if columns is None or begin + len(columns.texts) > self.limits.intervals:
+        if columns is None or begin + len(columns.size) > self.limits.intervals:
             return False
         try:
-            payloads = open_payloads(columns.texts) if self.eager else None
+            payloads = open_payloads(columns.texts(chunk)) if self.eager else None
         except RowError:
             return False
         self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
-        self.number += len(columns.texts)
+        self.number += len(columns.size)
         self.offset += len(chunk)
         if payloads is not None:
             self._keep(self.builder.add(range(begin, len(self.found)), payloads))

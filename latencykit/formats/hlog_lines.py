@@ -24,7 +24,7 @@ from latencykit.stats.quantiles import median
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -162,9 +162,12 @@ class Columns(NamedTuple):
     stamp: NDArray[np.float64]
     second: NDArray[np.float64]
     tag: NDArray[np.int32]
-    texts: Sequence[bytes]
     offset: NDArray[np.int64]
     size: NDArray[np.int64]
+
+    def texts(self, chunk: bytes) -> list[bytes]:
+        """The payloads of the chunk that these are the columns of."""
+        return _between(chunk, self.offset, self.offset + self.size)
 
 
 def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
@@ -174,8 +177,9 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
 
     Examples
     --------
-    >>> columns = columns_of(b"Tag=a,0.5,1,9,HISTF\\nTag=a,1.5,1,9,HISTFAA\\n", {b"a": 1})
-    >>> columns.stamp.tolist(), columns.tag.tolist(), columns.texts
+    >>> chunk = b"Tag=a,0.5,1,9,HISTF\\nTag=a,1.5,1,9,HISTFAA\\n"
+    >>> columns = columns_of(chunk, {b"a": 1})
+    >>> columns.stamp.tolist(), columns.tag.tolist(), columns.texts(chunk)
     ([0.5, 1.5], [1, 1], [b'HISTF', b'HISTFAA'])
     """
     if b"\r" in chunk or b" " in chunk:
@@ -200,7 +204,7 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     if not ((np.abs(stamps) < 1e18) & (seconds >= 0) & (seconds < 1e18)).all():
         return None
     begins = commas[:, -1] + 1
-    return Columns(stamps, seconds, tags, _between(chunk, begins, ends), begins, ends - begins)
+    return Columns(stamps, seconds, tags, begins, ends - begins)
 
 
 def _between(chunk: bytes, begins: Ints, ends: Ints) -> list[bytes]:
@@ -241,8 +245,8 @@ def _decimals(data: NDArray[np.uint8], begins: Ints, ends: Ints) -> NDArray[np.f
     digits[:, point] = 0
     if (digits > 9).any():
         return None
-    powers = 10 ** (most - 1 - columns - (columns < point))
-    return (digits @ powers) / 10.0**decimals
+    powers = 10.0 ** (most - 1 - columns - (columns < point))  # all sums of these are whole and exact, in any order
+    return (digits.astype(np.float64) @ powers) / 10.0**decimals
 
 
 def _tag_of(field: bytes) -> bytes:

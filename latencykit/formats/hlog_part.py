@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["KEEP", "BlockBuilder", "HlogPart", "narrow"]
+__all__ = ["AHEAD", "KEEP", "BlockBuilder", "HlogPart", "narrow"]
 
 CHUNK = 48 * 1024
 """Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
@@ -29,6 +29,8 @@ _BESIDE = 16  # bytes that a payload costs beside its own
 
 SPAN = 96 * 1024
 """Bytes that are read at once where payloads lie one after the other."""
+AHEAD = 4 * SPAN
+"""The same where only the places of payloads are noted."""
 TOGETHER = 1024
 """Rows whose places are looked up at once."""
 KEEP = 12 << 20
