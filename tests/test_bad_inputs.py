@@ -189,7 +189,7 @@ def test_an_oddity_is_read(data, run, tmp_path):
 # Where the other rows have their tests: file, name.
 ELSEWHERE: dict[int, tuple[str, str]] = {
     2: ("test_hlog.py", "test_a_log_of_headers_alone_has_no_intervals"),
-    10: ("formats/test_reading.py", "test_a_cut_stream_is_noted"),
+    10: ("formats/test_watching.py", "test_a_log_that_changes_between_its_scan_and_its_decoding"),
     13: ("formats/test_reading.py", "test_missing_files_and_directories_give_one_line"),
     14: ("test_environment.py", "test_names_that_are_no_text_keep_their_bytes"),
     41: ("test_hlog.py", "test_the_unit_and_where_it_comes_from"),

@@ -216,6 +216,8 @@ class _Range(Source):
         with _opening(place.url), _stream(place.url) as stream:
             self._header = stream.read(place.header)
             self._at, self._body = _lines(stream, place.begin, place.end)
+        if self._at + len(self._body) < place.end:
+            raise self._changed(f"the file had {place.end:,} bytes or more, and less is there now")
         self.restarted = _START.search(self._body) is not None
 
     def open(self) -> IO[bytes]:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 from latencykit.errors import CorruptInputError, LimitError, MissingPackageError, UsageError
 from latencykit.formats.unpacking import Unpacked, compression
+from latencykit.formats.watching import Watch, Watched
 from latencykit.histogram import Histogram
 from latencykit.limits import in_force
 from latencykit.log import HistogramLog
@@ -196,6 +197,7 @@ class Source:
         self.shown = str(path)
         self.cut = False  # whether a compressed stream ended early
         self.path = Path(path)
+        self._watch = Watch(self._changed)
         self.file = _spooled(self) if self.shown == "-" else self.path
 
     @property
@@ -226,11 +228,14 @@ class Source:
 
     def _raw(self) -> IO[bytes]:
         try:
-            return self.file.open("rb", buffering=1 << 17)
+            return io.BufferedReader(Watched(self.file, self._watch), 1 << 17)
         except IsADirectoryError:
             raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
         except OSError as error:
             raise CorruptInputError(self.shown, None, f"cannot be read: {error.strerror or error}") from None
+
+    def _changed(self, how: str) -> CorruptInputError:
+        return self.corrupt(None, how, "a file at rest", "read a copy, or read it when its writer is done")
 
     def _note_cut(self) -> None:
         self.cut = True

@@ -19,6 +19,7 @@ from latencykit.limits import in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import IO
 
     import pandas as pd
 
@@ -28,6 +29,7 @@ __all__ = ["FORMATS"]
 
 _ROWS = 500_000
 _SAMPLE = 400
+_PIECE = 8 << 20  # bytes
 _BROKEN = (
     ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile,
     zlib.error, tokenize.TokenError,
@@ -135,7 +137,7 @@ def sniff_npy(head: Head) -> Confidence:
 
 
 def read_npy(source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """Read an array: values, one column each, or records; mapped into memory, pickles never loaded."""
+    """Read an array: values, one column each, or records; pickles are never loaded."""
     if sniff_npy(source.head) is Confidence.NO:  # a zip file would be opened, and left open
         raise source.corrupt(None, "this is no array of numbers", "an array saved by numpy.save", "")
     try:
@@ -143,7 +145,42 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Rung]:
         array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except _BROKEN as error:
         raise source.corrupt(None, f"this is no array of numbers ({error})", "an array saved by numpy.save", "") from None
-    return _of_arrays(_columns(array, source), source, options)
+    columns = _columns(array, source)
+    if not isinstance(array, np.memmap):
+        return _of_arrays(columns, source, options)
+    with source.open() as stream:
+        return _of_arrays({name: _OnDisk.of(column, array, stream) for name, column in columns.items()}, source, options)
+
+
+class _OnDisk:
+    """A column of a mapped array, whose rows are read when they are asked for.
+
+    The map tells where they lie and is not looked into: a file that is cut meanwhile would end the process (SIGBUS).
+    """
+
+    def __init__(self, column: np.ndarray[Any, Any], offset: int, stream: IO[bytes]) -> None:
+        self._column, self._offset, self._stream = column, offset, stream
+
+    @classmethod
+    def of(cls, column: np.ndarray[Any, Any], whole: np.memmap[Any, Any], stream: IO[bytes]) -> Any:
+        """Return the column so, or as it is where it had to be copied."""
+        if not np.may_share_memory(column, whole):
+            return column
+        return cls(column, whole.offset + column.ctypes.data - whole.ctypes.data, stream)
+
+    def __len__(self) -> int:
+        return self._column.size
+
+    def __getitem__(self, rows: slice) -> np.ndarray[Any, Any]:
+        begin, end, _ = rows.indices(len(self))
+        (step,), dtype = self._column.strides, self._column.dtype
+        found, most = np.empty(end - begin, dtype), max(1, _PIECE // step)
+        for at in range(begin, end, most):
+            number = min(most, end - at)
+            self._stream.seek(self._offset + at * step)
+            data = self._stream.read((number - 1) * step + dtype.itemsize)
+            found[at - begin : at - begin + number] = np.ndarray((number,), dtype, data, 0, (step,))
+        return found
 
 
 def _columns(array: np.ndarray[Any, Any], source: Source, name: str = "1") -> dict[str, np.ndarray[Any, Any]]:
@@ -165,12 +202,14 @@ def sniff_npz(head: Head) -> Confidence:
 def read_npz(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read named arrays of one length as columns."""
     try:
-        with zipfile.ZipFile(source.file) as archive:
-            size = sum(one.file_size for one in archive.infolist())
-            if size > max(in_force().unpacked(source.size), 2 * source.size):
-                raise LimitError(f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) allows more")
-        with np.load(source.file, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+        with source.open() as stream:
+            with zipfile.ZipFile(stream) as archive:
+                size = sum(one.file_size for one in archive.infolist())
+                if size > max(in_force().unpacked(source.size), 2 * source.size):
+                    raise LimitError(f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) allows more")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files}
     except _BROKEN as error:
         raise source.corrupt(None, f"these are no arrays of numbers ({error})", "arrays saved by numpy.savez", "") from None
     flat = {name: array for name, array in arrays.items() if array.ndim == 1 and not array.dtype.names}
@@ -183,7 +222,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return _of_arrays({name: array for name, array in flat.items() if array.size == flat[chosen].size}, source, options)
 
 
-def _of_arrays(columns: Mapping[str, np.ndarray[Any, Any]], source: Source, options: ReadOptions) -> dict[str, Rung]:
+def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions) -> dict[str, Rung]:
     import pandas as pd
 
     size = len(next(iter(columns.values())))

@@ -1,0 +1,75 @@
+"""Files that are watched while they are read: one that is cut or replaced meanwhile is no longer the one that was begun.
+
+What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut) would give half of one
+file and half of another, or offsets into what is no longer there.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["Watch", "Watched"]
+
+
+class Watch:
+    """What a file was like when it was last looked at.
+
+    Parameters
+    ----------
+    changed : callable
+        What happened → the error to raise.
+    """
+
+    def __init__(self, changed: Callable[[str], Exception]) -> None:
+        self._changed = changed
+        self._identity: tuple[int, int] | None = None
+        self._size = 0
+
+    def look(self, number: int) -> None:
+        """Look at an open file; only regular ones are known to keep what is in them.
+
+        Raises
+        ------
+        Exception
+            As `changed` makes it, where this is another file, or less of it is there than before.
+        """
+        now = os.fstat(number)
+        if not stat.S_ISREG(now.st_mode):
+            return
+        if self._identity not in (None, (now.st_dev, now.st_ino)):
+            raise self._changed("another file took its place while it was read")
+        if now.st_size < self._size:
+            raise self._changed(f"the file shrank from {self._size:,} to {now.st_size:,} bytes while it was read")
+        self._identity, self._size = (now.st_dev, now.st_ino), now.st_size
+
+
+class Watched(io.FileIO):
+    """A file that is looked at whenever bytes of it are read."""
+
+    def __init__(self, path: Path, watch: Watch) -> None:
+        super().__init__(path, "rb")
+        self._watch = watch
+        try:
+            watch.look(self.fileno())
+        except BaseException:
+            self.close()
+            raise
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Fill a buffer; what was cut off before this is known after it."""
+        size = super().readinto(buffer)
+        self._watch.look(self.fileno())
+        return size
+
+    def readall(self) -> bytes | None:
+        """Return the rest."""
+        rest = super().readall()
+        self._watch.look(self.fileno())
+        return rest
