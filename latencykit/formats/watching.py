@@ -68,7 +68,7 @@ class Watched(io.FileIO):
         self._watch.look(self.fileno())
         return size
 
-    def readall(self) -> bytes | None:
+    def readall(self) -> bytes:
         """Return the rest."""
         rest = super().readall()
         self._watch.look(self.fileno())
