@@ -20,6 +20,8 @@ __all__ = [
     "printable",
     "sure_percentile",
     "unit_factor",
+    "without_login",
+    "without_secrets",
 ]
 
 NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -37,6 +39,8 @@ _SPELLINGS = {
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _PART = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*")
 _PERCENTILE = re.compile(rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*")
+_LOGIN = re.compile(r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)[^\s'\"]*)@")  # a password may have a slash in it
+_QUERY = re.compile(r"(://[^\s?#'\"]*)[?#](?:[^\s'\"]*[^\s'\":;,.)])?")
 _STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
@@ -203,6 +207,28 @@ def printable(text: str, limit: int = 60) -> str:
     """
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in cut)
+
+
+def without_login(text: str) -> str:
+    """Return a text with the names and passwords left out of the web addresses in it.
+
+    Examples
+    --------
+    >>> without_login("wrk https://me:se@cret@host/@a?b=1")
+    'wrk https://host/@a?b=1'
+    """
+    return _LOGIN.sub("", text)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with names, passwords and queries, which may be signatures, left out of the web addresses in it.
+
+    Examples
+    --------
+    >>> without_secrets("https://me:secret@host/a.hlog?token=1: the file is empty")
+    'https://host/a.hlog: the file is empty'
+    """
+    return _QUERY.sub(r"\1", without_login(text))
 
 
 def sure_percentile(limit: float) -> float:

@@ -20,7 +20,7 @@ import click
 from latencykit import __version__
 from latencykit.cli.ending import in_order
 from latencykit.errors import LatencyKitError
-from latencykit.units import printable
+from latencykit.units import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -176,7 +176,7 @@ def _status(words: Sequence[str]) -> int:
 def _told(text: str) -> int:
     """Print one line: names of files and what stood in them may hold line ends and commands for the terminal."""
     with contextlib.suppress(OSError):  # with standard error closed, the status alone tells
-        click.echo(f"latencykit: {printable(text, len(text))}", err=True)
+        click.echo(f"latencykit: {printable(without_secrets(text), len(text))}", err=True)
     return 2
 
 

@@ -17,7 +17,7 @@ import click
 
 from latencykit.errors import NotHeldError, UsageError
 from latencykit.limits import limits
-from latencykit.units import printable
+from latencykit.units import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,7 +136,7 @@ def note(text: str) -> None:
     context = click.get_current_context(silent=True)
     if context is None or not (context.find_root().obj or {}).get("quiet"):
         with contextlib.suppress(OSError):  # nobody reads notes; the work goes on
-            click.echo(printable(text, len(text)), err=True)
+            click.echo(printable(without_secrets(text), len(text)), err=True)
 
 
 def print_json(record: Any) -> None:
@@ -241,7 +241,7 @@ def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: boo
     every = [one for series in load_files(given, ask, counted=counted, again=again) for one in series]
     if not every:
         raise UsageError("none of the files holds what was asked for")
-    names = unique_names([(Path(one.path).name, one.name, one.rung) for one in every])
+    names = unique_names([(Path(without_secrets(one.path)).name, one.name, one.rung) for one in every])
     loaded = [Input(name, rung, one.path) for one, (name, rung) in zip(every, names.items(), strict=True)]
     tell_notes(loaded)
     return loaded

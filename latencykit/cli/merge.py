@@ -10,6 +10,7 @@ import click
 from latencykit.cli.common import Inputs, inputs, load, note, print_json, printing, without_aggregates
 from latencykit.cli.outputs import atomic, progress
 from latencykit.errors import UsageError
+from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
     from latencykit.log import HistogramLog
@@ -71,5 +72,7 @@ def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: boo
     for one in loaded:
         if not isinstance(one.rung, HistogramLog):
             raise UsageError(f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up")
-    merged = merge_logs([one.rung.retagged(Path(one.path).stem if tag_by_file else None) for one in loaded], align)
+    merged = merge_logs(
+        [one.rung.retagged(Path(without_secrets(one.path)).stem if tag_by_file else None) for one in loaded], align
+    )
     return merged if interval is None else merged.resample(interval)

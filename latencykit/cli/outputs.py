@@ -12,7 +12,7 @@ import click
 
 from latencykit.cli.common import expand, note
 from latencykit.errors import UsageError
-from latencykit.units import printable
+from latencykit.units import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ def beside(path: str, ending: str) -> Path:
     """The file beside an input, or here where the input is elsewhere, that takes its name and an ending."""
     from latencykit.cluster.places import is_url
 
-    name = path.partition("?")[0].rpartition("/")[2] if is_url(path) else path.rstrip("/")
+    name = without_secrets(path).rpartition("/")[2] if is_url(path) else path.rstrip("/")
     source = Path("latencykit" if name == "-" else name)
     return source.with_name(f"{source.name}{ending}")
 

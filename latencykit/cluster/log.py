@@ -11,15 +11,16 @@ import numpy as np
 
 from latencykit.cluster.answers import Slots, Totals, slots_of, totals_of, width_of
 from latencykit.cluster.engines import Answer, Engine, Here, Job, OnDask, jobs_of
-from latencykit.cluster.places import begin_of, expand, shown, source_of
+from latencykit.cluster.places import begin_of, expand, source_of
 from latencykit.cluster.progress import bar
 from latencykit.errors import LatencyKitError, MixedInputsError, NotHeldError, UsageError
 from latencykit.formats.base import ReadOptions
 from latencykit.formats.reading import expand_tags, read_source, with_measure
+from latencykit.formats.shaping import distinct
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
-from latencykit.units import format_count
+from latencykit.units import format_count, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -199,7 +200,7 @@ class ClusterLog:
 
         rows: list[dict[str, Any]] = []
         for job, answer in zip(self.jobs, self._each(totals_of), strict=True):
-            path = shown(job.places[0].url)
+            path = without_secrets(job.places[0].url)
             for tag, totals in answer.found:
                 h = totals.histogram
                 named = dict(zip((f"p{p:g}" for p in percentiles), h.percentile(list(percentiles)).tolist(), strict=True))
@@ -223,11 +224,11 @@ class ClusterLog:
         dict of str to dict of str to object
             File → tag → answer; files that could not be read are left out under ``lenient``.
         """
-        return {
-            shown(job.places[0].url): dict(answer.found)
-            for job, answer in zip(self.jobs, self._each(ask, divide=False), strict=True)
-            if answer.error is None
-        }
+        found: dict[str, dict[str, Any]] = {}
+        for job, answer in zip(self.jobs, self._each(ask, divide=False), strict=True):
+            if answer.error is None:
+                found[distinct(without_secrets(job.places[0].url), found)] = dict(answer.found)
+        return found
 
     # ------------------------------------------------------------ doing the work
 

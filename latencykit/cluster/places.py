@@ -16,16 +16,18 @@ from typing import IO, TYPE_CHECKING, Any
 from latencykit.errors import CorruptInputError, LatencyKitError, MissingPackageError, UsageError
 from latencykit.formats.base import Source
 from latencykit.formats.unpacking import compression
+from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Place", "begin_of", "expand", "is_url", "shown", "size_of", "source_of", "split"]
+__all__ = ["Place", "begin_of", "expand", "is_url", "size_of", "source_of", "split"]
 
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""
+_PROBE = 1024  # bytes
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
-_LOGIN = re.compile(r"(?<=//)[^/@]*@")
+_HOST = re.compile(r"(?<=://)[^/]*")
 _HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
 _START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
 
@@ -74,26 +76,21 @@ def expand(url: str) -> list[str]:
     UsageError
         Where nothing matches.
     """
-    if not any(mark in url for mark in "*?["):
+    if not any(mark in _HOST.sub("", url) for mark in "*?["):  # hosts may be [::1]
         return [url]
     if not is_url(url):
         import glob
 
         found = [url] if os.path.lexists(url) else sorted(glob.glob(url))  # noqa: PTH207 - pathlib globs no absolute patterns
-    elif "*" not in url and "[" not in url:  # a question mark begins the query of a web address
+    elif not any(mark in _HOST.sub("", url) for mark in "*["):  # a question mark begins the query of a web address
         return [url]
     else:
         with _opening(url):
             system, path = _filesystem(url)
             found = sorted(system.unstrip_protocol(one) for one in system.glob(path))
     if not found:
-        raise UsageError(f"{shown(url)}: no file matches")
+        raise UsageError(f"{without_secrets(url)}: no file matches")
     return found
-
-
-def shown(url: str) -> str:
-    """Return a URL as messages show it: without name and password."""
-    return _LOGIN.sub("", url)
 
 
 def size_of(url: str) -> int:
@@ -116,7 +113,7 @@ def split(url: str, size: int, step: int = RANGE) -> list[Place]:
         return [whole]
     with _stream(url) as stream:
         begin = stream.read(1 << 20)
-        if is_url(url) and not _from_anywhere(stream, size):
+        if is_url(url) and not _from_anywhere(url, stream, begin, size):
             return [whole]
     header = _HEADER.match(begin)
     assert header is not None
@@ -126,12 +123,17 @@ def split(url: str, size: int, step: int = RANGE) -> list[Place]:
     return [Place(url, a, b, header.end()) for a, b in itertools.pairwise(bounds)]
 
 
-def _from_anywhere(stream: IO[bytes], size: int) -> bool:
+def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:
+    """Whether a server gives the bytes that it is asked for: some give the whole file, some give others."""
+    middle = len(begin) // 2
     try:
         stream.seek(size - 1)
-        return len(stream.read(1)) == 1
+        ends = len(stream.read(1)) == 1
+        system, path = _filesystem(url)
+        piece = system.cat_file(path, middle, middle + _PROBE)
     except (OSError, ValueError):
         return False
+    return bool(ends and piece == begin[middle : middle + _PROBE])
 
 
 def source_of(place: Place) -> Source:
@@ -174,12 +176,17 @@ def _opening(url: str) -> Iterator[None]:
     except LatencyKitError:
         raise
     except ImportError as missing:  # fsspec's own words say which package a protocol needs
-        raise UsageError(f"{shown(url)}: {missing}") from missing
+        raise UsageError(f"{without_secrets(url)}: {missing}") from missing
     except Exception as error:  # each storage has errors of its own
+        if isinstance(error, (FileExistsError, IsADirectoryError)):  # a directory is made where it is copied to
+            raise CorruptInputError(without_secrets(url), None, "this is a directory", "a file") from error
         if isinstance(error, FileNotFoundError):
-            raise CorruptInputError(shown(url), None, "nothing is there, or nobody answers", "", "check the address") from error
+            raise CorruptInputError(
+                without_secrets(url), None, "nothing is there, or nobody answers", "", "check the address"
+            ) from error
         reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        raise CorruptInputError(shown(url), None, f"cannot be read: {shown(reason)}") from error
+        told = " ".join(without_secrets(reason).split())
+        raise CorruptInputError(without_secrets(url), None, f"cannot be read: {told}") from error
 
 
 def _stream(url: str) -> IO[bytes]:
@@ -195,15 +202,19 @@ class _Copy(Source):
     """What a URL holds, copied to disk: readers go over it more than once."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(shown(url).partition("?")[0])
+        super().__init__(without_secrets(url))
         import tempfile
 
         handle, name = tempfile.mkstemp(prefix="latencykit-")
-        weakref.finalize(self, Path(name).unlink, missing_ok=True)
+        gone = weakref.finalize(self, Path(name).unlink, missing_ok=True)
         os.close(handle)
-        with _opening(url):
-            system, path = _filesystem(url)
-            system.get_file(path, name)  # in one stream, which every server gives
+        try:
+            with _opening(url):
+                system, path = _filesystem(url)
+                system.get_file(path, name)  # in one stream, which every server gives
+        except BaseException:
+            gone()
+            raise
         self.file = Path(name)
 
 
@@ -211,7 +222,7 @@ class _Range(Source):
     """The header of a log and the lines that begin within a range of its bytes, in memory."""
 
     def __init__(self, place: Place) -> None:
-        super().__init__(shown(place.url).partition("?")[0] if is_url(place.url) else place.url)
+        super().__init__(without_secrets(place.url) if is_url(place.url) else place.url)
         self._place = place
         with _opening(place.url), _stream(place.url) as stream:
             self._header = stream.read(place.header)

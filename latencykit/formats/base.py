@@ -21,7 +21,7 @@ from latencykit.log import HistogramLog
 from latencykit.outputs import naming
 from latencykit.samples import Samples
 from latencykit.summary import Summary
-from latencykit.units import NANOSECONDS
+from latencykit.units import NANOSECONDS, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,10 +194,10 @@ class Source:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.shown = str(path)
+        self.shown = without_secrets(str(path))
         self.cut = False  # whether a compressed stream ended early
         self.path = Path(path)
-        self._watch = Watch(self._changed)
+        self._watch = Watch()
         self.file = _spooled(self) if self.shown == "-" else self.path
 
     @property
@@ -228,7 +228,7 @@ class Source:
 
     def _raw(self) -> IO[bytes]:
         try:
-            return io.BufferedReader(Watched(self.file, self._watch), 1 << 17)
+            return io.BufferedReader(Watched(self.file, self._watch, self._changed), 1 << 17)
         except IsADirectoryError:
             raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
         except OSError as error:

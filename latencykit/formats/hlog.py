@@ -92,7 +92,7 @@ class _Scan:
         self.times, self.tags, self.found = Times(), TagTable(), Intervals()
         self.comments: list[str] = []
         self.notes: list[str] = []
-        self.end_legend = False
+        self.end_legend = self.headed = False
         self.skipped = 0
         # Lines are decoded as they are read until there is too much to keep: a small log is read in one pass, and of
         # a large one only the places are noted. Under --lenient all are, for what is damaged has to be left out.
@@ -168,6 +168,7 @@ class _Scan:
         if line.startswith(_BOM):
             line, offset = line[len(_BOM) :], offset + len(_BOM)
         text = line.strip()
+        self.headed |= text[:1] in (b'"', b"#")
         if not text or text.startswith(b'"'):
             self.end_legend |= b"EndTimestamp" in text
             return
@@ -179,6 +180,8 @@ class _Scan:
         except (LineError, PayloadError) as bad:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
+                if not (self.headed or len(self.found) or self.skipped):  # it is all there is: a page, a message
+                    raise self._error(number, str(bad), "an interval log") from None
                 self.notes.append(f"the last line is incomplete and was left out ({bad})")
                 return
             self._damaged(self._error(number, str(bad), expected))

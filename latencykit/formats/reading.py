@@ -14,7 +14,7 @@ from latencykit.formats.doubt import too_long
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.summary import Summary
-from latencykit.units import printable
+from latencykit.units import printable, without_login
 
 if TYPE_CHECKING:
     import os
@@ -106,7 +106,10 @@ def read_source(
     notes = ["the compressed file is cut at its end"] if source.cut else []
     return {
         name or source.name: rung.but(
-            source=source.name, format=chosen.name, notes=rung.run.noting(*filter(None, [doubts[name]]), *notes).notes
+            source=source.name,
+            format=chosen.name,
+            command=without_login(rung.run.command or "") or None,
+            notes=rung.run.noting(*filter(None, [doubts[name]]), *notes).notes,
         )
         for name, rung in found.items()
     }

@@ -19,57 +19,59 @@ __all__ = ["Watch", "Watched"]
 
 
 class Watch:
-    """What a file was like when it was last looked at.
+    """What a file was like when it was last looked at."""
+
+    def __init__(self) -> None:
+        self._identity: tuple[int, int] | None = None
+        self._size = 0
+
+    def look(self, number: int) -> str | None:
+        """Return what happened to an open file since, if anything; only regular ones are known to keep what is in them."""
+        now = os.fstat(number)
+        if not stat.S_ISREG(now.st_mode):
+            return None
+        if self._identity not in (None, (now.st_dev, now.st_ino)):
+            return "another file took its place while it was read"
+        if now.st_size < self._size:
+            return f"the file shrank from {self._size:,} to {now.st_size:,} bytes while it was read"
+        self._identity, self._size = (now.st_dev, now.st_ino), now.st_size
+        return None
+
+
+class Watched(io.FileIO):
+    """A file that is looked at whenever bytes of it are read.
 
     Parameters
     ----------
+    path : Path
+    watch : Watch
+        The same for every time that the file is opened.
     changed : callable
         What happened → the error to raise.
     """
 
-    def __init__(self, changed: Callable[[str], Exception]) -> None:
-        self._changed = changed
-        self._identity: tuple[int, int] | None = None
-        self._size = 0
-
-    def look(self, number: int) -> None:
-        """Look at an open file; only regular ones are known to keep what is in them.
-
-        Raises
-        ------
-        Exception
-            As `changed` makes it, where this is another file, or less of it is there than before.
-        """
-        now = os.fstat(number)
-        if not stat.S_ISREG(now.st_mode):
-            return
-        if self._identity not in (None, (now.st_dev, now.st_ino)):
-            raise self._changed("another file took its place while it was read")
-        if now.st_size < self._size:
-            raise self._changed(f"the file shrank from {self._size:,} to {now.st_size:,} bytes while it was read")
-        self._identity, self._size = (now.st_dev, now.st_ino), now.st_size
-
-
-class Watched(io.FileIO):
-    """A file that is looked at whenever bytes of it are read."""
-
-    def __init__(self, path: Path, watch: Watch) -> None:
+    def __init__(self, path: Path, watch: Watch, changed: Callable[[str], Exception]) -> None:
         super().__init__(path, "rb")
-        self._watch = watch
+        self._watch, self._changed = watch, changed
         try:
-            watch.look(self.fileno())
+            self._look()
         except BaseException:
             self.close()
             raise
 
+    def _look(self) -> None:
+        how = self._watch.look(self.fileno())
+        if how is not None:
+            raise self._changed(how)
+
     def readinto(self, buffer: Any) -> int | None:
         """Fill a buffer; what was cut off before this is known after it."""
         size = super().readinto(buffer)
-        self._watch.look(self.fileno())
+        self._look()
         return size
 
     def readall(self) -> bytes:
         """Return the rest."""
         rest = super().readall()
-        self._watch.look(self.fileno())
+        self._look()
         return rest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit import __version__
 from latencykit.report.markup import esc, table
-from latencykit.units import format_count
+from latencykit.units import format_count, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def input_file(path: str | Path) -> InputFile:
     >>> input_file("-")
     InputFile(name='standard input', size=None, sha256=None)
     """
-    where = Path(path)
+    where = Path(without_secrets(str(path)))
     if str(path) == "-" or not where.is_file():
         return InputFile("standard input" if str(path) == "-" else where.name, None, None)
     with where.open("rb") as stream:
@@ -57,7 +57,7 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         for label, run in ((label, rung.run) for label, rung in series.items())
     ]
     page = [["made by", f"latencykit {__version__}"], ["made at", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"]]
-    page += [["command", f"<code>{esc(command, 2000)}</code>"]] if command else []
+    page += [["command", f"<code>{esc(without_secrets(command), 2000)}</code>"]] if command else []
     parts = [table(["file", "size", "SHA-256"], inputs, words=True)] if inputs else []
     parts.append(table(["series", "source", "format", "tool", "its command"], said, words=True))
     parts.append(table(["this page", ""], page, words=True))

@@ -194,7 +194,3 @@ def test_urls_are_read_through_fsspec(logs, monkeypatch):
         cluster.read_many("memory://day/gone.hlog", jobs=1).histogram()
     with pytest.raises(lk.LatencyKitError, match="nonsense"):
         cluster.read_many("nonsense://day/a.hlog", jobs=1).histogram()
-
-
-def test_urls_are_shown_without_a_login():
-    assert places.shown("https://me:secret@host/a.hlog") == "https://host/a.hlog"

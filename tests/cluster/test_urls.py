@@ -1,0 +1,217 @@
+"""What strangers' servers give: each failure is one line that names the address and no secret, and nothing stays behind."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import re
+import tempfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+import latencykit as lk
+from latencykit.cluster import places
+from latencykit.errors import LatencyKitError
+
+pytest.importorskip("aiohttp")
+fsspec = pytest.importorskip("fsspec")
+
+LOG = (Path(__file__).parents[2] / "data/jhiccup-v2.hlog").read_bytes()
+INTERVALS = b"".join(line for line in LOG.splitlines(keepends=True) if line[:1].isdigit())
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Serves what the path asks for: a status, a body, and the length that it lies about."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        kind = self.path.partition("?")[0].rpartition("/")[2]
+        if kind in ("noise", "nothing"):
+            self.wfile.write(b"\0\xff no HTTP\r\n\r\n" if kind == "noise" else b"")
+            self.close_connection = True
+            return
+        status, body, headers = ANSWERS.get(kind, (404, b"", {}))
+        if kind == "wrong-range.hlog" and "Range" in self.headers:
+            status, body, headers = 206, body[:100], {"Content-Range": f"bytes 5-104/{len(body)}"}
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+        self.close_connection = "Content-Length" in headers or "Transfer-Encoding" in headers
+
+    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+
+
+ANSWERS: dict[str, tuple[int, bytes, dict[str, str]]] = {
+    "good.hlog": (200, LOG, {}),
+    "good.hlog.gz": (200, gzip.compress(LOG), {}),
+    "unnamed": (200, gzip.compress(LOG), {}),
+    "encoded.hlog": (200, gzip.compress(LOG), {"Content-Encoding": "gzip"}),
+    "wrong-range.hlog": (200, LOG, {"Accept-Ranges": "bytes"}),
+    "empty.hlog": (200, b"", {}),
+    "short.hlog": (200, LOG[:4000], {"Content-Length": str(len(LOG))}),
+    "cut.hlog": (200, b"fa0\r\n" + LOG[:4000] + b"\r\n", {"Transfer-Encoding": "chunked"}),
+    "cut.hlog.gz": (200, gzip.compress(LOG)[:3000], {}),
+    "negative.hlog": (200, LOG, {"Content-Length": "-5"}),
+    "huge.hlog": (200, LOG, {"Content-Length": str(10**15)}),
+    "refused.hlog": (403, b"no", {}),
+    "broken.hlog": (500, b"no", {}),
+    "loop.hlog": (302, b"", {"Location": "/loop.hlog"}),
+    "inside.hlog": (302, b"", {"Location": "file:///etc/passwd"}),
+    "rubbish.hlog": (200, bytes(range(256)) * 300, {}),
+    "page.hlog": (200, b"<html><body>please log in</body></html>", {}),
+    "page-of-lines.hlog": (200, b"<html>\n<body>please log in</body>\n</html>\n", {}),
+    "encoded-badly.hlog": (200, b"no gzip at all", {"Content-Encoding": "gzip"}),
+}
+GOOD = ("good.hlog", "good.hlog.gz", "unnamed", "encoded.hlog", "wrong-range.hlog")
+NOTED = ("cut.hlog.gz",)
+
+
+@pytest.fixture(scope="module")
+def host():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
+    server.handle_error = lambda *_: None  # clients hang up on nonsense
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def spool(tmp_path, monkeypatch):
+    """Where copies lie."""
+    place = tmp_path / "spool"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return place
+
+
+def left_in(spool):
+    gc.collect()  # what was read goes with the process, or when nobody knows it any more
+    return list(spool.iterdir())
+
+
+@pytest.mark.parametrize("name", [*GOOD, *NOTED])
+def test_what_a_server_gives_whole_is_read(name, host, run, spool):
+    status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
+    assert status == 0, err
+    assert ("the compressed file is cut at its end" in err) == (name in NOTED)
+    assert name in NOTED or f'"count": {lk.read(Path(__file__).parents[2] / "data/jhiccup-v2.hlog").histogram().count}' in out
+    assert left_in(spool) == []
+
+
+@pytest.mark.parametrize("name", ["gone.hlog", "noise", "nothing", *(set(ANSWERS) - {*GOOD, *NOTED})])
+def test_what_goes_wrong_is_one_line(name, host, run, spool):
+    status, out, err = run("-q", "summary", "--unit", "ns", f"http://me:secret@{host}/{name}?token=pwd-0451&a=%1b[31m")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert re.match(rf"latencykit: http://{host}/{re.escape(name)}(:\d+)?: ", err), err
+    assert not re.search(r"secret|pwd-0451|\x1b", err)
+    assert left_in(spool) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1/a.hlog", "https://127.0.0.1:1/a.hlog", "http://", "memory://gone.hlog", "file:///gone.hlog",
+        "file:///", "nonsense://a", "data://x", "memory://a\nb\x1b[31m.hlog", "http://127.0.0.1:1/*.hlog",
+    ],
+)  # fmt: skip
+def test_an_address_of_nothing_is_one_line(url, run, spool):
+    status, out, err = run("-q", "summary", url)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "\x1b" not in err
+    assert left_in(spool) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "the file is empty"),
+        (LOG[:4000], None),  # its last line is cut: a note
+        (gzip.compress(LOG)[:3000], None),
+        (b"\0" * 3000, "expected an interval log"),
+        (LOG.replace(b"HIST", b"HUST", 1), "a.hlog:"),
+    ],
+)
+def test_other_storages_give_what_they_hold(data, says, run, spool):
+    fsspec.filesystem("memory").pipe("/a.hlog", data)
+    status, _, err = run("summary", "--unit", "ns", "memory://a.hlog")
+    assert status == (0 if says is None else 2)
+    assert (says or "cut at its end" if data[:1] == b"\x1f" else says or "incomplete") in err
+    assert left_in(spool) == []
+
+
+def test_ranges_are_asked_only_of_servers_that_give_them(host, monkeypatch):
+    size = len(LOG)
+    assert len(places.split(f"http://{host}/wrong-range.hlog", size, 700)) == 1
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/whole.hlog", LOG)
+    ranges = places.split("memory://whole.hlog", size, 700)
+    assert len(ranges) > 5
+    memory.pipe("/whole.hlog", LOG[:3000])
+    with pytest.raises(LatencyKitError, match=r"^memory://whole.hlog: the file had .* less is there now"):
+        places.source_of(ranges[-1])
+    with monkeypatch.context() as patched:
+        patched.setattr(type(memory), "cat_file", lambda *_: LOG[:1024])
+        memory.pipe("/whole.hlog", LOG)
+        assert len(places.split("memory://whole.hlog", size, 700)) == 1
+
+
+def test_hosts_in_brackets_are_no_pattern():
+    assert places.expand("http://[::1]:80/a.hlog") == ["http://[::1]:80/a.hlog"]
+
+
+def test_no_login_and_no_query_is_told_or_written(host, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = f"http://me:secret@{host}/good.hlog?token=pwd-0451"
+    again = f"http://me:secret@{host}/good.hlog?token=pwd-0451-b"
+    every = [
+        ("summary", "--format", "json", url, again),
+        ("report", "-o", "page.html", url),
+        ("chart", url),
+        ("merge", "--tag-by-file", "-o", "both.hlog", url, again),
+        ("convert", url, "copy.json"),
+        ("check", "--slo", "99=1h", "--junit", "gate.xml", url),
+        ("diagnose", url),
+        ("summary", "--tag", "none", url),
+        ("summary", "--from", "1e9", url),
+    ]
+    for words in every:
+        _, out, err = run(*words, "--unit", "ns")
+        assert not re.search("secret|pwd-0451", out + err), (words, out, err)
+    written = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert len(written) == 5
+    for path in written:
+        assert not re.search(b"secret|pwd-0451", path.read_bytes()), path
+        assert not re.search("secret|pwd-0451", path.name)
+    with pytest.raises(LatencyKitError) as caught:
+        lk.read(url)
+    assert not re.search("secret|pwd-0451", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:se@cret@host/a", "https://host/a"),
+        ("https://me:se/cret@host/a", "https://host/a"),
+        ("https://host:8080/@me/a@b", "https://host:8080/@me/a@b"),
+        ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
+        ("a//b: me@host", "a//b: me@host"),
+        ("s3://key:secret@bucket/a?b#c: gone", "s3://bucket/a: gone"),
+        ("url='https://host/a?b=1', 'c'", "url='https://host/a', 'c'"),
+        ("what?.csv: me@host", "what?.csv: me@host"),
+    ],
+)
+def test_secrets_are_known_by_their_place(text, shown):
+    from latencykit.units import without_secrets
+
+    assert without_secrets(text) == shown
