@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
+_TOGETHER = 4096  # intervals whose buckets are turned into values at once
+
 __all__ = ["Block", "Fold", "MemoryPart", "Part", "SeriesFold", "TotalsFold", "block_of_rows", "feed"]
 
 
@@ -182,8 +184,10 @@ class SeriesFold:
     def __init__(self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False) -> None:
         self.percentiles = tuple(float(p) for p in percentiles)
         self.count = np.zeros(intervals, np.int64)
-        self.min, self.max = np.full(intervals, np.nan), np.full(intervals, np.nan)
-        self.values = np.full((intervals, len(self.percentiles)), np.nan)
+        self._values = np.full((intervals, 2 + len(self.percentiles)), np.nan)  # lowest, highest, percentiles
+        self._lowest = [0, *(2 + k for k, p in enumerate(self.percentiles) if p == 0)]
+        self._found: dict[Buckets, list[tuple[Ints, Ints]]] = {}
+        self._waiting = 0
         self.mean = np.full(intervals if moments else 0, np.nan)
         self.std = np.full(intervals if moments else 0, np.nan)
 
@@ -192,23 +196,47 @@ class SeriesFold:
         rows, buckets = block.rows, block.buckets
         sums = running_sums(block.counts)
         self.count[rows] = np.diff(sums[block.indptr])
-        held = np.flatnonzero(np.diff(block.indptr))
+        held = (block.indptr[1:] > block.indptr[:-1]).nonzero()[0]
         if not held.size:
             return
-        here = rows[held]
-        self.min[here] = buckets.low(block.index[block.indptr[held]])
-        places = block.indptr[held + 1, None] - 1
+        places = np.empty((held.size, self._values.shape[1]), np.int64)
+        places[:, 0], places[:, 1] = block.indptr[held], block.indptr[held + 1] - 1
         if self.percentiles:
-            found = row_quantile_positions(block.indptr, block.counts, self.percentiles, sums)[held]
-            places = np.concatenate((places, found), axis=1)
-        tops = buckets.high(block.index[places])
-        self.max[here], self.values[here] = tops[:, 0], tops[:, 1:]
-        for zero in (k for k, p in enumerate(self.percentiles) if p == 0):
-            self.values[here, zero] = self.min[here]
+            places[:, 2:] = row_quantile_positions(block.indptr, block.counts, self.percentiles, sums)[held]
+        self._found.setdefault(buckets, []).append((rows[held], block.index[places]))
+        self._waiting += held.size
+        if self._waiting > _TOGETHER:
+            self._settle()
         if self.mean.size:
             steps = buckets.mid_steps(block.index) if isinstance(buckets, HdrBuckets) else buckets.mid(block.index)
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
+
+    def _settle(self) -> Floats:
+        """Turn the buckets that were found into values."""
+        for buckets, parts in self._found.items():
+            rows, index = (np.concatenate(column) for column in zip(*parts, strict=True))
+            values = buckets.high(index)
+            values[:, self._lowest] = buckets.low(index[:, :1])
+            self._values[rows] = values
+        self._found.clear()
+        self._waiting = 0
+        return self._values
+
+    @property
+    def min(self) -> Floats:
+        """Lowest value of each interval; NaN where there is none."""
+        return self._settle()[:, 0]
+
+    @property
+    def max(self) -> Floats:
+        """Highest value of each interval; NaN where there is none."""
+        return self._settle()[:, 1]
+
+    @property
+    def values(self) -> Floats:
+        """Percentiles of each interval, shape (intervals, percentiles)."""
+        return self._settle()[:, 2:]
 
 
 def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:

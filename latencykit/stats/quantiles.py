@@ -58,7 +58,7 @@ def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
     >>> ranks([50, 99.94, 100], 1000).tolist()
     [500, 1000, 1000]
     """
-    below = np.clip(np.nextafter(_percentiles(percentiles), -np.inf), 0.0, 100.0)
+    below = np.maximum(np.nextafter(_percentiles(percentiles), -np.inf), 0.0)
     try:
         number = np.asarray(total, np.int64)
     except OverflowError:
@@ -92,7 +92,8 @@ def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
 
 def running_sums(counts: Ints) -> Ints:
     """Return the sum of what stands before each position, and of all at the end: int64, one more than `counts`."""
-    sums = np.zeros(counts.size + 1, np.int64)
+    sums = np.empty(counts.size + 1, np.int64)
+    sums[0] = 0
     np.cumsum(counts, out=sums[1:])
     return sums
 
