@@ -146,6 +146,12 @@ def test_printed_percentiles_of_a_small_sample_too():
     assert h.percentile([50, 99, 99.9, 100]).tolist() == [5.0, 9.7, 9.97, 10.0]
 
 
+def test_a_minimum_above_the_lowest_percentile_is_no_minimum():
+    h = lk.Histogram.from_percentiles([50, 90, 99], [1.0, 1.0, 5.0], 100, told={"min": 7.0, "max": 8.0})
+    assert h.percentile([0, 50, 90, 99, 100]).tolist() == [1.0, 1.0, 1.0, 5.0, 8.0]
+    assert h.min == 1.0
+
+
 def test_what_is_censored_reads_at_least():
     run = Run(timeouts=8)
     h = lk.Histogram(HdrBuckets(3), np.array([1000]), np.array([92]), run=run, censored=8, censored_at=2e9)

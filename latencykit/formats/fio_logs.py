@@ -29,6 +29,7 @@ _ROW = re.compile(r"\d+, \d+, [0123], \d+(?:, \d+)?(?:, (?:0x[0-9a-f]+|\d+))?(?:
 _HIST = re.compile(r"\d+, [012], \d+(?:, \d+){57,}")
 _OTHER = re.compile(r"_(bw|iops)(?:\.\d+)?\.log$")
 _NAMES = ("read", "write", "trim", "sync")
+_DIGITS = 18  # a number of so many fits an int64
 _BINS = 1856  # fio 3: 29 groups of 64 buckets, in ns; fio 2 had 19 groups, in µs
 _OLD_BINS = 1216
 
@@ -51,7 +52,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
         )  # fmt: skip
     width = source.head.lines[0].count(",") + 1
     names = ("time", "value", "direction", "size", "offset", *(f"more{k}" for k in range(width)))[:width]
-    frame, notes = read_table(source, options, Layout(names, names[:5], largest={"time": 9e12}))
+    frame, notes = read_table(source, options, Layout(names, names[:5], largest={"time": 9e12, "direction": len(_NAMES) - 1}))
     unit, unit_from = options.resolve_unit("ns")
     value = nanoseconds_of(frame["value"].to_numpy(), unit).astype(np.int64)
     averaged = len(frame) > 0 and not frame["size"].any() and not frame.get("offset", frame["size"]).any()
@@ -64,6 +65,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
     start = frame["time"].to_numpy(np.int64) * 1_000_000 - value
     everything = Samples(duration=value, start=start, run=run, unit="none" if unit == "none" else "ns")
     code = frame["direction"].to_numpy(np.int64)
+    if len(frame) and code.min() < 0:
+        raise source.corrupt(None, f"direction {code.min()}", f"0 to {len(_NAMES) - 1}", "is this log fio's?")
     return per_operation(everything, code, _NAMES) if np.unique(code).size > 1 else {"": everything} if len(frame) else {}
 
 
@@ -91,13 +94,19 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Rung]:
     rows = []
     notes: tuple[str, ...] = ()
     for number, line in enumerate(lines, 1):
-        fields = np.array(re.findall(r"\d+", line), np.int64)
-        if fields.size == width:
-            rows.append(fields)
-        elif number == len(lines):
+        fields = re.findall(r"-?\d+", line)
+        if len(fields) != width and number == len(lines):
             notes = ("the last line is cut; it was left out",)
-        elif line.strip():
-            options.damaged(source.corrupt(number, f"a row of {fields.size} numbers", str(width), "--lenient skips the line"))
+        elif len(fields) != width:
+            if line.strip():
+                options.damaged(source.corrupt(number, f"a row of {len(fields)} numbers", str(width), "--lenient skips the line"))
+        elif fields[1] not in ("0", "1", "2") or max(map(len, fields)) > _DIGITS or "-" in line:
+            seen = f"a row that fio does not write, of direction {fields[1]}"
+            options.damaged(source.corrupt(number, seen, "direction 0, 1 or 2, then counts", "--lenient skips the line"))
+        else:
+            rows.append(np.array(fields, np.int64))
+    if not rows:
+        raise source.corrupt(None, "no row is whole", f"rows of {width} numbers", "run fio to its end")
     table = np.stack(rows)
     halved, whole = _coarseness(width - 3) or (0, _BINS)
     unit, unit_from = options.resolve_unit("ns" if whole == _BINS else "us")

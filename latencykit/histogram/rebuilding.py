@@ -35,6 +35,8 @@ def percentile_buckets(
         raise NotHeldError("a histogram cannot be rebuilt without a count and at least one percentile")
     order = np.argsort(p, kind="stable")
     p, v = p[order], np.maximum.accumulate(v[order])
+    if "min" in told and told["min"] > v[0]:  # as much as a percentile below the one before it
+        known["told"] = told = {**told, "min": float(v[0])}
     known["printed"] = (tuple(p.tolist()), tuple(v.tolist()))
     held = ranks(p, count + int(known.get("censored", 0)))
     cumulative = np.minimum(np.where(p > 0, held, 0), count)

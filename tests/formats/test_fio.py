@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import latencykit as lk
 from latencykit.errors import CorruptInputError
 from latencykit.log import HistogramLog
 
@@ -136,3 +137,34 @@ def test_histogram_log(read_text, halved):
     base = 2**20 + 40 * 2**14
     assert series.max[1] == base + (2**14 << halved) - 1
     assert any("cut" in note for note in log.run.notes)
+
+
+def window(at, direction, count="0"):
+    """A row of a histogram log, as fio -log_hist_coarseness=4 writes it."""
+    return f"{at}, {direction}, 4096, {', '.join(['1'] + [count] * 75)}\n"
+
+
+@pytest.mark.parametrize(
+    "row", [window(2000, 9), window(2000, -1), window(2000, 0, "-3"), window(2000, 0, "9" * 19), "2000, 0, 4096, 1\n"]
+)
+def test_a_row_that_fio_does_not_write_is_named_or_skipped(read_text, row):
+    text = window(1000, 0) + row + window(3000, 1)
+    with pytest.raises(CorruptInputError, match=r":2: .*--lenient skips the line"):
+        read_text(text, "x_clat_hist.1.log")
+    (log,) = read_text(text, "x_clat_hist.1.log", lenient=True).values()
+    assert (log.tags, log.histogram().count) == (("read", "write"), 2)
+
+
+def test_a_histogram_log_without_a_whole_row_says_so(tmp_path):
+    path = tmp_path / "x.log"
+    path.write_text("\n\n")
+    with pytest.raises(CorruptInputError, match="no row is whole"):
+        lk.read(path, format="fio-histograms")
+
+
+@pytest.mark.parametrize("direction", ["9", "-1"])
+def test_a_direction_that_fio_does_not_know_is_refused(tmp_path, direction):
+    path = tmp_path / "x_lat.1.log"
+    path.write_text(f"1, 5, 0, 4096\n2, 5, {direction}, 4096\n")
+    with pytest.raises(CorruptInputError):
+        lk.read(path, format="fio-log")
