@@ -14,6 +14,7 @@ Found = dict[tuple[str, str], float]
 NOISE = 0.15
 _CHART, _SUMMARY = "latencykit chart of a small log", "latencykit summary of a small log"
 SUM, SERIES, WARM, FLOOR = "ours, sum", "ours, sum and series", "ours, in process, warm", "floor: base64 and inflate"
+BARE = "bare array operations, sum"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ def _floor(corpus: str, bound: float) -> Target:
     return Target(f"{corpus}: of the {FLOOR}", bound, False, lambda found: found[corpus, SERIES] / found[corpus, FLOOR])
 
 
+def _bare(corpus: str) -> Target:
+    words = f"{corpus}: of bare array operations that check nothing, sum only"
+    return Target(words, 1.0, False, lambda found: found[corpus, SUM] / found[corpus, BARE])
+
+
 def _memory(corpus: str) -> Target:
     return Target(
         f"{corpus}: peak memory less 32 B an interval", 50.0, False,
@@ -50,6 +56,7 @@ TARGETS = (
     _times("a", "Java, sum and series", SERIES, 4), _times("a", "Java, in process, warm", WARM, 2),
     _times("e", "Java, in process, warm", WARM, 3.5), _times("d", "Java, in process, warm", WARM, 1),
     _floor("a", 2.5), _floor("e", 2.5), _floor("b", 1.8),
+    _bare("a"), _bare("b"),
     _memory("a"), _memory("e"), _memory("b"),
     Target("raw samples: of one sum over the array", 4.5, False, lambda found: found["raw", "floor"]),
     Target("raw samples, int64: of one sum over the array", 4.5, False, lambda found: found["raw", "floor of int64"]),
