@@ -5,8 +5,10 @@ Every name below is loaded when it is first used, so that ``import latencykit`` 
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+# Nothing is imported here: until `__main__` runs, an early Ctrl+C is Python's own, and ends in a traceback.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -43,6 +45,8 @@ __all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the l
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name in _NAMES:
         value = getattr(importlib.import_module(_NAMES[name]), name)
     elif name in _ROOMS:
@@ -59,4 +63,6 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """Make ``%latency`` and ``%%latency`` known to a notebook; IPython calls this on ``%load_ext latencykit``."""
-    importlib.import_module("latencykit.record.magic").load(shell)
+    from latencykit.record.magic import load
+
+    load(shell)

@@ -168,6 +168,39 @@ def test_an_interrupted_import_is_told_in_a_word(tmp_path, module):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nothing_is_imported_before_an_early_interrupt_can_be_told():
+    """Until `main` runs, Python answers Ctrl+C by itself, with a traceback: the package must not make that time longer."""
+    code = "import sys; before = set(sys.modules); import latencykit.__main__; print(*sorted(set(sys.modules) - before))"
+    root = str(Path(lk.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": root}
+    )
+    assert done.stdout.split() == ["__future__", "latencykit", "latencykit.__main__"]
+
+
+LATE = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "unheard_of":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from latencykit.cli.ending import in_order
+with in_order():
+    try:
+        import unheard_of
+    except ImportError:
+        print(signal.getitimer(signal.ITIMER_REAL)[0] > 0)
+print(signal.getitimer(signal.ITIMER_REAL), signal.getsignal(signal.SIGALRM) is signal.SIG_DFL)
+"""
+
+
+def test_no_alarm_rings_when_the_work_is_done():
+    """It would kill an interpreter that is shutting down, and the shell would say "Alarm clock"."""
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n(0.0, 0.0) True\n"), done.stderr
+
+
 def test_handlers_of_others_are_left_alone(run):
     usual = signal.getsignal(signal.SIGINT)
     ours = lambda number, frame: None  # noqa: E731 - a handler

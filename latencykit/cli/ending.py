@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,7 @@ def in_order() -> Iterator[None]:
     try:
         yield
     finally:
+        end.give_up()
         for number, handler in held.items():
             signal.signal(number, handler)
 
@@ -49,14 +50,23 @@ class _End:
 
     def __init__(self) -> None:
         self._waited = 0
+        self._before: Any = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if hasattr(signal, "setitimer") and self._waited < _PATIENCE and _untimely(frame):
+            if not self._waited:
+                self._before = signal.getsignal(signal.SIGALRM)
             self._waited += 1
             signal.signal(signal.SIGALRM, lambda _, later: self(number, later))
             signal.setitimer(signal.ITIMER_REAL, _LATER)
             return
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+    def give_up(self) -> None:
+        """Let what ended by itself be: an alarm that rings while the interpreter shuts down would kill it."""
+        if self._waited:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before or signal.SIG_DFL)
 
 
 def _untimely(frame: FrameType | None) -> bool:
