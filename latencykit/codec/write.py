@@ -114,20 +114,23 @@ def _body(places: NDArray[np.int64], numbers: NDArray[np.int64]) -> bytes:
     """Counts as ZigZag LEB128-64b9B varints: a count as itself, several empty buckets as minus how many."""
     if not places.size:
         return b"\0"
-    gaps = np.diff(places, prepend=-1) - 1
-    values = np.empty((places.size, 2), np.int64)
-    values[:, 0] = np.where(gaps == 1, 0, -gaps)
-    values[:, 1] = numbers
-    keep = np.ones(values.shape, bool)
-    keep[:, 0] = gaps > 0
-    signed = values[keep]
-    zigzag = ((signed << 1) ^ (signed >> 63)).view(np.uint64)
+    gaps = places.copy()  # empty buckets before each count
+    gaps[1:] -= places[:-1] + 1
+    before = gaps.nonzero()[0]
+    at = np.arange(places.size) + (gaps > 0).cumsum()
+    zigzag = np.empty(places.size + before.size, np.uint64)
+    zigzag[at] = numbers << 1
+    zigzag[at[before] - 1] = np.where(gaps[before] == 1, 0, 2 * gaps[before] - 1)
+    most = min(-(-int(zigzag.max()).bit_length() // 7), MOST_BYTES)
+    if most < 2:
+        return zigzag.astype(np.uint8).tobytes()
     lengths = np.ones(zigzag.size, np.int64)
-    for k in range(1, MOST_BYTES):
+    for k in range(1, most):
         lengths += zigzag >> np.uint64(7 * k) > 0
     ends = np.cumsum(lengths)
     out = np.empty(int(ends[-1]), np.uint8)
-    for k in range(int(lengths.max())):
+    out[ends - lengths] = zigzag & np.uint64(127) | (lengths > 1).astype(np.uint8) << np.uint8(7)
+    for k in range(1, most):
         held = np.flatnonzero(lengths > k)
         part = zigzag[held] >> np.uint64(7 * k)
         if k < MOST_BYTES - 1:  # the ninth byte has no room for a mark and needs none
