@@ -94,7 +94,7 @@ _OPTIONS = (
     click.option("--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."),
     click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
     click.option("--start-column", metavar="NAME", help="Column of start times in a table of raw samples."),
-    click.option("--lenient", is_flag=True, help="Skip damaged lines and unreadable files, and report each."),
+    click.option("--lenient", is_flag=True, help="Skip damaged lines, counted by reason, and unreadable files; say so."),
     click.option(
         "--jobs",
         type=click.IntRange(1),

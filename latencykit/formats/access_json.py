@@ -102,9 +102,9 @@ def _columns(batch: list[Any], first: int, server: _Keys, source: Source, option
         time = np.array([float(one[server.time]) for one in batch])
     except (KeyError, TypeError, ValueError):
         good = [one for one in batch if _has_time(one, server.time)]
-        options.damaged(
-            source.corrupt(_line_of(batch, first, server), f"an object without {server.time}", "a number", "--lenient skips it")
-        )
+        seen = f"an object without {server.time}"
+        error = source.corrupt(_line_of(batch, first, server), seen, "a number", "--lenient skips it")
+        options.damaged(error, len(batch) - len(good))
         batch, time = good, np.array([float(one[server.time]) for one in good])
     if not batch:
         return {"time": time, "status": np.zeros(0, np.int64)}

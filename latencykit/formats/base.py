@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from latencykit.errors import CorruptInputError, LimitError, MissingPackageError, UsageError
+from latencykit.formats.damage import Tally
 from latencykit.formats.unpacking import Unpacked, compression
 from latencykit.formats.watching import Watch, Watched
 from latencykit.histogram import Histogram
@@ -110,6 +111,8 @@ class ReadOptions:
         where none is named, and all it holds where one is.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
+    tally : Tally
+        Counts what was skipped.
     """
 
     unit: str | None = None
@@ -120,6 +123,7 @@ class ReadOptions:
     measure: Measure | None = None
     series: tuple[str, ...] = ()
     report: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    tally: Tally = field(default_factory=Tally, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.unit is not None and self.unit not in (*NANOSECONDS, "none"):
@@ -129,11 +133,12 @@ class ReadOptions:
         """Return the unit of the stored values, and where it comes from: the option wins over the reader's `default`."""
         return (default, origin) if self.unit is None else (self.unit, "option")
 
-    def damaged(self, error: CorruptInputError) -> None:
-        """Raise `error`, or under `lenient` report it so that the reader can go on to the next line."""
+    def damaged(self, error: CorruptInputError, count: int = 1) -> None:
+        """Raise `error`, or under `lenient` count its lines, and report the first few, so that the reader can go on."""
         if not self.lenient:
             raise error
-        self.report(f"skipped: {error}")
+        if self.tally.add(error.seen, count):
+            self.report(f"skipped: {CorruptInputError(error.path, error.line, error.seen, error.expected)}")
 
 
 @dataclass(frozen=True)

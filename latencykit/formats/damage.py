@@ -1,13 +1,14 @@
-"""Damaged rows of a table: where they stand, what they say, and how that is told."""
+"""Damaged lines: where they stand, what they say, how many of which kind there are, and how that is told."""
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from latencykit.units import printable
+from latencykit.units import format_count, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,21 +16,74 @@ if TYPE_CHECKING:
     from latencykit.errors import CorruptInputError
     from latencykit.formats.base import ReadOptions, Source
 
-__all__ = ["Locate", "parser_error", "refuse_rows", "rows_in", "skipped_lines"]
+__all__ = ["Locate", "Tally", "parser_error", "refuse_rows", "rows_in", "skipped_lines"]
 
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
 
-_TOLD = 20
+_FIRST = 3  # of a file, that are told whatever they are
+_MOST = 5  # that are told at all: also the first of another kind
+_KINDS = 50  # that are told apart
+_NAMED = 4
+_PARTICULAR = re.compile(r"""(?: is)?\s*[:('"].*""", re.DOTALL)
+
+
+class Tally:
+    """What was skipped of a file: how many lines for which reason; the first few are told one by one.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> [tally.add(f"the time stamp is '{k}'") for k in range(5)], tally.add("2 fields ('1,2')", 1000)
+    ([True, True, True, False, False], True)
+    >>> tally.note, tally.untold
+    ('1,005 damaged lines were skipped: 1,000 × 2 fields, 5 × the time stamp', 1001)
+    """
+
+    def __init__(self) -> None:
+        self._kinds: Counter[str] = Counter()
+        self._told = 0
+
+    def _kind(self, seen: str) -> str:
+        kind = printable(_PARTICULAR.sub("", seen), 80) or "others"
+        return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
+
+    def wanted(self, seen: str) -> int:
+        """How many more lines with that damage are to be told one by one."""
+        new = self._told < _MOST and self._kind(seen) not in self._kinds
+        return max(_FIRST - self._told, int(new))
+
+    def add(self, seen: str, count: int = 1) -> bool:
+        """Count lines; True where the first of them is to be told."""
+        told = self.wanted(seen) > 0
+        self._kinds[self._kind(seen)] += count
+        self._told += told
+        return told
+
+    @property
+    def untold(self) -> int:
+        """How many were not told one by one."""
+        return self._kinds.total() - self._told
+
+    @property
+    def note(self) -> str | None:
+        """What a reader of the numbers has to know; None where nothing was skipped."""
+        total = self._kinds.total()
+        if not total:
+            return None
+        named = Counter({kind: count for kind, count in self._kinds.items() if kind != "others"}).most_common(_NAMED)
+        left = total - sum(count for _, count in named)
+        reasons = [f"{format_count(count)} × {kind}" for kind, count in [*named, ("others", left)] if count]
+        return f"{format_count(total)} damaged {'line was' if total == 1 else 'lines were'} skipped: {', '.join(reasons)}"
 
 
 def refuse_rows(rows: Sequence[int], locate: Locate, source: Source, options: ReadOptions, seen: str, expected: str) -> None:
-    """Raise for the first of damaged rows; under ``lenient`` report each, or their number where they are many."""
-    told = rows[:_TOLD] if options.lenient else rows[:1]
-    for line, text in locate(told):
+    """Raise for the first of damaged rows; under ``lenient`` count them, and report the first few of a file."""
+    told = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
+    for line, text in locate(told) if len(told) else ():
         options.damaged(source.corrupt(line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"))
     if len(rows) > len(told):
-        options.report(f"skipped: {source.shown}: {len(rows) - len(told):,} more rows like these")
+        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(told))
 
 
 def rows_in(
@@ -76,8 +130,8 @@ def parser_error(source: Source, text: str, first: int) -> CorruptInputError:
     return source.corrupt(int(found[1]) + first if found else None, seen, "", "")
 
 
-def skipped_lines(messages: Iterable[str], first: int) -> Iterator[str]:
-    """Yield ``:7: expected 5 fields, saw 9`` for each line that pandas skipped."""
+def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
+    """Yield ``7, "expected 5 fields, saw 9"`` for each line that pandas skipped."""
     for message in messages:
         for number, seen in re.findall(r"[Ll]ine (\d+): (.*)", message):
-            yield f":{int(number) + first - 1}: {seen.strip()}"
+            yield int(number) + first - 1, seen.strip()

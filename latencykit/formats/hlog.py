@@ -250,8 +250,6 @@ class _Scan:
         if back:
             self.notes.append(f"{back} intervals begin before the one above them; they were sorted by time")
         order = good[np.argsort(offsets[good], kind="stable")]
-        if self.skipped:
-            self.notes.append(f"{self.skipped} damaged lines were skipped")
         if self.times.restarts:
             self.notes.append(f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on its own clock")
         epoch = first if first is not None and first > EPOCH_FROM else None

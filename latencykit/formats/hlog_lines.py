@@ -288,7 +288,7 @@ def _shape_error(fields: list[bytes], tag: bytes) -> LineError:
     if not tag and fields[0].startswith(b"Tag="):
         return LineError("a tag without a comma behind it", "Tag=NAME,START,LENGTH,MAX,PAYLOAD")
     seen = printable(whole.decode("utf-8", "replace"), 40)
-    return LineError(f"{len(fields)} fields ({seen!r})", "START,LENGTH,MAX,PAYLOAD")
+    return LineError(f"{len(fields)} field{'s' * (len(fields) > 1)} ({seen!r})", "START,LENGTH,MAX,PAYLOAD")
 
 
 def _number_error(fields: list[bytes]) -> LineError:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.errors import CorruptInputError, LatencyKitError, LimitError, NotHeldError, UnknownFormatError, UsageError
 from latencykit.formats.base import Confidence, Format, ReadOptions, Rung, Source, rung_name
+from latencykit.formats.damage import Tally
 from latencykit.formats.doubt import too_long
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
@@ -97,19 +99,24 @@ def read_source(
     Of a `part` of a log nobody can tell how long the whole of it is, so that nothing is said of latencies too long.
     """
     chosen = detect(source, format)
-    found = _found(chosen, source, options)
+    options = replace(options, tally=Tally())
+    try:
+        found = _found(chosen, source, options)
+    finally:
+        if options.tally.untold:
+            options.report(f"skipped: {source.shown}: {options.tally.untold:,} more damaged lines")
     if not found or all(isinstance(rung, Summary) and not (rung.stats or rung.percentiles) for rung in found.values()):
         raise CorruptInputError(source.shown, None, f"this {chosen.title} holds no latencies", "at least one", "")
     if options.unit is not None and all(rung.run.unit_from != "option" for rung in found.values()):
         raise UsageError(f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out")
     doubts = {name: None if part else too_long(rung) for name, rung in found.items()}
-    notes = ["the compressed file is cut at its end"] if source.cut else []
+    notes = [options.tally.note, "the compressed file is cut at its end" if source.cut else None]
     return {
         name or source.name: rung.but(
             source=source.name,
             format=chosen.name,
             command=without_login(rung.run.command or "") or None,
-            notes=rung.run.noting(*filter(None, [doubts[name]]), *notes).notes,
+            notes=rung.run.noting(*filter(None, [doubts[name], *notes])).notes,
         )
         for name, rung in found.items()
     }

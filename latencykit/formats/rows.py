@@ -242,8 +242,8 @@ def _parsed(piece: _Piece, source: Source, options: ReadOptions, layout: Layout)
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always", pd.errors.ParserWarning)
                 frame = _csv(data, piece.skip, layout, "warn")
-            for text in skipped_lines([str(one.message) for one in said], piece.first):
-                options.report(f"skipped: {source.shown}{text}")
+            for number, seen in skipped_lines([str(one.message) for one in said], piece.first):
+                options.damaged(source.corrupt(number, seen))
         else:
             frame = _csv(data, piece.skip, layout)
     except pd.errors.EmptyDataError:
