@@ -17,7 +17,7 @@ from latencykit.samples import Samples
 from latencykit.stats.events import tail_counts, tail_shares
 from latencykit.stats.fanout import by_interval, leaf_percentile, probabilities, quorum, slowest, survival
 from latencykit.stats.hedge import hedged, hedged_by_interval
-from latencykit.stats.quantiles import highest_supported_percentile
+from latencykit.stats.quantiles import highest_supported_percentile, running_sums
 from latencykit.stats.sums import Leg, sum_of
 from latencykit.units import NANOSECONDS, format_duration
 
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.blocks import Block
+    from latencykit.buckets import Buckets
     from latencykit.histogram import Histogram
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 __all__ = ["FanOut", "fan_out", "fan_outs", "in_series"]
 
@@ -290,8 +292,8 @@ class _MixtureFold:
     def __init__(self, leaf: Histogram, n: int, k: int | None, hedge: float | None, shares: Sequence[float]) -> None:
         self.leaf, self.n, self.k, self.hedge, self.shares = leaf, n, k, hedge, tuple(shares)
         self.high = leaf.buckets.high(leaf.index)
-        at, self._part = tail_shares(leaf.counts, self.shares)
-        self._cut = self.high[at]
+        self._cut, self._part = tail_shares(leaf.counts, self.shares)
+        self._places: dict[Buckets, Ints] = {}
         self._mass = np.zeros(self.high.size)
         self._hedged: tuple[Floats, Floats] | None = None
         self._worse, self._total = np.zeros(len(self.shares)), 0.0
@@ -300,23 +302,28 @@ class _MixtureFold:
         """Take a block in."""
         if not block.counts.size:
             return
-        top = int(block.index.max()) + 1
-        # A log of several layouts is counted in one that fits all: a bucket goes where its highest value lies.
-        table = np.searchsorted(self.high * (1 + 1e-12), block.buckets.high(np.arange(top)), "left")
-        index = np.minimum(table, self.high.size - 1)[block.index]
+        index = self._place_of(block)
         if self.hedge is None:
             self._mass += by_interval(block.indptr, index, block.counts, self.n, self.high.size, self.k, total=1)
         else:
             values, above = hedged_by_interval(block.indptr, index, block.counts, self.high, self.hedge, self.n, self.k)
             self._hedged = (values, above + (0.0 if self._hedged is None else self._hedged[1]))
-        running = np.concatenate(([0], np.cumsum(block.counts)))
-        sizes = (running[block.indptr[1:]] - running[block.indptr[:-1]]).astype(np.float64)
-        tail = tail_counts(block.indptr, self.high[index], block.counts, self._cut, self._part)[sizes > 0]
+        sizes = np.diff(running_sums(block.counts)[block.indptr]).astype(np.float64)
+        tail = tail_counts(block.indptr, index, block.counts, self._cut, self._part)[sizes > 0]
         sizes = sizes[sizes > 0]
         share = np.minimum(tail / sizes[:, None], 1.0)
         slow = slowest(share, self.n) if self.k is None else quorum(share, self.k, self.n)
         self._worse += sizes @ slow
         self._total += float(sizes.sum())
+
+    def _place_of(self, block: Block) -> Ints:
+        """Where each entry lies in the buckets of all: of several layouts, where its highest value lies."""
+        places, top = self._places.get(block.buckets), int(block.index.max()) + 1
+        if places is None or places.size < top:
+            highs = block.buckets.high(np.arange(top))
+            found = np.searchsorted(self.high * (1 + 1e-12), highs, "left")
+            places = self._places[block.buckets] = np.minimum(found, self.high.size - 1)
+        return places[block.index]
 
     def result(self) -> FanOut:
         """Return what the blocks add up to."""

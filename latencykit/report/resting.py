@@ -20,7 +20,7 @@ def resting(slots: Slots, percentiles: list[float]) -> list[Events]:
     """Return what lies above each percentile, at the page's resolution."""
     total = np.bincount(slots.index, slots.counts, slots.high.size).astype(np.int64)
     position, share = tail_shares(total, percentiles)
-    tail = tail_counts(slots.indptr, slots.high[slots.index], slots.counts, slots.high[position], share)
+    tail = tail_counts(slots.indptr, slots.index, slots.counts, position, share)
     count = np.diff(np.concatenate(([0], np.cumsum(slots.counts)))[slots.indptr])
     return events_above(percentiles, tail, count, slots.start, slots.end - slots.start, slots.max / 1e9)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.stats.chances import poisson_at_least
-from latencykit.stats.quantiles import median
+from latencykit.stats.quantiles import median, running_sums
 from latencykit.units import format_count, format_duration, format_percentile
 
 if TYPE_CHECKING:
@@ -135,17 +135,17 @@ def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats
     return at.astype(np.int64), np.where(share < 1e-9, 0.0, share)
 
 
-def tail_counts(indptr: Ints, high: Floats, counts: Ints, values: ArrayLike, shares: ArrayLike) -> Floats:
+def tail_counts(indptr: Ints, index: Ints, counts: Ints, position: ArrayLike, shares: ArrayLike) -> Floats:
     """Return how many requests of each interval lie above each percentile.
 
     Parameters
     ----------
     indptr : ndarray of int64, shape (rows + 1,)
         Row r holds the entries ``indptr[r]:indptr[r + 1]``.
-    high, counts : ndarray, shape (nonzero,)
-        Highest value of each entry's bucket, and its count.
-    values, shares : array_like of float, shape (p,)
-        Highest value of the bucket that each percentile cuts, and the part of it above; see `tail_shares`.
+    index, counts : ndarray of int64, shape (nonzero,)
+        Buckets, ascending within a row, and their counts.
+    position, shares : array_like, shape (p,)
+        Bucket that each percentile cuts, and the part of it above; see `tail_shares`.
 
     Returns
     -------
@@ -153,16 +153,17 @@ def tail_counts(indptr: Ints, high: Floats, counts: Ints, values: ArrayLike, sha
 
     Examples
     --------
-    >>> tail_counts(np.array([0, 1, 3]), np.array([1.0, 1.0, 9.0]), np.array([50, 40, 10]), [9.0], [0.5]).tolist()
+    >>> tail_counts(np.array([0, 1, 3]), np.array([0, 0, 1]), np.array([50, 40, 10]), [1], [0.5]).tolist()
     [[0.0], [5.0]]
     """
-    cut, part = np.asarray(values, np.float64), np.asarray(shares, np.float64)
-    out = np.empty((indptr.size - 1, cut.size))
-    for k in range(cut.size):
-        weight = np.where(high > cut[k], 1.0, np.where(high == cut[k], part[k], 0.0)) * counts
-        running = np.concatenate(([0.0], np.cumsum(weight)))
-        out[:, k] = running[indptr[1:]] - running[indptr[:-1]]
-    return out
+    cut, part = np.asarray(position, np.int64), np.asarray(shares, np.float64)
+    size = 1 + max(int(index.max(initial=0)), int(cut.max(initial=0)))
+    begins = np.arange(indptr.size - 1) * size
+    places = np.repeat(begins, np.diff(indptr)) + index  # ascends throughout
+    edges = begins[:, None] + cut
+    running = running_sums(counts)
+    first, after = running[np.searchsorted(places, edges)], running[np.searchsorted(places, edges, "right")]
+    return np.asarray(running[indptr[1:], None] - after + part * (after - first))
 
 
 def events_above(

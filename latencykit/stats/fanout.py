@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.errors import UsageError
+from latencykit.stats.quantiles import running_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,15 +178,15 @@ def by_interval(
     >>> by_interval(np.array([0, 1, 2]), np.array([0, 1]), np.array([9, 1]), 100, 2).tolist()
     [0.9, 0.1]
     """
-    running = np.concatenate(([0], np.cumsum(counts)))
-    row = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-    held = (running[indptr[1:]] - running[indptr[:-1]])[row]
-    above = ((running[indptr[1:]])[row] - running[1:]) / held
-    before = above + counts / held
-    both = np.stack([np.minimum(before, 1.0), above])
-    slow = slowest(both, n) if k is None else quorum(both, k, n)
+    running, lengths = running_sums(counts), np.diff(indptr)
+    held = np.repeat(np.diff(running[indptr]), lengths)
+    above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / held
+    slow = slowest(above, n) if k is None else quorum(above, k, n)
+    before = np.empty_like(slow)
+    before[1:] = slow[:-1]
+    before[indptr[:-1][lengths > 0]] = 1.0
     weight = held / (running[-1] if total is None else total)
-    return np.bincount(index, (slow[0] - slow[1]) * weight, size).astype(np.float64)
+    return np.bincount(index, (before - slow) * weight, size).astype(np.float64)
 
 
 def share_above(tail: ArrayLike, count: ArrayLike, n: int) -> Floats:
