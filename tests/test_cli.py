@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -232,6 +234,30 @@ def test_an_input_is_never_overwritten(run, tmp_path):
     assert status == 2
     assert "one of the inputs" in err
     assert copy.read_bytes() == CTRLZ.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("chart", CTRLZ, "-o", "a.png"), ["output"]),
+        (("chart", CTRLZ, "-o", "a.html"), ["output"]),
+        (("report", CTRLZ, "-o", "a.html"), ["output"]),
+        (("convert", CTRLZ, "a.csv"), ["output"]),
+        (("merge", CTRLZ, CTRLZ, "-o", "a.hlog"), ["output", "intervals", "count"]),
+    ],
+    ids=lambda given: " ".join(map(str, given[:1])),
+)
+def test_what_was_written_is_printed_as_asked(run, tmp_path, monkeypatch, words, keys):
+    monkeypatch.chdir(tmp_path)
+    (record,) = csv.DictReader(io.StringIO(run("-q", *words, "--format", "csv")[1]))
+    assert list(record) == keys
+    assert record["output"] == words[-1]
+    told = json.loads(run("-q", *words, "--format", "json")[1])
+    assert {key: str(told[key]) for key in keys} == record
+    header, _, row = run("-q", *words, "--format", "markdown")[1].splitlines()
+    assert header == f"| {' | '.join(keys)} |"
+    assert row == f"| {' | '.join(record.values())} |"
+    assert run("-q", *words)[1] == ""
 
 
 def test_lenient_leaves_out_an_unreadable_file_and_says_so(run, tmp_path):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, beside, progress, say_path
+from latencykit.cli.common import Inputs, Real, inputs, load, printing, without_aggregates
+from latencykit.cli.outputs import atomic, beside, progress, say_written
 from latencykit.cli.report import write_page
 from latencykit.errors import UsageError
 
@@ -97,7 +97,8 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
     else:
         with atomic(target, given.files, spec) as temporary, progress(f"drawing {target.name}"):
             _draw(loaded, temporary, given, kind, **look)
-    _tell(target, loaded, style, named=out is not None)
+    said = None if out is None else f"wrote {target}"
+    say_written({"output": str(target)} | (_series(loaded) if style == "json" else {}), style, said)
 
 
 def _refuse(asked: dict[str, Any], kind: str, *, term: bool, page: bool) -> None:
@@ -169,12 +170,7 @@ def _size(text: str | None, kind: str) -> tuple[float, float]:
     return float(width), float(height)
 
 
-def _tell(target: Path, loaded: Sequence[Input], style: str, *, named: bool) -> None:
-    if style == "json":
-        from latencykit.report.record import series_record
+def _series(loaded: Sequence[Input]) -> dict[str, Any]:
+    from latencykit.report.record import series_record
 
-        print_json({"output": str(target), "series": [series_record(one.name, one.rung) for one in loaded]})
-    elif named:
-        note(f"wrote {target}")
-    else:
-        say_path(target)
+    return {"series": [series_record(one.name, one.rung) for one in loaded]}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import Inputs, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, progress
+from latencykit.cli.common import Inputs, inputs, load, printing, without_aggregates
+from latencykit.cli.outputs import atomic, progress, say_written
 
 __all__ = ["command"]
 
@@ -38,7 +38,4 @@ def command(given: Inputs, out: Path, ticks: int, percentiles: str | None, as_cs
     }
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write({one.name: one.rung for one in loaded}, temporary, **options)
-    if style == "json":
-        print_json({"output": str(out)})
-    else:
-        note(f"wrote {out}")
+    say_written({"output": str(out)}, style, f"wrote {out}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from latencykit.cli.common import Inputs, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, progress
+from latencykit.cli.common import Inputs, inputs, load, printing, without_aggregates
+from latencykit.cli.outputs import atomic, progress, say_written
 from latencykit.errors import UsageError
 from latencykit.units import without_secrets
 
@@ -55,10 +55,8 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_hlog(merged, temporary)
     count = merged.histogram().count
-    if style == "json":
-        print_json({"output": str(out), "intervals": len(merged), "count": count})
-    else:
-        note(f"wrote {out}: {len(merged):,} intervals, {count:,} values")
+    record = {"output": str(out), "intervals": len(merged), "count": count}
+    say_written(record, style, f"wrote {out}: {len(merged):,} intervals, {count:,} values")
 
 
 def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: bool) -> HistogramLog:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import expand, note
+from latencykit.cli.common import expand, note, print_json
 from latencykit.errors import UsageError
 from latencykit.units import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["atomic", "beside", "drawing", "picture", "progress", "say_path"]
+__all__ = ["atomic", "beside", "drawing", "picture", "progress", "say_written"]
 
 
 @contextlib.contextmanager
@@ -93,7 +93,20 @@ def progress(what: str) -> Iterator[None]:
         thread.join()
 
 
-def say_path(path: Path) -> None:
-    """Print the file that was written: its name as it is for a program, safe for a terminal."""
-    text = str(path)
-    click.echo(printable(text, len(text)) if sys.stdout is not None and sys.stdout.isatty() else text)
+def say_written(record: dict[str, Any], style: str, said: str | None = None) -> None:
+    """Print what was written as ``--format`` asks: ``record`` for programs; for people `said`, beside the output, or the path.
+
+    The path is printed as it is for a program, safe for a terminal.
+    """
+    if style == "json":
+        print_json(record)
+    elif style != "table":
+        from latencykit.report.tables import styled
+
+        row = list(record.values())
+        click.echo(styled(style, list(record), [row], [row]))
+    elif said is not None:
+        note(said)
+    else:
+        path = record["output"]
+        click.echo(printable(path, len(path)) if sys.stdout is not None and sys.stdout.isatty() else path)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
-from latencykit.cli.outputs import atomic, beside, progress, say_path
+from latencykit.cli.common import Inputs, Real, inputs, load, printing, without_aggregates
+from latencykit.cli.outputs import atomic, beside, progress, say_written
 from latencykit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,12 +45,7 @@ def command(
     target = out or beside(loaded[0].path, ".html")
     how = {"expected_interval": expected_interval, "rate": rate, "connections": connections}
     write_page(loaded, target, given, spec, slo=slo_of(spec) if spec else None, title=title, **how)
-    if style == "json":
-        print_json({"output": str(target)})
-    elif out is not None:
-        note(f"wrote {target}")
-    else:
-        say_path(target)
+    say_written({"output": str(target)}, style, None if out is None else f"wrote {target}")
 
 
 def write_page(loaded: Sequence[Input], target: Path, given: Inputs, spec: str | None, **options: Any) -> None:
