@@ -98,6 +98,7 @@ class Samples:
             raise UsageError(f"the columns of samples must be of one length, not {sizes}")
         if (given["duration"] < 0).any():
             raise UsageError("durations must not be negative; leave such rows out and say so in a note")
+        _refuse_ages(given)
         measure: Measure = "response" if intended is not None else "service"
         known = run or Run(unit=unit)
         if known.measure == "unknown":
@@ -353,6 +354,16 @@ class Samples:
         others = f", {format_count(len(self) - good)} others" if good < len(self) else ""
         over = f" over {format_duration(self.elapsed * 1e9)}" if self.start is not None and len(self) else ""
         return f"Samples({format_count(good)} good requests{others}{over})"
+
+
+def _refuse_ages(columns: dict[str, Any]) -> None:
+    """Refuse times so far apart that their distances are no int64."""
+    begins = [columns[name] for name in ("start", "intended") if columns[name] is not None]
+    if not begins or not columns["duration"].size:
+        return
+    last = max(int(begin.max()) for begin in begins) + int(columns["duration"].max())
+    if max(last, last - min(int(begin.min()) for begin in begins)) >= 1 << 63:
+        raise UsageError("the times lie more than 292 years apart; are they of the unit that they are taken for?")
 
 
 def _nanoseconds(values: ArrayLike, unit: str) -> Ints:

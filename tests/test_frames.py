@@ -82,3 +82,10 @@ def test_words_are_taken_as_they_come():
 def test_what_cannot_be_taken_is_refused_by_name(frame, named, said):
     with pytest.raises(UsageError, match=said):
         Samples.from_frame(pd.DataFrame(frame), **named)
+
+
+@pytest.mark.parametrize("columns", [{"start": [-(1 << 62), 1 << 62]}, {"start": [0, (1 << 63) - 1], "intended": [0, 0]}])
+def test_times_further_apart_than_an_int64_holds_are_refused(columns):
+    with pytest.raises(UsageError, match="292 years"):
+        Samples(duration=[1, 1], **columns)
+    assert Samples(duration=[1, 1], start=[0, (1 << 63) - 2]).elapsed == pytest.approx(9.22e9, rel=1e-3)

@@ -22,7 +22,7 @@ from latencykit.log import HistogramLog
 from latencykit.outputs import naming
 from latencykit.samples import Samples
 from latencykit.summary import Summary
-from latencykit.units import NANOSECONDS, without_secrets
+from latencykit.units import NANOSECONDS, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ __all__ = ["Confidence", "Format", "Head", "ReadOptions", "Rung", "Source", "run
 Rung = Samples | HistogramLog | Histogram | Summary
 HEAD_SIZE = 64 * 1024
 _PIECE = 4 << 20
+_LONG = 500  # characters of what is quoted in an error
 
 
 class Confidence(IntEnum):
@@ -303,8 +304,8 @@ class Source:
         return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")
 
     def corrupt(self, line: int | None, seen: str, expected: str = "", way_out: str = "") -> CorruptInputError:
-        """Return the error that names this source."""
-        return CorruptInputError(self.shown, line, seen, expected, way_out)
+        """Return the error that names this source, in one line whatever is quoted in it."""
+        return CorruptInputError(self.shown, line, printable(seen, _LONG), printable(expected, _LONG), way_out)
 
 
 def _spooled(source: Source) -> Path:
