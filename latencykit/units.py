@@ -39,8 +39,8 @@ _SPELLINGS = {
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _PART = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*")
 _PERCENTILE = re.compile(rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*")
-_LOGIN = re.compile(r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)[^\s'\"]*)@")  # a password may have a slash in it
-_QUERY = re.compile(r"(://[^\s?#'\"]*)[?#](?:[^\s'\"]*[^\s'\":;,.)])?")
+_LOGIN = re.compile(r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@")  # a password may have a slash in it
+_QUERY = re.compile(r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?")
 _STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 

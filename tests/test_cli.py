@@ -236,6 +236,13 @@ def test_an_input_is_never_overwritten(run, tmp_path):
     assert copy.read_bytes() == CTRLZ.read_bytes()
 
 
+def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
+    _, _, err = run("summary", TAGGED, JHICCUP)
+    assert err.splitlines() == [f"{TAGGED.name}: the file does not say its unit; nanoseconds are assumed (--unit says otherwise)"]
+    _, _, err = run("summary", "--tag", "get", TAGGED)
+    assert err.startswith("get: the file does not say")
+
+
 @pytest.mark.parametrize(
     ("words", "keys"),
     [

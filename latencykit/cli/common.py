@@ -8,6 +8,7 @@ import glob
 import json
 import math
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -264,10 +265,15 @@ def load_files(
 
 
 def tell_notes(loaded: Sequence[Input]) -> None:
-    """Say on standard error what is to be known of each series."""
+    """Say on standard error what is to be known of each series, and once what is true of all series of a file."""
+    series = Counter(one.path for one in loaded)
+    told: dict[tuple[str, str], list[str]] = {}
     for one in loaded:
         for text in one.rung.run.notes:
-            note(f"{one.name}: {text}")
+            told.setdefault((one.path, text), []).append(one.name)
+    for (path, text), names in told.items():
+        who = ", ".join(names) if len(names) == 1 or len(names) < series[path] else Path(without_secrets(path)).name
+        note(f"{'stdin' if who == '-' else who}: {text}")
 
 
 def series_of(

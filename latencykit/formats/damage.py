@@ -45,7 +45,7 @@ class Tally:
         self._told = 0
 
     def _kind(self, seen: str) -> str:
-        kind = printable(_PARTICULAR.sub("", seen), 80) or "others"
+        kind = printable(_PARTICULAR.sub("", seen[:200]), 80) or "others"
         return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
 
     def wanted(self, seen: str) -> int:

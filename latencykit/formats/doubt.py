@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.errors import CorruptInputError
+from latencykit.errors import LatencyKitError
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
@@ -57,7 +57,7 @@ def too_long(rung: Rung) -> str | None:
 def _of_told(rung: Rung) -> str | None:
     """A longest latency that does not fit in the time that the source says the run took."""
     told, longest = rung.run.duration, _longest(rung)
-    if not told or longest <= _ROOM * told + _SLACK:
+    if not (told and longest > _ROOM * told + _SLACK):
         return None
     return f"a latency of {format_duration(longest * 1e9)} is longer than the run, {format_duration(told * 1e9)}"
 
@@ -81,7 +81,7 @@ def _of_log(log: HistogramLog) -> str | None:
         return None
     try:
         series = log.rows(np.arange(min(len(log), _LOOKED_AT))).series()
-    except CorruptInputError:  # a large log tells of damage when it is decoded
+    except LatencyKitError:  # a large log tells of damage when it is decoded
         return None
     held = series.count > 0
     longest = series.max[held] * (NANOSECONDS[log.unit] / 1e9)
@@ -103,7 +103,7 @@ def _of_samples(samples: Samples) -> str | None:
     """Half of the requests taking longer than all of them took to be sent, where it is the user who says the unit."""
     if samples.start is None or len(samples) < _ENOUGH or samples.run.unit_from != "option":
         return None
-    sending = float(samples.start.max() - samples.start.min()) / 1e9
+    sending = (float(samples.start.max()) - float(samples.start.min())) / 1e9
     middle = float(np.median(samples.duration)) / 1e9
     if not middle > sending > 0:
         return None

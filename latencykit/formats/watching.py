@@ -23,18 +23,20 @@ class Watch:
 
     def __init__(self) -> None:
         self._identity: tuple[int, int] | None = None
-        self._size = 0
+        self._size = self._changed = 0
 
     def look(self, number: int) -> str | None:
         """Return what happened to an open file since, if anything; only regular ones are known to keep what is in them."""
         now = os.fstat(number)
         if not stat.S_ISREG(now.st_mode):
             return None
-        if self._identity not in (None, (now.st_dev, now.st_ino)):
+        # Some network file systems number a file anew whenever it is opened.
+        same = (now.st_dev, now.st_ino) == self._identity or (now.st_mtime_ns, now.st_size) == (self._changed, self._size)
+        if self._identity is not None and not same:
             return "another file took its place while it was read"
         if now.st_size < self._size:
             return f"the file shrank from {self._size:,} to {now.st_size:,} bytes while it was read"
-        self._identity, self._size = (now.st_dev, now.st_ino), now.st_size
+        self._identity, self._size, self._changed = (now.st_dev, now.st_ino), now.st_size, now.st_mtime_ns
         return None
 
 

@@ -60,6 +60,8 @@ SECOND = 1e9
         (Summary({"mean": SECOND, "max": 90 * SECOND}, {}, 10, "ns", Run(duration=10.0)), True),
         (Summary({"mean": SECOND}, {99.0: 90 * SECOND}, 10, "ns", Run(duration=10.0)), True),
         (Summary({"mean": SECOND, "max": 90 * SECOND}, {}, 10, "ns", Run()), False),
+        (Summary({"max": float("nan")}, {50.0: float("nan")}, 10, "ns", Run(duration=10.0)), False),
+        (Summary({"max": 9 * SECOND}, {}, 10, "ns", Run(duration=float("nan"))), False),
         (Summary({"mean": SECOND, "max": 12 * SECOND}, {}, 10, "ns", Run(duration=10.0)), False),
         (Summary({"mean": 1.0, "max": 9e12}, {}, 10, "none", Run(duration=10.0, unit="none")), False),
         (lk.Histogram.of([90_000], unit="ms", run=Run(duration=10.0, unit="ms")), True),

@@ -76,6 +76,14 @@ def test_a_log_that_grows_is_what_it_was(log):
     assert read.histogram().count == count
 
 
+def test_a_file_that_only_got_another_number_is_the_same(log):
+    read, path = log
+    count = lk.read(path, unit="ns").histogram().count
+    path.rename(f"{path}.1")
+    shutil.copy2(f"{path}.1", path)
+    assert read.histogram().count == count
+
+
 def changing(monkeypatch, change, path, after=1):
     """Let the file change after so many looks at it."""
     left = [after]
