@@ -38,6 +38,7 @@ _MODULES = (
     "fio_logs",
     "flotilla",
     "fortio",
+    "fortio_text",
     "gatling",
     "ghz",
     "gobench",

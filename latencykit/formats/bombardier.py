@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS"]
 
 _HINT = "bombardier --latencies prints the distribution (of 50, 75, 90, 95 and 99 %)"
+_JSON = re.compile(r'^[ \t]*\{\s*"spec"', re.MULTILINE)
 _TITLE = re.compile(r"^Statistics\s+Avg\s+Stdev\s+Max\s*$", re.MULTILINE)
 _LATENCY = re.compile(r"^[ \t]*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
 _POINT = re.compile(r"^[ \t]+([\d.]+)%\s+(\S+)\s*$", re.MULTILINE)
@@ -31,13 +32,15 @@ _TIMEOUT = re.compile(r"timeout|timed out|deadline", re.IGNORECASE)
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of the specification and of the result."""
-    found = jsontext.has_keys(head, "spec", "result", "timeTakenSeconds", "req2xx")
+    """Tell the keys of the specification and of the result; without ``-p r`` the introduction and progress stand above."""
+    found = _JSON.search(head.text) and all(f'"{key}"' in head.text for key in ("result", "timeTakenSeconds", "req2xx"))
     return Confidence.CERTAIN if found else Confidence.NO
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the table of statistics."""
+    """Tell the table of statistics, or the first line of a run whose result is not JSON."""
+    if sniff_json(head) is Confidence.CERTAIN:
+        return Confidence.NO
     text = plain(head.text)
     found = _TITLE.search(text) and re.search(r"^[ \t]*Reqs/sec\s", text, re.MULTILINE)
     return Confidence.CERTAIN if found or re.search(r"^Bombarding \S+ ", text, re.MULTILINE) else Confidence.NO

@@ -12,7 +12,7 @@ import numpy as np
 
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
-from latencykit.formats.shaping import distinct, nanoseconds
+from latencykit.formats.shaping import distinct, nanoseconds, rung_of_points
 from latencykit.formats.spread import histogram_of_both, mixed_note, nothing_answered
 from latencykit.formats.stamps import epoch_seconds
 from latencykit.run import Run
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
 
-__all__ = ["FORMATS"]
+__all__ = ["FORMATS", "rung_of_record"]
 
 _NEAR = 1.0  # ns
 
@@ -40,12 +40,20 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
     found: dict[str, Rung] = {}
     for one in results:
         name = "" if len(results) == 1 else distinct(str(one.get("Labels") or "run").strip(" ,"), found)
-        found[name] = _result(one, source)
+        found[name] = rung_of_record(one, source)
     return found
 
 
-def _result(record: dict[str, Any], source: Source) -> Rung:
-    """One result; failed calls are taken out of its histogram where theirs is known."""
+def rung_of_record(record: dict[str, Any], source: Source) -> Rung:
+    """Return one result; failed calls are taken out of its histogram where theirs is known.
+
+    Parameters
+    ----------
+    record : dict
+        As fortio's JSON has it; times in seconds, numbers as such or as text.
+    source : Source
+        For errors.
+    """
     whole = jsontext.entry(record, "DurationHistogram", source)
     failures = record.get("ErrorsDurationHistogram") or {}
     failed = int(failures.get("Count") or 0) if failures else _failed_by_codes(record)
@@ -53,11 +61,13 @@ def _result(record: dict[str, Any], source: Source) -> Rung:
     if total <= failed:
         raise nothing_answered(source, run)
     buckets = _buckets(whole)
-    if sum(count for _, _, count in buckets) != total:
+    if buckets and sum(count for _, _, count in buckets) != total:
         raise source.corrupt(None, f"the buckets do not hold {total:,} calls", "as many as Count says", "run fortio anew")
     names = {"min": "Min", "max": "Max", "mean": "Avg", "std": "StdDev"}
     stats = {ours: nanoseconds(float(whole[theirs]), "s") for ours, theirs in names.items() if whole.get(theirs) is not None}
     points = {float(one["Percentile"]): nanoseconds(float(one["Value"]), "s") for one in whole.get("Percentiles") or ()}
+    if not buckets:  # fortio -quiet prints percentiles only
+        return rung_of_points(points, total - failed, stats, run.noting(*mixed_note(failed, "failed calls")))
     if failed:
         good = _without(buckets, _buckets(failures))
         if good is None:

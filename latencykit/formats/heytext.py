@@ -189,7 +189,7 @@ def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> 
         What is known of the run beside the report.
     source : Source
     timeout : float
-        Where requests that timed out are censored, ns.
+        How long the tool waits for a reply unless it is told otherwise, ns: where requests that timed out are censored.
     """
     others, mixed = report.outcomes(), 0 if report.apart else report.mixed
     run = run.but(duration=report.duration, achieved=report.achieved, **others).noting(*mixed_note(mixed))
@@ -212,6 +212,8 @@ def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> 
         edges = np.round(np.linspace(stats["min"], stats["max"], len(report.buckets)), 3)
         rung = histogram_of_both(report.points, edges.tolist(), report.buckets, stats, run)
     if others["timeouts"] and isinstance(rung, Histogram):
+        if run.timeout is None and report.duration is not None and report.duration * 1e9 < timeout:
+            timeout = 0.0  # the whole run was shorter: the limit was another, and all that is known is the slowest reply
         return replace(rung, censored=others["timeouts"], censored_at=max(timeout, rung.max))
     return rung
 

@@ -11,6 +11,7 @@ import numpy as np
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import distinct, nanoseconds, nanoseconds_of
+from latencykit.formats.terminal import plain
 from latencykit.run import Run, UnitFrom
 from latencykit.samples import OUTCOMES, Samples
 from latencykit.summary import Summary
@@ -30,6 +31,7 @@ _TEXT = re.compile(
     rf"(?:\n\s*Range \(min … max\): +{_VALUE} … +{_VALUE} +(\d+) runs)?",
     re.MULTILINE,
 )
+_ALL_FAILED = "every run ended with an exit code other than 0: the times are of those runs"
 _HINT = "hyperfine --export-json keeps every run: the distribution"
 
 
@@ -53,7 +55,7 @@ def sniff_json(head: Head) -> Confidence:
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
-    """Read every run of every command; runs that ended with another exit code than 0 failed."""
+    """Read every run of every command; runs that ended with another exit code than 0 failed, unless all of them did."""
     found: dict[str, Rung] = {}
     for result in jsontext.entry(jsontext.load(source), "results", source, list):
         name = distinct(str(jsontext.entry(result, "command", source, str)), found)
@@ -61,11 +63,14 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
         if not times:
             found[name] = _summary(result, _run("s", "format", _HINT))
             continue
-        outcome = None
+        outcome, notes = None, ()
         if codes and len(codes) == len(times):
             failed = np.array([code != 0 for code in codes])
-            outcome = np.where(failed, OUTCOMES.index("error"), 0).astype(np.int8) if failed.any() else None
-        found[name] = Samples(duration=nanoseconds_of(times, "s"), outcome=outcome, run=_run("s", "format"))
+            if failed.all():  # the command ends so by nature, and hyperfine was told to go on (-i)
+                notes = (_ALL_FAILED,)
+            elif failed.any():
+                outcome = np.where(failed, OUTCOMES.index("error"), 0).astype(np.int8)
+        found[name] = Samples(duration=nanoseconds_of(times, "s"), outcome=outcome, run=_run("s", "format", *notes))
     return found
 
 
@@ -121,13 +126,13 @@ def read_markdown(source: Source, options: ReadOptions) -> dict[str, Rung]:  # n
 
 def sniff_text(head: Head) -> Confidence:
     """Tell a printed benchmark."""
-    return Confidence.CERTAIN if _TEXT.search(head.text) else Confidence.NO
+    return Confidence.CERTAIN if _TEXT.search(plain(head.text)) else Confidence.NO
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
     """Read what hyperfine printed, one summary a command."""
     found: dict[str, Rung] = {}
-    for name, mean, spread, low, high, runs in _TEXT.findall(re.sub(r"\x1b\[[0-9;]*m", "", source.text())):
+    for name, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         stats = {"mean": mean, "std": spread, "min": low, "max": high}
         held = {key: round(parse_duration(value), 3) for key, value in stats.items() if value}
         unit = {"µs": "us", "μs": "us"}.get(mean.split()[1], mean.split()[1])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["batch", "documents", "entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
 
-_BEGIN = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
+_BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)  # not the "[error]" of a line of a log
 _WAY_OUT = "write it anew with the tool"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import nanoseconds
+from latencykit.formats.spread import nothing_answered
 from latencykit.run import Run
 from latencykit.summary import Summary
 from latencykit.units import format_duration
@@ -62,10 +63,12 @@ def _summary(facts: dict[str, float], source: Source) -> Summary:
         if key not in facts:
             raise source.corrupt(None, f"the table holds no {key}", "siege's closing table", "run siege anew")
     count, failed = int(facts["transactions"]), int(facts.get("failed_transactions", 0))
+    if not count:
+        raise nothing_answered(source, Run(failed=failed))
     printed = facts["response_time"]
     notes = ["siege prints times to 10 ms", _HINT]
     busy = facts.get("concurrency", 0.0) * facts.get("elapsed_time", 0.0)
-    if printed < 0.1 and count and busy:
+    if printed < 0.1 and busy:
         mean = nanoseconds(busy / count, "s")
         notes.insert(0, f"the mean is concurrency x elapsed time / transactions; siege printed {format_duration(printed * 1e9)}")
     else:

@@ -65,3 +65,40 @@ def test_nothing_and_damage(read_text):
         read_text(record(DurationHistogram={"Count": 0, "Data": None}), "out.json")
     with pytest.raises(CorruptInputError, match=r"out\.json: the buckets do not hold 1,000 calls"):
         read_text(record().replace('"Count": 90,', '"Count": 9,').replace('"Count": 90}', '"Count": 9}'), "out.json")
+
+
+TEXT = """\
+Fortio 1.57.3 running at 100 queries per second, 2->2 procs, for 3s: http://127.0.0.1:8080/
+Starting at 100 qps with 4 thread(s) [gomax 2] for 3s : 75 calls each (total 300)
+Ended after 3.038599599s : 300 calls. qps=98.73
+Aggregated Function Time : count 300 avg 0.0074792815 +/- 0.008429 min 0.000257472 max 0.060499505 sum 2.24378444
+# range, mid point, percentile, count
+>= 0.000257472 <= 0.004 , 0.00212874 , 43.67, 131
+> 0.004 <= 0.005 , 0.0045 , 53.33, 29
+> 0.025 <= 0.0604995 , 0.0553 , 100.00, 140
+# target 50% 0.004675
+# target 99% 0.0601249
+Error cases : no data
+Code 200 : 300 (100.0 %)
+All done 300 calls (plus 0 warmup) 7.479 ms avg, 98.7 qps
+"""
+
+
+def test_text_says_what_the_json_says(read_text):
+    found = read_text(TEXT)["out.txt"]
+    assert (found.count, found.min, found.max, found.mean) == (300, 257_472, 60_499_505, 7_479_281.5)
+    assert found.percentile([50, 99]).tolist() == [4_675_000, 60_124_900]
+    run = found.run
+    assert (run.version, run.loop, run.rate, run.connections, run.duration) == ("1.57.3", "paced", 100.0, 4, 3.038599599)
+    quiet = "\n".join(line for line in TEXT.splitlines() if not line.startswith((">", "# range", "Starting", "Ended")))
+    assert (read_text(quiet)["out.txt"].percentile(99), read_text(quiet)["out.txt"].run.achieved) == (60_124_900, 98.7)
+    assert list(read_text(TEXT + TEXT)) == ["run 1", "run 2"]
+
+
+def test_text_that_is_cut_or_has_no_good_call(read_text):
+    with pytest.raises(CorruptInputError, match="Aggregated Function Time"):
+        read_text(TEXT[: TEXT.index("Aggregated")])
+    with pytest.raises(CorruptInputError, match="buckets do not hold 300"):
+        read_text(TEXT[: TEXT.index("> 0.025")])
+    with pytest.raises(CorruptInputError, match="300 failed"):
+        read_text(TEXT.replace("Code 200", "Code 503").replace("Error cases : no data\n", ""))

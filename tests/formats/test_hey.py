@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import latencykit as lk
 from latencykit.errors import CorruptInputError
 from latencykit.formats.base import Confidence, Head
 from latencykit.formats.hey import sniff_text
@@ -135,3 +138,9 @@ def test_csv_of_six_columns(read_text):
     old = "\n".join(",".join(line.split(",")[:6]) for line in CSV.splitlines()) + "\n"
     found = read_text(old, "out.csv")["out.csv"]
     assert (len(found), found.start, found.outcome) == (3, None, None)
+
+
+def test_a_limit_that_the_run_cannot_have_reached_is_not_assumed():
+    path = Path(__file__).parents[1] / "data" / "formats" / "hey" / "timeouts" / "stdout.txt"  # hey -t 1; the run took 2 s
+    found = lk.read(path)
+    assert (found.run.timeouts, found.censored, found.censored_at) == (4, 4, found.max)

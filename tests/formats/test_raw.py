@@ -33,7 +33,7 @@ def only(found):
     ("header", "unit"),
     [
         ("latency_ms", 1e6), ("Latency (us)", 1e3), ("duration_ns", 1), ("elapsed [s]", 1e9), ("responseTimeMs", 1e6), ("rt.ms", 1e6),
-        ("took_seconds", 1e9), ("Response Time in ms", 1e6), ("http_req_duration_us", 1e3), ("time (µs)", 1e3), ("latencyms", 1e6),
+        ("took_seconds", 1e9), ("Response Time in ms", 1e6), ("http_req_duration_us", 1e3), ("time (µs)", 1e3), ("time (\ufffds)", 1e3), ("latencyms", 1e6),
         ("ms", 1e6), ("service_time_micros", 1e3), ("lat (msec)", 1e6), ("Dauer (ms)", 1e6),
     ],
 )  # fmt: skip

@@ -45,3 +45,13 @@ def test_json_after_a_notice(read_text):
     assert read_text(record)["out.txt"].mean == 5e8
     with pytest.raises(CorruptInputError, match=r"out\.txt:3: the JSON ends in the middle"):
         read_text(record[:-3])
+
+
+def test_lines_of_a_log_above_and_no_request_answered(read_text):
+    record = (
+        "[\x1b[1;33merror\x1b[0m] socket: unable to connect sock.c:282: Connection refused\n\n"
+        '{\t"transactions":\t0,\n"availability": 0.00,"response_time": 0.00,"longest_transaction": 0.00,'
+        '"shortest_transaction": 0.00,"failed_transactions": 10}\n'
+    )
+    with pytest.raises(CorruptInputError, match=r"no request was answered well \(10 failed\)"):
+        read_text(record)

@@ -19,6 +19,7 @@ _UNITS = {
 }
 _LONGEST = 200  # of a name that may state its unit: the pattern takes quadratic time on a hostile one
 _BRACKETS = re.compile(r"^(.*?)[\s_.:-]*[(\[{<]\s*(?:in\s+)?([A-Za-zµμ]+)\s*[)\]}>]\s*$")
+_FOREIGN_MICRO = re.compile("[\ufffd\udcb5](?=s(?:[^a-z]|$))")  # the byte of µ in Latin-1, as UTF-8 readers leave it
 
 _LATENCY = (
     "latency", "latencies", "lat", "response_time", "resp_time", "responsetime", "restime", "rt", "duration", "dur", "elapsed",
@@ -102,6 +103,7 @@ def named(column: str) -> Named:
     ('ms', 'duration', None)
     """
     bare = column.strip().strip("\"'").lstrip("#").strip()
+    bare = _FOREIGN_MICRO.sub("µ", bare)
     bracket = _BRACKETS.match(bare) if len(bare) < _LONGEST else None
     stated = unit_in(bracket[2]) if bracket else None
     if bracket and stated:
