@@ -63,11 +63,12 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
         if not times:
             found[name] = _summary(result, _run("s", "format", _HINT))
             continue
-        outcome, notes = None, ()
+        outcome = None
+        notes: list[str] = []
         if codes and len(codes) == len(times):
             failed = np.array([code != 0 for code in codes])
             if failed.all():  # the command ends so by nature, and hyperfine was told to go on (-i)
-                notes = (_ALL_FAILED,)
+                notes.append(_ALL_FAILED)
             elif failed.any():
                 outcome = np.where(failed, OUTCOMES.index("error"), 0).astype(np.int8)
         found[name] = Samples(duration=nanoseconds_of(times, "s"), outcome=outcome, run=_run("s", "format", *notes))
