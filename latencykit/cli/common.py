@@ -242,7 +242,7 @@ def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: boo
     every = [one for series in load_files(given, ask, counted=counted, again=again) for one in series]
     if not every:
         raise UsageError("none of the files holds what was asked for")
-    names = unique_names([(Path(without_secrets(one.path)).name, one.name, one.rung) for one in every])
+    names = unique_names([(without_secrets(one.path), one.name, one.rung) for one in every])
     loaded = [Input(name, rung, one.path) for one, (name, rung) in zip(every, names.items(), strict=True)]
     tell_notes(loaded)
     return loaded

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import struct
+from collections import Counter
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -258,7 +260,7 @@ def read_all(
     Returns
     -------
     dict of str to rung
-        One entry a series (a tagged log: one a tag); equal names get the file's name in front.
+        One entry a series (a tagged log: one a tag); of equal names, as much of the path in front as tells them apart.
     """
     many: list[Any] = [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
     options = _options(unit, column, start_column, lenient, counted, measure, _listed(series))
@@ -267,7 +269,7 @@ def read_all(
         source = Source(path)
         for name, rung in read_source(source, options, format).items():
             one = with_measure(rung, measure)
-            named += [(source.name, label, part) for label, part in expand_tags(name, one).items()]
+            named += [(source.shown, label, part) for label, part in expand_tags(name, one).items()]
     wanted_series, wanted_tags = _listed(series), _listed(tag)
     if wanted_series is not None:
         named = [entry for entry in named if entry[1] in wanted_series]
@@ -279,16 +281,39 @@ def read_all(
 
 
 def unique_names(named: Sequence[tuple[str, str, Rung]]) -> dict[str, Any]:
-    """Return name → rung from (file, name, rung); equal names get the file's in front, equal ones of that a number."""
-    names = [name for _, name, _ in named]
+    """Return name → rung from (path, name, rung).
+
+    Equal names get as much of the path in front as tells the files apart, and a number where that is not enough.
+
+    Examples
+    --------
+    >>> list(unique_names([("old/a.hlog", "a.hlog", None), ("new/a.hlog", "a.hlog", None), ("b.hlog", "b.hlog", None)]))
+    ['old/a.hlog', 'new/a.hlog', 'b.hlog']
+    """
+    often, telling = Counter(name for _, name, _ in named), _telling([path for path, _, _ in named])
     result: dict[str, Any] = {}
-    for file, name, rung in named:
-        label = name if names.count(name) == 1 else f"{file}:{name}" if name != file else file
+    for path, name, rung in named:
+        file, label = PurePath(path).name, name
+        if often[name] > 1:
+            label = telling[path] + (name.removeprefix(file) if name.startswith(file) else f":{name}")
         number, unique = 2, label
         while unique in result:
             unique, number = f"{label} ({number})", number + 1
         result[unique] = rung
     return result
+
+
+def _telling(paths: Iterable[str]) -> dict[str, str]:
+    """The last part of each path, with as many before it as tell it from the others."""
+    depth = dict.fromkeys(paths, 1)
+    while True:
+        labels = {path: str(PurePath(*PurePath(path).parts[-d:])) for path, d in depth.items()}
+        often = Counter(labels.values())
+        alike = [path for path, label in labels.items() if often[label] > 1 and depth[path] < len(PurePath(path).parts)]
+        if not alike:
+            return labels
+        for path in alike:
+            depth[path] += 1
 
 
 def _listed(value: str | Sequence[str] | None) -> list[str] | None:

@@ -286,7 +286,7 @@ def test_run_carries_source_and_format(file, only):
     assert (run.source, run.format) == ("some run.txt", "alpha")
 
 
-def test_equal_names_get_the_files_in_front(tmp_path, only):
+def test_equal_names_get_as_much_of_the_path_in_front_as_tells_them_apart(tmp_path, only):
     two = {"GET": Histogram.of([1]), "SET": Histogram.of([2])}
     only(fake("alpha", series=two), fake("beta"))
     for folder in ("a", "b"):
@@ -296,7 +296,8 @@ def test_equal_names_get_the_files_in_front(tmp_path, only):
     found = lk.read_all([tmp_path / "a" / "x.txt", tmp_path / "a" / "y.txt"])
     assert list(found) == ["GET", "SET", "y.txt"]
     both = lk.read_all([tmp_path / f / name for f in "ab" for name in ("x.txt", "y.txt")])
-    assert list(both) == ["x.txt:GET", "x.txt:SET", "y.txt", "x.txt:GET (2)", "x.txt:SET (2)", "y.txt (2)"]
+    assert list(both) == ["a/x.txt:GET", "a/x.txt:SET", "a/y.txt", "b/x.txt:GET", "b/x.txt:SET", "b/y.txt"]
+    assert list(lk.read_all([tmp_path / "a" / "y.txt"] * 2)) == ["y.txt", "y.txt (2)"]
 
 
 def test_several_series_and_none_named(file, only):
