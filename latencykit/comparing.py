@@ -249,9 +249,23 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
     for name, side in zip(("base", "new"), sides, strict=True):
         among = (text for rung in side[1:] for text in differences(side[0].run, rung.run, side[0].count, rung.count))
         found += [f"among the {name} runs, {text}" for text in list(dict.fromkeys(among))[:3]]
+        copies = _copies(side)
+        if copies:
+            found.append(
+                f"{copies} of the {len(side)} {name} runs repeat another's very numbers: copies say nothing of how runs differ"
+            )
     if len(sides[0]) == len(sides[1]) == 1 and _alike(one, two):
         found.append("both sides hold the very same numbers")
     return tuple(found)
+
+
+def _copies(side: list[Side]) -> int:
+    """How many runs of a side equal an earlier one; printed numbers may well do so by chance."""
+    earlier: dict[bytes, Side] = {}
+    held = [rung for rung in side if not isinstance(rung, Summary) and rung.count]
+    return sum(_alike(earlier.setdefault(rung.index.tobytes() + rung.counts.tobytes(), rung), rung) for rung in held) - len(
+        earlier
+    )
 
 
 def _alike(one: Side, two: Side) -> bool:

@@ -179,6 +179,16 @@ def test_merge_keeps_tags_and_counts(run, tmp_path):
     assert sorted(one["tags"][0] for one in series) == ["scheduled", "uncorrected"]
 
 
+def test_adding_a_file_to_itself_is_said(run, tmp_path):
+    told = f"{CTRLZ}: is named more than once, and its requests count as often"
+    assert told in run("merge", CTRLZ, SCHEDULED, f"again={CTRLZ}", "-o", tmp_path / "all.hlog")[2]
+    assert told in run("summary", CTRLZ, CTRLZ, "--merge")[2]
+    assert "more than once" not in run("summary", CTRLZ, CTRLZ)[2] + run("summary", CTRLZ, SCHEDULED, "--merge")[2]
+    status, _, err = run("summary", "-", "-")
+    assert status == 2
+    assert "standard input is named more than once" in err
+
+
 def test_merge_refuses_what_must_not_be_added(run, tmp_path):
     out = tmp_path / "y.hlog"
     other = tmp_path / "us.hlog"

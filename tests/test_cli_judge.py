@@ -130,6 +130,16 @@ def test_compare_several_runs(run, sides):
     assert "inconclusive" in few[1]
 
 
+def test_a_run_counts_once_on_its_side(run, sides, tmp_path):
+    (tmp_path / "again.json").hardlink_to(sides / "base0.json")
+    status, out, err = run(
+        "compare", "--base", sides / "base*.json", "--base", tmp_path / "again.json", "--new", sides / "new*.json"
+    )
+    assert (status, out) == (2, "")
+    assert "again.json: is named twice on one side" in err
+    assert run("compare", sides / "base0.json", sides / "base0.json")[0] == 0
+
+
 def test_compare_series_by_series(run):
     found = json.loads(run("compare", TAGGED, TAGGED, "--format", "json")[1])
     assert [one["name"] for one in found["series"]] == ["get", "set"]

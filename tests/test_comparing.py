@@ -92,6 +92,15 @@ def test_what_else_differs_is_said():
     assert any(text.startswith("among the base runs") for text in among)
 
 
+def test_copies_of_a_run_are_no_further_runs():
+    runs = side(1, 3)
+    (said,) = lk.compare([*runs, runs[0], runs[1]], side(11, 3)).warnings
+    assert said.startswith("2 of the 5 base runs repeat another's very numbers")
+    assert lk.compare(runs, side(11, 3)).warnings == ()
+    printed = [lk.Summary({"mean": 5.0, "p50": 4.0}, unit="ms", count=10)] * 2
+    assert lk.compare(printed, printed).warnings == ()
+
+
 def test_corrected_counts_have_no_intervals():
     found = lk.compare(run_of(1, corrected="tool"), run_of(2, 1.5, corrected="tool"), run_noise=0.01)
     assert found.verdict == "inconclusive"

@@ -43,6 +43,8 @@ __all__ = [
     "series_of",
     "share",
     "tell_notes",
+    "tell_twice",
+    "twice",
 ]
 
 
@@ -214,7 +216,24 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
         if not matches:
             raise UsageError(f"{path}: no file matches")
         found += [(label, match) for match in matches]
+    if [path for _, path in found].count("-") > 1:
+        raise UsageError("-: standard input is named more than once, and it can be read once only; write it to a file")
     return found
+
+
+def twice(files: Sequence[str]) -> list[str]:
+    """Files that were named before, by whatever name: what they hold would count more than once."""
+    seen: set[object] = set()
+    found = []
+    for _, path in expand(files):
+        key: object = path
+        with contextlib.suppress(OSError, ValueError):  # a file elsewhere, or none: that is told where it is read
+            status = Path(path).stat()
+            key = status.st_dev, status.st_ino
+        if key in seen:
+            found.append(path)
+        seen.add(key)
+    return list(dict.fromkeys(found))
 
 
 def load(given: Inputs, ask: Callable[[Any], Any] | None = None, *, counted: bool = False, again: bool = False) -> list[Input]:
@@ -274,6 +293,12 @@ def tell_notes(loaded: Sequence[Input]) -> None:
     for (path, text), names in told.items():
         who = ", ".join(names) if len(names) == 1 or len(names) < series[path] else Path(without_secrets(path)).name
         note(f"{'stdin' if who == '-' else who}: {text}")
+
+
+def tell_twice(files: Sequence[str]) -> None:
+    """Say on standard error which files are named more than once where their counts are added up."""
+    for path in twice(files):
+        note(f"{path}: is named more than once, and its requests count as often")
 
 
 def series_of(

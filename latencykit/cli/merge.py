@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from latencykit.cli.common import Inputs, inputs, load, printing, without_aggregates
+from latencykit.cli.common import Inputs, inputs, load, printing, tell_twice, without_aggregates
 from latencykit.cli.outputs import atomic, progress, say_written
 from latencykit.errors import UsageError
 from latencykit.units import without_secrets
@@ -51,6 +51,7 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
         raise UsageError(f"{out.name}: a merged log is written as .hlog; `latencykit convert` makes other formats of it")
     if given.out_unit is not None:
         raise UsageError("--out-unit has no place in a log, which is written in nanoseconds")
+    tell_twice(given.files)
     merged = _merged(given, align, interval, tag_by_file=tag_by_file)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_hlog(merged, temporary)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from latencykit.cli.common import expand, load_files, note, tell_notes
+from latencykit.cli.common import expand, load_files, note, tell_notes, twice
 
 if TYPE_CHECKING:
     from latencykit.cli.common import Input, Inputs
@@ -24,6 +24,9 @@ def pairs_of(given: Inputs, base: tuple[str, ...], new: tuple[str, ...]) -> dict
         )
     chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
     paths = [[path for _, path in expand(files)] for files in chosen]
+    again = [path for files in chosen for path in twice(files)]
+    if again:
+        raise UsageError(f"{again[0]}: is named twice on one side; a run counts once, or its copies would pass for more evidence")
     read = _each_file(replace(given, files=(*paths[0], *paths[1])))
     sides = [read[: len(paths[0])], read[len(paths[0]) :]]
     if all(len(run) == 1 for side in sides for run in side):

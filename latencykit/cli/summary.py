@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, confident, inputs, load, numbers, print_json, printing
+from latencykit.cli.common import Inputs, confident, inputs, load, numbers, print_json, printing, tell_twice
 
 if TYPE_CHECKING:
     from latencykit.run import Run
@@ -40,6 +40,7 @@ def command(
 
     asked = {"percentiles": numbers(percentiles), "confidence": confidence, "trims": trims}
     if merge:
+        tell_twice(given.files)
         records = [_merged(given, interval, asked)]
     else:
         ask, whole = functools.partial(_record, interval=interval, asked=asked), interval is None

@@ -120,7 +120,16 @@ def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: floa
             # What is above one value is above every one up to the next.
             lines += ax.plot(np.maximum(value, zero), share, drawstyle="steps-post", zorder=3, **style)
     if curve.bound is None:
-        ax.plot([curve.top], [floor], marker="v", color=look["color"], markersize=6, clip_on=False, linestyle="none", zorder=4)
+        ax.plot(
+            [max(curve.top, zero)],
+            [floor],
+            marker="v",
+            color=look["color"],
+            markersize=6,
+            clip_on=False,
+            linestyle="none",
+            zorder=4,
+        )
     else:
         last = max(1.0 - float(curve.percentile[-1]) / 100.0, floor)
         ax.plot([curve.top], [last], marker=">", color=look["color"], markersize=6, clip_on=False, linestyle="none", zorder=4)
@@ -156,5 +165,5 @@ def _name(
             labels.add(ax, named_count(label, rung), lines[label], at=0.45 + 0.05 * k, spread=0.5)
     for words, members in same_words(ends).items():
         colour = lines[members[0]][0].get_color() if len(members) == 1 and len(curves) > 1 else INK
-        where = (curves[members[0]].top, ax.get_ylim()[0])
+        where = (max(curves[members[0]].top, ax.get_xlim()[0]), ax.get_ylim()[0])
         labels.point(ax, words, where, [line for label in members for line in lines[label]], color=colour, fontsize=9)

@@ -131,6 +131,8 @@ def density(
     stored = next(iter(series.values())).unit
     low = min(_lowest(rung) for rung in series.values())
     high = max(_highest(rung) for rung in series.values())
+    if high < low:  # nothing but zeros
+        low, high = 1.0, 10.0
     edges = np.geomspace(low / 1.02, max(high, low * 1.5) * 1.02, bins + 1)
     parts = {label: shares(rung, edges) for label, rung in series.items()}
     zeros = {label: share for label, rung in series.items() if (share := _zeros(rung)) > 0}
@@ -192,7 +194,7 @@ def _draw(
 
 def _tick(ax: Axes, rung: Any, base: float, look: dict[str, Any], *, labelled: bool) -> None:
     """A tick on the base line where the maximum stands."""
-    top, over = _highest(rung), {"color": look["color"], "clip_on": False, "zorder": 31}
+    top, over = max(_highest(rung), ax.get_xlim()[0]), {"color": look["color"], "clip_on": False, "zorder": 31}
     ax.plot([top], [base], marker="|", markersize=11, markeredgewidth=2, linestyle="none", label="_max", **over)
     if labelled:
         ax.annotate(
@@ -231,7 +233,12 @@ def _name(
     for words, members in same_words({label: _words(rung) for label, rung in series.items()}).items():
         colour = lines[members[0]].get_color() if len(members) == 1 and len(series) > 1 else INK
         labels.point(
-            ax, words, (_highest(series[members[0]]), 0.0), [lines[label] for label in members], above=True, color=colour
+            ax,
+            words,
+            (max(_highest(series[members[0]]), ax.get_xlim()[0]), 0.0),
+            [lines[label] for label in members],
+            above=True,
+            color=colour,
         )
 
 
@@ -260,11 +267,11 @@ def _zeros(rung: Any) -> float:
 
 
 def _lowest(rung: Any) -> float:
-    """The lowest positive value."""
+    """The lowest positive value; infinity where there is none."""
     low, high = rung.buckets.low(_held(rung)), rung.buckets.high(_held(rung))
     middle = np.where(low > 0, low, high / 2)
     positive = middle[middle > 0]
-    return float(positive[0]) if positive.size else 0.5
+    return float(positive[0]) if positive.size else math.inf
 
 
 def _highest(rung: Any) -> float:

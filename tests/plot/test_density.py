@@ -66,6 +66,17 @@ def test_zeros_are_a_bar_at_0():
     assert max(bar.get_ydata()) == 0.25
 
 
+@pytest.mark.parametrize("kind", ["density", "ccdf", "dashboard", "percentiles"])
+def test_nothing_but_zeros_stands_at_0(kind):
+    zeros = lk.Histogram.of(np.zeros(3, dtype=np.int64))
+    for data in (zeros, {"zeros": zeros, "others": lk.Histogram.of(np.full(9, 10**6))}):
+        figure = drawn(getattr(plot, kind), data)
+        figure.canvas.draw()
+        for line in (line for one in figure.axes for line in one.get_lines() if one.get_xscale() == "log"):
+            at = np.asarray(line.get_xdata(), dtype=float)
+            assert (at[np.isfinite(at)] > 0).all(), line.get_label()
+
+
 @pytest.mark.parametrize("size", [(800, 450), (1600, 900)])
 def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
     for data in (raw, pair, twelve):
