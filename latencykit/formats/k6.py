@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
 
-__all__ = ["BUILT_IN", "FORMATS", "MAIN", "K6Summary", "loop_of", "series_of"]
+__all__ = ["BUILT_IN", "FORMATS", "MAIN", "K6Summary", "loop_of", "series_of", "sniff_json"]
 
 MAIN = ("http_req_duration", "grpc_req_duration", "ws_session_duration", "browser_http_req_duration", "iteration_duration")
 """Metrics that are charted where none is asked for: the first of these that is there."""
 
-_PERCENTILE = re.compile(r"p\((\d+(?:\.\d+)?)\)")
+_PERCENTILE = re.compile(r"p\(?(\d+(?:\.\d+)?)\)?")  # p(95); p95 in the machine-readable summary
+_BEGIN = re.compile(r'^\{\s*"(?:root_group|options|state|metrics|results)"', re.MULTILINE)
 BUILT_IN = re.compile(r"(?:http_req|grpc|ws|browser|iteration|group)_\w+(?:\{.*\})?")
 _GOOD = "http_req_duration{expected_response:true}"
 _BUSY = 0.9
@@ -80,8 +81,9 @@ def loop_of(busy: float | None, vus: float | None, dropped: int) -> Run:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell k6's metrics in one of the shapes."""
-    text = head.text
+    """Tell k6's metrics in one of the shapes; what handleSummary writes to ``stdout`` stands below the banner."""
+    begin = _BEGIN.search(head.text)
+    text = head.text[begin.start() :] if begin else head.text
     if text.lstrip()[:1] != "{" or '"type":"Point"' in text:
         return Confidence.NO
     listed = '"results"' in text and re.search(r'"name":\s*"(?:iterations|http_reqs|vus_max)"', text)
@@ -91,7 +93,7 @@ def sniff_json(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read the main metric, or all trends where one is asked for by name."""
-    record = jsontext.load(source)
+    record = jsontext.load(source, after_noise=source.head.text.lstrip()[:1] != "{")
     listed = isinstance(record, dict) and isinstance(record.get("results"), dict)
     given = jsontext.entry(record, "results.metrics" if listed else "metrics", source, list if listed else dict)
     metrics = {str(one["name"]): one for one in given} if listed else given
@@ -156,6 +158,8 @@ def _trend(name: str, known: K6Summary, run: Run, source: Source) -> Rung:
         raise nothing_answered(source, run)
     failed = run.failed if name.startswith("http_req_") else 0
     mixed = failed if "{" not in name else 0
+    if count is not None and count <= mixed and told.get("max") == 0:  # k6 gives requests without a reply a time of 0
+        raise nothing_answered(source, run)
     run = run.but(failed=failed).noting(*mixed_note(mixed))
     if mixed and name == "http_req_duration" and _GOOD in known.trends:
         run = run.noting(f"the series {_GOOD} holds the good ones alone")

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from latencykit.formats.base import Confidence, Format
-from latencykit.formats.k6 import BUILT_IN, K6Summary, series_of
+from latencykit.formats.k6 import BUILT_IN, K6Summary, series_of, sniff_json
 from latencykit.formats.sections import Section, plain
 from latencykit.units import parse_duration, printable
 
@@ -29,7 +29,9 @@ _LOOPING = re.compile(r"^ *\* \S+: .*(?:looping VUs|iterations shared|iterations
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell the rows of trends, or the lines of progress before them."""
+    """Tell the rows of trends, or the lines of progress before them, where no JSON of handleSummary follows."""
+    if sniff_json(head) is Confidence.CERTAIN:
+        return Confidence.NO
     text = plain(head.text)
     return Confidence.CERTAIN if _TREND.search(text) or _PROGRESS.search(text) else Confidence.NO
 

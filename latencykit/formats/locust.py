@@ -83,7 +83,9 @@ def sniff_json(head: Head) -> Confidence:
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the heading of the table of counts."""
+    """Tell the heading of the table of counts, where no JSON follows."""
+    if sniff_json(head) is Confidence.CERTAIN:
+        return Confidence.NO
     found = re.search(r"^(?:Type\s+)?Name\s+# reqs\s+# fails", plain(head.text), re.MULTILINE)
     return Confidence.CERTAIN if found else Confidence.NO
 

@@ -201,3 +201,33 @@ def test_points_json(read_text, old):
 
 def test_a_long_line_of_blanks_takes_no_more_than_its_length(read_text):
     assert read_text(TEXT + " " * 60_000)["http_req_duration"].count == 2518
+
+
+def test_percentiles_of_the_machine_readable_summary(read_text):
+    values = {"avg": 8.76, "max": 27.8, "med": 7.77, "min": 1.27, "p90": 15.41, "p95": 15.94}
+    metrics = [
+        {"contains": "time", "name": "http_req_duration", "type": "trend", "values": values},
+        {"contains": "default", "name": "http_reqs", "type": "counter", "values": {"count": 50, "rate": 108.1}},
+    ]
+    found = read_text(json.dumps({"results": {"metrics": metrics}, "config": {"duration": 0.46}}), "out.json")[
+        "http_req_duration"
+    ]
+    assert (found.count, found.percentile(90), found.percentile(95)) == (50, 15.41e6, 15.94e6)
+
+
+def test_json_below_the_banner(read_text):
+    trend = {"type": "trend", "contains": "time", "values": {"avg": 2.0, "min": 1.0, "med": 2.0, "max": 3.0, "p(99)": 2.9}}
+    counter = {"type": "counter", "contains": "default", "values": {"count": 50, "rate": 10.0}}
+    banner = "     execution: local\n        script: hs.js\n\n     scenarios: (100.00%) 1 scenario, 1 max VUs\n\n"
+    progress = "\nrunning (00m00.3s), 0/1 VUs, 50 complete and 0 interrupted iterations\n"
+    record = {"root_group": {"name": ""}, "metrics": {"http_req_duration": trend, "http_reqs": counter}}
+    found = read_text(banner + json.dumps(record, indent=2) + progress)["http_req_duration"]
+    assert (found.count, found.percentile(99), found.run.format) == (50, 2.9e6, "k6-summary")
+
+
+def test_requests_that_had_no_reply_have_no_latency(read_text):
+    trend = {"avg": 0, "min": 0, "med": 0, "max": 0, "p(90)": 0}
+    record = {"metrics": {"http_req_duration": trend, "http_reqs": {"count": 20, "rate": 9.0},
+                          "http_req_failed": {"passes": 20, "fails": 0, "value": 1}}}  # fmt: skip
+    with pytest.raises(CorruptInputError, match=r"no request was answered well \(20 failed\)"):
+        read_text(json.dumps(record), "out.json")
