@@ -10,7 +10,7 @@ from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import nanoseconds, rung_of_points
 from latencykit.formats.spread import mixed_note, nothing_answered
-from latencykit.formats.terminal import plain
+from latencykit.formats.terminal import plain, runs
 from latencykit.run import Run
 from latencykit.units import parse_duration, printable
 
@@ -23,6 +23,7 @@ __all__ = ["FORMATS"]
 
 _HINT = "bombardier --latencies prints the distribution (of 50, 75, 90, 95 and 99 %)"
 _JSON = re.compile(r'^[ \t]*\{\s*"spec"', re.MULTILINE)
+_BEGIN = re.compile(r"^Bombarding \S+ ", re.MULTILINE)
 _TITLE = re.compile(r"^Statistics\s+Avg\s+Stdev\s+Max\s*$", re.MULTILINE)
 _LATENCY = re.compile(r"^[ \t]*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
 _POINT = re.compile(r"^[ \t]+([\d.]+)%\s+(\S+)\s*$", re.MULTILINE)
@@ -43,7 +44,7 @@ def sniff_text(head: Head) -> Confidence:
         return Confidence.NO
     text = plain(head.text)
     found = _TITLE.search(text) and re.search(r"^[ \t]*Reqs/sec\s", text, re.MULTILINE)
-    return Confidence.CERTAIN if found or re.search(r"^Bombarding \S+ ", text, re.MULTILINE) else Confidence.NO
+    return Confidence.CERTAIN if found or _BEGIN.search(text) else Confidence.NO
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
@@ -86,8 +87,11 @@ def _shaped(points: dict[float, float], stats: dict[str, float], total: int, run
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
-    """Read the table, the percentiles and the status codes."""
-    text = plain(source.text())
+    """Read the table, the percentiles and the status codes of every run."""
+    return {name: _table(part, source) for name, part in runs(plain(source.text()), _BEGIN).items()}
+
+
+def _table(text: str, source: Source) -> Rung:
     title = _TITLE.search(text)
     body = text[title.start() :] if title else text
     row, codes = _LATENCY.search(body), _CODES.search(body)
@@ -106,7 +110,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
         raise source.corrupt(None, f"a latency that cannot be read ({error})", "such as 1.53ms", "") from None
     if "Distribution" in spread and len(points) < spread.count("%"):
         raise source.corrupt(None, "a percentile that cannot be read", "50%     1.48ms", "run it again")
-    return {"": _shaped(points, stats, sum(numbers), run, source)}
+    return _shaped(points, stats, sum(numbers), run, source)
 
 
 def _intro(text: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from latencykit.formats.base import Confidence, Format
 from latencykit.formats.rows import Layout, read_table
 from latencykit.formats.shaping import rung_of_points, without_negative
 from latencykit.formats.spread import mixed_note, nothing_answered
-from latencykit.formats.terminal import plain
+from latencykit.formats.terminal import plain, runs
 from latencykit.run import Run
 from latencykit.samples import OUTCOMES, Samples
 from latencykit.units import parse_duration
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
+_BEGIN = re.compile(r"^starting benchmark\.\.\.", re.MULTILINE)
 _LINE = re.compile(r"\d{15,17}\t(?:-1|\d{1,3})\t-?\d+")
 _TABLE = re.compile(r"^ +(min +max +.*?)\s*$\n(?:.*\n)*?^(?:time for request|request *): *(.+?)\s*$", re.MULTILINE)
 _TITLES = {"min": "min", "max": "max", "mean": "mean", "sd": "std"}
@@ -57,8 +58,11 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
-    """Read the statistics of requests; since 1.66 with percentiles."""
-    text = plain(source.text())
+    """Read the statistics of requests of every run; since 1.66 with percentiles."""
+    return {name: _table(part, source) for name, part in runs(plain(source.text()), _BEGIN).items()}
+
+
+def _table(text: str, source: Source) -> Rung:
     totals = re.search(
         r"^requests: (\d+) total, (\d+) started, (\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", text,
         re.MULTILINE,
@@ -79,7 +83,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     points = {50.0: round(values["median"], 3)} if "median" in values else {}
     points |= {float(title[1:]): round(value, 3) for title, value in values.items() if re.fullmatch(r"p[\d.]+", title)}
     refused = max(done - good, 0)
-    return {"": rung_of_points(points, good, stats, run.noting(_HINT, *mixed_note(refused)))}
+    return rung_of_points(points, good, stats, run.noting(_HINT, *mixed_note(refused)))
 
 
 def _run(text: str) -> Run:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Section", "command_of", "plain", "sections"]
 
+_PROMPT = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)", re.MULTILINE)
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\n]*\x07)")
 
 
@@ -76,7 +77,8 @@ class Section:
     def matches(self, pattern: re.Pattern[str], start: int, end: int, expected: str) -> list[re.Match[str]]:
         """Return the match of every line between two positions; one that does not match is damage."""
         found = []
-        for number, line in self.lines(start, end):
+        prompt = _PROMPT.search(self.text, start, end)  # of a copied terminal, below the table
+        for number, line in self.lines(start, prompt.start() if prompt else end):
             match = pattern.match(line)
             if match is None:
                 raise self.source.corrupt(number, f"{printable(line.strip(), 50)!r}", expected, "run the tool anew")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["below", "plain"]
+__all__ = ["below", "plain", "runs"]
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
@@ -28,6 +29,19 @@ def plain(text: str) -> str:
     if "\r" not in text:
         return text
     return "\n".join(_last_written(line) if "\r" in line else line for line in text.split("\n"))
+
+
+def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
+    r"""Return name → text of each run; a run begins where `begin` matches, and a lone one has no name.
+
+    Examples
+    --------
+    >>> runs("Go\nfast\nGo\nslow\n", re.compile("^Go$", re.MULTILINE))
+    {'run 1': 'Go\nfast\n', 'run 2': 'Go\nslow\n'}
+    """
+    starts = [one.start() for one in begin.finditer(text)]
+    parts = [text[start:end] for start, end in pairwise([0, *starts[1:], len(text)])]
+    return {"": text} if len(parts) < 2 else {f"run {number}": part for number, part in enumerate(parts, 1)}
 
 
 def below(text: str, heading: str) -> Iterator[tuple[int, str]]:

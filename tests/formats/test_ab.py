@@ -113,3 +113,7 @@ def test_percentiles(read_text):
     cut = read_text(text[:-3], "p.csv")["p.csv"]
     assert 99 not in cut.percentiles
     assert any("cut" in note for note in cut.run.notes)
+
+
+def test_the_prompt_below_the_report_is_no_damage(read_text):
+    assert read_text(TEXT + "user@host:~/bench$ exit\n")["out.txt"].count == read_text(TEXT)["out.txt"].count

@@ -83,3 +83,12 @@ def test_damage(read_text):
         read_text(TEXT.replace("95%     1.81ms", "95%     1.81xx ms"))
     with pytest.raises(CorruptInputError, match="closing table is missing"):
         read_text(TEXT[: TEXT.index("  HTTP")])
+
+
+def test_several_runs_in_one_file(read_text):
+    found = read_text(TEXT + TEXT)
+    once = read_text(TEXT)["out.txt"]
+    assert list(found) == ["run 1", "run 2"]
+    assert [(one.count, one.run.failed, one.run.notes) for one in found.values()] == [
+        (once.count, once.run.failed, once.run.notes)
+    ] * 2

@@ -62,3 +62,9 @@ def test_failures(read_text):
 def test_damage(read_text):
     with pytest.raises(CorruptInputError, match="time that cannot be read"):
         read_text(TEXT.replace("5.46ms", "5.4xms"))
+
+
+def test_several_runs_in_one_file(read_text):
+    found = read_text(TEXT + TEXT)
+    assert list(found) == ["run 1", "run 2"]
+    assert found["run 2"].count == read_text(TEXT)["out.txt"].count
