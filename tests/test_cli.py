@@ -189,6 +189,12 @@ def test_adding_a_file_to_itself_is_said(run, tmp_path):
     assert "standard input is named more than once" in err
 
 
+def test_a_window_that_ends_before_it_begins_passes_no_gate(run):
+    status, out, err = run("check", CTRLZ, "--unit", "ns", "--slo", "max=1ns", "--from", "5", "--to", "1")
+    assert (status, out) == (2, "")
+    assert "--from 5 is later than --to 1" in err
+
+
 def test_merge_refuses_what_must_not_be_added(run, tmp_path):
     out = tmp_path / "y.hlog"
     other = tmp_path / "us.hlog"

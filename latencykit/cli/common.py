@@ -345,6 +345,8 @@ def _window(rung: Any, given: Inputs, say: Callable[[str], None]) -> Any:
         )
     start = _moment(given.begin, rung, float("-inf"))
     end = _moment(given.end, rung, float("inf"))
+    if start > end:
+        raise UsageError(f"--from {given.begin} is later than --to {given.end}: nothing lies between them; exchange the two")
     part = rung.between(start, end)
     if len(part) < len(rung):
         whole, left = rung.histogram(), part.histogram()
