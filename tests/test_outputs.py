@@ -224,7 +224,7 @@ def test_handlers_of_others_are_left_alone(run):
         ("check", "a.hlog", "--unit", "ns", "--slo", "slo.xml", "--junit", "slo.xml"),
         ("report", "a.hlog", "--slo", "slo.html", "-o", "slo.html"),
         ("chart", "a.hlog", "--slo", "slo.png", "-o", "slo.png"),
-        ("compare", "--base", "*.hlog", "--new", "a.hlog", "-o", "a.svg"),
+        ("compare", "--base", "a*.hlog", "--new", "a.hlog", "-o", "a.svg"),
     ],
     ids=" ".join,
 )
