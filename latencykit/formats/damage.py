@@ -21,8 +21,8 @@ __all__ = ["Locate", "Tally", "parser_error", "refuse_rows", "rows_in", "skipped
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
 
-_FIRST = 3  # of a file, that are told whatever they are
-_MOST = 5  # that are told at all: also the first of another kind
+_FIRST = 10  # of a file, that are told whatever they are: each, where few are damaged
+_MOST = 12  # that are told at all: also the first of another kind
 _KINDS = 50  # that are told apart
 _NAMED = 4
 _PARTICULAR = re.compile(r"""(?: is)?\s*[:('"].*""", re.DOTALL)
@@ -34,10 +34,10 @@ class Tally:
     Examples
     --------
     >>> tally = Tally()
-    >>> [tally.add(f"the time stamp is '{k}'") for k in range(5)], tally.add("2 fields ('1,2')", 1000)
-    ([True, True, True, False, False], True)
+    >>> [tally.add(f"the time stamp is '{k}'") for k in range(11)].count(True), tally.add("2 fields ('1,2')", 1000)
+    (10, True)
     >>> tally.note, tally.untold
-    ('1,005 damaged lines were skipped: 1,000 × 2 fields, 5 × the time stamp', 1001)
+    ('1,011 damaged lines were skipped: 1,000 × 2 fields, 11 × the time stamp', 1000)
     """
 
     def __init__(self) -> None:
