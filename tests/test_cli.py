@@ -180,13 +180,20 @@ def test_merge_keeps_tags_and_counts(run, tmp_path):
 
 
 def test_adding_a_file_to_itself_is_said(run, tmp_path):
-    told = f"{CTRLZ}: is named more than once, and its requests count as often"
+    told = f"{CTRLZ}: named more than once, and its requests count as often"
     assert told in run("merge", CTRLZ, SCHEDULED, f"again={CTRLZ}", "-o", tmp_path / "all.hlog")[2]
     assert told in run("summary", CTRLZ, CTRLZ, "--merge")[2]
     assert "more than once" not in run("summary", CTRLZ, CTRLZ)[2] + run("summary", CTRLZ, SCHEDULED, "--merge")[2]
     status, _, err = run("summary", "-", "-")
     assert status == 2
     assert "standard input is named more than once" in err
+
+
+@pytest.mark.parametrize("command", ["diagnose", "chart", "report"])
+def test_an_expected_interval_says_its_unit(run, command):
+    status, out, err = run(command, CTRLZ, "--expected-interval", "10")
+    assert (status, out) == (2, "")
+    assert "--expected-interval: '10' is no duration; write a number and a unit" in err
 
 
 def test_a_window_that_ends_before_it_begins_passes_no_gate(run):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, inputs, load, printing, without_aggregates
+from latencykit.cli.common import Inputs, Real, inputs, load, printing, with_unit, without_aggregates
 from latencykit.cli.outputs import atomic, beside, progress, say_written
 from latencykit.cli.report import write_page
 from latencykit.errors import UsageError
@@ -50,6 +50,7 @@ _ON_PAGES = ("slo", "title", "expected_interval")
 @click.option(
     "--expected-interval",
     metavar="D",
+    callback=with_unit,
     help="Between two requests of one connection, such as 10ms: draw raw and corrected.",
 )
 @click.option("--term", is_flag=True, help="Draw curve and timeline in the terminal.")

@@ -18,7 +18,7 @@ import click
 
 from latencykit.errors import NotHeldError, UsageError
 from latencykit.limits import limits
-from latencykit.units import printable, without_secrets
+from latencykit.units import parse_duration, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -297,8 +297,20 @@ def tell_notes(loaded: Sequence[Input]) -> None:
 
 def tell_twice(files: Sequence[str]) -> None:
     """Say on standard error which files are named more than once where their counts are added up."""
-    for path in twice(files):
-        note(f"{path}: is named more than once, and its requests count as often")
+    found = twice(files)
+    if found:
+        more = f", and {len(found) - 1:,} others" if len(found) > 1 else ""
+        note(f"{found[0]}{more}: named more than once, and its requests count as often")
+
+
+def with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    """Let a duration through if it says its unit: a bare number is seconds in one option, and might be taken for ms."""
+    if text is not None:
+        try:
+            parse_duration(text)
+        except UsageError as error:
+            raise UsageError(f"{option.opts[0]}: {error}") from error
+    return text
 
 
 def series_of(

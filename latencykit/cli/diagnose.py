@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, without_aggregates
+from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, with_unit, without_aggregates
 from latencykit.cli.outputs import drawing, picture, progress
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ __all__ = ["command"]
 
 @click.command("diagnose")
 @inputs()
-@click.option("--expected-interval", metavar="D", help="Between two requests of one connection, such as 10ms.")
+@click.option(
+    "--expected-interval", metavar="D", callback=with_unit, help="Between two requests of one connection, such as 10ms."
+)
 @click.option("--rate", type=Real(0, min_open=True), help="Requests per second, all connections together.")
 @click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
 @click.option("--duration", metavar="D", help="Length of the run, such as 60s, where the file does not say.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, inputs, load, printing, without_aggregates
+from latencykit.cli.common import Inputs, Real, inputs, load, printing, with_unit, without_aggregates
 from latencykit.cli.outputs import atomic, beside, progress, say_written
 from latencykit.errors import UsageError
 
@@ -25,7 +25,7 @@ __all__ = ["command", "write_page"]
 @inputs()
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), help="File to write (.html).")
 @click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: checked and drawn.")
-@click.option("--expected-interval", metavar="D", help="Between two requests of one connection, such as 2ms.")
+@click.option("--expected-interval", metavar="D", callback=with_unit, help="Between two requests of one connection, such as 2ms.")
 @click.option("--rate", type=Real(0, min_open=True), help="Requests per second, all connections together.")
 @click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
 @click.option("--title", help="Instead of what was measured.")
