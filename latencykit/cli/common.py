@@ -304,7 +304,7 @@ def tell_twice(files: Sequence[str]) -> None:
 
 
 def with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
-    """Let a duration through if it says its unit: a bare number is seconds in one option, and might be taken for ms."""
+    """Let a duration through if it says its unit: a bare number means seconds in other options."""
     if text is not None:
         try:
             parse_duration(text)
