@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "NANOSECONDS",
@@ -13,6 +18,8 @@ __all__ = [
     "format_count",
     "format_duration",
     "format_percentile",
+    "format_range",
+    "format_row",
     "format_value",
     "guarded",
     "parse_duration",
@@ -128,6 +135,55 @@ def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
     if unit in NANOSECONDS:
         return format_duration(value * NANOSECONDS[unit], digits)
     return _plain(float(value), max(digits, len(f"{abs(value):.0f}")), comma=True)
+
+
+def format_range(low: float | None, high: float | None, show: Callable[[float], str] = format_duration) -> str:
+    """Return what lies somewhere between two values, for people; the unit once where both have the same.
+
+    Parameters
+    ----------
+    low, high : float or None
+        None and infinity are open ends.
+    show : callable, optional
+        Text of one value.
+
+    Examples
+    --------
+    >>> format_range(3.2e9, 5.7e9), format_range(8e5, 2e6), format_range(0, 2e6), format_range(2e9, None)
+    ('3.2–5.7 s', '800 µs–2 ms', '≤ 2 ms', '≥ 2 s')
+    """
+    if high is None or not math.isfinite(high):
+        return f"≥ {show(low)}" if low is not None and math.isfinite(low) else "unknown"
+    if low is None or not low > 0:
+        return f"≤ {show(high)}" if high else show(high)
+    first, last = show(low), show(high)
+    if first == last:
+        return last
+    number, _, unit = first.rpartition(" ")
+    return f"{number if number and unit == last.rpartition(' ')[2] else first}–{last}"
+
+
+def format_row(row: Any, show: Callable[[float], str] = format_duration) -> str:
+    """Return a percentile for people, wherever it is shown: a range where the source does not pin it down.
+
+    Parameters
+    ----------
+    row : PercentileRow, or mapping with its fields
+        In brackets where ``supported`` is False.
+    show : callable, optional
+        Text of one value.
+
+    Examples
+    --------
+    >>> row = {"value": 5.7e9, "bucket_low": 3.2e9, "bucket_high": 5.7e9, "resolved": False, "supported": True}
+    >>> format_row(row), format_row(row | {"resolved": True, "supported": False})
+    ('3.2–5.7 s', '(5.7 s)')
+    """
+    held = row if isinstance(row, Mapping) else vars(row)
+    if held["value"] is None or math.isnan(held["value"]):
+        return ""
+    text = show(held["value"]) if held["resolved"] else format_range(held["bucket_low"], held["bucket_high"], show)
+    return f"({text})" if held["supported"] is False else text
 
 
 def _plain(number: float, digits: int, comma: bool = False) -> str:

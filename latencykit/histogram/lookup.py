@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["values_at"]
+__all__ = ["brackets_at", "values_at"]
 
 
 def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
@@ -41,6 +41,36 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
     return values, position, bounded
 
 
+def brackets_at(histogram: Histogram, p: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Value of each percentile, the edges that the source pins it down between, and "this is only a lower bound".
+
+    The edges are the bucket's, cut at the extremes and percentiles that the source states: both are the value where it
+    states that very percentile. The upper one is infinite in censored mass.
+    """
+    values, position, open_above = values_at(histogram, p)
+    if not histogram.index.size:
+        return values, values, np.where(open_above, np.inf, values), open_above
+    floor, ceiling = _printed_around(histogram, p)
+    low = np.maximum(_within(histogram, _lowest(histogram, p, position)), floor)
+    high = np.minimum(_within(histogram, histogram.buckets.high(histogram.index[position])), ceiling)
+    for name, at in (("min", 0.0), ("max", 100.0)):
+        if name in histogram.told:
+            low, high = (np.where(p == at, values, edge) for edge in (low, high))
+    low, high = (np.where(open_above, edge, end) for edge, end in ((values, low), (np.inf, high)))
+    return values, np.minimum(low, values), np.maximum(high, values), open_above
+
+
+def _lowest(histogram: Histogram, p: Floats, position: Ints) -> Floats:
+    """The least that each percentile can be: where buckets overlap, the lower edge of its rank, not of its bucket."""
+    edges = histogram.buckets.low(histogram.index)
+    if (np.diff(edges) >= 0).all():
+        return edges[position]
+    order = np.argsort(edges, kind="stable")
+    rank = np.minimum(ranks(p, histogram.count + histogram.censored), histogram.count)
+    found = np.searchsorted(np.cumsum(histogram.counts[order]), rank, "left")
+    return np.asarray(edges[order][found])
+
+
 def _within(histogram: Histogram, values: Floats) -> Floats:
     """Values held between the lowest and the highest that the source states; one that it prints may lie higher."""
     least, most = histogram.told.get("min", -np.inf), histogram.told.get("max", np.inf)
@@ -60,10 +90,15 @@ def _positions(histogram: Histogram, wanted: Ints, below: int) -> tuple[Ints, ND
 
 def _as_printed(histogram: Histogram, p: Floats, values: Floats) -> Floats:
     """Hold each value between the printed rows around it."""
+    floor, ceiling = _printed_around(histogram, p)
+    return np.clip(values, floor, np.maximum(ceiling, floor))
+
+
+def _printed_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
+    """What the tool printed for the percentiles at or below and at or above each; infinite where nothing."""
     at, printed = (np.asarray(side, np.float64) for side in histogram.printed)
     if not at.size:
-        return values
+        return np.full(p.shape, -np.inf), np.full(p.shape, np.inf)
     before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
     floor = np.where(before >= 0, printed[np.maximum(before, 0)], -np.inf)
-    ceiling = np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)
-    return np.clip(values, floor, np.maximum(ceiling, floor))
+    return floor, np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)

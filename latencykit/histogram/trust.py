@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.stats.percentiles import percentile_table
+from latencykit.histogram.lookup import brackets_at
+from latencykit.stats.percentiles import is_resolved, percentile_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,11 @@ class PercentileRow:
         Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
         infinity where there is no upper bound.
     bucket_low, bucket_high : float
-        The bucket that the value lies in: the resolution of the source.
+        What the source pins the percentile down between: its bucket, cut at what the tool printed; infinite above
+        where it reaches censored values.
+    resolved : bool
+        Whether these two are within a tenth of each other; a percentile that the tool printed is exact. Where they are
+        not, `value` is the upper bound of a range.
     supported : bool
         Whether the sample is large enough to bound the percentile from above.
     events : int or None
@@ -43,23 +48,19 @@ class PercentileRow:
     high: float
     bucket_low: float
     bucket_high: float
+    resolved: bool
     supported: bool
     events: int | None = None
 
 
 def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[PercentileRow]:
     """Return one row a percentile; see `Histogram.percentile_rows`."""
-    values, position, open_above = histogram.values_at(p)
+    values, bottoms, tops, open_above = brackets_at(histogram, p)
     low, high = _interval(histogram, p, confidence)
-    bottoms = tops = values
-    if histogram.index.size:
-        bottoms = histogram.buckets.low(histogram.index[position])
-        tops = histogram.buckets.high(histogram.index[position])
     supported = (p <= histogram.highest_supported_percentile(confidence)) & ~open_above
     high = np.where(open_above, np.inf, np.maximum(high, values))
-    columns = (p, values, np.minimum(low, values), high, np.minimum(bottoms, values), np.maximum(tops, values))
-    rows = zip(*(column.tolist() for column in columns), supported.tolist(), strict=True)
-    return [PercentileRow(*row) for row in rows]
+    columns = (p, values, np.minimum(low, values), high, bottoms, tops, is_resolved(bottoms, tops), supported)
+    return [PercentileRow(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _interval(histogram: Histogram, p: Floats, confidence: float) -> tuple[Floats, Floats]:

@@ -149,6 +149,7 @@ def _of_summary(name: str, summary: Summary, percentiles: Sequence[float]) -> di
         "high": None,
         "bucket_low": None,
         "bucket_high": None,
+        "resolved": True,
         "supported": False,
         "events": None,
     }
@@ -163,6 +164,7 @@ def _row(row: PercentileRow) -> dict[str, Any]:
     return {
         "percentile": row.percentile,
         **{key: number(getattr(row, key)) for key in ("value", "low", "high", "bucket_low", "bucket_high")},
+        "resolved": row.resolved,
         "supported": row.supported,
         "events": row.events,
     }

@@ -22,7 +22,22 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["PercentileTable", "percentile_table"]
+__all__ = ["RESOLVED", "PercentileTable", "is_resolved", "percentile_table"]
+
+RESOLVED = 1.1
+"""Upper edge over lower edge up to which a value counts as known: within a tenth."""
+
+
+def is_resolved(low: ArrayLike, high: ArrayLike) -> Flags:
+    """Return whether edges pin a value down within a tenth; with an unknown or open one they do not.
+
+    Examples
+    --------
+    >>> is_resolved([0.0, 1.0, 1.0, 0.0], [0.0, 1.1, 1.2, 1.0]).tolist()
+    [True, True, False, False]
+    """
+    bottom, top = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    return np.asarray((top <= RESOLVED * bottom * (1 + 1e-12)) & np.isfinite(top))
 
 
 @dataclass(frozen=True, eq=False)
