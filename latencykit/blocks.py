@@ -186,6 +186,7 @@ class SeriesFold:
         self.count = np.zeros(intervals, np.int64)
         self._values = np.full((intervals, 2 + len(self.percentiles)), np.nan)  # lowest, highest, percentiles
         self._lowest = [0, *(2 + k for k, p in enumerate(self.percentiles) if p == 0)]
+        self._lows = np.full((intervals, len(self.percentiles)), np.nan)
         self._found: dict[Buckets, list[tuple[Ints, Ints]]] = {}
         self._waiting = 0
         self.mean = np.full(intervals if moments else 0, np.nan)
@@ -218,7 +219,7 @@ class SeriesFold:
             rows, index = (np.concatenate(column) for column in zip(*parts, strict=True))
             values = buckets.high(index)
             values[:, self._lowest] = buckets.low(index[:, :1])
-            self._values[rows] = values
+            self._values[rows], self._lows[rows] = values, buckets.low(index[:, 2:])
         self._found.clear()
         self._waiting = 0
         return self._values
@@ -237,6 +238,12 @@ class SeriesFold:
     def values(self) -> Floats:
         """Percentiles of each interval, shape (intervals, percentiles)."""
         return self._settle()[:, 2:]
+
+    @property
+    def lows(self) -> Floats:
+        """Lower edges of the buckets that the percentiles lie in, shape (intervals, percentiles)."""
+        self._settle()
+        return self._lows
 
 
 def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:

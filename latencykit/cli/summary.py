@@ -20,14 +20,22 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
 @click.command("summary")
 @inputs()
-@click.option("--percentiles", metavar="LIST", default=_DEFAULT, show_default=True, help="Which percentiles.")
+@click.option(
+    "--percentiles", metavar="LIST", help=f"Which percentiles.  [default: those that the tool reported, else {_DEFAULT}]"
+)
 @click.option("--trim", "trims", multiple=True, metavar="SPEC", help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.")
 @click.option("--merge", is_flag=True, help="One series of all, in place of one each.")
 @click.option("--interval", metavar="D", help="One row an interval of this length, such as 10s.")
 @confident
 @printing
 def command(
-    given: Inputs, percentiles: str, trims: tuple[str, ...], merge: bool, interval: str | None, confidence: float, style: str
+    given: Inputs,
+    percentiles: str | None,
+    trims: tuple[str, ...],
+    merge: bool,
+    interval: str | None,
+    confidence: float,
+    style: str,
 ) -> None:
     """Print the key numbers of every series, and how far the sample supports them.
 
@@ -38,7 +46,7 @@ def command(
     """
     from latencykit.report.summaries import intervals_text, summary_text
 
-    asked = {"percentiles": numbers(percentiles), "confidence": confidence, "trims": trims}
+    asked = {"percentiles": None if percentiles is None else numbers(percentiles), "confidence": confidence, "trims": trims}
     if merge:
         tell_twice(given.files)
         records = [_merged(given, interval, asked)]
@@ -62,6 +70,7 @@ class _Record:
 
 def _record(rung: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
     """One series, and its intervals where they are asked for; made where the file is read."""
+    from latencykit.histogram import STANDARD_PERCENTILES
     from latencykit.report.record import in_nanoseconds, interval_records, series_record
 
     name = rung.run.source or ""
@@ -69,10 +78,10 @@ def _record(rung: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
     if interval is None:
         return _Record(series_record(name, rung, **asked), rung.run)
     log = rung.to_log(interval) if hasattr(rung, "to_log") else _timeless(name)
-    totals, series = log.totals_fold(), log.series_fold([p for p in asked["percentiles"] if p < 100])
+    totals, series = log.totals_fold(), log.series_fold([p for p in asked["percentiles"] or STANDARD_PERCENTILES if p < 100])
     log.scan(totals, series)
     record = series_record(name, log, histogram=log.histogram_of(totals), **asked)
-    return _Record(record | {"intervals": interval_records(log.series_of(series))}, rung.run)
+    return _Record(record | {"intervals": interval_records(log.series_of(series), asked["confidence"])}, rung.run)
 
 
 def _merged(given: Inputs, interval: str | None, asked: dict[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,8 @@ class Spectrum:
         # A row that counts nothing new still ends the bucket of the next one that does.
         lows, highs, counts = lows[held], v[held].copy(), counts[held]
         highs[-1] = max(highs[-1], min(top, v[-1]))
-        return Histogram.from_buckets(lows, highs, counts, unit, told=told, **known)
+        printed = tuple(self.percentiles), tuple(v.tolist())
+        return Histogram.from_buckets(lows, highs, counts, unit, told=told, printed=printed, **known)
 
 
 def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
@@ -183,7 +184,8 @@ def _rounded(histogram: Histogram) -> Histogram:
     """Nanoseconds without the noise of a decimal fraction of milliseconds."""
     edges: Any = histogram.buckets
     told = {name: round(value, 3) for name, value in histogram.told.items()}
-    return replace(histogram, buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)), told=told)
+    printed = histogram.printed[0], tuple(round(value, 3) for value in histogram.printed[1])
+    return replace(histogram, buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)), told=told, printed=printed)
 
 
 # ---------------------------------------------------------------- writing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.histogram import Histogram
-from latencykit.stats.quantiles import ranks
+from latencykit.stats.quantiles import surely_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def histogram_of_both(
     total = int(number.sum())
     inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
     printed = (tuple(inner), tuple(np.maximum.accumulate([*inner.values()]).tolist()))
-    reached = ranks(list(inner), total + int(known.get("censored", 0)))
+    reached = surely_within(list(inner), total + int(known.get("censored", 0)))
     held = reached <= total  # the others lie in the censored mass
     value = np.maximum.accumulate(np.append(np.array(printed[1])[held], stats.get("max", np.inf)))
     rank = np.append(reached[held], total)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.stats.quantiles import ranks
+from latencykit.stats.quantiles import ranks, surely_within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["brackets_at", "values_at"]
+__all__ = ["brackets_at", "stated_range", "values_at"]
 
 
 def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
     """Value, bucket position and "this is only a lower bound" of each percentile."""
-    wanted = ranks(p, histogram.count + histogram.censored)
+    total = histogram.count + histogram.censored
+    wanted = ranks(p, total)
+    if histogram.printed[0]:  # a tool may print the value of the rank below
+        wanted = np.where(np.isin(p, histogram.printed[0]), np.maximum(surely_within(p, total), 1), wanted)
     if not histogram.index.size:
         return (
             np.full(p.shape, histogram.censored_at if histogram.censored else np.nan),
@@ -71,14 +74,16 @@ def _lowest(histogram: Histogram, p: Floats, position: Ints) -> Floats:
     return np.asarray(edges[order][found])
 
 
+def stated_range(histogram: Histogram) -> tuple[float, float]:
+    """Return the lowest and the highest value that the source states; a percentile that it prints may lie higher."""
+    top = histogram.printed[1][-1] if histogram.printed[1] else -np.inf
+    return histogram.told.get("min", -np.inf), max(histogram.told.get("max", np.inf), top)
+
+
 def _within(histogram: Histogram, values: Floats) -> Floats:
-    """Values held between the lowest and the highest that the source states; one that it prints may lie higher."""
-    least, most = histogram.told.get("min", -np.inf), histogram.told.get("max", np.inf)
-    return np.minimum(np.maximum(values, least), np.maximum(most, _printed_top(histogram)))
-
-
-def _printed_top(histogram: Histogram) -> float:
-    return histogram.printed[1][-1] if histogram.printed[1] else -np.inf
+    """Values held between the lowest and the highest that the source states."""
+    least, most = stated_range(histogram)
+    return np.minimum(np.maximum(values, least), most)
 
 
 def _positions(histogram: Histogram, wanted: Ints, below: int) -> tuple[Ints, NDArray[np.bool_]]:

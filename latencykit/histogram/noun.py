@@ -11,9 +11,9 @@ import numpy as np
 from latencykit.buckets import EdgeBuckets, HdrBuckets
 from latencykit.errors import LimitError, UsageError
 from latencykit.histogram.counting import count_values
-from latencykit.histogram.lookup import values_at
+from latencykit.histogram.lookup import stated_range, values_at
 from latencykit.histogram.rebuilding import counts_of_hdrh, percentile_buckets, to_hdrh
-from latencykit.histogram.trust import PercentileRow, trusted_rows
+from latencykit.histogram.trust import PercentileRow, highest_pinned_down, statistic_bracket, trusted_rows
 from latencykit.rooms import html_of
 from latencykit.run import Run, merge_runs
 from latencykit.stats.counted import Counted
@@ -194,7 +194,7 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """Mean of the buckets' middles, as the reference has it, unless the source states it."""
+        """Mean of the buckets' middles, as the reference has it, unless the source states it; `bracket` has its bounds."""
         return self._told("mean", lambda: self._mean_std[0])
 
     @property
@@ -221,7 +221,27 @@ class Histogram:
     @cached_property
     def counted(self) -> Counted:
         """The same as plain arrays: what the functions of `latencykit.stats` take."""
-        return Counted.in_buckets(self.buckets, self.index, self.counts, self.censored, self.censored_at)
+        held = Counted.in_buckets(self.buckets, self.index, self.counts, self.censored, self.censored_at)
+        if not self.told:
+            return held
+        least, most = stated_range(self)
+        return held.stating(least, most, *(self.told.get(name, float("nan")) for name in ("mean", "std")))
+
+    def bracket(self, statistic: str) -> tuple[float, float]:
+        """Return the least and the most that a statistic can be, given the source's resolution.
+
+        Parameters
+        ----------
+        statistic : {"min", "max", "mean", "std"}
+            Both are equal where the source states it.
+
+        Examples
+        --------
+        >>> wide = Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, told={"min": 0, "max": 5e6})
+        >>> wide.bracket("mean"), wide.bracket("max")
+        ((530000.0, 2510000.0), (5000000.0, 5000000.0))
+        """
+        return statistic_bracket(self, statistic)
 
     # ------------------------------------------------------------ questions
 
@@ -308,9 +328,23 @@ class Histogram:
             raise UsageError(f"{spec!r} is no {name} mean; trimmed({spec!r}).value gives what it is")
         return self.trimmed(spec).value
 
-    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
-        """Return the highest percentile that the number of values can bound from above; 0 where none."""
+    def sample_limit(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the number of values bounds from above, however wide its bucket; 0 where none."""
         return highest_supported_percentile(self.count + self.censored, confidence)
+
+    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the sample bounds from above and the source pins down within a tenth.
+
+        0 where there is none: every percentile of buckets that double in width is a range.
+
+        Examples
+        --------
+        >>> round(Histogram.of(range(1500)).highest_supported_percentile(), 3)
+        99.754
+        >>> Histogram.from_percentiles([50, 99], [1e6, 4e6], 10_000, told={"max": 9e6}).highest_supported_percentile()
+        99.0
+        """
+        return highest_pinned_down(self, self.sample_limit(confidence))
 
     # ------------------------------------------------------------ making others
 

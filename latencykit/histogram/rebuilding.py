@@ -8,7 +8,7 @@ import numpy as np
 
 from latencykit.buckets import HdrBuckets
 from latencykit.errors import MissingPackageError, NotHeldError, UsageError
-from latencykit.stats.quantiles import ranks
+from latencykit.stats.quantiles import surely_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,7 @@ def percentile_buckets(
     if "min" in told and told["min"] > v[0]:  # as much as a percentile below the one before it
         known["told"] = told = {**told, "min": float(v[0])}
     known["printed"] = (tuple(p.tolist()), tuple(v.tolist()))
-    held = ranks(p, count + int(known.get("censored", 0)))
-    cumulative = np.minimum(np.where(p > 0, held, 0), count)
+    cumulative = np.minimum(surely_within(p, count + int(known.get("censored", 0))), count)
     if cumulative[-1] < count:  # nothing is known of the values above the last row but that they lie there
         known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
         known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["PercentileRow", "trusted_rows"]
+__all__ = ["PercentileRow", "highest_pinned_down", "statistic_bracket", "trusted_rows"]
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,46 @@ def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[Per
     """Return one row a percentile; see `Histogram.percentile_rows`."""
     values, bottoms, tops, open_above = brackets_at(histogram, p)
     low, high = _interval(histogram, p, confidence)
-    supported = (p <= histogram.highest_supported_percentile(confidence)) & ~open_above
-    high = np.where(open_above, np.inf, np.maximum(high, values))
-    columns = (p, values, np.minimum(low, values), high, bottoms, tops, is_resolved(bottoms, tops), supported)
+    supported = (p <= histogram.sample_limit(confidence)) & ~open_above
+    columns = (
+        p,
+        values,
+        np.minimum(low, bottoms),
+        np.where(open_above, np.inf, np.maximum(high, tops)),
+        bottoms,
+        tops,
+        is_resolved(bottoms, tops),
+        supported,
+    )
     return [PercentileRow(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def highest_pinned_down(histogram: Histogram, limit: float) -> float:
+    """Return the highest percentile up to `limit` that is known within a tenth; 0 where there is none."""
+    reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
+    ends = np.concatenate(([limit], reached, histogram.printed[0]))
+    ends = np.unique(ends[(ends > 0) & (ends <= limit)])[::-1]
+    _, low, high, _ = brackets_at(histogram, ends)
+    return float(next(iter(ends[is_resolved(low, high)]), 0.0))
+
+
+def statistic_bracket(histogram: Histogram, name: str) -> tuple[float, float]:
+    """Return what ``min``, ``max``, ``mean`` or ``std`` is at least and at most: what the source states, or the edges."""
+    if name in histogram.told:
+        return histogram.told[name], histogram.told[name]
+    held = histogram.counted.at_best()
+    if not held.total:
+        return math.nan, math.nan
+    if name in ("min", "max"):
+        at = 0 if name == "min" else -1
+        return float(held.low[at]), float(held.high[at])
+    if name == "mean":
+        return tuple(float(np.average(edge, weights=held.counts)) for edge in (held.low, held.high))  # type: ignore[return-value]
+    if histogram.censored:
+        return 0.0, math.inf
+    # The deviation moves by no more than its values do, in the mean of squares, when each moves to its bucket's middle.
+    reach = math.sqrt(float(np.average((held.high - held.low) ** 2, weights=held.counts))) / 2
+    return max(histogram.std - reach, 0.0), histogram.std + reach
 
 
 def _interval(histogram: Histogram, p: Floats, confidence: float) -> tuple[Floats, Floats]:

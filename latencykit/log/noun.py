@@ -50,7 +50,8 @@ class IntervalSeries:
     min, max : ndarray of float64, shape (intervals,)
         NaN where nothing was counted.
     percentiles : tuple of float
-    values : ndarray of float64, shape (intervals, percentiles)
+    values, lows : ndarray of float64, shape (intervals, percentiles)
+        Upper and lower edges of the buckets that the percentiles lie in.
     mean, std : ndarray of float64, shape (intervals,) or (0,)
     unit : str
     """
@@ -65,6 +66,7 @@ class IntervalSeries:
     mean: Floats
     std: Floats
     unit: str
+    lows: Floats
 
 
 class HistogramLog:
@@ -305,6 +307,7 @@ class HistogramLog:
             fold.mean,
             fold.std,
             self.unit,
+            fold.lows,
         )
 
     # ------------------------------------------------------------ questions

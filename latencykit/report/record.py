@@ -11,6 +11,8 @@ import numpy as np
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
+from latencykit.stats.percentiles import is_resolved
+from latencykit.stats.quantiles import highest_supported_percentile
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 LONG = 5_000
 """Intervals of a log up to which a second pass is made over it, for confidence and events."""
+
+_PRINTED = 12
+"""Percentiles that a tool prints because somebody chose them; more are the rows of a spectrum."""
 
 __all__ = ["LONG", "TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]
 
@@ -53,7 +58,7 @@ def in_nanoseconds(rung: Any) -> Any:
 def series_record(
     name: str,
     rung: Rung,
-    percentiles: Sequence[float] = STANDARD_PERCENTILES,
+    percentiles: Sequence[float] | None = None,
     confidence: float = 0.95,
     histogram: Histogram | None = None,
     trims: Sequence[str] = (),
@@ -64,7 +69,8 @@ def series_record(
     ----------
     name : str
     rung : Samples, HistogramLog, Histogram or Summary
-    percentiles : sequence of float
+    percentiles : sequence of float, optional
+        By default the usual ones; of a source that prints some and pins the usual ones down no further, those.
     confidence : float, default 0.95
     histogram : Histogram, optional
         Of the same rung, where it was already counted.
@@ -73,15 +79,19 @@ def series_record(
     """
     rung = in_nanoseconds(rung)
     if isinstance(rung, Summary):
-        return _of_summary(name, rung, percentiles)
+        return _of_summary(name, rung, percentiles, confidence)
     counted = in_nanoseconds(histogram if histogram is not None else rung.histogram())
     run: Run = counted.run
-    rows, rests_on, why = _trusted(rung, counted, percentiles, confidence)
+    asked = default_percentiles(counted) if percentiles is None else percentiles
+    rows, rests_on, why = _trusted(rung, counted, asked, confidence)
+    ranges = _ranges(counted)
     run = run.noting(*why)
     kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(rung)]
     return _frame(name, kind, counted.unit, run) | {
         "count": counted.requests,
         **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
+        **{key: None for key in ("mean", "std") if key in ranges},
+        "ranges": ranges,
         "max_at_least": counted.requests > counted.count,  # some are only known to lie above a limit
         "percentiles": [_row(row) for row in rows],
         "trimmed_means": trimmed_means(counted),
@@ -89,6 +99,21 @@ def series_record(
         "highest_supported_percentile": number(counted.highest_supported_percentile(confidence)),
         "rests_on": rests_on,
     }
+
+
+def default_percentiles(histogram: Histogram) -> Sequence[float]:
+    """Return the usual percentiles, or those that the tool printed where it leaves the usual ones open."""
+    printed = [p for p in histogram.printed[0] if 0 < p < 100]
+    if not 0 < len(printed) <= _PRINTED or all(row.resolved for row in histogram.percentile_rows(STANDARD_PERCENTILES)):
+        return STANDARD_PERCENTILES
+    return [*printed, 100.0]
+
+
+def _ranges(histogram: Histogram) -> dict[str, dict[str, Any]]:
+    """Bounds of the statistics that the source does not pin down within a tenth; there is no number for a mean then."""
+    found = {name: histogram.bracket(name) for name in ("min", "max", "mean", "std")} if histogram.count else {}
+    wide = {name: ends for name, ends in found.items() if not is_resolved(*ends)}
+    return {name: {"low": number(low), "high": number(high)} for name, (low, high) in wide.items()}
 
 
 def _trusted(
@@ -121,6 +146,8 @@ def _trimmed(histogram: Histogram, specs: Sequence[str]) -> dict[str, dict[str, 
         return {}
     found = {spec: histogram.trimmed(spec) for spec in specs}
     numbers = {spec: {key: number(getattr(one, key)) for key in ("value", "low", "high")} for spec, one in found.items()}
+    for spec, one in found.items():
+        numbers[spec] |= {"resolved": one.resolved} | ({} if one.resolved else {"value": None})
     return {spec: numbers[spec] | {"definition": one.definition, "leaves_out": one.leaves_out} for spec, one in found.items()}
 
 
@@ -129,7 +156,7 @@ def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
     return {
         "name": name, "source": run.source, "format": run.format, "rung": rung, "unit": unit, "unit_from": run.unit_from,
         "aggregate": run.aggregate, "tags": list(run.tags), "count": None, "failed": run.failed, "timeouts": run.timeouts,
-        "min": None, "max": None, "max_at_least": False, "mean": None, "std": None,
+        "min": None, "max": None, "ranges": {}, "max_at_least": False, "mean": None, "std": None,
         "start": number(run.start), "duration": number(run.duration),
         "percentiles": [], "trimmed_means": {}, "trimmed": {}, "highest_supported_percentile": None, "rests_on": None,
         "run": {
@@ -141,22 +168,25 @@ def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_summary(name: str, summary: Summary, percentiles: Sequence[float]) -> dict[str, Any]:
-    """Only what the tool printed; percentiles that were asked for and are not held are left out."""
-    held = {p: v for p, v in summary.percentiles.items() if p in percentiles} or dict(summary.percentiles)
-    nothing = {
-        "low": None,
-        "high": None,
-        "bucket_low": None,
-        "bucket_high": None,
-        "resolved": True,
-        "supported": False,
-        "events": None,
-    }
+def _of_summary(name: str, summary: Summary, percentiles: Sequence[float] | None, confidence: float) -> dict[str, Any]:
+    """Only what the tool printed; percentiles that were asked for and are not held are left out.
+
+    Whether its sample supports them can be said where the tool says how many requests there were.
+    """
+    held = {p: v for p, v in summary.percentiles.items() if percentiles and p in percentiles} or dict(summary.percentiles)
+    limit = None if summary.count is None else highest_supported_percentile(summary.count, confidence)
+    rows = [
+        {
+            "percentile": p, "value": number(v), "low": None, "high": None, "bucket_low": number(v), "bucket_high": number(v),
+            "resolved": True, "supported": None if limit is None else p <= limit, "events": None,
+        }
+        for p, v in sorted(held.items())
+    ]  # fmt: skip
     return _frame(name, "summary", summary.unit, summary.run) | {
         "count": summary.count,
         **{key: number(summary.stats.get(key)) for key in ("min", "max", "mean", "std")},
-        "percentiles": [{"percentile": p, "value": number(v), **nothing} for p, v in held.items()],
+        "percentiles": rows,
+        "highest_supported_percentile": max((row["percentile"] for row in rows if row["supported"]), default=None),
     }
 
 
@@ -171,28 +201,36 @@ def _row(row: PercentileRow) -> dict[str, Any]:
 
 
 def trimmed_means(histogram: Histogram) -> dict[str, float | int | None]:
-    """Return the two-sided trimmed means of a histogram by name."""
+    """Return the two-sided trimmed means of a histogram by name; None where they are a range (`Trimmed.resolved`)."""
     if not histogram.count:
         return {}
-    return {name: number(histogram.trimmed_mean(name)) for name in TRIMMED}
+    found = {name: histogram.trimmed(name) for name in TRIMMED}
+    return {name: number(one.value) if one.resolved else None for name, one in found.items()}
 
 
-def interval_records(series: IntervalSeries) -> list[dict[str, Any]]:
-    """Return one dictionary an interval: start, length, count, max, percentiles."""
+def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[dict[str, Any]]:
+    """Return one dictionary an interval: start, length, count, max, percentiles; and which of these are known how well.
+
+    ``supported_up_to`` is the highest percentile that the requests of the interval bound from above, and ``ranges`` has the
+    bounds of those that its buckets do not pin down within a tenth.
+    """
     names = [format_percentile(p) for p in series.percentiles]
-    values = np.where(np.isfinite(series.values), series.values, np.nan).tolist()
+    values = np.where(np.isfinite(series.values), series.values, np.nan)
+    wide = ~is_resolved(series.lows, values) & np.isfinite(values)
+    sizes, which = np.unique(series.count, return_inverse=True)
+    limits = np.array([highest_supported_percentile(size, confidence) for size in sizes.tolist()])[which.reshape(-1)]
     columns = zip(
-        series.start.tolist(),
-        series.length.tolist(),
-        series.count.tolist(),
-        series.max.tolist(),
-        values,
-        strict=True,
-    )
+        series.start.tolist(), series.length.tolist(), series.count.tolist(), series.max.tolist(), values.tolist(),
+        limits.tolist(), series.lows.tolist(), wide.tolist(), strict=True,
+    )  # fmt: skip
     return [
         {
             "start": number(start), "length": number(length), "count": count, "max": number(top),
-            "percentiles": dict(zip(names, map(number, row), strict=True)),
+            "percentiles": dict(zip(names, map(number, row), strict=True)), "supported_up_to": limit,
+            "ranges": {
+                name: {"low": number(low), "high": number(high)}
+                for name, low, high, flag in zip(names, lows, row, flags, strict=True) if flag
+            },
         }
-        for start, length, count, top, row in columns
+        for start, length, count, top, row, limit, lows, flags in columns
     ]  # fmt: skip

@@ -2,45 +2,77 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from latencykit.report.record import TRIMMED
 from latencykit.report.tables import csv_text, markdown, text_table
 from latencykit.report.values import shown
-from latencykit.units import format_count, format_percentile, printable, sure_percentile
+from latencykit.stats.percentiles import is_resolved
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_percentile,
+    format_range,
+    format_row,
+    printable,
+    sure_percentile,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _FEW = 6
+_BRACKETS = "(in brackets: sample too small for this percentile)"
+_RANGES = "(a–b: between these, the source says no more)"
 
-__all__ = ["intervals_text", "summary_text"]
+__all__ = ["intervals_text", "legend", "summary_text"]
 
 
 def summary_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:
     """Return one row a series: count, failures, percentiles, maximum, mean, and the highest supported percentile.
 
-    A percentile in brackets is not supported by the sample: it is one of its largest values in disguise.
+    A percentile in brackets is not supported by the sample: it is one of its largest values in disguise. A range is what
+    the source says, where that is no number. CSV has the upper end of a range, and names the columns that are supported
+    and resolved.
     """
     wanted = sorted({row["percentile"] for record in records for row in record["percentiles"]})
     below = [p for p in wanted if p < 100]
     bad = any(record["failed"] or record["timeouts"] for record in records)
+    unit = f" ({_unit(records, out_unit)})" if style == "csv" else ""
     header = [
         "series",
         "requests",
         *(["failed", "timeouts"] if bad else []),
-        *(f"p{format_percentile(p)}" for p in below),
+        *(f"p{format_percentile(p)}{unit}" for p in below),
     ]
-    header += ["max", "mean", "tm99", "trust up to"]
+    header += [f"max{unit}", f"mean{unit}", f"tm99{unit}", "highest supported"]
     rows = [_row(record, below, bad, style, out_unit) for record in records]
     if style == "csv":
-        return csv_text(header, rows)
+        return csv_text([*header, "supported", "resolved"], rows)
     text = (markdown if style == "markdown" else text_table)(header, [[str(cell) for cell in row] for row in rows])
     if style == "markdown":
         return text
-    unsupported = any(not row["supported"] and row["percentile"] < 100 for record in records for row in record["percentiles"])
-    below_it = ["(in brackets: more than so many requests can support)"] if unsupported else []
-    return "\n".join([text, *below_it, *_what_to_know(records, out_unit)])
+    return "\n".join([text, *legend(cell for row in rows for cell in row), *_what_to_know(records, out_unit)])
+
+
+def legend(cells: Iterable[object]) -> list[str]:
+    """Return what brackets and ranges among the cells of a table mean, where there are any.
+
+    Examples
+    --------
+    >>> legend(["(5 ms)"]), legend(["5 ms"])
+    (['(in brackets: sample too small for this percentile)'], [])
+    """
+    texts = [str(cell) for cell in cells]
+    found = [_BRACKETS] if any(text.startswith("(") and text.endswith(")") for text in texts) else []
+    return [*found, _RANGES] if any(re.search(r"\d[^ ]*( [nµm]?s)?–\d|≤ \d", text) for text in texts) else found
+
+
+def _unit(records: Sequence[dict[str, Any]], out_unit: str | None) -> str:
+    """The unit of a CSV's numbers, for its header."""
+    units = {out_unit if out_unit and record["unit"] in NANOSECONDS else record["unit"] for record in records}
+    return "/".join(sorted(unit if unit in NANOSECONDS else "no unit" for unit in units))
 
 
 def _what_to_know(records: Sequence[dict[str, Any]], out_unit: str | None) -> list[str]:
@@ -52,16 +84,38 @@ def _what_to_know(records: Sequence[dict[str, Any]], out_unit: str | None) -> li
             said.append(f"{name}{record['rests_on']}")
         for spec, trim in record["trimmed"].items():
             if spec not in TRIMMED or (spec == "tm99" and len(records) <= _FEW):
-                unit = "none" if trim["definition"][:2] in ("PR", "TC") else record["unit"]
-                value = shown(trim["value"], unit, "table", out_unit) or "nothing"
+                value = _trim_text(trim, record["unit"], out_unit)
                 form, _, meaning = trim["definition"].partition(": ")
                 said.append(f"{name}{spec} = {value}, the {meaning} ({form}); leaves out {trim['leaves_out']}")
     return said
 
 
+def _trim_text(trim: dict[str, Any], unit: str, out_unit: str | None) -> str:
+    """A trimmed statistic: a number where it is known within a tenth, else a range."""
+    share = trim["definition"].startswith("PR")
+    plain = share or trim["definition"].startswith("TC")
+
+    def show(value: float) -> str:
+        return f"{value:.4g}" if share else str(shown(value, "none" if plain else unit, "table", out_unit))
+
+    # Of a share, what is left of 100 % is as much of a statement as what is not.
+    known = trim["resolved"] and (not share or is_resolved(100 - (trim["high"] or 0), 100 - (trim["low"] or 0)))
+    if trim["value"] is None and trim["low"] is None and trim["high"] is None:
+        return "nothing"
+    return (show(trim["value"]) if known else format_range(trim["low"], trim["high"], show)) + (" %" if share else "")
+
+
 def _row(record: dict[str, Any], below: list[float], bad: bool, style: str, out_unit: str | None) -> list[Any]:
     def show(value: float | None) -> Any:
         return shown(value, record["unit"], style, out_unit)
+
+    def known(name: str, value: float | None, ends: dict[str, Any] | None) -> Any:
+        at_least = name == "max" and record["max_at_least"]
+        if style == "csv":
+            return show(value)
+        if ends is not None:
+            return format_range(ends["low"], ends["high"], show)
+        return f"≥ {show(value)}" if at_least else show(value)
 
     held = {row["percentile"]: row for row in record["percentiles"]}
     cells: list[Any] = [
@@ -71,40 +125,52 @@ def _row(record: dict[str, Any], below: list[float], bad: bool, style: str, out_
     cells += [record["failed"], record["timeouts"]] if bad else []
     for p in below:
         row = held.get(p)
-        text = show(None if row is None else row["value"])
-        if row is not None and style != "csv":
-            text = f"≥ {text}" if row["high"] is None and row["bucket_low"] is not None and _open(record, row) else text
-            text = text if row["supported"] else f"({text})"
-        cells.append(text)
+        cells.append(show(None) if row is None else show(row["value"]) if style == "csv" else format_row(row, show))
+    cells += [known(name, record[name], record["ranges"].get(name)) for name in ("max", "mean")]
+    trim = record["trimmed"].get("tm99")
+    cells.append(known("tm99", record["trimmed_means"].get("tm99"), trim if trim and not trim["resolved"] else None))
     supported = record["highest_supported_percentile"]
-    top, trust = show(record["max"]), ""
-    if supported is not None:
-        trust = f"{supported:.6f}" if style == "csv" else f"p{format_percentile(sure_percentile(supported))}"
-    return [
-        *cells,
-        f"≥ {top}" if record["max_at_least"] and style != "csv" else top,
-        show(record["mean"]),
-        show(record["trimmed_means"].get("tm99")),
-        trust,
-    ]
-
-
-def _open(record: dict[str, Any], row: dict[str, Any]) -> bool:
-    """Whether the percentile reaches censored values: its bound is above all that was counted."""
-    return record["max"] is not None and row["value"] is not None and row["value"] > record["max"]
+    if style != "csv":
+        return [*cells, f"p{format_percentile(sure_percentile(supported))}" if supported else ""]
+    named = [(f"p{format_percentile(p)}", row) for p, row in sorted(held.items())]
+    flags = [" ".join(name for name, row in named if row[flag]) for flag in ("supported", "resolved")]
+    return [*cells, None if supported is None else f"{supported:.6f}", *flags]
 
 
 def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:
-    """Return one row an interval of every series."""
+    """Return one row an interval of every series; brackets and ranges are those of `summary_text`."""
     names = list(dict.fromkeys(p for record in records for row in record["intervals"] for p in row["percentiles"]))
-    header = ["series", "start", "length", "requests", *(f"p{name}" for name in names), "max"]
+    unit = f" ({_unit(records, out_unit)})" if style == "csv" else ""
+    header = ["series", "start", "length", "requests", *(f"p{name}{unit}" for name in names), f"max{unit}"]
     rows: list[list[Any]] = []
     for record in records:
         for row in record["intervals"]:
-            values = [shown(row["percentiles"].get(name), record["unit"], style, out_unit) for name in names]
+            values = [_interval_cell(row, name, record["unit"], style, out_unit) for name in names]
             last = shown(row["max"], record["unit"], style, out_unit)
-            rows.append([record["name"], row["start"], row["length"], row["count"], *values, last])
+            flags = [
+                " ".join(
+                    f"p{name}"
+                    for name, value in row["percentiles"].items()
+                    if value is not None and float(name) <= row["supported_up_to"]
+                ),
+                " ".join(
+                    f"p{name}" for name, value in row["percentiles"].items() if value is not None and name not in row["ranges"]
+                ),
+            ]
+            more = flags if style == "csv" else []
+            rows.append([record["name"], row["start"], row["length"], row["count"], *values, last, *more])
     if style == "csv":
-        return csv_text(header, rows)
+        return csv_text([*header, "supported", "resolved"], rows)
     texts = [[str(row[0]), f"{row[1]:.3f}", f"{row[2]:.3f}", format_count(row[3]), *map(str, row[4:])] for row in rows]
-    return (markdown if style == "markdown" else text_table)(header, texts)
+    if style == "markdown":
+        return markdown(header, texts)
+    return "\n".join([text_table(header, texts), *legend(cell for row in texts for cell in row)])
+
+
+def _interval_cell(row: dict[str, Any], name: str, unit: str, style: str, out_unit: str | None) -> Any:
+    value, ends = row["percentiles"].get(name), row["ranges"].get(name)
+    if style == "csv":
+        return shown(value, unit, style, out_unit)
+    fields = {"value": value, "resolved": ends is None, "supported": float(name) <= row["supported_up_to"]}
+    low, high = (ends["low"], ends["high"]) if ends else (value, value)
+    return format_row(fields | {"bucket_low": low, "bucket_high": high}, lambda one: str(shown(one, unit, style, out_unit)))

@@ -36,6 +36,8 @@ class Counted:
         Values known only to be at least `limit`: timeouts, clips, overflows.
     limit : float
         That bound.
+    mean, std : float
+        What the source itself states, which wins over the buckets; NaN where it does not.
 
     Examples
     --------
@@ -50,6 +52,8 @@ class Counted:
     mid: Floats | None = None
     censored: int = 0
     limit: float = float("inf")
+    mean: float = float("nan")
+    std: float = float("nan")
 
     @classmethod
     def of(cls, values: ArrayLike, censored: int = 0, limit: float = float("inf")) -> Counted:
@@ -61,6 +65,16 @@ class Counted:
     def in_buckets(cls, buckets: Buckets, index: Ints, counts: Ints, censored: int = 0, limit: float = float("inf")) -> Counted:
         """Take the counts of a histogram: a layout, ascending bucket indices, and their counts."""
         return cls(buckets.low(index), buckets.high(index), counts, buckets.mid(index), censored, limit)
+
+    def stating(self, least: float, most: float, mean: float, std: float) -> Counted:
+        """Return the same with what the source states: all values lie between `least` and `most`."""
+        low, high, middle = (np.clip(edge, least, most) for edge in (self.low, self.high, self.middle))
+        return replace(self, low=low, high=high, mid=middle, mean=mean, std=std)
+
+    def by_low(self) -> Counted:
+        """Return the same in the order of the lower edges: of buckets that overlap, rank by rank the least there can be."""
+        order = np.argsort(self.low, kind="stable")
+        return replace(self, low=self.low[order], high=self.high[order], counts=self.counts[order], mid=self.middle[order])
 
     @cached_property
     def middle(self) -> Floats:

@@ -29,6 +29,7 @@ __all__ = [
     "row_quantile_positions",
     "running_sums",
     "share_interval",
+    "surely_within",
 ]
 
 
@@ -65,6 +66,24 @@ def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
         raise LimitError("more than 2^63 values are counted in all; such counts are damaged, and no ranks among them") from None
     wanted = np.ceil(below * number / 100.0)
     return np.maximum(wanted.astype(np.int64), 1)
+
+
+def surely_within(percentiles: ArrayLike, total: int) -> Ints:
+    """Return how many of `total` values surely lie at or below the value that a tool prints for each percentile.
+
+    Tools differ by one rank: some print the value of the rank that is rounded up, some that of the one rounded down,
+    some a value between two. Whatever they do, so many values are not above it, and the next is not below it but for
+    the distance of two neighbours.
+
+    Examples
+    --------
+    >>> surely_within([50, 99, 99.9, 100], 150).tolist()
+    [75, 148, 149, 150]
+    """
+    exact = _percentiles(percentiles) * (total / 100.0)
+    whole = np.rint(exact)
+    near = np.abs(exact - whole) <= 1e-12 * total + 1e-9  # 99.9 % of a million is not 999,000 in binary
+    return np.minimum(np.where(near, whole, np.floor(exact)), total).astype(np.int64)
 
 
 def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.stats.percentiles import is_resolved
 from latencykit.stats.trim_spec import Trim, parse_trim
 from latencykit.units import format_count, format_value
 
@@ -28,7 +29,8 @@ class Trimmed:
     Attributes
     ----------
     value : float
-        From the middle of each bucket; NaN where nothing is left.
+        From the middle of each bucket, as long as that is known within a tenth; else the most that it can be (of a share,
+        and where there is no most, the least): nothing reads better than it was. NaN where nothing is left.
     low, high : float
         What it can be at least and at most, given the edges of the buckets and values known only to be large.
     definition : str
@@ -49,6 +51,11 @@ class Trimmed:
     below: float
     above: float
     worst: float
+
+    @property
+    def resolved(self) -> bool:
+        """Whether these bounds are within a tenth of each other; else the statistic is a range."""
+        return bool(is_resolved(self.low, self.high))
 
 
 def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
@@ -87,8 +94,11 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     best = held.at_best()
     part: _ByRank | _ByValue = _ByRank(best, trim) if trim.by_rank else _ByValue(best, trim)
     low, value, high = part.lowest(), part.statistic(best.middle), part.highest()
-    if trim.by_rank and held.censored:
-        high = _ByRank(held.at_worst(), trim).highest()
+    if trim.by_rank:
+        low = _ByRank(best.by_low(), trim).lowest()
+        high = _ByRank(held.at_worst(), trim).highest() if held.censored else high
+    if not is_resolved(low, high) and not math.isnan(value):
+        value = low if trim.kind == "PR" or math.isinf(high) else high
     out = np.flatnonzero(part.above > 0)
     top = float(best.high[out[-1]]) if out.size else math.nan
     below, above = float(part.below.sum()), float(part.above.sum())
