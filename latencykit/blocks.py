@@ -186,7 +186,7 @@ class SeriesFold:
         self.count = np.zeros(intervals, np.int64)
         self._values = np.full((intervals, 2 + len(self.percentiles)), np.nan)  # lowest, highest, percentiles
         self._lowest = [0, *(2 + k for k, p in enumerate(self.percentiles) if p == 0)]
-        self._lows = np.full((intervals, len(self.percentiles)), np.nan)
+        self._lows = np.full((intervals, 1 + len(self.percentiles)), np.nan)
         self._found: dict[Buckets, list[tuple[Ints, Ints]]] = {}
         self._waiting = 0
         self.mean = np.full(intervals if moments else 0, np.nan)
@@ -219,7 +219,7 @@ class SeriesFold:
             rows, index = (np.concatenate(column) for column in zip(*parts, strict=True))
             values = buckets.high(index)
             values[:, self._lowest] = buckets.low(index[:, :1])
-            self._values[rows], self._lows[rows] = values, buckets.low(index[:, 2:])
+            self._values[rows], self._lows[rows] = values, buckets.low(index[:, 1:])
         self._found.clear()
         self._waiting = 0
         return self._values
@@ -241,7 +241,7 @@ class SeriesFold:
 
     @property
     def lows(self) -> Floats:
-        """Lower edges of the buckets that the percentiles lie in, shape (intervals, percentiles)."""
+        """Lower edges of the buckets that the highest value and the percentiles lie in, shape (intervals, 1 + percentiles)."""
         self._settle()
         return self._lows
 

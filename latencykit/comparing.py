@@ -178,7 +178,7 @@ def _side(given: Any, name: str) -> list[Side]:
 
 def _default(one: Any, two: Any, confidence: float) -> list[float]:
     """The usual percentiles that both samples support, and the maximum."""
-    top = min(side.highest_supported_percentile(confidence) for side in (one, two))
+    top = min(side.sample_limit(confidence) for side in (one, two))
     return [p for p in _PERCENTILES if p <= top] + [100.0]
 
 

@@ -93,7 +93,7 @@ class FanOut:
         value = float(self.distribution.percentile(percentile))
         below = int(self.leaf.counts[self.leaf.buckets.high(self.leaf.index) < value].sum())
         rests_on = self.leaf_percentile(percentile) if self.model == "independent" and not self.added_load else 0.0
-        return max(rests_on, 100.0 * below / counted) <= self.leaf.highest_supported_percentile(confidence)
+        return max(rests_on, 100.0 * below / counted) <= self.leaf.sample_limit(confidence)
 
 
 @overload

@@ -89,7 +89,7 @@ class Diagnosis:
             return [(p, float(v), None) for p, v in self.raw.percentiles.items()]
         if not self.raw.count + self.raw.censored:
             return []
-        limit = self.raw.highest_supported_percentile()
+        limit = self.raw.sample_limit()
         wanted = [p for p in STANDARD_PERCENTILES if p <= limit or p in (99.0, 99.9, 100.0)]
         before = np.asarray(self.raw.percentile(wanted)).tolist()
         after: list[float | None] = [None] * len(wanted)

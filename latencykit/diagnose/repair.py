@@ -94,7 +94,7 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
         mean, duration = facts.rung.stats.get("mean"), facts.duration
         return bool(mean and duration and stall**2 / (2 * duration) * 1e9 > (_MOVED - 1) * mean)
     raw = facts.histogram
-    limit = min(99.0 if coarse else 100.0, raw.highest_supported_percentile())
+    limit = min(99.0 if coarse else 100.0, raw.sample_limit())
     wanted = [p for p in STANDARD_PERCENTILES if p <= limit]
     before = np.asarray(raw.percentile(wanted), np.float64)
     if after is not None and not coarse:  # at full speed its usual times would be filled, too: they are no stall

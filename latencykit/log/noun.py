@@ -50,10 +50,11 @@ class IntervalSeries:
     min, max : ndarray of float64, shape (intervals,)
         NaN where nothing was counted.
     percentiles : tuple of float
-    values, lows : ndarray of float64, shape (intervals, percentiles)
-        Upper and lower edges of the buckets that the percentiles lie in.
+    values : ndarray of float64, shape (intervals, percentiles)
     mean, std : ndarray of float64, shape (intervals,) or (0,)
     unit : str
+    lows : ndarray of float64, shape (intervals, 1 + percentiles)
+        Lower edges of the buckets whose upper edges are `max` and `values`.
     """
 
     start: Floats

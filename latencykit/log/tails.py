@@ -72,7 +72,7 @@ class Tails:
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
         """Return the percentile up to which enough events bear the curve, and what it rests on beyond ("1 stall")."""
-        return solid_up_to(self.events, self.whole.highest_supported_percentile(confidence), confidence)
+        return solid_up_to(self.events, self.whole.sample_limit(confidence), confidence)
 
     def rows(self, percentiles: Sequence[float], confidence: float = 0.95) -> tuple[list[PercentileRow], tuple[str, ...]]:
         """Return percentiles with intervals from resampled blocks of time and with their events, and why some have none."""

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from latencykit.plot.curves import as_series, curve_of, drawable
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels, outside_legend
-from latencykit.plot.lines import cut, grid_of
+from latencykit.plot.lines import SHADED, band_ends, cut, spread
 from latencykit.plot.style import FEW, INK, UNSUPPORTED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import ShareFormatter, fit_values
 from latencykit.plot.words import chart_title, end_words, joined, named_count, percentile_text, same_words, slo_pairs
@@ -95,7 +95,8 @@ def ccdf(
     ax.add_artist(labels)
     tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
     more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
-    head(ax, chart_title(series), joined(series, more, "dotted: the sample is too small"), title, subtitle)
+    wide = SHADED if any(curve.wide for curve in curves.values()) else ""
+    head(ax, chart_title(series), joined(series, more, "dotted: the sample is too small", wide), title, subtitle)
     return ax
 
 
@@ -119,7 +120,8 @@ def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: floa
             style = kind if not lines else kind | {"label": "_nolegend_"}
             # What is above one value is above every one up to the next.
             lines += ax.plot(np.maximum(value, zero), share, drawstyle="steps-post", zorder=3, **style)
-    if curve.bound is None:
+    lines += spread(ax, curve, look, zero, across=True, least=floor)
+    if curve.bound is None and curve.top_known:
         ax.plot(
             [max(curve.top, zero)],
             [floor],
@@ -130,22 +132,18 @@ def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: floa
             linestyle="none",
             zorder=4,
         )
-    else:
+    elif curve.bound is not None:
         last = max(1.0 - float(curve.percentile[-1]) / 100.0, floor)
         ax.plot([curve.top], [last], marker=">", color=look["color"], markersize=6, clip_on=False, linestyle="none", zorder=4)
     return lines
 
 
 def _band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, zero: float, floor: float) -> None:
-    grid = grid_of(curve.limit, 12)
-    rows = rung.percentile_rows(grid, confidence)
-    low, high = np.array([row.low for row in rows]), np.array([row.high for row in rows])
-    known = ~(np.isnan(low) & np.isnan(high))
-    if known.any():
-        low = np.maximum(np.where(np.isfinite(low), low, curve.low[0]), zero)
-        high = np.maximum(np.where(np.isfinite(high), high, curve.top), zero)
-        share = np.maximum(1.0 - grid / 100.0, floor)
-        ax.fill_betweenx(share[known], low[known], high[known], step="pre", color=colour, alpha=0.15, linewidth=0, zorder=2)
+    grid, low, high = band_ends(rung, curve, confidence, 12)
+    share = np.maximum(1.0 - grid / 100.0, floor)
+    ax.fill_betweenx(
+        share, np.maximum(low, zero), np.maximum(high, zero), step="pre", color=colour, alpha=0.15, linewidth=0, zorder=2
+    )
 
 
 def _name(

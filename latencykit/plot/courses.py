@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class Course:
     values : dict of str to ndarray of float64, shape (intervals,)
         ``max`` and the percentiles asked for; NaN where nothing was counted.
     unit : str
+    lows : dict of float to ndarray of float64, shape (intervals,)
+        The least that these can be: the lower edges of their buckets.
     """
 
     start: Floats
@@ -44,6 +46,7 @@ class Course:
     count: Floats
     values: dict[float, Floats]
     unit: str
+    lows: dict[float, Floats] = field(default_factory=dict)
 
     @property
     def gap(self) -> NDArray[np.bool_]:
@@ -125,7 +128,8 @@ def course_of(log: HistogramLog, percentiles: Sequence[float], until: float = np
     end[:-1] = np.where(near, start[1:], np.minimum(end[:-1], start[1:]))
     end[-1] = max(min(end[-1], until), start[-1] + 1e-9)
     values = {100.0: series.max[order]} | {p: series.values[order, k] for k, p in enumerate(series.percentiles)}
-    return Course(start, end, series.count[order].astype(np.float64), values, series.unit)
+    lows = dict(zip(values, series.lows[order].T, strict=True))
+    return Course(start, end, series.count[order].astype(np.float64), values, series.unit, lows)
 
 
 def together(courses: Sequence[Course], columns: int) -> Envelope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from latencykit.distribution import Distribution
 from latencykit.errors import MixedInputsError, NotHeldError, UsageError
 from latencykit.histogram import Histogram
 from latencykit.plot.style import plain
+from latencykit.stats.percentiles import is_resolved
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS
 
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "as_histogram", "as_series", "curve_of", "drawable", "only_series", "place_of"]
 
+_CHOSEN = 12
+"""Percentiles that somebody chose to print; more are the rows of a spectrum."""
+
 _MOST, _A_NINE = 4000, 1000
 """With more points than that, so many a nine of the axis are kept: more than a screen shows."""
-
-_WIDE = 0.05
-"""Buckets that are typically wider than this share of their value are drawn with their width."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Curve:
         Ascending; to be drawn with ``drawstyle="steps-pre"``. The last point is 100 % and the maximum, or, where values
         are censored, the last percentile that is known.
     low : ndarray of float64, shape (points,)
-        Lower edge of each value's bucket: what the source can tell apart.
+        The least that each value can be: the lower edge of its bucket.
     limit : float
         Highest percentile that the sample supports; 100 for models.
     bound : float or None
@@ -47,6 +49,10 @@ class Curve:
     unit : str
     count : int or None
         Number of values behind it; None for models.
+    printed : tuple of two tuples of float
+        Percentiles that the tool printed, and their values.
+    top_low : float
+        The least that the maximum can be; the maximum itself where the tool states it.
     """
 
     percentile: Floats
@@ -57,17 +63,33 @@ class Curve:
     unit: str
     count: int | None
     censored: int = 0
+    printed: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    top_low: float = 0.0
 
     @property
     def top(self) -> float:
         """The highest value known: the maximum, or where the censored mass begins."""
         return float(self.value[-1]) if self.bound is None else max(self.bound, float(self.value[-1]))
 
+    @cached_property
+    def resolved(self) -> NDArray[np.bool_]:
+        """Whether each value is known within a tenth; the others are drawn as a band, bool, shape (points,)."""
+        return is_resolved(self.low, self.value)
+
     @property
     def wide(self) -> bool:
-        """Whether the buckets are so wide that a line alone would say too much."""
-        positive = self.value > 0
-        return bool(positive.any() and np.median(1 - self.low[positive] / self.value[positive]) > _WIDE)
+        """Whether somewhere a line would say more than the source does."""
+        return not bool(self.resolved.all())
+
+    @property
+    def top_known(self) -> bool:
+        """Whether the maximum is known within a tenth."""
+        return self.bound is None and bool(is_resolved(self.top_low, self.top))
+
+    def known_at(self, percentiles: Any) -> NDArray[np.bool_]:
+        """Return whether the value at each percentile is known within a tenth."""
+        found = np.searchsorted(self.percentile, np.asarray(percentiles, np.float64), "left")
+        return np.where(found < self.value.size, self.resolved[np.minimum(found, self.value.size - 1)], True)
 
     def at(self, percentiles: Any) -> Floats:
         """Return the value at each percentile, float64; the highest known where the sample is censored."""
@@ -151,20 +173,22 @@ def curve_of(rung: Any) -> Curve:
         held = rung.probabilities > 0
         index, share = rung.index[held], 100.0 * np.minimum(np.cumsum(rung.probabilities[held]), 1.0)
         share[-1] = 100.0
-        return _thinned(share, rung.buckets.high(index), rung.buckets.low(index), 100.0, None, rung.unit, None)
+        curve = _thinned(share, rung.buckets.high(index), rung.buckets.low(index), 100.0, None, rung.unit, None)
+        return replace(curve, top_low=float(curve.low[-1]))
     total = rung.count + rung.censored
     share = 100.0 * rung.cumulative / total
     # A hair below each step's end, so that rounding cannot reach into the next bucket.
     value = np.asarray(rung.percentile(share * (1 - 4e-16)), np.float64)
-    low = np.minimum(rung.buckets.low(rung.index), value)
+    low = np.minimum(rung.counted.low, value)
     bound = float(rung.censored_at) if rung.censored else None
     if bound is not None:
         known = rung.buckets.high(rung.index) <= bound
         share, value, low = share[known], value[known], low[known]
         if not share.size:
             share, value, low = np.zeros(1), np.full(1, bound), np.full(1, bound)
-    curve = _thinned(share, value, low, rung.highest_supported_percentile(), bound, rung.unit, rung.count)
-    return replace(curve, censored=rung.censored)
+    curve = _thinned(share, value, low, rung.sample_limit(), bound, rung.unit, rung.count)
+    printed = rung.printed if len(rung.printed[0]) <= _CHOSEN else ((), ())
+    return replace(curve, censored=rung.censored, printed=printed, top_low=rung.bracket("max")[0])
 
 
 def place_of(percentile: Floats) -> Floats:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from latencykit.histogram import Histogram
 from latencykit.keynumbers import key_numbers
 from latencykit.log import HistogramLog
 from latencykit.plot.curves import as_histogram, as_series
@@ -17,7 +19,7 @@ from latencykit.plot.timeline import timeline
 from latencykit.plot.words import chart_title, joined, percentile_text, requests_of
 from latencykit.samples import Samples
 from latencykit.summary import Summary
-from latencykit.units import format_count, format_value
+from latencykit.units import format_count, format_row, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -215,13 +217,15 @@ def _value(rung: Any, percentile: float) -> float:
 
 
 def _text(rung: Any, percentile: float) -> str:
-    """A percentile as the table shows it; in brackets where the sample does not support it, ≥ where it is censored."""
+    """A percentile as the table shows it: a range where that is all the source says, in brackets beyond the sample."""
     value = _value(rung, percentile)
     if value != value:
         return "–"
-    text = format_value(value, rung.unit)
-    if getattr(rung, "censored", 0) and value >= rung.censored_at:
-        return f"≥ {text}"
-    if percentile < 100 and hasattr(rung, "highest_supported_percentile") and percentile > rung.highest_supported_percentile():
-        return f"({text})"
-    return text
+
+    def show(number: float) -> str:
+        return format_value(number, rung.unit)
+
+    if not isinstance(rung, Histogram):
+        return show(value)
+    (row,) = rung.percentile_rows([percentile])
+    return format_row(replace(row, supported=row.supported or percentile >= 100), show)

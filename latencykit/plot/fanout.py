@@ -16,7 +16,7 @@ from latencykit.plot.labels import LineLabels, make_room, outside_legend
 from latencykit.plot.lines import cut, draw_curve, nines_of
 from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import DecadeLocator, ShareFormatter, fit_values
-from latencykit.plot.words import joined, measured
+from latencykit.plot.words import end_words, joined, measured
 from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _name(ax: Axes, found: Sequence[FanOut], curves: Sequence[Curve], lines: dic
         for k, one in enumerate(found):
             labels.add(ax, _calls(one.n), lines[one.n], at=0.15 + 0.1 * k, spread=0.7)
     top = max(curve.top for curve in curves)
-    words = ("max " if curves[-1].bound is None else "≥ ") + format_value(top, curves[-1].unit)
+    words = end_words(curves[-1]) if curves[-1].bound is None else f"≥ {format_value(top, curves[-1].unit)}"
     labels.point(ax, words, (100.0, top), [line for held in lines.values() for line in held], color=INK, fontsize=9)
     ax.add_artist(labels)
 

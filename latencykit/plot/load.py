@@ -157,7 +157,7 @@ def _course(rates: Any, values: Any) -> tuple[Any, Any]:
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
     if isinstance(row.rung, Summary):
         return True
-    return p <= row.rung.highest_supported_percentile(confidence)
+    return p <= row.rung.sample_limit(confidence)
 
 
 def _ends(row: LoadRow, p: float, confidence: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from latencykit.plot.curves import as_series, curve_of, drawable
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels, outside_legend
-from latencykit.plot.lines import band, bracket, draw_curve, grid_of, nines_of
+from latencykit.plot.lines import SHADED, band, draw_curve, grid_of, nines_of
 from latencykit.plot.points import draw_summary
 from latencykit.plot.resting import dashes, resting
 from latencykit.plot.style import FEW, GREY, GROUND, INK, current_axes, plain, series_styles, shorten, tidy
@@ -163,8 +163,6 @@ def _draw_all(
         if confidence is not None and hasattr(series[label], "percentile_rows"):
             sure = curve if dashed is None else replace(curve, limit=min(dashed, curve.limit))
             band(ax, series[label], sure, confidence, style["color"], nines, zero)
-        elif curve.wide:
-            bracket(ax, curve, style["color"], zero)
     return drawn
 
 
@@ -280,5 +278,5 @@ def _head(
     said = chart_title(series, "runs" if runs else "")
     more = [said if finding else "", f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""]
     more.append(dashes({label: (0.0, _dashed(dashed, label)[1]) for label in curves}))
-    more.append("shaded: the width of the buckets" if any(curve.wide for curve in curves.values()) and not runs else "")
+    more.append(SHADED if any(curve.wide for curve in curves.values()) else "")
     head(ax, finding or said, joined(series, *more), title, subtitle)

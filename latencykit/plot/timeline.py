@@ -15,6 +15,7 @@ from latencykit.plot.style import AMBER, BLUE, FEW, GREY, MUTED, RED, current_ax
 from latencykit.plot.ticks import DecadeLocator, EvenLocator, time_axis, value_axis
 from latencykit.plot.timed import clock, highest_limit, log_title, shade, slo_line, spans_of
 from latencykit.plot.words import chart_title, joined, percentile_text
+from latencykit.stats.percentiles import is_resolved
 from latencykit.units import format_duration, format_value
 
 if TYPE_CHECKING:
@@ -189,6 +190,11 @@ def _lines(
                 look |= styles[label] | {"label": plain(label)}
             shown = envelope(course, np.maximum(value, zero), columns)
             merged = max(merged, shown.merged)
+            least = np.maximum(course.lows[percentile], zero)
+            wide = np.isfinite(value) & ~is_resolved(course.lows[percentile], value)
+            if wide.any():
+                _spread(ax, course, np.where(wide, least, np.nan), np.where(wide, np.maximum(value, zero), np.nan), columns, look)
+                shown = envelope(course, np.where(wide, np.nan, np.maximum(value, zero)), columns)
             drawn[label][percentile] = _draw(
                 ax, course, shown, look | line_kwargs, banded=percentile < 100 and len(courses) <= FEW
             )
@@ -198,6 +204,17 @@ def _lines(
         x, y = steps(every.start, every.end, np.maximum(every.high, zero), gap)
         drawn[""] = {100.0: ax.plot(x, y, color=MUTED, linewidth=0.9, zorder=2, label="max of all")[0]}
     return drawn, merged
+
+
+def _spread(ax: Axes, course: Course, low: Floats, high: Floats, columns: int, look: dict[str, Any]) -> None:
+    """Fill between the edges of wide buckets: the source says no more."""
+    lower, upper = envelope(course, low, columns), envelope(course, high, columns)
+    gap = course.gap if upper.merged == 1 else upper.start[1:] > upper.end[:-1] + 1e-9
+    x, top = steps(upper.start, upper.end, upper.high, gap)
+    bottom = steps(lower.start, lower.end, lower.low, gap)[1]
+    ax.fill_between(x, bottom, top, color=look["color"], alpha=0.2, linewidth=0, zorder=2)
+    for edge in (bottom, top):
+        ax.plot(x, edge, color=look["color"], linewidth=0.7, alpha=0.7, zorder=2.2, label="_edge")
 
 
 def _draw(ax: Axes, course: Course, shown: Envelope, look: dict[str, Any], *, banded: bool) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.plot.style import plain, role_of, shorten
 from latencykit.plot.ticks import time_text
-from latencykit.units import format_count, format_percentile, format_value
+from latencykit.units import format_count, format_percentile, format_range, format_row, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -144,11 +145,18 @@ def slo_finding(label: str, rung: Any, pairs: Sequence[tuple[float, float]]) -> 
     if not pairs or not hasattr(rung, "percentile_rows"):
         return None
     rows = rung.percentile_rows([percentile for percentile, _ in pairs])
-    missed = [(row.value / limit, row, limit) for row, (_, limit) in zip(rows, pairs, strict=True) if row.value > limit]
+    over = [(row.value / limit, row, limit) for row, (_, limit) in zip(rows, pairs, strict=True) if row.value > limit]
+    missed = [one for one in over if one[1].bucket_low > one[2]]  # a bucket that reaches from below the limit says neither
     name = plain(shorten(label, 40)) or "this"
+    if over and not missed:
+        return None
     if missed:
         _, row, limit = max(missed, key=lambda one: one[0])
-        values = f"{format_value(row.value, rung.unit)}, limit {format_value(limit, rung.unit)}"
+
+        def show(value: float) -> str:
+            return format_value(value, rung.unit)
+
+        values = f"{format_row(replace(row, supported=True), show)}, limit {show(limit)}"
         return f"{name} misses its SLO: {percentile_text(row.percentile)} is {values}"
     sure = all(row.supported or row.percentile >= 100 for row in rows)
     return f"{name} meets its SLO" if sure else None
@@ -164,6 +172,7 @@ def two_stories(series: Mapping[str, Any], curves: Mapping[str, Curve]) -> str |
         return None
     raw, honest = curves[roles["raw"]], curves[roles["honest"]]
     wanted = np.array([p for p in (50.0, 90.0, 99.0, 99.9) if p <= min(raw.limit, honest.limit)])
+    wanted = wanted[raw.known_at(wanted) & honest.known_at(wanted)]
     if not wanted.size:
         return None
     flattered, true = raw.at(wanted), honest.at(wanted)
@@ -176,8 +185,13 @@ def two_stories(series: Mapping[str, Any], curves: Mapping[str, Curve]) -> str |
 
 def end_words(curve: Curve) -> str:
     """Return what stands at a curve's end: its maximum, or where its censored values begin."""
-    value = format_value(curve.top, curve.unit)
-    return f"max {value}" if curve.bound is None else f"≥ {value} ({format_count(curve.censored)} requests)"
+
+    def show(value: float) -> str:
+        return format_value(value, curve.unit)
+
+    if curve.bound is not None:
+        return f"≥ {show(curve.top)} ({format_count(curve.censored)} requests)"
+    return f"max {show(curve.top) if curve.top_known else format_range(curve.top_low, curve.top, show)}"
 
 
 def same_words(words: Mapping[str, str]) -> dict[str, list[str]]:

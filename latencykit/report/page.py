@@ -225,6 +225,6 @@ def _trust(one: Found, *, several: bool) -> str:
     own = one.series
     said = trust(own.counted)
     if own.slots is not None and isinstance(own.counted, Histogram) and own.counted.count:
-        limit = own.counted.highest_supported_percentile()
+        limit = own.counted.sample_limit()
         said += [f"{found.words}." for found in resting(own.slots, [p for p in (99.0, 99.9, 99.99) if p <= limit])]
     return (f"<p><b>{esc(own.name)}</b></p>" if several else "") + bullets([*said, *doubts(one)])

@@ -215,22 +215,22 @@ def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[d
     bounds of those that its buckets do not pin down within a tenth.
     """
     names = [format_percentile(p) for p in series.percentiles]
-    values = np.where(np.isfinite(series.values), series.values, np.nan)
+    values = np.column_stack([series.max, np.where(np.isfinite(series.values), series.values, np.nan)])
     wide = ~is_resolved(series.lows, values) & np.isfinite(values)
     sizes, which = np.unique(series.count, return_inverse=True)
     limits = np.array([highest_supported_percentile(size, confidence) for size in sizes.tolist()])[which.reshape(-1)]
     columns = zip(
-        series.start.tolist(), series.length.tolist(), series.count.tolist(), series.max.tolist(), values.tolist(),
+        series.start.tolist(), series.length.tolist(), series.count.tolist(), values.tolist(),
         limits.tolist(), series.lows.tolist(), wide.tolist(), strict=True,
     )  # fmt: skip
     return [
         {
-            "start": number(start), "length": number(length), "count": count, "max": number(top),
-            "percentiles": dict(zip(names, map(number, row), strict=True)), "supported_up_to": limit,
+            "start": number(start), "length": number(length), "count": count, "max": number(row[0]),
+            "percentiles": dict(zip(names, map(number, row[1:]), strict=True)), "supported_up_to": limit,
             "ranges": {
                 name: {"low": number(low), "high": number(high)}
-                for name, low, high, flag in zip(names, lows, row, flags, strict=True) if flag
+                for name, low, high, flag in zip(("max", *names), lows, row, flags, strict=True) if flag
             },
         }
-        for start, length, count, top, row, limit, lows, flags in columns
+        for start, length, count, row, limit, lows, flags in columns
     ]  # fmt: skip

@@ -89,7 +89,7 @@ class PageSeries:
         if self.supplied is not None:
             found |= {"solid": self.supplied[0], "rests": self.supplied[1]}
         elif self.slots is not None and self.counted.count:
-            percentile, words = solid_up_to(self.slots, self.counted.highest_supported_percentile())
+            percentile, words = solid_up_to(self.slots, self.counted.sample_limit())
             found |= {"solid": percentile, "rests": words}
         return found
 
@@ -144,7 +144,7 @@ def _curve(counted: Any) -> dict[str, Any]:
 
 def _band(histogram: Histogram) -> list[list[float | int | None]]:
     """Confidence intervals along the curve, as far as the sample bounds it."""
-    last = -np.log10(max(1 - histogram.highest_supported_percentile() / 100, 1e-12))
+    last = -np.log10(max(1 - histogram.sample_limit() / 100, 1e-12))
     percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
     rows = histogram.percentile_rows(percentiles)
     return [[row.percentile, number(row.low), number(row.high)] for row in rows if np.isfinite(row.low) and np.isfinite(row.high)]

@@ -146,7 +146,7 @@ def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_
     for record in records:
         for row in record["intervals"]:
             values = [_interval_cell(row, name, record["unit"], style, out_unit) for name in names]
-            last = shown(row["max"], record["unit"], style, out_unit)
+            last = _interval_cell(row, "max", record["unit"], style, out_unit)
             flags = [
                 " ".join(
                     f"p{name}"
@@ -168,9 +168,9 @@ def intervals_text(records: Sequence[dict[str, Any]], style: str = "table", out_
 
 
 def _interval_cell(row: dict[str, Any], name: str, unit: str, style: str, out_unit: str | None) -> Any:
-    value, ends = row["percentiles"].get(name), row["ranges"].get(name)
+    value, ends = row["max"] if name == "max" else row["percentiles"].get(name), row["ranges"].get(name)
     if style == "csv":
         return shown(value, unit, style, out_unit)
-    fields = {"value": value, "resolved": ends is None, "supported": float(name) <= row["supported_up_to"]}
+    fields = {"value": value, "resolved": ends is None, "supported": name == "max" or float(name) <= row["supported_up_to"]}
     low, high = (ends["low"], ends["high"]) if ends else (value, value)
     return format_row(fields | {"bucket_low": low, "bucket_high": high}, lambda one: str(shown(one, unit, style, out_unit)))

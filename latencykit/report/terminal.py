@@ -14,7 +14,7 @@ from latencykit.plot.courses import as_log, course_of, envelope, steps
 from latencykit.plot.curves import as_series, curve_of, drawable, place_of
 from latencykit.plot.style import BLUE, RED, series_styles
 from latencykit.plot.ticks import log_ticks
-from latencykit.plot.words import measured
+from latencykit.plot.words import end_words, measured
 from latencykit.report.slots import nice_width
 from latencykit.samples import Samples
 from latencykit.units import format_percentile, format_value, printable
@@ -88,11 +88,12 @@ def _curves(plotext: Any, named: Mapping[str, Any], size: tuple[int, int], colou
     lines: list[Line] = []
     for (name, curve), look in zip(curves.items(), _looks(held), strict=True):
         place = np.minimum(np.append(place_of(curve.percentile[:-1]), end), end)
-        top = f"{'max' if curve.bound is None else '≥'} {format_value(curve.top, curve.unit)}"
+        words = " ".join(filter(None, (printable(name, 40), end_words(curve), "(two lines: a range)" if curve.wide else "")))
         values = np.append(curve.value[:-1], curve.top)
-        lines.append(
-            (np.repeat(place, 2)[:-1], np.repeat(values, 2)[1:], " ".join(filter(None, (printable(name, 40), top))), look)
-        )
+        lines.append((np.repeat(place, 2)[:-1], np.repeat(values, 2)[1:], words, look))
+        if curve.wide:  # both edges of what the source says
+            low = np.where(curve.resolved, np.nan, np.maximum(curve.low, 1e-3 * values[values > 0].min(initial=1.0)))
+            lines.append((np.repeat(place, 2)[:-1], np.repeat(low, 2)[1:], "", look))
     every = 1 if size[0] / 9 >= end else 2
     ticks = [(0.0, "0"), (0.30103, "50"), *((float(k), _nines(k)) for k in range(1, nines + 1, every)), (end, "100%")]
     unit = next(iter(curves.values())).unit
@@ -144,22 +145,26 @@ def _figure(
     figure.clear()
     figure.plot_size(*size)
     figure.theme("colorless")
-    values = np.concatenate([y[y > 0] for _, y, _, _ in lines])
+    values = np.concatenate([y[y > 0] for _, y, label, _ in lines if label])
     if not values.size:
         raise NotHeldError("nothing above zero was counted, so there is nothing to draw on a logarithmic axis")
     low, high = math.log10(float(values.min())) - 0.05, math.log10(float(values.max())) + 0.1
-    legend = []
-    for k, (x, y, label, look) in enumerate(lines):
-        symbol = "braille" if colour or len(lines) == 1 else "abcdefghijklmnopqrstuvwxyz"[k % 26]
+    legend, named = [], 0
+    for x, y, label, look in lines:
+        named += bool(label)
+        symbol = (
+            "braille" if colour or sum(bool(line[2]) for line in lines) == 1 else "abcdefghijklmnopqrstuvwxyz"[(named - 1) % 26]
+        )
         marker = plotext.marker(symbol, look) if colour else symbol
         edges = np.flatnonzero(np.isnan(y))
         for part in np.split(np.arange(y.size), edges):
             run = part[np.isfinite(y[part])]
             if run.size:
-                heights = np.log10(np.maximum(y[run], 10**low))
+                heights = np.log10(np.maximum(y[run], 10**low))  # an edge at 0 lies at the foot
                 figure.draw(figure.signal(x[run].tolist(), heights.tolist(), marker=marker).lines(True))
         sample = "━━" if symbol == "braille" else symbol * 2
-        legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
+        if label:
+            legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
     if title:
         figure.title(title)
     figure.label(name, "x", "lower")
