@@ -13,6 +13,7 @@ from latencykit.histogram import Histogram, histogram_of, statistic_of
 from latencykit.stats.comparable import differences
 from latencykit.stats.compare import compare_counts
 from latencykit.stats.conditions import Condition, parse_condition
+from latencykit.stats.percentiles import is_resolved
 from latencykit.stats.runs import compare_runs
 from latencykit.stats.shift import superiority
 from latencykit.stats.verdict import Change, Verdict, verdict
@@ -30,6 +31,8 @@ __all__ = ["Comparison", "compare"]
 
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 _MEANS = ("mean", "tm99")
+_PRINTED = 12
+"""Percentiles that somebody chose to print; more are the rows of a spectrum."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Comparison:
         Runs a side.
     run_noise : float or None
         By how much runs were said to differ; single runs only.
+    faster_between : tuple of two floats
+        What `faster` is at least and at most, given the buckets.
     """
 
     changes: tuple[Change, ...]
@@ -66,6 +71,7 @@ class Comparison:
     unit: str = "ns"
     runs: tuple[int, int] = (1, 1)
     run_noise: float | None = None
+    faster_between: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -177,9 +183,13 @@ def _side(given: Any, name: str) -> list[Side]:
 
 
 def _default(one: Any, two: Any, confidence: float) -> list[float]:
-    """The usual percentiles that both samples support, and the maximum."""
+    """The usual percentiles that both samples support and both sources pin down, those that both printed, and the maximum."""
     top = min(side.sample_limit(confidence) for side in (one, two))
-    return [p for p in _PERCENTILES if p <= top] + [100.0]
+    printed = {p for p in one.printed[0] if p in two.printed[0] and 0 < p < 100}
+    wanted = sorted(p for p in {*_PERCENTILES, *(printed if len(printed) <= _PRINTED else ())} if p <= top)
+    rows = zip(*(side.percentile_rows(wanted, confidence) for side in (one, two)), strict=True)
+    known = [a.percentile for a, b in rows if a.resolved and b.resolved]
+    return [*(known or wanted), 100.0]
 
 
 def _statistics(
@@ -228,6 +238,7 @@ def _of_requests(
     corrected = any(side.run.corrected in ("us", "tool") for side in (base, new))
     options: dict[str, Any] = {"run_noise": run_noise, "corrected": corrected, "replicates": replicates, "seed": seed}
     rows = compare_counts(base.counted, new.counted, percentiles, means, confidence=confidence, **options)
+    rows = [row if row.statistic.startswith("slow") else row.between(*(_known(s, row) for s in (base, new))) for row in rows]
     reasons = []
     if run_noise is None:
         reasons.append(
@@ -238,8 +249,23 @@ def _of_requests(
         reasons.append("counts that were filled up for coordinated omission have no intervals: changes are shown, not judged")
     reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
     said = verdict(rows, margin, noise_known=run_noise is not None and not corrected)
-    faster = superiority(base.counted, new.counted).value
-    return Comparison(tuple(rows), "requests", said, tuple(reasons), faster=faster, run_noise=run_noise)
+    better = superiority(base.counted, new.counted)
+    ends = better.low, better.high
+    return Comparison(
+        tuple(rows), "requests", said, tuple(reasons), faster=better.value, run_noise=run_noise, faster_between=ends
+    )
+
+
+def _known(side: Histogram, row: Change) -> tuple[float, float, float]:
+    """The value of a statistic as the source states it, else as its buckets have it, and the edges that it lies between."""
+    if row.percentile is not None:
+        (found,) = side.percentile_rows([row.percentile])
+        return found.value, found.bucket_low, found.bucket_high
+    if row.statistic == "mean":
+        low, high = side.bracket("mean")
+        return side.mean if is_resolved(low, high) or side.censored else high, low, high
+    trim = side.trimmed(row.statistic)
+    return trim.value, trim.low, trim.high
 
 
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import NotHeldError, UsageError
+from latencykit.stats.percentiles import is_resolved
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -47,7 +48,7 @@ def histogram_of(rung: Any, purpose: str) -> Histogram:
 
 
 def statistic_of(rung: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
-    """Return one number of a run, NaN where its sample does not support it or the source does not hold it.
+    """Return one number of a run, NaN where its sample does not support it or the source does not pin it down.
 
     Parameters
     ----------
@@ -70,12 +71,11 @@ def statistic_of(rung: Histogram | Summary, name: str, confidence: float = 0.95)
         except (NotHeldError, KeyError):
             return math.nan
     if name == "p100":
-        return math.nan if rung.censored else rung.max
+        return rung.max if not rung.censored and is_resolved(*rung.bracket("max")) else math.nan
     if name.startswith("p"):
         row = rung.percentile_rows([float(name[1:])], confidence)[0]
-        return row.value if row.supported else math.nan
+        return row.value if row.supported and row.resolved else math.nan
     if name == "mean":
-        return rung.mean
-    from latencykit.stats.trimmed import trimmed
-
-    return trimmed(rung.counted, name, rung.unit).value
+        return rung.mean if rung.censored or is_resolved(*rung.bracket("mean")) else math.nan
+    found = rung.trimmed(name)
+    return found.value if found.resolved or rung.censored else math.nan

@@ -81,7 +81,7 @@ def ccdf(
         look: dict[str, Any] = (
             {"linewidth": 1.8 if len(series) <= FEW else 1.4, "label": plain(label) or "_nolegend_"} | style | line_kwargs
         )
-        lines[label] = _draw(ax, curves[label], look, zero, floor)
+        lines[label] = _draw(ax, curves[label], look, zero, floor, crowded=len(series) > FEW)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
             _band(ax, series[label], curves[label], confidence, look["color"], zero, floor)
     for percentile, limit in slo_pairs(slo) if slo is not None else ():
@@ -110,7 +110,7 @@ def _share_axis(ax: Axes, floor: float) -> None:
     ax.yaxis.set_major_formatter(ShareFormatter())
 
 
-def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: float) -> list[Line2D]:
+def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: float, *, crowded: bool) -> list[Line2D]:
     """Solid as far as the sample supports it, dotted below; a mark where the maximum stands."""
     lines: list[Line2D] = []
     for start, end, kind in ((0.0, curve.limit, look), (curve.limit, 100.0, look | {"linestyle": UNSUPPORTED})):
@@ -120,7 +120,7 @@ def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: floa
             style = kind if not lines else kind | {"label": "_nolegend_"}
             # What is above one value is above every one up to the next.
             lines += ax.plot(np.maximum(value, zero), share, drawstyle="steps-post", zorder=3, **style)
-    lines += spread(ax, curve, look, zero, across=True, least=floor)
+    lines += spread(ax, curve, look, zero, across=True, least=floor, crowded=crowded)
     if curve.bound is None and curve.top_known:
         ax.plot(
             [max(curve.top, zero)],

@@ -154,7 +154,7 @@ def _curve(ax: Axes, whole: tuple[Floats, Floats, Floats, Floats]) -> None:
 def _colour(row: Change) -> str:
     if not row.significant:
         return MUTED
-    return RED if row.change > 0 else BLUE
+    return RED if row.low > 0 else BLUE
 
 
 def _points(ax: Axes, rows: list[Change], labels: LineLabels) -> None:

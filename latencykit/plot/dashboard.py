@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from latencykit.histogram import Histogram
 from latencykit.keynumbers import key_numbers
 from latencykit.log import HistogramLog
-from latencykit.plot.curves import as_histogram, as_series
+from latencykit.plot.curves import as_histogram, as_series, curve_of
 from latencykit.plot.density import density
 from latencykit.plot.heading import head
+from latencykit.plot.lines import SHADED
 from latencykit.plot.percentiles import percentiles
 from latencykit.plot.resting import dashes, resting
 from latencykit.plot.style import AMBER, BLUE, FEW, INK, MUTED, RED, current_axes, plain, series_styles, shorten
@@ -103,8 +104,19 @@ def dashboard(
         _side_by_side(beside, counted)
     else:
         _table(beside, counted)
-    head(page, chart_title(counted), joined(counted, _legend(len(series)) if timed else "", dashes(rests)), title, subtitle)
+    head(
+        page,
+        chart_title(counted),
+        joined(counted, _legend(len(series)) if timed else "", dashes(rests), _shaded(counted)),
+        title,
+        subtitle,
+    )
     return page
+
+
+def _shaded(counted: Mapping[str, Any]) -> str:
+    held = [rung for rung in counted.values() if isinstance(rung, Histogram) and rung.count]
+    return SHADED if any(curve_of(rung).wide for rung in held) else ""
 
 
 def _legend(number: int) -> str:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.distribution import Distribution
+from latencykit.keynumbers import statistic_text
 from latencykit.plot.curves import as_series, drawable
 from latencykit.plot.heading import head
 from latencykit.plot.labels import LineLabels
 from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.plot.ticks import ShareFormatter, value_axis
 from latencykit.plot.words import chart_title, joined, percentile_text, same_words, slo_pairs
+from latencykit.stats.percentiles import is_resolved
 from latencykit.units import format_value
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ __all__ = ["density", "modes", "shares"]
 
 _LANE = 11.0
 """Points that a series needs for its name and its maximum."""
+
+_SPREAD = "spread evenly within wide buckets, of which the source says no more"
 
 _OVERLAP = 1.9
 """How far a series that stands among others may reach, in distances from one to the next."""
@@ -163,7 +167,8 @@ def density(
     tidy(ax, "latency" if stored != "none" else "value", height)
     ax.spines["left"].set_visible(not stacked)
     more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
-    head(ax, chart_title(series), joined(series, more, "all on one scale" if stacked else ""), title, subtitle)
+    spread = _SPREAD if any(_wide(rung).any() for rung in series.values()) else ""
+    head(ax, chart_title(series), joined(series, more, "all on one scale" if stacked else "", spread), title, subtitle)
     return ax
 
 
@@ -212,7 +217,9 @@ def _tick(ax: Axes, rung: Any, base: float, look: dict[str, Any], *, labelled: b
 
 
 def _words(rung: Any) -> str:
-    return f"{'≥' if getattr(rung, 'censored', 0) else 'max'} {format_value(_highest(rung), rung.unit)}"
+    if getattr(rung, "censored", 0) or isinstance(rung, Distribution):
+        return f"{'≥' if getattr(rung, 'censored', 0) else 'max'} {format_value(_highest(rung), rung.unit)}"
+    return f"max {statistic_text(rung, 'max')}"
 
 
 def _name(
@@ -225,6 +232,8 @@ def _name(
         peak = int(np.argmax(part))
         if len(parts) == 1:
             for mode in modes(part):
+                if not _pinned_down(series[label], edges[mode], edges[mode + 1]):
+                    continue
                 words = format_value(float(middle[mode]), series[label].unit, 2)
                 labels.point(ax, words, (float(middle[mode]), float(part[mode])), [lines[label]], above=True, color=MUTED)
         elif named:
@@ -240,6 +249,18 @@ def _name(
             above=True,
             color=colour,
         )
+
+
+def _wide(rung: Any) -> NDArray[np.bool_]:
+    """Buckets with values that may lie anywhere in more than a tenth of their value."""
+    return ~is_resolved(rung.buckets.low(_held(rung)), rung.buckets.high(_held(rung)))
+
+
+def _pinned_down(rung: Any, low: float, high: float) -> bool:
+    """Whether what lies between two edges is where it was measured, and not only spread over a wide bucket."""
+    wide = _wide(rung)
+    bottom, top = rung.buckets.low(_held(rung))[wide], rung.buckets.high(_held(rung))[wide]
+    return not bool(((bottom < high) & (top > low)).any())
 
 
 def _lane(ax: Axes, number: int) -> float:

@@ -45,7 +45,9 @@ def cut(curve: Curve, start: float, end: float) -> tuple[Floats, Floats]:
     return at, np.where(curve.known_at(at), value, np.nan)
 
 
-def draw_curve(ax: Axes, curve: Curve, style: dict[str, Any], zero: float, dashed_from: float | None = None) -> list[Line2D]:
+def draw_curve(
+    ax: Axes, curve: Curve, style: dict[str, Any], zero: float, dashed_from: float | None = None, *, crowded: bool = False
+) -> list[Line2D]:
     """Draw a curve in up to three pieces and its end at 100 %; return the lines, the supported piece first.
 
     Parameters
@@ -58,6 +60,8 @@ def draw_curve(ax: Axes, curve: Curve, style: dict[str, Any], zero: float, dashe
         Where values of zero are drawn.
     dashed_from : float, optional
         Percentile from which the curve rests on so few events that it is not drawn solid.
+    crowded : bool, default False
+        Many series share the axes: areas are hardly filled.
     """
     look: dict[str, Any] = {"linewidth": 1.8, "solid_joinstyle": "miter", "dash_capstyle": "butt", "zorder": 3} | style
     faint = look | {"linewidth": 0.85 * look["linewidth"], "linestyle": UNSUPPORTED}
@@ -69,7 +73,7 @@ def draw_curve(ax: Axes, curve: Curve, style: dict[str, Any], zero: float, dashe
         if at.size:
             named = kind if not lines else kind | {"label": "_nolegend_"}
             lines += ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **named)
-    lines += spread(ax, curve, look, zero)
+    lines += spread(ax, curve, look, zero, crowded=crowded)
     mark = {"linestyle": "none", "color": look["color"], "clip_on": False, "markersize": 4.0, "zorder": 4, "label": "_nolegend_"}
     if curve.bound is not None:
         last = float(curve.percentile[-1])
@@ -112,7 +116,7 @@ def band_ends(rung: Any, curve: Curve, confidence: float, nines: float) -> tuple
 
 
 def spread(
-    ax: Axes, curve: Curve, look: dict[str, Any], zero: float, *, across: bool = False, least: float = 0.0
+    ax: Axes, curve: Curve, look: dict[str, Any], zero: float, *, across: bool = False, least: float = 0.0, crowded: bool = False
 ) -> list[Line2D]:
     """Fill from the lower to the upper edge where the source says no more, and mark what the tool printed.
 
@@ -128,6 +132,8 @@ def spread(
         Values lie along x and shares of requests above them along y, not percentiles along x and values along y.
     least : float, default 0
         The least share that is drawn.
+    crowded : bool, default False
+        Many series share the axes.
 
     Returns
     -------
@@ -138,10 +144,10 @@ def spread(
         return []
     at = np.maximum(1.0 - curve.percentile / 100.0, least) if across else curve.percentile
     low, high = (np.where(curve.resolved, np.nan, np.maximum(edge, zero)) for edge in (curve.low, curve.value))
-    fill = {"color": look["color"], "alpha": 0.2, "linewidth": 0, "zorder": 2, "step": "pre"}
+    fill = {"color": look["color"], "alpha": 0.04 if crowded else 0.2, "linewidth": 0, "zorder": 2, "step": "pre"}
     (ax.fill_betweenx if across else ax.fill_between)(at, low, high, **fill)
     thin = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7, "zorder": 2.2, "label": "_edge"}
-    style = {"drawstyle": "steps-post" if across else "steps-pre", **thin}
+    style = {"drawstyle": "steps-post" if across else "steps-pre", **thin, "linestyle": look.get("linestyle", "solid")}
     lower, upper = ((edge, at) if across else (at, edge) for edge in (low, high))
     ax.plot(*lower, **style)
     lines: list[Line2D] = ax.plot(*upper, **style)

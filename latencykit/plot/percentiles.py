@@ -159,7 +159,7 @@ def _draw_all(
         } | styles[label]
         style |= line_kwargs
         dashed, _ = _dashed(dashed_from, label)
-        drawn[label] = draw_curve(ax, curve, style, zero, dashed)
+        drawn[label] = draw_curve(ax, curve, style, zero, dashed, crowded=len(curves) > FEW)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
             sure = curve if dashed is None else replace(curve, limit=min(dashed, curve.limit))
             band(ax, series[label], sure, confidence, style["color"], nines, zero)
@@ -180,7 +180,7 @@ def _draw_runs(
 ) -> dict[str, list[Line2D]]:
     """Thin lines, the range that they span, and their median."""
     for label, curve in curves.items():
-        draw_curve(ax, curve, {"color": GREY, "linewidth": 0.7, "label": f"_{plain(label)}"}, zero)
+        draw_curve(ax, curve, {"color": GREY, "linewidth": 0.7, "label": f"_{plain(label)}"}, zero, crowded=True)
     grid = grid_of(100.0, nines, 500)
     values = np.maximum(np.array([curve.at(grid) for curve in curves.values()]), zero)
     ax.fill_between(grid, values.min(0), values.max(0), step="pre", color=GREY, alpha=0.22, linewidth=0, zorder=1)

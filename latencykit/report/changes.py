@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from latencykit.comparing import compare
 from latencykit.errors import LatencyKitError
+from latencykit.report.comparisons import value_text
 from latencykit.report.markup import bullets, esc, section, table
 from latencykit.units import format_change, format_value
 
@@ -47,7 +48,12 @@ def _against(base: PageSeries, other: PageSeries) -> str:
 
 def _row(row: Change, found: Comparison) -> list[str]:
     share = row.statistic == "slow share"
-    values = [f"{100 * value:.3g} %" if share else format_value(value, found.unit) for value in (row.base, row.new)]
+    ends = (row.base, row.base_low, row.base_high), (row.new, row.new_low, row.new_high)
+
+    def show(value: float) -> str:
+        return format_value(value, found.unit)
+
+    values = [f"{100 * value:.3g} %" if share else value_text(value, low, high, show) for value, low, high in ends]
     low = format_change(row.low) if row.low > -1 else "unknown"
     high = format_change(row.high) if math.isfinite(row.high) else "unknown"
     said = "not judged" if math.isnan(row.p_value) else "yes" if row.significant else "no"

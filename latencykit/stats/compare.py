@@ -127,7 +127,21 @@ def _means(sides: tuple[Counted, Counted], means: Sequence[str], replicates: int
     trims = [_ranks_of(name) for name in means]
     first, second = (np.array([trimmed(side, _spec(name)).value for name in means]) for side in sides)
     draws = draw_means(sides[0], trims, replicates, rng), draw_means(sides[1], trims, replicates, rng)
+    for side, points, drawn in zip(sides, (first, second), draws, strict=True):
+        if "mean" in means and math.isfinite(side.mean):  # stated by the tool: no bucket knows better
+            k = means.index("mean")
+            noise = rng.normal(0.0, _deviation(side) / math.sqrt(max(side.count, 1)), replicates)
+            points[k] = side.mean
+            drawn.low[:, k] = drawn.high[:, k] = np.maximum(side.mean + noise, side.low[0])
     return _whole(list(means), (first, second), draws)
+
+
+def _deviation(side: Counted) -> float:
+    """The standard deviation that the source states, or the most that its buckets allow."""
+    if math.isfinite(side.std):
+        return side.std
+    farthest = np.maximum(np.abs(side.low - side.mean), np.abs(side.high - side.mean))
+    return math.sqrt(float(np.average(farthest**2, weights=side.counts)))
 
 
 def _modes(sides: tuple[Counted, Counted], gap: Gap, replicates: int, rng: np.random.Generator) -> _Group:

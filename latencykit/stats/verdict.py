@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from latencykit.stats.percentiles import is_resolved
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,6 +41,9 @@ class Change:
     significant : bool
     note : str
         What the reader has to know of this row.
+    base_low, base_high, new_low, new_high : float
+        What the sources pin `base` and `new` down between. Where that is no better than within a tenth, `base` and `new` are
+        upper bounds, and `change` and `difference` are NaN: there is an interval, and no number.
     """
 
     statistic: str
@@ -53,6 +58,10 @@ class Change:
     p_value: float = math.nan
     significant: bool = False
     note: str = ""
+    base_low: float = math.nan
+    base_high: float = math.nan
+    new_low: float = math.nan
+    new_high: float = math.nan
 
     @classmethod
     def of(cls, statistic: str, numbers: Sequence[float]) -> Change:
@@ -64,6 +73,20 @@ class Change:
     def percentile(self) -> float | None:
         """The percentile (0..100), where the statistic is one."""
         return float(self.statistic[1:]) if self.statistic[:1] == "p" else None
+
+    @property
+    def resolved(self) -> bool:
+        """Whether both sides are known within a tenth."""
+        ends = ((self.base_low, self.base_high), (self.new_low, self.new_high))
+        return all(math.isnan(low) or bool(is_resolved(low, high)) for low, high in ends)
+
+    def between(self, base: tuple[float, float, float], new: tuple[float, float, float]) -> Change:
+        """Return the change between two values with the edges that the sources pin them down between: value, low, high."""
+        held = replace(
+            self, base=base[0], new=new[0], base_low=base[1], base_high=base[2], new_low=new[1], new_high=new[2],
+            change=new[0] / base[0] - 1 if base[0] else math.nan, difference=new[0] - base[0],
+        )  # fmt: skip
+        return held if held.resolved else replace(held, change=math.nan, difference=math.nan)
 
     def judged(self, p_value: float, confidence: float, note: str = "") -> Change:
         """Return the change with its adjusted p-value, and whether it is significant at that confidence."""
