@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -63,15 +64,24 @@ class Distribution:
 
     def quantile(self, quantile: ArrayLike) -> float | NDArray[np.float64]:
         """Return the highest value of the bucket in which each quantile (0..1) lies."""
-        q = np.asarray(quantile, np.float64)
+        values = self.buckets.high(self._index_at(np.asarray(quantile, np.float64)))
+        return float(values) if values.ndim == 0 else values
+
+    def _index_at(self, q: NDArray[np.float64]) -> NDArray[np.int64]:
         if not ((q >= 0) & (q <= 1)).all():
             raise UsageError(f"quantiles must be from 0 to 1, not {q.tolist()}")
         held = self.probabilities > 0
         cumulative = np.cumsum(self.probabilities[held])
         # A sum of probabilities may fall short of its exact value by rounding; the margin is far below any sample's.
         at = np.searchsorted(cumulative * (1 + 1e-12), q, "left")
-        values = self.buckets.high(self.index[held][np.minimum(at, cumulative.size - 1)])
-        return float(values) if values.ndim == 0 else values
+        return np.asarray(self.index[held][np.minimum(at, cumulative.size - 1)], np.int64)
+
+    def bracket(self, percentile: float) -> tuple[float, float]:
+        """Return the edges of the bucket in which a percentile lies; infinite above where it is only a lower bound."""
+        value = float(self.percentile(percentile))
+        if self.at_least(percentile):
+            return value, math.inf
+        return float(self.buckets.low(self._index_at(np.array([percentile / 100.0])))[0]), value
 
     def percentile(self, percentile: ArrayLike) -> float | NDArray[np.float64]:
         """Return the highest value of the bucket in which each percentile (0..100) lies."""

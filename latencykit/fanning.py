@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -11,12 +11,14 @@ import numpy as np
 from latencykit.buckets import EdgeBuckets
 from latencykit.distribution import Distribution
 from latencykit.errors import NotHeldError, UsageError
-from latencykit.histogram import histogram_of
+from latencykit.histogram import PercentileRow, histogram_of
+from latencykit.histogram.lookup import brackets_at
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.stats.events import tail_counts, tail_shares
 from latencykit.stats.fanout import by_interval, leaf_percentile, probabilities, quorum, slowest, survival
 from latencykit.stats.hedge import hedged, hedged_by_interval
+from latencykit.stats.percentiles import is_resolved
 from latencykit.stats.quantiles import highest_supported_percentile, running_sums
 from latencykit.stats.sums import Leg, sum_of
 from latencykit.units import NANOSECONDS, format_duration
@@ -66,6 +68,12 @@ class FanOut:
         The calls come one after the other.
     note : str
         What there is to know of the model.
+    fastest : Distribution or None
+        How long they wait at least, where the buckets of `distribution` do not say that.
+    above_between : mapping of float to two floats
+        What the shares of `above` lie between, where the buckets of one call leave them open.
+    correlation : float
+        Share of cases in which all calls are as slow as one.
     """
 
     n: int
@@ -78,6 +86,21 @@ class FanOut:
     added_load: float = 0.0
     in_series: bool = False
     note: str = ""
+    fastest: Distribution | None = None
+    above_between: dict[float, tuple[float, float]] = field(default_factory=dict)
+    correlation: float = 0.0
+
+    def row(self, percentile: float, confidence: float = 0.95) -> PercentileRow:
+        """Return a percentile of the users with what the buckets of one call pin it down between, and no interval."""
+        low, high = self.distribution.bracket(percentile)
+        value = float(self.distribution.percentile(percentile))
+        if self.model == "independent" and not (self.added_load or self.correlation or self.in_series):
+            found, lows, highs, _ = brackets_at(self.leaf, np.array([self.leaf_percentile(percentile)]))
+            value, low, high = float(found[0]), float(lows[0]), float(highs[0])
+        elif self.fastest is not None:
+            low = min(self.fastest.bracket(percentile)[0], value)
+        known, sure = bool(is_resolved(low, high)), self.supported(percentile, confidence)
+        return PercentileRow(percentile, value, math.nan, math.inf, low, high, known, sure)
 
     def leaf_percentile(self, percentile: float) -> float:
         """Return the percentile of one call that this percentile of the users rests on, if calls were independent."""
@@ -239,19 +262,44 @@ def _independent(
     leaf: Histogram, n: int, k: int | None, hedge: float | None, correlation: float, shares: Sequence[float]
 ) -> FanOut:
     low, high, above = _edges(leaf)
-    added = 0.0
+
+    def of_all(one: Floats) -> Floats:
+        return slowest(one, n, correlation) if k is None else _correlated(quorum(one, k, n), one, correlation)
+
+    added, fastest = 0.0, None
     if hedge is not None:
-        pair = hedged(high, above, hedge)
+        pair, quick = hedged(high, above, hedge), hedged(_ascending(low), above, _least_delay(leaf, hedge))
         low, high, above, added = np.append(0.0, pair.values[:-1]), pair.values, pair.survival, pair.added_load
-    slow = slowest(above, n, correlation) if k is None else _correlated(quorum(above, k, n), above, correlation)
-    found = _model(leaf, low, high, slow)
+        fastest = _model(leaf, quick.values, quick.values, of_all(quick.survival))
+    found = _model(leaf, low, high, of_all(above))
     if hedge is None:
         rest = 1.0 - np.asarray(shares) / 100.0
         exact = slowest(rest, n, correlation) if k is None else _correlated(quorum(rest, k, n), rest, correlation)
         worse = dict(zip(shares, exact.tolist(), strict=True))
     else:
         worse = {p: found.share_above(float(leaf.percentile(p))) for p in shares}
-    return FanOut(n, "independent", found, leaf, worse, k, added_load=added)
+    between = {} if fastest is None else _between(leaf, fastest, found, shares)
+    return FanOut(
+        n, "independent", found, leaf, worse, k, added_load=added, fastest=fastest, above_between=between, correlation=correlation
+    )
+
+
+def _ascending(low: Floats) -> Floats:
+    """Lower edges that ascend, none of them higher than it was: buckets may overlap."""
+    return np.asarray(np.minimum.accumulate(low[::-1])[::-1])
+
+
+def _least_delay(leaf: Histogram, hedge: float) -> float:
+    """The least that the delay of a hedge can be, which is a percentile of one call."""
+    edges = leaf.counted.low[leaf.counted.high >= hedge]
+    return float(min(edges[0], hedge)) if edges.size else hedge
+
+
+def _between(leaf: Histogram, fastest: Distribution, slowest: Distribution, shares: Sequence[float]) -> dict[float, Any]:
+    """Bounds of the shares of users who wait longer than percentiles of one call."""
+    _, low, high, _ = brackets_at(leaf, np.asarray(shares, np.float64))
+    ends = zip(shares, low.tolist(), high.tolist(), strict=True)
+    return {p: (fastest.share_above(top), slowest.share_above(bottom)) for p, bottom, top in ends}
 
 
 def _correlated(apart: Floats, together: Floats, correlation: float) -> Floats:
@@ -293,6 +341,9 @@ class _MixtureFold:
         self.leaf, self.n, self.k, self.hedge, self.shares = leaf, n, k, hedge, tuple(shares)
         self.high = leaf.buckets.high(leaf.index)
         self._cut, self._part = tail_shares(leaf.counts, self.shares)
+        self.low = _ascending(leaf.buckets.low(leaf.index))
+        self._bounds = np.zeros((2, len(self.shares)))
+        self._quick: tuple[Floats, Floats] | None = None
         self._places: dict[Buckets, Ints] = {}
         self._mass = np.zeros(self.high.size)
         self._hedged: tuple[Floats, Floats] | None = None
@@ -308,12 +359,24 @@ class _MixtureFold:
         else:
             values, above = hedged_by_interval(block.indptr, index, block.counts, self.high, self.hedge, self.n, self.k)
             self._hedged = (values, above + (0.0 if self._hedged is None else self._hedged[1]))
+            delay = _least_delay(self.leaf, self.hedge)
+            values, above = hedged_by_interval(block.indptr, index, block.counts, self.low, delay, self.n, self.k)
+            self._quick = (values, above + (0.0 if self._quick is None else self._quick[1]))
         sizes = np.diff(running_sums(block.counts)[block.indptr]).astype(np.float64)
-        tail = tail_counts(block.indptr, index, block.counts, self._cut, self._part)[sizes > 0]
-        sizes = sizes[sizes > 0]
-        share = np.minimum(tail / sizes[:, None], 1.0)
-        slow = slowest(share, self.n) if self.k is None else quorum(share, self.k, self.n)
-        self._worse += sizes @ slow
+        held, cut = sizes > 0, self._cut
+        sizes = sizes[held]
+        # None, or all, of the requests in the bucket that a percentile cuts may be the slower ones of an interval.
+        tails = (
+            tail_counts(block.indptr, index, block.counts, cut, part)[held]
+            for part in (self._part, 0.0 * self._part, 0.0 * self._part + 1)
+        )
+        for k, tail in enumerate(tails):
+            share = np.minimum(tail / sizes[:, None], 1.0)
+            slow = sizes @ (slowest(share, self.n) if self.k is None else quorum(share, self.k, self.n))
+            if k:
+                self._bounds[k - 1] += slow
+            else:
+                self._worse += slow
         self._total += float(sizes.sum())
 
     def _place_of(self, block: Block) -> Ints:
@@ -333,10 +396,14 @@ class _MixtureFold:
             found = _model(leaf, np.append(0.0, values[:-1]), values, above)
             worse = {p: found.share_above(float(leaf.percentile(p))) for p in self.shares}
             added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
-            return FanOut(self.n, "mixture", found, leaf, worse, self.k, added_load=added)
+            assert self._quick is not None
+            fastest = _model(leaf, self._quick[0], self._quick[0], self._quick[1] / self._total)
+            between = _between(leaf, fastest, found, self.shares)
+            return FanOut(self.n, "mixture", found, leaf, worse, self.k, added_load=added, fastest=fastest, above_between=between)
         above = np.maximum(1.0 - np.cumsum(self._mass) / self._mass.sum(), 0.0)
         worse = dict(zip(self.shares, (self._worse / self._total).tolist(), strict=True))
-        return FanOut(self.n, "mixture", _model(leaf, lows, self.high, above), leaf, worse, self.k)
+        between = {} if self.n == 1 else dict(zip(self.shares, zip(*(self._bounds / self._total).tolist(), strict=True), strict=True))
+        return FanOut(self.n, "mixture", _model(leaf, lows, self.high, above), leaf, worse, self.k, above_between=between)
 
 
 # ---------------------------------------------------------------- one after the other
@@ -381,4 +448,7 @@ def in_series(rung: Any, n: int, step: float | None = None) -> FanOut:
     chances = sums.slow[index] / sums.slow[index].sum()
     found = Distribution(buckets, np.arange(index.size), chances, leaf.unit, leaf.run)
     worse = {p: found.share_above(float(leaf.percentile(p))) for p in _SHARES}
-    return FanOut(n, "independent", found, leaf, worse, in_series=True)
+    _, lows, highs, _ = brackets_at(leaf, np.asarray(_SHARES))
+    least = (float(found.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
+    between = dict(zip(_SHARES, zip(least, map(found.share_above, lows.tolist()), strict=True), strict=True))
+    return FanOut(n, "independent", found, leaf, worse, in_series=True, above_between=between)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from latencykit.report.record import number
+from latencykit.report.summaries import legend
 from latencykit.report.tables import styled
 from latencykit.report.values import shown
 from latencykit.stats.fanout import samples_needed
-from latencykit.units import format_count, format_percentile
+from latencykit.stats.percentiles import is_resolved
+from latencykit.units import format_count, format_percentile, format_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit.fanning import FanOut
+
+_CLOSE = 5e-4
+"""Shares that differ by less are one, in a table."""
 
 __all__ = ["fan_out_record", "fan_out_text", "fan_out_words"]
 
@@ -25,31 +31,39 @@ def fan_out_record(
     rows = [_row(one, percentiles) for one in found]
     for row, bound in zip(rows, bounds or (), strict=False):
         other = _row(bound, percentiles)
-        row["independent"] = {key: other[key] for key in ("percentiles", "share_above")}
+        row["independent"] = {key: other[key] for key in ("percentiles", "share_above", "share_between")}
     return {"name": name, "unit": found[0].distribution.unit, "rows": rows}
 
 
 def _row(one: FanOut, percentiles: Sequence[float]) -> dict[str, Any]:
-    model = one.distribution
+    rows = [one.row(p) for p in percentiles]
     return {
         "n": one.n,
         "model": one.model,
         "percentiles": [
             {
-                "percentile": p,
-                "value": number(float(model.percentile(p))),
-                "supported": one.supported(p),
-                "at_least": bool(model.at_least(p)),
+                "percentile": row.percentile,
+                **{key: number(getattr(row, key)) for key in ("value", "bucket_low", "bucket_high")},
+                "resolved": row.resolved,
+                "supported": row.supported,
+                "at_least": math.isinf(row.bucket_high),
             }
-            for p in percentiles
+            for row in rows
         ],
-        "share_above": {format_percentile(p): share for p, share in one.above.items()},
+        "share_above": {format_percentile(p): share if _known(one, p) else None for p, share in one.above.items()},
+        "share_between": {format_percentile(p): list(one.above_between.get(p, (share, share))) for p, share in one.above.items()},
         "quorum": one.quorum,
         "in_series": one.in_series,
         "added_load": one.added_load,
         "interval": number(one.interval),
         "note": one.note,
     }
+
+
+def _known(one: FanOut, p: float) -> bool:
+    """Whether the share of users who fare worse than a percentile of one call is known within a tenth."""
+    low, high = one.above_between.get(p, (1.0, 1.0))
+    return bool(is_resolved(low, high)) or high - low < _CLOSE
 
 
 def fan_out_text(records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None) -> str:
@@ -65,12 +79,25 @@ def fan_out_text(records: Sequence[dict[str, Any]], style: str = "table", out_un
             )
             for model, values in models:
                 start = [record["name"], _calls(row), model]
-                share = values["share_above"].get("99")
+                share, between = values["share_above"].get("99"), values["share_between"].get("99")
                 cells = [_cell(cell, record["unit"], out_unit) for cell in values["percentiles"]]
-                texts.append([*start, *cells, f"{100 * share:.3g} %" if share is not None else ""])
+                texts.append([*start, *cells, _share(share, between)])
                 bare = [shown(cell["value"], record["unit"], "csv", out_unit) for cell in values["percentiles"]]
-                plain.append([record["name"], row["n"], model, *bare, share])
-    return styled(style, header, texts, plain)
+                flags = [
+                    " ".join(f"p{format_percentile(cell['percentile'])}" for cell in values["percentiles"] if cell[flag])
+                    for flag in ("supported", "resolved")
+                ]
+                plain.append([record["name"], row["n"], model, *bare, share, *flags])
+    if style == "csv":
+        return styled(style, [*header, "supported", "resolved"], texts, plain)
+    text = styled(style, header, texts, plain)
+    return text if style == "markdown" else "\n".join([text, *legend(cell for row in texts for cell in row)])
+
+
+def _share(share: float | None, between: list[float] | None) -> str:
+    if between is None:
+        return ""
+    return f"{100 * share:.3g} %" if share is not None else f"{100 * between[0]:.3g}–{100 * between[1]:.3g} %"
 
 
 def _calls(row: dict[str, Any]) -> str:
@@ -79,8 +106,7 @@ def _calls(row: dict[str, Any]) -> str:
 
 
 def _cell(cell: dict[str, Any], unit: str, out_unit: str | None) -> str:
-    text = ("≥ " if cell["at_least"] else "") + str(shown(cell["value"], unit, "table", out_unit))
-    return text if cell["supported"] else f"({text})"
+    return format_row(cell, lambda value: str(shown(value, unit, "table", out_unit)))
 
 
 def fan_out_words(name: str, found: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
