@@ -402,7 +402,9 @@ class _MixtureFold:
             return FanOut(self.n, "mixture", found, leaf, worse, self.k, added_load=added, fastest=fastest, above_between=between)
         above = np.maximum(1.0 - np.cumsum(self._mass) / self._mass.sum(), 0.0)
         worse = dict(zip(self.shares, (self._worse / self._total).tolist(), strict=True))
-        between = {} if self.n == 1 else dict(zip(self.shares, zip(*(self._bounds / self._total).tolist(), strict=True), strict=True))
+        between = (
+            {} if self.n == 1 else dict(zip(self.shares, zip(*(self._bounds / self._total).tolist(), strict=True), strict=True))
+        )
         return FanOut(self.n, "mixture", _model(leaf, lows, self.high, above), leaf, worse, self.k, above_between=between)
 
 

@@ -20,7 +20,7 @@ from latencykit.stats.counted import Counted
 from latencykit.stats.means import mean_std
 from latencykit.stats.quantiles import highest_supported_percentile
 from latencykit.summary import Summary
-from latencykit.units import format_count, format_value, unit_factor
+from latencykit.units import format_count, format_row, format_value, unit_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -429,6 +429,10 @@ class Histogram:
     def __repr__(self) -> str:
         if not self.index.size:
             return "Histogram(no values)"
-        shown = {"p50": self.percentile(50), "p99": self.percentile(99), "max": self.max}
-        numbers = ", ".join(f"{name} {format_value(value, self.unit)}" for name, value in shown.items())
+
+        def show(value: float) -> str:
+            return format_value(value, self.unit)
+
+        rows = [replace(row, supported=True) for row in self.percentile_rows([50, 99, 100])]
+        numbers = ", ".join(f"{name} {format_row(row, show)}" for name, row in zip(("p50", "p99", "max"), rows, strict=True))
         return f"Histogram({format_count(self.count)} values: {numbers})"

@@ -118,6 +118,14 @@ def _values(curve: LoadCurve, percentiles: Sequence[float]) -> dict[float, Any]:
     return {p: np.array(values) for p, values in table.items() if not np.isnan(values).all()}
 
 
+def _bounds(row: LoadRow, p: float) -> tuple[float, float]:
+    """What the source pins a percentile down between, where that is no number."""
+    if isinstance(row.rung, Summary) or not row.rung.count:
+        return math.nan, math.nan
+    (found,) = row.rung.percentile_rows([p])
+    return (math.nan, math.nan) if found.resolved or math.isinf(found.bucket_high) else (found.bucket_low, found.bucket_high)
+
+
 def _load_axis(ax: Axes, rates: Any) -> None:
     span = float(rates.max() - rates.min()) or float(rates.max())
     ax.set_xlim(max(0.0, float(rates.min()) - 0.08 * span), float(rates.max()) + 0.12 * span)
@@ -131,7 +139,9 @@ def _draw(
 ) -> None:  # fmt: skip
     """A line a percentile; hollow where the sample does not support it, and the tail's intervals."""
     tail = max(lines)
-    for k, (p, values) in enumerate(lines.items()):
+    for k, (p, uppers) in enumerate(lines.items()):
+        ranges = np.array([_bounds(row, p) for row in curve.rows])
+        values = np.where(np.isfinite(ranges[:, 1]), math.nan, uppers)
         colour = RED if p == tail and len(lines) > 1 else COLOURS[k % len(COLOURS)]
         look: dict[str, Any] = {"color": colour, "linewidth": 2.2 if p == tail else 1.4, "zorder": 3} | line_kwargs
         drawn = ax.plot(*_course(rates, values), label=percentile_text(p), **look)
@@ -139,7 +149,10 @@ def _draw(
         for held, face in ((sure, colour), (~sure, "white")):
             look = {"linestyle": "none", "marker": "o", "markersize": 5, "color": colour, "markerfacecolor": face, "zorder": 4}
             ax.plot(rates[held], values[held], label="_runs", **look)
-        labels.add(ax, percentile_text(p), drawn, at=0.3, spread=0.7)
+        # A range is a bar: no line runs through a number that nobody knows.
+        ax.vlines(rates, *np.maximum(ranges, ax.get_ylim()[0]).T, color=colour, linewidth=3 if p == tail else 2, zorder=3)
+        between = ax.plot(rates, np.sqrt(ranges[:, 0] * ranges[:, 1]), linestyle="none", marker="", color=colour, label="_range")
+        labels.add(ax, percentile_text(p), [*drawn, *between], at=0.3, spread=0.7)
     bars = [_ends(row, tail, confidence) for row in curve.rows]
     ax.vlines(rates, [low for low, _ in bars], [high for _, high in bars], color=RED, alpha=0.35, linewidth=4, zorder=2)
 

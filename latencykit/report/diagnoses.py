@@ -5,10 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from latencykit.histogram import Histogram
 from latencykit.report.record import number
 from latencykit.report.tables import csv_text, markdown, text_table
 from latencykit.report.values import shown
-from latencykit.units import format_count, format_duration, format_percentile, printable
+from latencykit.units import format_count, format_duration, format_percentile, format_range, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +45,22 @@ def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
         "expected_interval": number(found.expected_interval),
         "stalls": [dict(zip(keys, (*map(number, row[:3]), number(round(row[3])), row[4]), strict=True)) for row in rows],
         "raw": {format_percentile(p): number(value) for p, value, _ in found.table},
+        "raw_ranges": _ranges(found),
         "corrected": {format_percentile(p): number(value) for p, _, value in found.table if value is not None},
         "method": found.method,
         "notes": list(stalls.notes),
     }
+
+
+def _ranges(found: Diagnosis) -> dict[str, dict[str, Any]]:
+    """Bounds of the percentiles that the source pins down no better than that."""
+    if not isinstance(found.raw, Histogram) or not found.raw.count:
+        return {}
+    rows = found.raw.percentile_rows([p for p, _, _ in found.table])
+    return {
+        format_percentile(row.percentile): {"low": number(row.bucket_low), "high": number(row.bucket_high)}
+        for row in rows if not row.resolved
+    }  # fmt: skip
 
 
 def diagnosis_text(records: Sequence[dict[str, Any]], style: str, out_unit: str | None = None) -> str:
@@ -101,7 +114,7 @@ def diagnosis_html(found: Diagnosis) -> str:
         lines.insert(0, f"also: {', '.join(record['findings'])}")
     below = "".join(f"<div {quiet}>{escape(printable(line, 400))}</div>" for line in lines if line)
     rows = "".join(
-        f"<tr><td {quiet}>{_named(name)}</td><td style='text-align:right'>{_time(value)}</td>"
+        f"<tr><td {quiet}>{_named(name)}</td><td style='text-align:right'>{_raw(record, name, value)}</td>"
         f"<td style='text-align:right;color:{_COLOURS['clean']}'>{_time(record['corrected'].get(name))}</td></tr>"
         for name, value in record["raw"].items()
     )
@@ -121,7 +134,16 @@ def _percentiles(record: dict[str, Any], out_unit: str | None) -> list[str]:
         heads.append(how)
     columns = [record["raw"], record["corrected"]][: len(heads) - 1]
     rows = [[_named(name), *(shown(held.get(name), "ns", "table", out_unit) for held in columns)] for name in record["raw"]]
+    for row, name in zip(rows, record["raw"], strict=True):
+        if name in record["raw_ranges"]:
+            ends = record["raw_ranges"][name]
+            row[1] = format_range(ends["low"], ends["high"], lambda value: str(shown(value, "ns", "table", out_unit)))
     return [f"  {line}" for line in text_table(heads, rows).splitlines()] if rows else []
+
+
+def _raw(record: dict[str, Any], name: str, value: float | None) -> str:
+    ends = record["raw_ranges"].get(name)
+    return _time(value) if ends is None else format_range(ends["low"], ends["high"])
 
 
 def _named(percentile: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.report.markup import esc, section, table
 from latencykit.report.record import number
 from latencykit.stats.slo import SLO
-from latencykit.units import format_value
+from latencykit.units import format_range, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,13 +63,16 @@ def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries
 
 
 def _cell(row: SLORow) -> str:
-    value = (
-        ""
-        if row.value != row.value
-        else f"{_share(row.value) if row.statistic == 'failed' else format_value(row.value, row.unit)}"
-    )
+    value = "" if row.value != row.value else f"{_share(row.value) if row.statistic == 'failed' else _value(row)}"
     reason = f"<small>{esc(row.reason)}</small>" if row.reason else ""
     return f"<span class='badge {_BADGES[row.outcome]}'>{row.outcome}</span> {esc(value)}{reason}"
+
+
+def _value(row: SLORow) -> str:
+    def show(value: float) -> str:
+        return format_value(value, row.unit)
+
+    return show(row.value) if row.resolved else format_range(row.bucket_low, row.bucket_high, show)
 
 
 def _limit(row: SLORow) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import UsageError
@@ -10,14 +11,18 @@ from latencykit.report.record import number
 from latencykit.report.tables import styled
 from latencykit.report.values import shown
 from latencykit.stats.load import machines_needed
+from latencykit.stats.quantiles import highest_supported_percentile
 from latencykit.summary import Summary
-from latencykit.units import format_percentile
+from latencykit.units import format_percentile, format_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit.loading import LoadCurve, LoadRow
     from latencykit.stats.load import Machines
+
+_FIELDS = ("value", "low", "high", "bucket_low", "bucket_high")
+_FLAGS = ("supported", "resolved")
 
 __all__ = ["load_record", "load_text", "load_words"]
 
@@ -49,11 +54,18 @@ def _record(row: LoadRow, percentiles: Sequence[float], confidence: float) -> di
 def _percentiles(row: LoadRow, percentiles: Sequence[float], confidence: float) -> list[dict[str, Any]]:
     if isinstance(row.rung, Summary):
         held = [(p, row.rung.percentiles[p]) for p in percentiles if p in row.rung.percentiles]
-        return [{"percentile": p, "value": number(v), "low": None, "high": None, "supported": False} for p, v in held]
+        count = row.rung.count
+        limit = None if count is None else highest_supported_percentile(count, confidence)
+        exact = dict.fromkeys(("low", "high"))
+        return [
+            {"percentile": p, "value": number(v), **exact, "bucket_low": number(v), "bucket_high": number(v), "resolved": True}
+            | {"supported": None if limit is None else p <= limit}
+            for p, v in held
+        ]
     rows = row.rung.percentile_rows(percentiles, confidence)
     return [
-        {"percentile": one.percentile, **{key: number(getattr(one, key)) for key in ("value", "low", "high")}}
-        | {"supported": one.supported}
+        {"percentile": one.percentile, **{key: number(getattr(one, key)) for key in _FIELDS}}
+        | {"resolved": one.resolved, "supported": one.supported}
         for one in rows
     ]
 
@@ -76,13 +88,14 @@ def load_text(record: dict[str, Any], style: str = "table", out_unit: str | None
     for row in record["rows"]:
         held = {cell["percentile"]: cell for cell in row["percentiles"]}
         values = [held[p]["value"] if p in held else None for p in wanted]
-        cells = [str(shown(value, row["unit"], "table", out_unit)) for value in values]
-        cells = [cell if not cell or held[p]["supported"] else f"({cell})" for cell, p in zip(cells, wanted, strict=True)]
+        show = partial(shown, unit=row["unit"], style="table", out_unit=out_unit)
+        cells = [format_row(held[p], show) if p in held else "" for p in wanted]
         rates = [row["offered"], row["achieved"]]
         texts.append([row["series"], *(_rate(rate) for rate in rates), *cells, "yes" if row["saturated"] else ""])
         bare = [shown(value, row["unit"], "csv", out_unit) for value in values]
-        plain.append([row["series"], *rates, *bare, row["saturated"]])
-    return styled(style, header, texts, plain)
+        flags = [" ".join(f"p{format_percentile(p)}" for p in wanted if p in held and held[p][flag]) for flag in _FLAGS]
+        plain.append([row["series"], *rates, *bare, row["saturated"], *flags])
+    return styled(style, [*header, *_FLAGS] if style == "csv" else header, texts, plain)
 
 
 def _rate(rate: float | None) -> str:

@@ -97,6 +97,7 @@ def series_record(
         "trimmed_means": trimmed_means(counted),
         "trimmed": _trimmed(counted, (*TRIMMED, *trims)),
         "highest_supported_percentile": number(counted.highest_supported_percentile(confidence)),
+        "supported_up_to": number(counted.sample_limit(confidence)),
         "rests_on": rests_on,
     }
 
@@ -158,7 +159,8 @@ def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
         "aggregate": run.aggregate, "tags": list(run.tags), "count": None, "failed": run.failed, "timeouts": run.timeouts,
         "min": None, "max": None, "ranges": {}, "max_at_least": False, "mean": None, "std": None,
         "start": number(run.start), "duration": number(run.duration),
-        "percentiles": [], "trimmed_means": {}, "trimmed": {}, "highest_supported_percentile": None, "rests_on": None,
+        "percentiles": [], "trimmed_means": {}, "trimmed": {}, "highest_supported_percentile": None, "supported_up_to": None,
+        "rests_on": None,
         "run": {
             "tool": run.tool, "version": run.version, "command": run.command, "loop": run.loop, "measure": run.measure,
             "corrected": run.corrected, "rate": number(run.rate), "achieved": number(run.achieved),
@@ -187,6 +189,7 @@ def _of_summary(name: str, summary: Summary, percentiles: Sequence[float] | None
         **{key: number(summary.stats.get(key)) for key in ("min", "max", "mean", "std")},
         "percentiles": rows,
         "highest_supported_percentile": max((row["percentile"] for row in rows if row["supported"]), default=None),
+        "supported_up_to": limit,
     }
 
 

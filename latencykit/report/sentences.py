@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.distribution import Distribution
 from latencykit.histogram import Histogram
+from latencykit.keynumbers import statistic_text
 from latencykit.report.slots import DIGITS
 from latencykit.samples import Samples
+from latencykit.stats.percentiles import is_resolved
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_duration, format_percentile, format_value
 
@@ -39,18 +42,18 @@ def headline(rung: Any) -> str:
     def show(value: float) -> str:
         return format_value(value, rung.unit)
 
-    half = float(rung.percentile(50))
+    half = float(rung.percentile(50))  # "or less": true of an upper bound, too
     if isinstance(rung, Distribution):
         return f"Half of the users wait {show(half)} or less, one in a hundred over {show(float(rung.percentile(99)))}."
     if rung.index.size == 1 and not rung.censored:
         return f"All {format_count(rung.count)} requests took {show(rung.max)}."
-    limit = rung.highest_supported_percentile()
-    rare = next(((p, words) for p, words in _RARE if p <= limit), None)
+    rows = [row for row in rung.percentile_rows([p for p, _ in _RARE]) if row.supported or math.isinf(row.bucket_high)]
+    rare = next((row for row in rows if row.percentile <= rung.sample_limit()), None)
     parts = [f"Half of the {format_count(rung.count)} requests took {show(half)} or less"]
     if rare is not None:
-        beyond = bool(rung.values_at(np.array([rare[0]]))[2][0])
-        parts.append(f"{rare[1]} {'at least' if beyond else 'over'} {show(float(rung.percentile(rare[0])))}")
-    parts.append(f"the worst {show(rung.max)}")
+        over = "at least" if math.isinf(rare.bucket_high) else "over"
+        parts.append(f"{dict(_RARE)[rare.percentile]} {over} {show(rare.value if rare.resolved else rare.bucket_low)}")
+    parts.append(f"the worst {statistic_text(rung, 'max')}")
     if rung.censored:
         parts.append(f"and {format_count(rung.censored)} gave no answer within {show(rung.censored_at)}")
     return f"{', '.join(parts)}; {_mean(rung)}."
@@ -60,7 +63,9 @@ def _mean(histogram: Histogram) -> str:
     """What the mean is worth."""
     mean, middle = histogram.mean, histogram.buckets.mid(histogram.index)
     near = float(histogram.counts[np.abs(middle - mean) <= _NEAR * mean].sum()) / histogram.count
-    text = format_value(mean, histogram.unit)
+    text = statistic_text(histogram, "mean")
+    if not is_resolved(*histogram.bracket("mean")) or not is_resolved(histogram.counted.low, histogram.counted.high).all():
+        return f"the mean is {text}"
     if near < _FEW:
         return f"the mean, {text}, describes {'none' if near < _NONE else 'hardly any'} of them"
     return f"the mean is {text}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.report.record import number
 from latencykit.report.tables import styled
 from latencykit.report.values import shown
-from latencykit.units import NANOSECONDS, printable
+from latencykit.units import NANOSECONDS, format_range, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,8 @@ def check_record(found: Mapping[str, Sequence[SLORow]], passed: bool | None) -> 
 
 def _record(name: str, row: SLORow) -> dict[str, Any]:
     factor = NANOSECONDS.get(row.unit, 1.0) if row.statistic != "failed" else 1.0
-    values = {key: number(getattr(row, key) * factor) for key in ("limit", "value", "low", "high")}
+    values = {key: number(getattr(row, key) * factor) for key in ("limit", "value", "low", "high", "bucket_low", "bucket_high")}
+    values["resolved"] = row.resolved
     margins = {key: number(getattr(row, key)) for key in ("margin", "margin_low", "margin_high")}
     return {"series": name, "statistic": row.statistic, **values, "outcome": row.outcome, **margins, "reason": row.reason}
 
@@ -38,9 +39,9 @@ def check_text(found: Mapping[str, Sequence[SLORow]], style: str = "table", out_
     flat = [(name, row) for name, rows in found.items() for row in rows]
     cells = [[name, row.statistic, *_values(row, out_unit), _percent(row.margin), row.outcome] for name, row in flat]
     plain = [
-        [name, row.statistic, *_numbers(row, out_unit), number(row.margin), row.outcome] for name, row in flat
+        [name, row.statistic, *_numbers(row, out_unit), number(row.margin), row.outcome, row.resolved] for name, row in flat
     ]  # fmt: skip
-    table = styled(style, _HEADER, cells, plain, left=2)
+    table = styled(style, [*_HEADER, "resolved"] if style == "csv" else _HEADER, cells, plain, left=2)
     reasons = [f"{printable(name)} {row.statistic}: {row.reason}" for name, row in flat if row.reason]
     return table if style == "csv" or not reasons else "\n".join([table, "", *reasons])
 
@@ -49,7 +50,13 @@ def _values(row: SLORow, out_unit: str | None) -> list[str]:
     values = (row.limit, row.value, row.low, row.high)
     if row.statistic == "failed":
         return ["" if math.isnan(value) else f"{100 * value:.3g} %" for value in values]
-    return [str(shown(value, row.unit, "table", out_unit)) if math.isfinite(value) else "" for value in values]
+
+    def show(value: float) -> str:
+        return str(shown(value, row.unit, "table", out_unit))
+
+    texts = [show(value) if math.isfinite(value) else "" for value in values]
+    texts[1] = texts[1] if row.resolved else format_range(row.bucket_low, row.bucket_high, show)
+    return texts
 
 
 def _numbers(row: SLORow, out_unit: str | None) -> list[Any]:

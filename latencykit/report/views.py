@@ -11,9 +11,10 @@ import numpy as np
 from latencykit.diagnose.diagnosis import Diagnosis
 from latencykit.distribution import Distribution
 from latencykit.histogram import Histogram
-from latencykit.keynumbers import key_numbers
+from latencykit.keynumbers import key_numbers, statistic_text
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
+from latencykit.stats.percentiles import is_resolved
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, format_count, format_duration, format_value, printable
 
@@ -76,31 +77,47 @@ def _source(rung: Any) -> str:
 
 
 def curve_svg(rung: Any) -> str:
-    """Return a small percentile curve: nines to the right, values (logarithmic) upwards, the maximum at the end."""
+    """Return a small percentile curve: nines to the right, values (logarithmic) upwards, the maximum at the end.
+
+    Where the source does not pin the values down, an area between their bounds is filled.
+    """
     if isinstance(rung, Histogram) and not rung.count:
         return ""
     places = np.append(np.linspace(0, 5, 120), 5.4)
     percentiles = np.append(100 * (1 - 10.0 ** -places[:-1]), 100.0)
-    values = np.maximum(np.asarray(rung.percentile(percentiles), np.float64), 1e-12)
-    low, high = math.log10(values.min()), math.log10(values.max() * 1.0001)
+    values = np.asarray(rung.percentile(percentiles), np.float64)
+    least = np.array([row.bucket_low for row in rung.percentile_rows(percentiles)]) if isinstance(rung, Histogram) else values
+    wide = ~is_resolved(least, values)
+    values, least = np.maximum(values, 1e-12), np.where(wide, least, values)
+    floor = least[least > 0].min(initial=values.min())
+    low, high = math.log10(max(floor, 1e-12)), math.log10(values.max() * 1.0001)
     x = 8 + places / 5.4 * (_WIDTH - 16)
-    y = 14 + (1 - (np.log10(values) - low) / max(high - low, 1e-9)) * (_HEIGHT - 34)
-    points = _steps(x.tolist(), y.tolist())
+    y, foot = (
+        14 + (1 - (np.log10(np.maximum(v, 10**low)) - low) / max(high - low, 1e-9)) * (_HEIGHT - 34) for v in (values, least)
+    )
+    points = _steps(x[~wide].tolist(), y[~wide].tolist(), np.flatnonzero(~wide).tolist())
+    areas = "".join(
+        f"M{x[k - 1]:.1f} {y[k]:.1f}H{x[k]:.1f}V{foot[k]:.1f}H{x[k - 1]:.1f}Z" for k in np.flatnonzero(wide).tolist() if k
+    )
+    filled = f"<path d='{areas}' fill='{_BLUE}' fill-opacity='0.25'/>" if areas else ""
     ticks = "".join(
         f"<text x='{8 + place / 5.4 * (_WIDTH - 16):.0f}' y='{_HEIGHT - 4}' font-size='9' fill='{_GREY}' "
         f"text-anchor='middle'>{text}</text>"
         for place, text in ((0.301, "50"), (1, "90"), (2, "99"), (3, "99.9"), (4, "99.99"))
     )
-    top = escape.escape(f"max {format_value(float(values[-1]), rung.unit)}")
+    words = statistic_text(rung, "max") if isinstance(rung, Histogram) else format_value(float(values[-1]), rung.unit)
+    top = escape.escape(words if words.startswith("≥") else f"max {words}")
     return (
         f"<svg width='{_WIDTH}' height='{_HEIGHT}' role='img' aria-label='percentile curve, {top}'>"
-        f"<path d='{points}' fill='none' stroke='{_BLUE}' stroke-width='1.6'/>{ticks}"
+        f"{filled}<path d='{points}' fill='none' stroke='{_BLUE}' stroke-width='1.6'/>{ticks}"
         f"<text x='{_WIDTH - 8}' y='10' font-size='10' fill='{_INK}' text-anchor='end'>{top}</text></svg>"
     )
 
 
-def _steps(x: Sequence[float], y: Sequence[float]) -> str:
-    """A path that holds each value up to its own percentile."""
-    parts = [f"M{x[0]:.1f} {y[0]:.1f}"]
-    parts += [f"V{b:.1f}H{a:.1f}" for a, b in zip(x[1:], y[1:], strict=True)]
+def _steps(x: Sequence[float], y: Sequence[float], place: Sequence[int]) -> str:
+    """A path that holds each value up to its own percentile, broken where places are left out."""
+    parts, last = [], None
+    for a, b, k in zip(x, y, place, strict=True):
+        parts.append(f"V{b:.1f}H{a:.1f}" if last == k - 1 else f"M{a:.1f} {b:.1f}")
+        last = k
     return "".join(parts)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from latencykit.errors import NotHeldError
 from latencykit.stats.fanout import samples_needed
+from latencykit.stats.percentiles import is_resolved
 from latencykit.stats.quantiles import share_interval
 from latencykit.stats.trimmed import trimmed
 from latencykit.units import format_count, format_percentile, format_value
@@ -33,6 +34,8 @@ class SLORow:
     reason : str
         Why it is unknown, or what else there is to know; ``""`` otherwise.
     unit : str
+    bucket_low, bucket_high : float
+        What the source pins the value down between; NaN where that is not known.
     """
 
     statistic: str
@@ -43,11 +46,18 @@ class SLORow:
     outcome: Outcome
     reason: str = ""
     unit: str = "ns"
+    bucket_low: float = math.nan
+    bucket_high: float = math.nan
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the source pins the value down within a tenth; else it is a range between the two edges."""
+        return math.isnan(self.bucket_low) or bool(is_resolved(self.bucket_low, self.bucket_high))
 
     @property
     def margin(self) -> float:
-        """Room to the limit as a share of it: 0.25 is a quarter left, −1 is twice the limit; NaN without a value."""
-        return self._room(self.value)
+        """Room to the limit as a share of it: 0.25 is a quarter left, −1 is twice the limit; NaN for a range."""
+        return self._room(self.value) if self.resolved else math.nan
 
     @property
     def margin_low(self) -> float:
@@ -144,7 +154,9 @@ def _percentile(source: Any, percentile: float, limit: float, confidence: float)
     if math.isinf(high) and low <= limit:
         needed = f"{format_count(attempts)} requests do not bound {name}"
         reason = f"{needed}; it takes {format_count(samples_needed(percentile, confidence))}" if percentile < 100 else needed
-    return _settled(name, limit, row.value, low, high, unit, reason)
+    low, high = min(low, row.bucket_low), max(high, row.bucket_high)
+    found = _settled(name, limit, row.value, low, high, unit, reason)
+    return replace(found, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
 
 
 def _maximum(source: Any, limit: float) -> SLORow:
@@ -159,8 +171,8 @@ def _maximum(source: Any, limit: float) -> SLORow:
         return _settled("max", limit, least, least, math.inf, unit, reason)
     if math.isnan(top):
         return SLORow("max", limit, top, top, top, "unknown", "there were no requests", unit)
-    edge = top if "max" in source.told else float(source.buckets.low(source.index[-1]))
-    return _settled("max", limit, top, min(edge, top), top, unit)
+    edge = source.bracket("max")[0]
+    return replace(_settled("max", limit, top, min(edge, top), top, unit), bucket_low=min(edge, top), bucket_high=top)
 
 
 def _mean(source: Any, statistic: str, limit: float, confidence: float) -> SLORow:
@@ -172,15 +184,16 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float) -> SLORo
         return SLORow(statistic, limit, math.nan, math.nan, math.nan, "unknown", "there were no requests", unit)
     found = trimmed(source.counted, "TM(0%:100%)" if statistic == "mean" else statistic, unit)
     value, low, high = found.value, found.low, found.high
-    if statistic == "mean" and not source.censored:
-        value = source.mean
-        if "mean" in source.told:
-            low = high = value
-        error = float(-special.ndtri((1 - confidence) / 2)) * source.std / math.sqrt(source.count)
-        low, high = max(low - error, source.min), high + error  # no mean lies below the fastest request
+    if statistic == "mean" and ("mean" in source.told or not source.censored):
+        low, high = source.bracket("mean")
+        value = source.mean if is_resolved(low, high) else high
+    ends = low, high
+    if statistic == "mean" and math.isfinite(high):
+        error = float(-special.ndtri((1 - confidence) / 2)) * source.bracket("std")[1] / math.sqrt(source.count)
+        low, high = max(low - error, source.bracket("min")[0]), high + error  # no mean lies below the fastest request
     outside, inside = _failures(source)
     reason = f"of the {format_count(source.count)} requests that did not fail" if outside + inside else ""
-    return _settled(statistic, limit, value, low, high, unit, reason)
+    return replace(_settled(statistic, limit, value, low, high, unit, reason), bucket_low=ends[0], bucket_high=ends[1])
 
 
 def _of_summary(source: Any, statistic: str, limit: float) -> SLORow:
