@@ -451,6 +451,6 @@ def in_series(rung: Any, n: int, step: float | None = None) -> FanOut:
     found = Distribution(buckets, np.arange(index.size), chances, leaf.unit, leaf.run)
     worse = {p: found.share_above(float(leaf.percentile(p))) for p in _SHARES}
     _, lows, highs, _ = brackets_at(leaf, np.asarray(_SHARES))
-    least = (float(found.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
-    between = dict(zip(_SHARES, zip(least, map(found.share_above, lows.tolist()), strict=True), strict=True))
+    surely = (float(found.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
+    between = dict(zip(_SHARES, zip(surely, map(found.share_above, lows.tolist()), strict=True), strict=True))
     return FanOut(n, "independent", found, leaf, worse, in_series=True, above_between=between)

@@ -54,8 +54,11 @@ def brackets_at(histogram: Histogram, p: Floats) -> tuple[Floats, Floats, Floats
     if not histogram.index.size:
         return values, values, np.where(open_above, np.inf, values), open_above
     floor, ceiling = _printed_around(histogram, p)
-    low = np.maximum(_within(histogram, _lowest(histogram, p, position)), floor)
-    high = np.minimum(_within(histogram, histogram.buckets.high(histogram.index[position])), ceiling)
+    low = _within(histogram, _lowest(histogram, p, position))
+    high = _within(histogram, histogram.buckets.high(histogram.index[position]))
+    # Of a handful of values, the bucket of a rank may lie above a percentile that the tool prints for it.
+    low = np.where((low >= ceiling) & (low < high), floor, np.maximum(low, floor))
+    high = np.minimum(high, ceiling)
     for name, at in (("min", 0.0), ("max", 100.0)):
         if name in histogram.told:
             low, high = (np.where(p == at, values, edge) for edge in (low, high))

@@ -194,15 +194,17 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
     order = sorted(series, key=lambda label: -_value(series[label], 100.0))
     step, most = _rows(ax, len(series) + 1, 8.0)
     width = ax.get_window_extent().width * 72.0 / ax.figure.dpi
-    number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / 40)))
+    longest = max(len(_text(rung, p)) for rung in series.values() for p in _COLUMNS)
+    column = max(40.0, 4.5 * longest + 6.0)  # a range takes more room than a number
+    number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / column)))
     wanted = {2: (99.0, 100.0), 3: (50.0, 99.0, 100.0)}.get(number, _COLUMNS)
     counts = number > len(_COLUMNS)
-    places = [1.0 - 40.0 * k / width for k in range(len(wanted))][::-1]
-    places = [places[0] - 40.0 / width, *places] if counts else places
+    places = [1.0 - column * k / width for k in range(len(wanted))][::-1]
+    places = [places[0] - column / width, *places] if counts else places
     heads = (*(["requests"] if counts else []), *(percentile_text(percentile) for percentile in wanted))
     for x, words in zip(places, heads, strict=True):
         ax.text(x, 1.0 - 0.5 * step, words, fontsize=8, color=MUTED, ha="right", va="center")
-    letters = max(8, int((places[0] * width - 40 - 0.07 * width) / 4.9))
+    letters = max(8, int((places[0] * width - column - 0.07 * width) / 4.9))
     shown = order if len(order) < most else order[: most - 2]
     for k, label in enumerate(shown):
         y, rung = 1.0 - (k + 1.5) * step, series[label]

@@ -12,7 +12,7 @@ from latencykit.report.values import shown
 from latencykit.units import format_count, format_duration, format_percentile, format_range, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from latencykit.diagnose import Diagnosis
 
@@ -45,18 +45,19 @@ def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
         "expected_interval": number(found.expected_interval),
         "stalls": [dict(zip(keys, (*map(number, row[:3]), number(round(row[3])), row[4]), strict=True)) for row in rows],
         "raw": {format_percentile(p): number(value) for p, value, _ in found.table},
-        "raw_ranges": _ranges(found),
+        "raw_ranges": _ranges(found.raw, found),
+        "corrected_ranges": _ranges(found.corrected, found),
         "corrected": {format_percentile(p): number(value) for p, _, value in found.table if value is not None},
         "method": found.method,
         "notes": list(stalls.notes),
     }
 
 
-def _ranges(found: Diagnosis) -> dict[str, dict[str, Any]]:
+def _ranges(held: Any, found: Diagnosis) -> dict[str, dict[str, Any]]:
     """Bounds of the percentiles that the source pins down no better than that."""
-    if not isinstance(found.raw, Histogram) or not found.raw.count:
+    if not isinstance(held, Histogram) or not held.count:
         return {}
-    rows = found.raw.percentile_rows([p for p, _, _ in found.table])
+    rows = held.percentile_rows([p for p, _, _ in found.table])
     return {
         format_percentile(row.percentile): {"low": number(row.bucket_low), "high": number(row.bucket_high)}
         for row in rows if not row.resolved
@@ -114,9 +115,9 @@ def diagnosis_html(found: Diagnosis) -> str:
         lines.insert(0, f"also: {', '.join(record['findings'])}")
     below = "".join(f"<div {quiet}>{escape(printable(line, 400))}</div>" for line in lines if line)
     rows = "".join(
-        f"<tr><td {quiet}>{_named(name)}</td><td style='text-align:right'>{_raw(record, name, value)}</td>"
-        f"<td style='text-align:right;color:{_COLOURS['clean']}'>{_time(record['corrected'].get(name))}</td></tr>"
-        for name, value in record["raw"].items()
+        f"<tr><td {quiet}>{_named(name)}</td><td style='text-align:right'>{_value(record, 'raw', name, _time)}</td>"
+        f"<td style='text-align:right;color:{_COLOURS['clean']}'>{_value(record, 'corrected', name, _time)}</td></tr>"
+        for name in record["raw"]
     )
     title = escape(printable(record["name"]))
     return (
@@ -133,17 +134,19 @@ def _percentiles(record: dict[str, Any], out_unit: str | None) -> list[str]:
     if record["corrected"] and how:
         heads.append(how)
     columns = [record["raw"], record["corrected"]][: len(heads) - 1]
-    rows = [[_named(name), *(shown(held.get(name), "ns", "table", out_unit) for held in columns)] for name in record["raw"]]
-    for row, name in zip(rows, record["raw"], strict=True):
-        if name in record["raw_ranges"]:
-            ends = record["raw_ranges"][name]
-            row[1] = format_range(ends["low"], ends["high"], lambda value: str(shown(value, "ns", "table", out_unit)))
+
+    def show(value: float | None) -> str:
+        return str(shown(value, "ns", "table", out_unit))
+
+    kinds = ("raw", "corrected")[: len(columns)]
+    rows = [[_named(name), *(_value(record, kind, name, show) for kind in kinds)] for name in record["raw"]]
     return [f"  {line}" for line in text_table(heads, rows).splitlines()] if rows else []
 
 
-def _raw(record: dict[str, Any], name: str, value: float | None) -> str:
-    ends = record["raw_ranges"].get(name)
-    return _time(value) if ends is None else format_range(ends["low"], ends["high"])
+def _value(record: dict[str, Any], kind: str, name: str, show: Callable[[float | None], str]) -> str:
+    """A percentile of the raw or the corrected counts: a range where the source says no more."""
+    ends = record[f"{kind}_ranges"].get(name)
+    return show(record[kind].get(name)) if ends is None else format_range(ends["low"], ends["high"], show)
 
 
 def _named(percentile: str) -> str:

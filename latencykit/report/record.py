@@ -84,17 +84,20 @@ def series_record(
     run: Run = counted.run
     asked = default_percentiles(counted) if percentiles is None else percentiles
     rows, rests_on, why = _trusted(rung, counted, asked, confidence)
-    ranges = _ranges(counted)
-    run = run.noting(*why)
+    ranges, means = _ranges(counted), trimmed_means(counted)
+    unknown: dict[str, None] = dict.fromkeys([name for name in ("mean", "std") if name in ranges])
+    open_ones = [*unknown, *(name for name, value in means.items() if value is None)]
+    wide = f"the source does not pin down {', '.join(open_ones)}: there are bounds and no number" if open_ones else ""
+    run = run.noting(*why, *filter(None, [wide]))
     kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(rung)]
     return _frame(name, kind, counted.unit, run) | {
         "count": counted.requests,
         **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
-        **{key: None for key in ("mean", "std") if key in ranges},
+        **unknown,
         "ranges": ranges,
         "max_at_least": counted.requests > counted.count,  # some are only known to lie above a limit
         "percentiles": [_row(row) for row in rows],
-        "trimmed_means": trimmed_means(counted),
+        "trimmed_means": means,
         "trimmed": _trimmed(counted, (*TRIMMED, *trims)),
         "highest_supported_percentile": number(counted.highest_supported_percentile(confidence)),
         "supported_up_to": number(counted.sample_limit(confidence)),
@@ -188,7 +191,7 @@ def _of_summary(name: str, summary: Summary, percentiles: Sequence[float] | None
         "count": summary.count,
         **{key: number(summary.stats.get(key)) for key in ("min", "max", "mean", "std")},
         "percentiles": rows,
-        "highest_supported_percentile": max((row["percentile"] for row in rows if row["supported"]), default=None),
+        "highest_supported_percentile": max((p for p in held if limit is not None and p <= limit), default=None),
         "supported_up_to": limit,
     }
 

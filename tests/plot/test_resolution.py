@@ -1,0 +1,129 @@
+"""Charts of sources that give ranges: an area between their edges, points where the tool printed a number, no line elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import latencykit as lk
+from latencykit import plot
+from latencykit.plot.curves import curve_of
+from latencykit.plot.lines import band_ends
+from latencykit.report.terminal import terminal_chart
+from tests.plot.conftest import assert_tidy, drawn, words_of
+
+PRINTED = (50.0, 90.0, 99.0)
+
+
+def of_tool(scale=1.0):
+    values = np.sort(np.random.default_rng(1).lognormal(14, 1, 5000)) * scale
+    told = {"min": float(values[0]), "max": float(values[-1])}
+    return lk.Histogram.from_percentiles(PRINTED, np.percentile(values, PRINTED).tolist(), values.size, told=told)
+
+
+def of_buckets():
+    edges = np.concatenate(([0.0], 1e5 * 2.0 ** np.arange(12)))
+    values = np.random.default_rng(2).lognormal(14, 1, 5000)
+    return lk.Histogram.from_buckets(edges[:-1], edges[1:], np.histogram(values, edges)[0])
+
+
+def solid_points(ax):
+    """Percentiles and values through which a line of a series runs, its thin edges apart."""
+    lines = [
+        line for line in ax.get_lines() if line.get_label() not in ("_edge", "_printed", "_slo") and line.get_marker() == "None"
+    ]
+    corners = np.concatenate([line.get_path().vertices for line in lines])
+    return corners[np.isfinite(corners).all(axis=1)]
+
+
+@pytest.mark.parametrize("rung", [of_tool(), of_buckets()], ids=["printed", "buckets"])
+@pytest.mark.parametrize("kind", [plot.percentiles, plot.ccdf])
+def test_no_line_runs_where_the_source_says_no_more_than_a_range(ax, rung, kind):
+    kind(rung, ax=ax)
+    assert not curve_of(rung).resolved.any()
+    assert solid_points(ax).shape[0] <= 1  # a corner that no line leads to or from
+    (area, *_) = ax.collections
+    assert len(area.get_paths()[0].vertices) > 8
+
+
+def test_the_area_reaches_from_edge_to_edge(ax):
+    rung = of_buckets()
+    plot.percentiles(rung, ax=ax)
+    lower, upper = (line for line in ax.get_lines() if line.get_label() == "_edge")
+    curve = curve_of(rung)
+    for p in (10.0, 50.0, 90.0, 99.0):
+        (row,) = rung.percentile_rows([p])
+        at = int(np.searchsorted(curve.percentile, p))
+        assert upper.get_ydata()[at] == row.bucket_high
+        assert lower.get_ydata()[at] == max(row.bucket_low, lower.get_ydata()[0])
+
+
+def test_printed_percentiles_are_points(ax):
+    rung = of_tool()
+    plot.percentiles(rung, ax=ax)
+    (points,) = [line for line in ax.get_lines() if line.get_label() == "_printed"]
+    assert points.get_xdata().tolist() == list(PRINTED)
+    assert points.get_ydata().tolist() == rung.percentile(list(PRINTED)).tolist()
+
+
+def test_a_maximum_that_is_a_range_says_so(ax):
+    plot.percentiles(of_buckets(), ax=ax)
+    assert any("max" in word and "–" in word for word in words_of(ax.figure))
+    other = Figure().add_subplot()
+    plot.percentiles(of_tool(), ax=other)
+    assert not any("max" in word and "–" in word for word in words_of(other.figure))
+
+
+def test_fine_buckets_are_drawn_as_ever(ax, raw):
+    plot.percentiles(raw, ax=ax)
+    assert not [line for line in ax.get_lines() if line.get_label() in ("_edge", "_printed")]
+    assert "shaded" not in " ".join(words_of(ax.figure))
+
+
+@pytest.mark.parametrize("source", ["raw", "printed", "buckets"])
+def test_every_curve_lies_inside_its_own_band(raw, source):
+    rung = {"raw": raw.histogram(), "printed": of_tool(), "buckets": of_buckets()}[source]
+    curve = curve_of(rung)
+    grid, low, high = band_ends(rung, curve, 0.95, 12)
+    every = np.unique(np.concatenate((np.linspace(0, curve.limit, 5000), curve.percentile[curve.percentile <= curve.limit])))
+    step = np.searchsorted(grid, every, "left")  # the band holds its ends up to each of its percentiles
+    inside = step < grid.size
+    assert inside.sum() > 4000
+    value = curve.at(every)[inside]
+    assert (low[step[inside]] <= value).all()
+    assert (value <= high[step[inside]]).all()
+
+
+@pytest.mark.parametrize("kind", [plot.percentiles, plot.ccdf, plot.dashboard, plot.density])
+@pytest.mark.parametrize("number", [1, 2, 12])
+def test_ranges_are_tidy_at_one_two_and_twelve_series(kind, number):
+    data = {f"run {k}": of_tool(1 + k / 5) for k in range(number)}
+    figure = drawn(kind, data, 1000, 600)
+    assert_tidy(figure)
+    said = " ".join(words_of(figure))
+    assert "the source says no more" in said
+
+
+def test_no_mode_is_named_where_a_bucket_only_spreads_its_requests(ax):
+    plot.density(of_tool(), ax=ax)
+    named = [word for word in words_of(ax.figure) if word.endswith(" ms") and not word.startswith("max")]
+    ticks = {tick.get_text() for tick in ax.get_xticklabels()}
+    assert set(named) <= ticks
+
+
+def test_a_terminal_draws_both_edges():
+    wide, fine = (terminal_chart(rung, colour=False) for rung in (of_tool(), lk.Histogram.of([1_000_000, 9_000_000])))
+    assert "two lines: a range" in wide
+    assert "two lines" not in fine
+    assert max(map(len, wide.splitlines())) <= 80
+
+
+def test_a_load_curve_draws_bars_for_ranges(ax):
+    runs = {str(rate): of_buckets().but(rate=float(rate), achieved=float(rate)) for rate in (100, 200, 400)}
+    plot.load_curve(runs, ax=ax)
+    drawn_lines = [line for line in ax.get_lines() if line.get_label() == "p50"]
+    assert all(np.size(line.get_ydata()) == 0 for line in drawn_lines)
+    heights = np.concatenate([path.vertices[:, 1] for bars in ax.collections for path in bars.get_paths()])
+    (row,) = of_buckets().percentile_rows([50])
+    assert {row.bucket_low, row.bucket_high} <= set(heights.tolist())
