@@ -50,6 +50,8 @@ class Run:
         Nanoseconds between two requests of one connection, where the source or a correction states it.
     failed, timeouts, dropped, unfinished : int
         Requests that are not among the good ones.
+    failures_known : bool
+        False where the source says something of failures that is not understood: there may be more of them.
     timeout : float or None
         The limit in nanoseconds at which the tool gave up on a request.
     unit : str
@@ -82,6 +84,7 @@ class Run:
     timeouts: int = 0
     dropped: int = 0
     unfinished: int = 0
+    failures_known: bool = True
     timeout: float | None = None
     unit: str = "ns"
     unit_from: UnitFrom = "file"
@@ -143,4 +146,8 @@ def merge_runs(runs: Sequence[Run]) -> Run:
     known = {
         name: next((v for run in runs if (v := getattr(run, name)) != "unknown"), "unknown") for name in ("measure", "corrected")
     }
+    # one guess among facts makes the sum a guess
+    surest: tuple[UnitFrom, ...] = ("assumed", "option", "format", "file")
+    unit_from = next(origin for origin in surest if any(run.unit_from == origin for run in runs))
+    known |= {"unit_from": unit_from, "failures_known": all(run.failures_known for run in runs)}
     return Run(**merged | known | {"start": min(starts, default=None), "notes": notes})
