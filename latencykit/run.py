@@ -18,6 +18,7 @@ Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
 
+_UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
 
@@ -91,6 +92,19 @@ class Run:
     aggregate: bool = False
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def unit_note(self) -> str | None:
+        """What is to be said of a unit that is only assumed; None where the source states it, or there is none.
+
+        Examples
+        --------
+        >>> Run(unit="ms", unit_from="assumed").unit_note
+        'the unit of the values is not stated: assuming milliseconds; override with --unit'
+        """
+        if self.unit_from != "assumed" or self.unit not in _UNIT_NAMES:
+            return None
+        return f"the unit of the values is not stated: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
 
     def but(self, **changes: Any) -> Run:
         """Return a copy with some fields changed.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from latencykit.formats import csv_out, hgrm
+from latencykit.formats import csv_out
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.raw.aggregates import looks_aggregated
 from latencykit.formats.raw.gather import gathered
@@ -159,8 +159,6 @@ def sniff_csv(head: Head) -> Confidence:
     """Tell a table with numbers in it; one with a column named as latencies is nobody else's."""
     dialect = dialect_of(head)
     if dialect is None or (len(dialect.columns) == 1 and not dialect.header) or _share_of_numbers(dialect) < 0.5:
-        return Confidence.NO
-    if hgrm.sniff(head) is not Confidence.NO:
         return Confidence.NO
     return Confidence.GENERIC
 

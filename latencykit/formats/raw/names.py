@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,11 +69,14 @@ class Named:
         In small letters, words joined by ``_``, without the unit.
     unit : str or None
         The unit that the name states.
+    assumed : bool
+        Whether the name says that its unit is a guess (``duration_ns_assumed``), as latencykit writes it.
     """
 
     column: str
     stem: str
     unit: str | None
+    assumed: bool = False
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -98,12 +101,14 @@ def named(column: str) -> Named:
     Examples
     --------
     >>> named("Response Time (us)")
-    Named(column='Response Time (us)', stem='response_time', unit='us')
+    Named(column='Response Time (us)', stem='response_time', unit='us', assumed=False)
     >>> named("latencyMs").unit, named("duration_in_ns").stem, named("ts").unit
     ('ms', 'duration', None)
     """
     bare = column.strip().strip("\"'").lstrip("#").strip()
     bare = _FOREIGN_MICRO.sub("µ", bare)
+    if bare.endswith("_assumed"):
+        return replace(named(bare.removesuffix("_assumed")), column=column, assumed=True)
     bracket = _BRACKETS.match(bare) if len(bare) < _LONGEST else None
     stated = unit_in(bracket[2]) if bracket else None
     if bracket and stated:

@@ -299,7 +299,7 @@ def _unit(
     if chosen.unit is None:
         what = "the numbers state" if chosen.column.isdigit() else f"column {printable(chosen.column, 40)!r} states"
         raise UsageError(f"{source.shown}: {what} no unit; say it with --unit ns, us, ms or s (unit=), or none for bare numbers")
-    return chosen.unit, "file"
+    return chosen.unit, "assumed" if chosen.assumed else "file"
 
 
 def _moments(sample: pd.DataFrame, roles: dict[str, Named], unit: str, notes: list[str]) -> dict[str, Moment]:
