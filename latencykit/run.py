@@ -11,12 +11,15 @@ from latencykit.errors import MixedInputsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs"]
+__all__ = ["UNSTATED", "Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs"]
 
 Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
+
+UNSTATED = "the unit of the values is not stated"
+"""How the note on an assumed unit begins."""
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
@@ -104,7 +107,7 @@ class Run:
         """
         if self.unit_from != "assumed" or self.unit not in _UNIT_NAMES:
             return None
-        return f"the unit of the values is not stated: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
+        return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
 
     def but(self, **changes: Any) -> Run:
         """Return a copy with some fields changed.
