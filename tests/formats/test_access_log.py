@@ -25,10 +25,10 @@ def test_nginx_in_its_many_layouts(read_text, tail):
     assert any("whole seconds" in note for note in found.run.notes)
 
 
-@pytest.mark.parametrize("tail", ["250000", "0/250000", "D=250000"])
-def test_apache_counts_microseconds_from_the_begin(read_text, tail):
+@pytest.mark.parametrize(("tail", "origin"), [("250000", "assumed"), ("0/250000", "assumed"), ("D=250000", "format")])
+def test_apache_counts_microseconds_from_the_begin(read_text, tail, origin):
     found = read_text(CLF.format(status=200, tail=tail))["out.txt"]
-    assert (found.run.tool, found.run.unit, found.run.unit_from) == ("Apache httpd", "us", "assumed")
+    assert (found.run.tool, found.run.unit, found.run.unit_from) == ("Apache httpd", "us", origin)
     assert found.duration.tolist() == [250_000_000]
     assert found.start.tolist() == [END]
     assert read_text(CLF.format(status=200, tail=tail), unit="ms")["out.txt"].duration.tolist() == [250_000_000_000]
