@@ -261,9 +261,11 @@ def test_an_input_is_never_overwritten(run, tmp_path):
 
 def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
     _, _, err = run("summary", TAGGED, JHICCUP)
-    assert err.splitlines() == [f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override with --unit"]
+    assert err.splitlines() == [
+        f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override with --unit"
+    ]
     _, _, err = run("summary", "--tag", "get", TAGGED)
-    assert err.startswith("get: the file does not say")
+    assert err.startswith("get: the unit of the values is not stated")
 
 
 @pytest.mark.parametrize(

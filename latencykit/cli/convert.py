@@ -38,5 +38,4 @@ def command(given: Inputs, out: Path, ticks: int, percentiles: str | None, as_cs
     }
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write({one.name: one.rung for one in loaded}, temporary, **options)
-    notes = list(dict.fromkeys(text for one in loaded for text in one.rung.run.notes))
-    say_written({"output": str(out), "notes": notes}, style, f"wrote {out}")
+    say_written({"output": str(out)}, style, f"wrote {out}")

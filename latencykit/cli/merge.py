@@ -57,8 +57,7 @@ def command(given: Inputs, out: Path, align: str, interval: str | None, tag_by_f
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_hlog(merged, temporary)
     count = merged.histogram().count
-    facts = {"unit_from": merged.run.unit_from, "notes": list(merged.run.notes)}
-    record = {"output": str(out), "intervals": len(merged), "count": count, **facts}
+    record = {"output": str(out), "intervals": len(merged), "count": count}
     say_written(record, style, f"wrote {out}: {len(merged):,} intervals, {count:,} values")
 
 

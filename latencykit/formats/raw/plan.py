@@ -38,6 +38,7 @@ __all__ = ["Moment", "Plan", "plan_of"]
 _EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
 _MOST_TAGS = 40
 _AGES = 1e17  # ns, three years: no latency, but a point in time
+_LATEST = 9.2e18  # ns since 1970; the year 2261
 _HOUR = 3.6e12  # ns
 _NARROW = 1e-3  # of their middle, by which points in time of one run differ at most
 _MEANT_AS_START = frozenset(
@@ -313,13 +314,21 @@ def _moments(sample: pd.DataFrame, roles: dict[str, Named], unit: str, notes: li
         if kind == "word":
             notes.append(f"column {one.column!r} is not understood as a time; it is left out")
             continue
-        stated = one.unit or (_stamp_unit(sample[one.column], one.column, unit, notes) if kind == "number" else "ns")
+        stated = one.unit if kind != "number" or _in_our_time(sample[one.column], one.unit) else None
+        stated = stated or (_stamp_unit(sample[one.column], one.column, unit, notes) if kind == "number" else "ns")
         found[role] = Moment(one.column, kind, stated)
         if role == "start" and one.stem in _MEANT_AS_START:
             notes.append(f"column {one.column!r} is taken as the start of each request")
     if "intended" in found and not ({"start", "end"} & set(found)):
         del found["intended"]
     return found
+
+
+def _in_our_time(cells: pd.Series[Any], unit: str | None) -> bool:
+    """Whether points in time of a unit lie where 64 bits of nanoseconds reach: a ``time_ms`` may hold microseconds."""
+    times = times_of(cells, "number", "none")
+    values = times.ns[~times.missing & ~times.damaged]
+    return unit is None or not values.size or float(np.median(np.abs(values))) * NANOSECONDS[unit] < _LATEST
 
 
 def _stamp_unit(cells: pd.Series[Any], column: str, unit: str, notes: list[str]) -> str:
