@@ -10,7 +10,7 @@ import numpy as np
 
 from latencykit.errors import MixedInputsError, NotHeldError, UsageError
 from latencykit.histogram import Histogram, histogram_of, statistic_of
-from latencykit.stats.comparable import differences
+from latencykit.stats.comparable import differences, unit_doubts
 from latencykit.stats.compare import compare_counts
 from latencykit.stats.conditions import Condition, parse_condition
 from latencykit.stats.percentiles import is_resolved
@@ -271,7 +271,12 @@ def _known(side: Histogram, row: Change) -> tuple[float, float, float]:
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
     """What differs between the sides, and among the runs of each."""
     one, two = sides[0][0], sides[1][0]
-    found = list(differences(one.run, two.run, one.count, two.count))
+    every = [rung for side in sides for rung in side]
+    guessed = {rung.run.unit_note for rung in every} - {None}
+    found = [f"of at least one side, {note}" for note in sorted(filter(None, guessed))]
+    if guessed:
+        found += unit_doubts([rung.run for rung in every], [_middle(rung) for rung in every])
+    found += differences(one.run, two.run, one.count, two.count)
     for name, side in zip(("base", "new"), sides, strict=True):
         among = (text for rung in side[1:] for text in differences(side[0].run, rung.run, side[0].count, rung.count))
         found += [f"among the {name} runs, {text}" for text in list(dict.fromkeys(among))[:3]]
@@ -283,6 +288,13 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
     if len(sides[0]) == len(sides[1]) == 1 and _alike(one, two):
         found.append("both sides hold the very same numbers")
     return tuple(found)
+
+
+def _middle(rung: Side) -> float:
+    """The median, or the mean where that is all that is known, in ns where values have a unit."""
+    factor = NANOSECONDS.get(rung.unit, 1.0)
+    known = (statistic_of(rung, name) for name in ("p50", "mean"))
+    return factor * next((value for value in known if not math.isnan(value)), math.nan)
 
 
 def _copies(side: list[Side]) -> int:

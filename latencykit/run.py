@@ -11,13 +11,17 @@ from latencykit.errors import MixedInputsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs"]
+__all__ = ["UNSTATED", "Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs"]
 
 Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
 
+UNSTATED = "the unit of the values is not stated"
+"""How the note on an assumed unit begins."""
+
+_UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
 
@@ -50,6 +54,8 @@ class Run:
         Nanoseconds between two requests of one connection, where the source or a correction states it.
     failed, timeouts, dropped, unfinished : int
         Requests that are not among the good ones.
+    failures_known : bool
+        False where the source says something of failures that is not understood: there may be more of them.
     timeout : float or None
         The limit in nanoseconds at which the tool gave up on a request.
     unit : str
@@ -82,12 +88,26 @@ class Run:
     timeouts: int = 0
     dropped: int = 0
     unfinished: int = 0
+    failures_known: bool = True
     timeout: float | None = None
     unit: str = "ns"
     unit_from: UnitFrom = "file"
     aggregate: bool = False
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def unit_note(self) -> str | None:
+        """What is to be said of a unit that is only assumed; None where the source states it, or there is none.
+
+        Examples
+        --------
+        >>> Run(unit="ms", unit_from="assumed").unit_note
+        'the unit of the values is not stated: assuming milliseconds; override with --unit'
+        """
+        if self.unit_from != "assumed" or self.unit not in _UNIT_NAMES:
+            return None
+        return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
 
     def but(self, **changes: Any) -> Run:
         """Return a copy with some fields changed.
@@ -143,4 +163,8 @@ def merge_runs(runs: Sequence[Run]) -> Run:
     known = {
         name: next((v for run in runs if (v := getattr(run, name)) != "unknown"), "unknown") for name in ("measure", "corrected")
     }
+    # one guess among facts makes the sum a guess
+    surest: tuple[UnitFrom, ...] = ("assumed", "option", "format", "file")
+    unit_from = next(origin for origin in surest if any(run.unit_from == origin for run in runs))
+    known |= {"unit_from": unit_from, "failures_known": all(run.failures_known for run in runs)}
     return Run(**merged | known | {"start": min(starts, default=None), "notes": notes})

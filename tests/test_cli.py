@@ -78,7 +78,7 @@ def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
     assert keys <= set(series)
     row = next(row for row in series["percentiles"] if row["percentile"] == 99.99)
     assert (row["supported"], row["high"]) == (False, None)
-    assert "nanoseconds are assumed" in err
+    assert "assuming nanoseconds" in err
 
 
 def test_the_unit_option_scales_to_nanoseconds(run):
@@ -261,9 +261,11 @@ def test_an_input_is_never_overwritten(run, tmp_path):
 
 def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
     _, _, err = run("summary", TAGGED, JHICCUP)
-    assert err.splitlines() == [f"{TAGGED.name}: the file does not say its unit; nanoseconds are assumed (--unit says otherwise)"]
+    assert err.splitlines() == [
+        f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override with --unit"
+    ]
     _, _, err = run("summary", "--tag", "get", TAGGED)
-    assert err.startswith("get: the file does not say")
+    assert err.startswith("get: the unit of the values is not stated")
 
 
 @pytest.mark.parametrize(

@@ -392,7 +392,7 @@ def test_a_wrong_command_is_one_line(run, tmp_path, monkeypatch, words, says):
     status, out, err = run(*words)
     assert (status, out) == (2, "")
     assert says in err.splitlines()[-1]
-    assert len([line for line in err.splitlines() if not line.startswith("note") and "assumed" not in line]) == 1
+    assert len([line for line in err.splitlines() if not line.startswith("note") and "assuming" not in line]) == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Input, Inputs, confident, inputs, load, note, print_json, printing
+from latencykit.cli.common import Input, Inputs, confident, inputs, load, need_unit, note, print_json, printing, say_units
 from latencykit.cli.outputs import atomic, progress
 
 if TYPE_CHECKING:
@@ -39,15 +39,19 @@ def command(given: Inputs, spec: str, strict: bool, junit: Path | None, confiden
 
     slo = slo_of(spec)
     with progress("checking"):
-        found = {one.name: _checked(one, slo, confidence) for one in load(given)}
+        loaded = load(given)
+        found = {one.name: _checked(one, slo, confidence) for one in loaded}
     good = passed((row for rows in found.values() for row in rows), strict=strict)
     if junit is not None:
         with atomic(junit, given.files, spec) as temporary:
             temporary.write_text(junit_xml(found, strict=strict), encoding="utf-8")
     if style == "json":
-        print_json(check_record(found, good))
+        print_json(
+            check_record(found, good) | {"notes": [f"{one.name}: {text}" for one in loaded for text in one.rung.run.notes]}
+        )
     else:
         click.echo(check_text(found, style, given.out_unit))
+        say_units({one.name: one.rung.run for one in loaded}, style)
     if good is None:
         note("some limits can neither be called met nor missed; --strict takes them for missed")
     return int(good is False)
@@ -67,12 +71,8 @@ def slo_of(spec: str) -> SLO:
 
 
 def _checked(one: Input, slo: SLO, confidence: float) -> Any:
-    from latencykit.errors import UsageError
     from latencykit.report.record import in_nanoseconds
 
-    timed = any(limit.statistic != "failed" and not limit.bare for limit in slo.limits)
-    if timed and one.rung.run.unit_from == "assumed":
-        raise UsageError(
-            f"{one.name}: does not say the unit of its values, so they cannot be held against a limit in time; name it: --unit ns"
-        )
+    if any(limit.statistic != "failed" and not limit.bare for limit in slo.limits):
+        need_unit(one.name, one.rung.run)
     return slo.check(in_nanoseconds(one.rung), confidence)

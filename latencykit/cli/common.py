@@ -21,10 +21,10 @@ from latencykit.limits import limits
 from latencykit.units import parse_duration, printable, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from latencykit.formats.base import Source
-    from latencykit.run import Measure
+    from latencykit.run import Measure, Run
 
 __all__ = [
     "Input",
@@ -36,10 +36,12 @@ __all__ = [
     "inputs",
     "load",
     "load_files",
+    "need_unit",
     "note",
     "numbers",
     "print_json",
     "printing",
+    "say_units",
     "series_of",
     "share",
     "tell_notes",
@@ -293,6 +295,27 @@ def tell_notes(loaded: Sequence[Input]) -> None:
     for (path, text), names in told.items():
         who = ", ".join(names) if len(names) == 1 or len(names) < series[path] else Path(without_secrets(path)).name
         note(f"{'stdin' if who == '-' else who}: {text}")
+
+
+def say_units(runs: Mapping[str, Run], style: str) -> None:
+    """Print below a table for people which units are only assumed: the table may be read without what stands beside it."""
+    if style in ("table", "markdown"):
+        told: dict[str, list[str]] = {}
+        for name, run in runs.items():
+            if run.unit_note is not None:
+                told.setdefault(run.unit_note, []).append(name)
+        for text, names in told.items():
+            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            click.echo(f"{printable(shown, 200)}: {text}" if shown else text)
+
+
+def need_unit(name: str, run: Run) -> None:
+    """Refuse a limit in time on values whose unit is only assumed."""
+    if run.unit_note is not None:
+        raise UsageError(
+            f"{name}: does not state the unit of its values, so they cannot be compared with a limit in time; "
+            f"state it: --unit {run.unit}"
+        )
 
 
 def tell_twice(files: Sequence[str]) -> None:

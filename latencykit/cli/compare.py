@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, confident, inputs, note, numbers, print_json, printing, share
+from latencykit.cli.common import Inputs, confident, inputs, note, numbers, print_json, printing, say_units, share
 from latencykit.cli.outputs import drawing, picture, progress
 from latencykit.cli.sides import pairs_of
 
@@ -58,6 +58,15 @@ def command(
         print_json(comparisons_record(found, failed))
     else:
         click.echo(comparisons_text(found, style, given.out_unit))
+        say_units(
+            {
+                f"{side} {k + 1}" if len(rungs) > 1 else side: rung.run
+                for pair in pairs.values()
+                for side, rungs in zip(("base", "new"), pair, strict=True)
+                for k, rung in enumerate(rungs)
+            },
+            style,
+        )
     for name, one in found.items():
         for text in (*one.warnings, *(f"failed: {text}" for text in failed[name])):
             note(f"{name}: {text}" if len(found) > 1 else text)

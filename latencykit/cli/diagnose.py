@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, with_unit, without_aggregates
+from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, say_units, with_unit, without_aggregates
 from latencykit.cli.outputs import drawing, picture, progress
 
 if TYPE_CHECKING:
@@ -80,3 +80,5 @@ def _print(found: dict[str, Diagnosis], style: str, out_unit: str | None) -> Non
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo(diagnosis_text(records, style, out_unit))
+        if style == "markdown":  # the paragraphs say it themselves
+            say_units({name: one.run for name, one in found.items()}, style)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, counts, inputs, load, note, numbers, print_json, printing
+from latencykit.cli.common import Inputs, counts, inputs, load, note, numbers, print_json, printing, say_units
 from latencykit.cli.outputs import drawing, picture, progress
 from latencykit.cli.sides import with_buckets
 
@@ -52,7 +52,9 @@ def command(
     for one in with_buckets(loaded):
         with progress("drawing calls"):
             found, bounds = _answers(one.rung, asked, series_of is not None, independent, options)
-        records.append(fan_out_record(one.name, found, bounds, wanted))
+        run = one.rung.run
+        record = fan_out_record(one.name, found, bounds, wanted) | {"unit_from": run.unit_from, "notes": list(run.notes)}
+        records.append(record)
         said += fan_out_words(one.name, found)
     if out is not None:
         from latencykit.plot import fan_out
@@ -65,6 +67,7 @@ def command(
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo(fan_out_text(records, style, given.out_unit))
+        say_units({one.name: one.rung.run for one in loaded}, style)
     for text in said:
         note(text)
 

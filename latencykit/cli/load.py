@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, confident, inputs, note, numbers, print_json, printing
+from latencykit.cli.common import Inputs, Real, confident, inputs, need_unit, note, numbers, print_json, printing, say_units
 from latencykit.cli.outputs import drawing, picture, progress
 from latencykit.cli.sides import runs_of
 
@@ -52,7 +52,10 @@ def command(
     slo, wanted = None if spec is None else slo_of(spec), numbers(percentiles)
     if offered is not None and slo is None:
         raise UsageError("--offered needs --slo: what one machine carries depends on what it has to keep to")
-    curve = load_curve(runs_of(given), slo, confidence)
+    runs = runs_of(given)
+    for name, rung in runs.items() if slo is not None and any(limit.statistic != "failed" for limit in slo.limits) else ():
+        need_unit(name, rung.run)
+    curve = load_curve(runs, slo, confidence)
     machines = None if offered is None else machines_for(curve, offered, spare)
     with progress("measuring load"):
         record = load_record(curve, wanted, confidence, machines)
@@ -64,5 +67,6 @@ def command(
         print_json(record)
     else:
         click.echo(load_text(record, style, given.out_unit))
+        say_units({name: rung.run for name, rung in runs.items()}, style)
     for text in load_words(curve, machines):
         click.echo(text) if style in ("table", "markdown") else note(text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from latencykit.cli.common import Inputs, inputs, load, printing, tell_twice, without_aggregates
+from latencykit.cli.common import Inputs, inputs, load, note, printing, tell_twice, without_aggregates
 from latencykit.cli.outputs import atomic, progress, say_written
 from latencykit.errors import UsageError
 from latencykit.units import without_secrets
@@ -64,10 +65,15 @@ def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: boo
     from latencykit.cli.spread import slots_of_all
     from latencykit.cluster.answers import carried, width_of
     from latencykit.log import HistogramLog, merge_logs
+    from latencykit.stats.comparable import unit_doubts
 
     if given.dask is not None and interval is not None and not tag_by_file:
         return slots_of_all(given, width_of(interval), align).log()  # only the sums travel
     loaded = without_aggregates(load(given, carried if given.dask is not None else None, again=True))
+    if any(one.rung.run.unit_note is not None for one in loaded):
+        middles = [histogram.percentile(50) if (histogram := one.rung.histogram()).count else math.nan for one in loaded]
+        for text in unit_doubts([one.rung.run for one in loaded], middles):
+            note(text)
     for one in loaded:
         if not isinstance(one.rung, HistogramLog):
             raise UsageError(f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, confident, inputs, load, numbers, print_json, printing, tell_twice
+from latencykit.cli.common import Inputs, confident, inputs, load, numbers, print_json, printing, say_units, tell_twice
 
 if TYPE_CHECKING:
     from latencykit.run import Run
@@ -50,14 +50,17 @@ def command(
     if merge:
         tell_twice(given.files)
         records = [_merged(given, interval, asked)]
+        runs = {record["name"]: record.pop("_run") for record in records}
     else:
         ask, whole = functools.partial(_record, interval=interval, asked=asked), interval is None
         loaded = load(given, ask, counted=whole, again=whole)
         records = [one.rung.record | {"name": one.name} for one in loaded]
+        runs = {one.name: one.rung.run for one in loaded}
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo((intervals_text if interval else summary_text)(records, style, given.out_unit))
+        say_units(runs, style)
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,9 @@ def _merged(given: Inputs, interval: str | None, asked: dict[str, Any]) -> dict[
     if whole is None and interval is not None:
         whole = slots_of_all(given, width_of(interval)).log()
     if whole is not None:
-        return _record(whole.but(tags=()), interval, asked).record | {"name": "all"}
-    return _of_totals(totals_of_all(given), asked)
+        return _record(whole.but(tags=()), interval, asked).record | {"name": "all", "_run": whole.run}
+    totals = totals_of_all(given)
+    return _of_totals(totals, asked) | {"_run": totals.histogram.run}
 
 
 def _of_totals(totals: Any, asked: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 * nginx's ``$request_time`` is seconds with three decimals, wherever it stands behind the status, bare or as ``rt=``; the
   stamp is the end of the request. A line may also begin with ``$msec $request_time``.
-* Apache's ``%D`` is whole microseconds at the end of the line; the stamp is the begin of the request.
+* Apache's ``%D`` is whole microseconds at the end of the line, unless labels or units say otherwise; the stamp is the begin
+  of the request. `latencykit.formats.access_times` finds the number.
 * HAProxy's five timers end with the total time in ms; the stamp is the begin.
 
 A server sees a request when it arrives: whatever it waited before that is not in the log.
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.formats.access_times import time_field
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.rows import line_chunks
 from latencykit.formats.shaping import nanoseconds_of, without_negative
@@ -34,7 +36,7 @@ SERVER_SIDE = "measured by the server: what a request waited before it arrived i
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _DATE = rb"\d\d/(?:" + "|".join(_MONTHS).encode() + rb")/\d{4}:\d\d:\d\d:\d\d"
 _HEAD = rb"^[^\[\n]*\[(" + _DATE + rb' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*" (\d{3}) '
-_ENDED = rb'(?=[\s"|]|$)'
+_JUDGED = 200  # lines
 
 
 @dataclass(frozen=True)
@@ -47,43 +49,52 @@ class _Line:
     unit_from: UnitFrom
     at_end: bool
     order: tuple[int, int, int] = (0, 1, 2)
+    notes: tuple[str, ...] = ()
 
 
 def _compiled(*parts: bytes) -> re.Pattern[bytes]:
     return re.compile(b"".join(parts), re.MULTILINE)
 
 
-_LINES = (
-    _Line("nginx", _compiled(_HEAD, rb'.*?\b(?:rt|request_?time)[=:]"?(\d+\.\d+)'), "s", "format", True),
-    _Line(
-        "nginx", _compiled(rb"^(\d{9,11}\.\d{3}) (\d+\.\d{3}) .*?(?<=\s)([1-5]\d\d)(?=\s|$)"), "s", "format", True, (0, 2, 1)
+_MSEC = re.compile(rb"^(\d{9,11}\.\d{3}) (\d+\.\d{3}) (?:(\d+\.\d{3}|-) )?")
+_TAIL = re.compile(_HEAD + rb"(.*)$", re.MULTILINE)
+_HAPROXY = _Line(
+    "HAProxy",
+    _compiled(
+        rb"^.*?\[(",
+        _DATE,
+        rb"\.\d{3})\] \S+ \S+/\S+ ",
+        rb"-?\d+/-?\d+/-?\d+/-?\d+/\+?(-?\d+) (-?\d+) \+?\d+ ",
     ),
-    _Line("nginx", _compiled(_HEAD, rb'.*?(?<=[\s"|])(\d+\.\d{3})', _ENDED), "s", "format", True),
-    _Line("Apache httpd", _compiled(_HEAD, rb'.*?\b(?:D|took|time|duration|rt)[=:]"?(\d+)', _ENDED), "us", "assumed", False),
-    _Line(
-        "Apache httpd", _compiled(_HEAD, rb'(?:\d+|-)(?:.*")?[ \t]+(?:\d+[ /])?(\d+)[ \t\r]*$'), "us", "assumed", False
-    ),
-    _Line(
-        "HAProxy",
-        _compiled(
-            rb"^.*?\[(",
-            _DATE,
-            rb"\.\d{3})\] \S+ \S+/\S+ ",
-            rb"-?\d+/-?\d+/-?\d+/-?\d+/\+?(-?\d+) (-?\d+) \+?\d+ ",
-        ),
-        "ms", "format", False, (0, 2, 1),
-    ),
+    "ms", "format", False, (0, 2, 1),
 )  # fmt: skip
+_HEADLESS = rb".*?(?<=\s)([1-5]\d\d)(?=\s|$)"
 
 
 def _format_of(head: Head) -> _Line | None:
-    """The first line format that fits nearly all of the first lines."""
-    lines = [line for line in head.lines[:50] if line.strip()]
-    for one in _LINES:
-        fits = sum(one.pattern.match(line.encode("utf-8", "replace")) is not None for line in lines)
+    """The line format that fits nearly all of the first lines."""
+    lines = [line.encode("utf-8", "replace") for line in head.lines[:_JUDGED] if line.strip()]
+    tails = [found[3].decode("utf-8", "replace").rstrip() for line in lines if (found := _TAIL.match(line))]
+    candidates = [_with_msec(lines), _HAPROXY]
+    if tails and len(tails) >= 0.9 * len(lines) and (where := time_field(tails)) is not None:
+        tool = "nginx" if where.seconds else "Apache httpd"
+        pattern = _compiled(_HEAD, where.pattern())
+        candidates.insert(0, _Line(tool, pattern, where.unit, where.unit_from, where.seconds, notes=where.notes))
+    for one in candidates:
+        fits = sum(one.pattern.match(line) is not None for line in lines)
         if lines and fits >= max(1, 0.9 * len(lines)):
             return one
     return None
+
+
+def _with_msec(lines: list[bytes]) -> _Line:
+    """``$msec``, then a time or two, of which the longer one is that of the whole request."""
+    pairs = [
+        (float(found[2]), float(found[3])) for line in lines if (found := _MSEC.match(line)) and found[3] not in (None, b"-")
+    ]
+    longer = sum(two - one for one, two in pairs if abs(two - one) > 0.0021) > 0  # more than they are rounded by
+    time = rb"\S+ (\d+\.\d{3}) " if longer else rb"(\d+\.\d{3}) "
+    return _Line("nginx", _compiled(rb"^(\d{9,11}\.\d{3}) ", time, _HEADLESS), "s", "format", True, (0, 2, 1))
 
 
 def sniff(head: Head) -> Confidence:
@@ -103,7 +114,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
             "add it to the log format, such as rt=$request_time or %D at the end",
         )  # fmt: skip
     unit, unit_from = options.resolve_unit(chosen.unit, chosen.unit_from)
-    notes: list[str] = [] if chosen.tool != "HAProxy" else ["stamps without a time zone were taken as UTC"]
+    notes: list[str] = [*chosen.notes] if chosen.tool != "HAProxy" else ["stamps without a time zone were taken as UTC"]
     parts = []
     for first, chunk in line_chunks(source):
         found = chosen.pattern.findall(chunk)

@@ -41,7 +41,8 @@ def write_csv(series: Mapping[str, Rung], path: Path, percentiles: str | None = 
 
 
 def _write_one(stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] | None, *, header: bool) -> None:
-    unit = "" if rung.unit == "none" else f"_{rung.unit}"
+    guess = "_assumed" if rung.run.unit_from == "assumed" else ""
+    unit = "" if rung.unit == "none" else f"_{rung.unit}{guess}"
     if isinstance(rung, HistogramLog) and wanted is not None:
         table = _percentile_columns(rung, wanted, unit)
         _rows(stream, table, name, header=header)

@@ -19,6 +19,8 @@ import numpy as np
 from latencykit.buckets import HdrBuckets
 from latencykit.errors import UsageError
 from latencykit.formats.base import Confidence, Format
+from latencykit.formats.hlog_writer import own_comment, own_facts
+from latencykit.formats.raw.names import unit_in
 from latencykit.histogram import Histogram
 from latencykit.run import Run
 from latencykit.summary import Summary
@@ -56,7 +58,9 @@ class Spectrum:
     told : dict of str to float
         ``mean``, ``std``, ``max`` of the footer.
     unit : str or None
-        Unit that the header names.
+        Unit that the header names, or latencykit's own comment.
+    assumed : bool
+        Whether that comment says that the unit is a guess.
     """
 
     def __init__(self) -> None:
@@ -65,6 +69,7 @@ class Spectrum:
         self.counts: list[int] = []
         self.told: dict[str, float] = {}
         self.unit: str | None = None
+        self.assumed = False
 
     def histogram(self, unit: str, **known: Any) -> Histogram:
         """Return the histogram between the rows; raises ValueError where they do not ascend."""
@@ -104,7 +109,7 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
         text = line.strip()
         header = _HEADER.match(text)
         if header is not None:
-            found.unit = header[1] or found.unit
+            found.unit = (unit_in(header[1]) or header[1]) if header[1] else found.unit
         elif text.startswith("#"):
             _footer(text, found)
         elif text:
@@ -121,6 +126,9 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
 
 
 def _footer(text: str, found: Spectrum) -> None:
+    own = own_facts(text)
+    if "unit" in own:
+        found.unit, found.assumed = own["unit"], own.get("unit_from") == "assumed"
     mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
     if mean is not None:
         found.told |= {"mean": _float(mean[1]), "std": _float(mean[2])}
@@ -143,14 +151,14 @@ def sniff(head: Head) -> Confidence:
     """Tell a distribution by its header line near the top."""
     for line in head.lines[:6]:
         if _HEADER.match(line):
-            return Confidence.LIKELY if head.suffix in (".hgrm", ".histogram") else Confidence.GENERIC
+            return Confidence.LIKELY
         if line.startswith("#[Overall percentile distribution"):
             return Confidence.LIKELY
     return Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """Read one distribution; milliseconds unless the header or the user says otherwise."""
+    """Read one distribution; milliseconds are assumed unless the header, a comment or the user states the unit."""
     text = source.text()
     lines = text.splitlines()
     notes = ["rebuilt from percentile rows: between two rows nothing is known"]
@@ -163,8 +171,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
         return None
 
     spectrum = parse_spectrum(enumerate(lines, 1), fail)
-    header_unit = spectrum.unit if spectrum.unit in NANOSECONDS else None
-    stated: Any = (header_unit, "file") if header_unit else ("ms", "format")
+    known = spectrum.unit in (*NANOSECONDS, "none")
+    stated: Any = (spectrum.unit, "assumed" if spectrum.assumed else "file") if known else ("ms", "assumed")
     unit, unit_from = options.resolve_unit(*stated)
     if not spectrum.counts or spectrum.counts[-1] == 0:
         raise source.corrupt(None, "no value was counted", "rows of values", "")
@@ -281,8 +289,16 @@ def write_hgrm(rung: Any, path: Path, *, out_unit: str | None = None, ticks: int
     if isinstance(rung, Summary):
         raise UsageError("a summary has no buckets to write into an .hgrm; convert the tool's full output instead")
     histogram = replace(rung.histogram(), told={})
-    ratio = NANOSECONDS[out_unit or "ms"] / NANOSECONDS[histogram.unit] if histogram.unit in NANOSECONDS else 1.0
-    path.write_text("\n".join(hgrm_lines(histogram, ratio, ticks, style)) + "\n", encoding="utf-8")
+    timed = histogram.unit in NANOSECONDS
+    unit = out_unit or "ms" if timed else "none"
+    ratio = NANOSECONDS[unit] / NANOSECONDS[histogram.unit] if timed else 1.0
+    lines = hgrm_lines(histogram, ratio, ticks, style)
+    facts = {"unit": unit} | ({"unit_from": "assumed"} if histogram.run.unit_from == "assumed" else {})
+    if style != "csv":
+        lines.append(f"#[{own_comment(facts)}]")
+    elif unit in NANOSECONDS and unit != "ms":  # comments have no place in CSV, and without a unit it is read as milliseconds
+        lines[0] = lines[0].replace('"Value"', f'"Value({unit})"')
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 FORMATS = (

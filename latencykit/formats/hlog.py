@@ -1,7 +1,7 @@
 """HdrHistogram interval logs: ``.hlog``, versions 1.0 to 1.3, of any writer.
 
 `latencykit.formats.hlog_lines` tells what the lines mean; here they become a `HistogramLog`. Nothing in the format
-names the unit: a comment of the generator does, or the user, else nanoseconds are assumed and a note says so.
+names the unit: a comment of the generator does, or the user, else nanoseconds are assumed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from latencykit.formats.hlog_lines import (
     split_line,
 )
 from latencykit.formats.hlog_part import AHEAD, KEEP, SPAN, BlockBuilder, HlogPart, narrow
-from latencykit.formats.hlog_writer import write_hlog
+from latencykit.formats.hlog_writer import own_facts, write_hlog
 from latencykit.limits import in_force
 from latencykit.log import HistogramLog
 from latencykit.run import Run
-from latencykit.units import printable
+from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,6 @@ _LEGEND = re.compile(r'^"(Start)?Timestamp"', re.MULTILINE)
 _PAYLOAD = re.compile(r"^(Tag=[^,\n]*,)?[-+\d.eEnaif]+,[^,\n]*,[^,\n]*,\s*D?HIST", re.MULTILINE)
 _HISTOGRAM_UNITS = re.compile(r"values in the histogram\s*=\s*(\w+)", re.IGNORECASE)
 _WORDS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
-_OWN = re.compile(r"#\[latencykit (.*)\]")
 # What the comments of well-known generators tell: tool, unit of the values, who corrected.
 _GENERATORS: tuple[tuple[re.Pattern[str], str, str, dict[str, str]], ...] = (
     (
@@ -280,14 +279,11 @@ class _Scan:
                 if origin == "assumed":
                     unit, origin = its_unit, "file"
                 break
-        own = _OWN.search(text)
-        if own is not None:
-            facts |= {
-                k: v for k, _, v in (part.partition(": ") for part in own[1].split(", ")) if k in ("corrected", "measure", "loop")
-            }
+        own = own_facts(text)
+        facts |= {name: value for name, value in own.items() if name in ("corrected", "measure", "loop")}
+        if own.get("unit") in (*NANOSECONDS, "none") and self._told_unit(text)[1] == "assumed":
+            unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"
         unit, unit_from = self.options.resolve_unit(unit, origin)
-        if unit_from == "assumed":
-            self.notes.append("the file does not say its unit; nanoseconds are assumed (--unit says otherwise)")
         return Run(unit=unit, unit_from=unit_from, notes=tuple(dict.fromkeys(self.times.notes + self.notes)), **facts), unit
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import IO, TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from latencykit.errors import UsageError
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -20,10 +21,30 @@ if TYPE_CHECKING:
     from latencykit.formats.base import Rung
     from latencykit.log import HistogramLog
 
-__all__ = ["HlogWriter", "write_hlog"]
+__all__ = ["HlogWriter", "own_comment", "own_facts", "write_hlog"]
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+_OWN = re.compile(r"^#\[latencykit ([^\]\n]*)\]", re.MULTILINE)
 _BAD_IN_TAG = frozenset(", \r\n\t")
+
+
+def own_comment(facts: Mapping[str, str]) -> str:
+    """Return facts as the inside of the comment that `own_facts` reads."""
+    return "latencykit " + ", ".join(f"{name}: {value}" for name, value in facts.items())
+
+
+def own_facts(text: str) -> dict[str, str]:
+    """Return what latencykit wrote of a measurement into the comments of a log or of a percentile distribution.
+
+    Examples
+    --------
+    >>> own_facts("#[latencykit unit: us, unit_from: assumed]")
+    {'unit': 'us', 'unit_from': 'assumed'}
+    """
+    found: dict[str, str] = {}
+    for own in _OWN.finditer(text):
+        found |= {name: value for name, colon, value in (part.partition(": ") for part in own[1].split(", ")) if colon}
+    return found
 
 
 class HlogWriter:
@@ -125,11 +146,13 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
     if not isinstance(rung, HistogramLog):
         raise UsageError("a summary has no buckets to write into an .hlog; convert the tool's full output instead")
     factor, unit = _stored_unit(rung)
-    told = {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
-    known = [f"{name}: {value}" for name, value in told.items() if value != "unknown"]
+    guessed = rung.run.unit_from == "assumed"
+    told = {"unit": unit if guessed or unit == "none" else "unknown", "unit_from": "assumed" if guessed else "unknown"}
+    told |= {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
+    known = {name: value for name, value in told.items() if value != "unknown"}
     with path.open("wb") as stream:
-        stated = unit if rung.run.unit_from != "assumed" else "none"  # a guess must not become a fact by being copied
-        writer = HlogWriter(stream, rung.start, stated, [*comments, *([f"latencykit {', '.join(known)}"] if known else [])])
+        stated = "none" if guessed else unit  # a guess must not become a fact by being copied
+        writer = HlogWriter(stream, rung.start, stated, [*comments, *([own_comment(known)] if known else [])])
         writer.header()
         _write_rows(rung, writer, factor)
 

@@ -176,7 +176,7 @@ def _run(facts: dict[str, Any]) -> Run:
         elif whole or one.type == "float | None":
             fits = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
         else:
-            fits = isinstance(value, bool if one.name == "aggregate" else str)
+            fits = isinstance(value, bool if one.type == "bool" else str)
         if not fits:
             raise ValueError(f"{one.name} is {value!r}")
     return run

@@ -10,6 +10,7 @@ import numpy as np
 
 from latencykit.buckets import EdgeBuckets
 from latencykit.errors import LatencyKitError, MixedInputsError
+from latencykit.formats.raw.names import unit_in, word_set
 from latencykit.formats.shaping import distinct
 from latencykit.histogram import Histogram
 from latencykit.units import format_value
@@ -20,44 +21,87 @@ if TYPE_CHECKING:
     from latencykit.formats.base import ReadOptions, Rung
     from latencykit.run import UnitFrom
 
-__all__ = ["family_series", "is_failure", "label_text", "quantile_note", "unit_of"]
+__all__ = ["family_series", "is_failure", "label_text", "quantile_note", "unit_of", "unit_said"]
 
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"
-_SUFFIXES = {
-    "s": ("_seconds", "_sec", "_secs", "_s"),
-    "ms": ("_milliseconds", "_millis", "_msec", "_ms"),
-    "us": ("_microseconds", "_micros", "_usec", "_us", "_µs"),
-    "ns": ("_nanoseconds", "_nanos", "_nsec", "_ns"),
-}
-_NO_TIME = re.compile(
-    r"_(?:bytes|size|sizes|count|counts|ratio|percent|length|rows|items|kb|kib|mb|celsius|total)$", re.IGNORECASE
+_BRIEF = word_set("s us ns ms µs μs sec micro milli nano")  # in a sentence, a unit only behind "in", or in brackets
+_NO_TIME = word_set(
+    "bytes byte size sizes count counts ratio percent percentage length rows items kb kib mb mib gb kilobytes megabytes "
+    "celsius total number depth connections retries attempts"
 )
+_SIZES = word_set("bytes byte size")
+_NO_TIME_SAID = re.compile(
+    r"\b(?:in|of)\s+(?:kilo|mega|giga)?(?:bytes?|kib|mib|kb|mb|percent)\b|\((?:bytes?|kb|kib|mb|mib|%|percent)\)"
+    r"|^(?:the\s+)?number of\b",
+    re.IGNORECASE,
+)
+_SPANS = re.compile(r"\d\s*[-]?\s*$|\b(?:per|last|each|every|a|one)\s+$|/\s*$", re.IGNORECASE)
 _STATUS = re.compile(r"(?:.*[._])?(?:code|status|status_code|http_status)$", re.IGNORECASE)
 
 
-def unit_of(name: str, options: ReadOptions, stated: str | None = None) -> tuple[str, UnitFrom] | None:
-    """Return the unit of a metric and where it comes from: what is stated, the suffix of its name, else seconds.
+def unit_of(name: str, options: ReadOptions, stated: str | None = None, described: str = "") -> tuple[str, UnitFrom] | None:
+    """Return the unit of a metric and where it comes from: what is stated, its name, its description, else seconds.
+
+    Parameters
+    ----------
+    name : str
+    options : ReadOptions
+    stated : str or None
+        Unit that the metric's metadata state; it wins.
+    described : str
+        The metric's description (``# HELP``).
 
     Returns
     -------
     tuple or None
-        None for a metric whose name says that it is no time.
+        None for a metric that is no time by any of these.
 
     Examples
     --------
     >>> from latencykit.formats.base import ReadOptions
     >>> unit_of("rpc_duration_ms", ReadOptions()), unit_of("response_size", ReadOptions())
     (('ms', 'format'), None)
+    >>> unit_of("rpc_latency", ReadOptions(), described="Latency of calls in microseconds."), unit_of("rpc", ReadOptions())
+    (('us', 'file'), ('s', 'assumed'))
     """
-    lowered = (stated or "").lower()
-    for unit, suffixes in _SUFFIXES.items():
-        if lowered == unit or f"_{lowered}" in suffixes:
-            return unit, "file"
-        if not lowered and name.lower().endswith(suffixes):
-            return unit, "format"
-    if lowered or _NO_TIME.search(name):
+    lowered = (stated or "").strip().lower()
+    if lowered:
+        own = unit_in(lowered)
+        return None if own is None else (own, "file")
+    words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    last = len(words) - 1
+    named = {unit for k, word in enumerate(words) if k and (len(word) > 1 or k == last) and (unit := unit_in(word)) is not None}
+    if len(named) == 1 and "per" not in words:
+        return named.pop(), "format"
+    if "per" in words or set(words[-1:]) & _NO_TIME or set(words[-2:]) & _SIZES:
+        return None
+    said = unit_said(described)
+    if said is not None:
+        return said, "file"
+    if _NO_TIME_SAID.search(described):
         return None
     return options.resolve_unit("s", "assumed")
+
+
+def unit_said(text: str) -> str | None:
+    """Return the unit of time that a sentence states for its values; None where there is none, or more than one.
+
+    Examples
+    --------
+    >>> unit_said("RPC latency in milliseconds."), unit_said("Latency (us)"), unit_said("Latency over the last 60 seconds")
+    ('ms', 'us', None)
+    """
+    found = set()
+    for hit in re.finditer(r"[^\W\d_]+", text[:1000]):
+        word, before, after = hit[0].lower(), text[: hit.start()], text[hit.end() :]
+        unit = unit_in(word)
+        if unit is None or _SPANS.search(before):
+            continue
+        enclosed = before.rstrip().endswith(("(", "[")) and after.lstrip().startswith((")", "]"))
+        if word in _BRIEF and not (enclosed or re.search(r"\b(?:in|unit:?|units:?)\s+$", before, re.IGNORECASE)):
+            continue
+        found.add(unit)
+    return found.pop() if len(found) == 1 else None
 
 
 def label_text(labels: Mapping[str, Any]) -> str:

@@ -51,9 +51,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     notes: list[str] = []
     families: dict[tuple[str, str], dict[tuple[tuple[str, str], ...], list[Point]]] = {}
     modes: dict[tuple[str, str], bool] = {}
+    described: dict[tuple[str, str], str] = {}
     for document in _documents(source, notes):
         for metric in _metrics(document):
             key = (str(metric.get("name")), str(metric.get("unit", "")))
+            described.setdefault(key, str(metric.get("description") or ""))
             kinds = [metric.get(kind) for kind in ("data", "histogram", "exponentialhistogram")]
             data: dict[str, Any] = next((one for one in kinds if isinstance(one, dict)), {})
             temporality = str(data.get("temporality", data.get("aggregationtemporality", 2)))
@@ -64,7 +66,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
                     families.setdefault(key, {}).setdefault(attributes_of(point), []).append(held)
     found: dict[str, Rung] = {}
     for (name, stated), members in families.items():
-        unit = unit_of(name, options, stated)
+        unit = unit_of(name, options, stated, described[name, stated])
         if unit is None or stated == "1":
             continue
         run = Run(

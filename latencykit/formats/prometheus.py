@@ -53,11 +53,11 @@ def sniff(head: Head) -> Confidence:
 
 def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read every histogram and summary of a time; those of the runtime itself only where nothing else is there."""
-    families, units = _families(source, options)
+    families, units, helps = _families(source, options)
     mine = {name: members for name, members in families.items() if not name.startswith(_RUNTIME)} or families
     found: dict[str, Rung] = {}
     for name, members in mine.items():
-        unit = unit_of(name, options, units.get(name))
+        unit = unit_of(name, options, units.get(name), helps.get(name, ""))
         if unit is None:
             continue
         run = Run(tool="Prometheus client", measure="service", corrected="none", unit=unit[0], unit_from=unit[1])
@@ -70,15 +70,18 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
 
 def _families(
     source: Source, options: ReadOptions
-) -> tuple[dict[str, dict[tuple[tuple[str, str], ...], _Metric]], dict[str, str]]:
-    """Families by name: labels → metric; and the units that the text states."""
+) -> tuple[dict[str, dict[tuple[tuple[str, str], ...], _Metric]], dict[str, str], dict[str, str]]:
+    """Families by name: labels → metric; and the units and descriptions that the text states."""
     types: dict[str, str] = {}
     units: dict[str, str] = {}
+    helps: dict[str, str] = {}
     families: dict[str, dict[tuple[tuple[str, str], ...], _Metric]] = {}
     lines = source.text().split("\n")
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             words = line.split()
+            if len(words) > 3 and words[1] == "HELP":
+                helps[words[2]] = " ".join(words[3:])
             if len(words) > 3 and words[1] in ("TYPE", "UNIT"):
                 (types if words[1] == "TYPE" else units)[words[2]] = words[3]
             continue
@@ -105,7 +108,7 @@ def _families(
     for base, members in families.items():
         for own in [own for own, one in members.items() if base not in types and not one.edges and not one.quantiles]:
             del members[own]  # a counter that is called _sum or _count
-    return {base: members for base, members in families.items() if members}, units
+    return {base: members for base, members in families.items() if members}, units, helps
 
 
 def _parsed(line: str, number: int, source: Source, options: ReadOptions) -> tuple[str, dict[str, str], float]:

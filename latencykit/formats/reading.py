@@ -7,7 +7,7 @@ import struct
 from collections import Counter
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from latencykit.formats.doubt import too_long
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.summary import Summary
-from latencykit.units import printable, without_login
+from latencykit.units import NANOSECONDS, printable, without_login
 
 if TYPE_CHECKING:
     import os
@@ -109,6 +109,8 @@ def read_source(
             options.report(f"skipped: {source.shown}: {options.tally.untold:,} more damaged lines")
     if not found or all(isinstance(rung, Summary) and not (rung.stats or rung.percentiles) for rung in found.values()):
         raise CorruptInputError(source.shown, None, f"this {chosen.title} holds no latencies", "at least one", "")
+    if options.unit is not None:
+        found = {name: _taken_as(rung, options.unit) for name, rung in found.items()}
     if options.unit is not None and all(rung.run.unit_from != "option" for rung in found.values()):
         raise UsageError(f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out")
     doubts = {name: None if part else too_long(rung) for name, rung in found.items()}
@@ -118,10 +120,32 @@ def read_source(
             source=source.name,
             format=chosen.name,
             command=without_login(rung.run.command or "") or None,
-            notes=rung.run.noting(*filter(None, [doubts[name], *notes])).notes,
+            notes=rung.run.noting(*filter(None, [rung.run.unit_note, doubts[name], *notes])).notes,
         )
         for name, rung in found.items()
     }
+
+
+def _taken_as(rung: Rung, unit: str) -> Rung:
+    """A rung whose unit is only assumed in the unit that the user states, where its reader did not ask for it."""
+    run = rung.run
+    if run.unit_from != "assumed" or run.unit not in NANOSECONDS:
+        return rung
+    known: dict[str, Any] = {
+        "unit": unit, "unit_from": "option", "notes": tuple(note for note in run.notes if note != run.unit_note)
+    }  # fmt: skip
+    if isinstance(rung, Samples):
+        factor = 1.0 / NANOSECONDS[run.unit] if unit == "none" else NANOSECONDS[unit] / NANOSECONDS[run.unit]
+        columns = {name: getattr(rung, name) for name in ("start", "intended", "outcome", "connection", "tag")}
+        given = {name: column for name, column in columns.items() if column is not None}
+        kept = "none" if unit == "none" else "ns"
+        return Samples(duration=rung.duration * factor, unit=kept, run=run.but(**known), **given)
+    bare: Any = rung.to_unit(run.unit)
+    if isinstance(bare, HistogramLog):
+        bare = bare.rows(np.arange(len(bare)), unit=unit)
+    else:
+        bare = replace(bare, unit=unit)
+    return cast("Rung", (bare if unit == "none" else bare.to_unit(rung.unit)).but(**known))
 
 
 def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Rung]:

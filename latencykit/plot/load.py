@@ -253,4 +253,6 @@ def _conditions(curve: LoadCurve, hollow: bool) -> str:
     lost = any(row.saturated for row in curve.rows)
     parts.append("bars: throughput achieved" + (", red where it fell short of what was offered" if lost else ""))
     parts.append("hollow: the sample is too small" if hollow else "")
+    guessed = dict.fromkeys(row.rung.run.unit for row in curve.rows if row.rung.run.unit_note is not None)
+    parts += [f"values assumed to be {unit}" for unit in guessed]
     return " · ".join(filter(None, parts))

@@ -79,7 +79,7 @@ def conditions(rung: Any) -> list[str]:
     )  # fmt: skip
     others = ((run.failed, "failed"), (run.timeouts, "timed out"), (run.dropped, "dropped"), (run.unfinished, "unfinished"))
     parts += [f"{format_count(number)} {word}" for number, word in others if number]
-    parts.append(f"values assumed to be {run.unit}" if run.unit_from == "assumed" and run.unit != "none" else "")
+    parts.append(f"values assumed to be {run.unit}" if run.unit_note is not None else "")
     return [part for part in parts if part]
 
 
@@ -87,6 +87,13 @@ def joined(series: Mapping[str, Any], *first: str) -> str:
     """Return `first` and then the conditions that all series share, in one line."""
     listed = [conditions(rung) for rung in series.values()]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])] if listed else []
+    guesses = [
+        (label, part)
+        for (label, rung), parts in zip(series.items(), listed, strict=True)
+        for part in parts[-1:]
+        if rung.run.unit_note is not None and part not in shared
+    ]
+    shared += [f"{part} in {plain(shorten(label, 40))}" for label, part in guesses]
     return " · ".join((*filter(None, first), *shared))
 
 

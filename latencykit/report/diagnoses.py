@@ -34,6 +34,7 @@ def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
     return {
         "name": name,
         "count": found.raw.count,
+        "unit_from": found.run.unit_from,
         "verdict": found.verdict,
         "summary": found.summary,
         "ask": found.ask,
@@ -49,7 +50,7 @@ def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
         "corrected_ranges": _ranges(found.corrected, found),
         "corrected": {format_percentile(p): number(value) for p, _, value in found.table if value is not None},
         "method": found.method,
-        "notes": list(stalls.notes),
+        "notes": [*stalls.notes, *filter(None, [found.run.unit_note])],
     }
 
 

@@ -47,7 +47,14 @@ def load_record(
 
 def _record(row: LoadRow, percentiles: Sequence[float], confidence: float) -> dict[str, Any]:
     rates = {name: number(getattr(row, name)) for name in ("rate", "offered", "achieved")}
-    facts = {"series": row.name, **rates, "saturated": row.saturated, "unit": row.rung.unit, "count": row.rung.count}
+    facts: dict[str, Any] = {
+        "series": row.name,
+        **rates,
+        "saturated": row.saturated,
+        "unit": row.rung.unit,
+        "count": row.rung.count,
+    }
+    facts |= {"unit_from": row.rung.run.unit_from, "notes": list(row.rung.run.notes)}
     return facts | {"percentiles": _percentiles(row, percentiles, confidence)}
 
 

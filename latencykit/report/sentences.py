@@ -109,8 +109,8 @@ def trust(rung: Any) -> list[str]:
         )
     if isinstance(rung, Distribution):
         said.append("A model, not a measurement: it has no confidence intervals.")
-    if run.unit_from == "assumed" and run.unit != "none" and not any("assumed" in note for note in run.notes):
-        said.append(f"The file does not say in which unit its values are; {run.unit} is assumed.")
+    if run.unit_note is not None and run.unit_note not in run.notes:
+        said.append(f"{run.unit_note[:1].upper()}{run.unit_note[1:]}.")
     if run.corrected == "unknown" and run.loop in ("closed", "paced"):
         said.append("A closed loop waits for each reply before it sends on: in a stall it does not measure.")
     if run.corrected in ("us", "tool"):

@@ -71,7 +71,8 @@ def terminal_chart(rungs: Any, *, width: int = 80, height: int = 20, timeline: b
     timed = {name: rung for name, rung in named.items() if _knows_time(rung)}
     if timeline and timed:
         parts.append(_timeline(plotext, timed, (width, max(12, height - 4)), colour))
-    return "\n".join(parts)
+    notes = {note: None for rung in named.values() if (note := rung.run.unit_note) is not None}
+    return "\n".join([*parts, *notes])
 
 
 def _knows_time(rung: Any) -> bool:

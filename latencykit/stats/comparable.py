@@ -7,13 +7,45 @@ from typing import TYPE_CHECKING
 from latencykit.units import format_count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from latencykit.run import Run
 
-__all__ = ["differences"]
+__all__ = ["differences", "unit_doubts"]
 
+_A_THOUSANDFOLD = 250.0  # two units, and a change of the system by a factor of up to four
 _NEAR = 0.05  # relative; rates and durations are never equal to the last digit
+
+
+def unit_doubts(runs: Sequence[Run], middles: Sequence[float]) -> tuple[str, ...]:
+    """Return what speaks against comparing or adding values some of whose units are only assumed, one sentence each.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    middles : sequence of float
+        A median or mean of each, in one unit; NaN where it is not known.
+
+    Examples
+    --------
+    >>> from latencykit.run import Run
+    >>> unit_doubts([Run(unit_from="assumed")] * 2, [1e6, 1.2e3])
+    ('the medians differ by a factor of 833 and a unit is only assumed: state the unit of each file (--unit)',)
+    """
+    guessed = [run for run in runs if run.unit_note is not None]
+    if not guessed:
+        return ()
+    found = []
+    units = sorted({run.unit for run in guessed})
+    if len(units) > 1:
+        found.append(f"units are only assumed, and not the same ones: {' and '.join(units)}; state them with --unit")
+    known = [value for value in middles if value > 0]
+    factor = max(known) / min(known) if known else 1.0
+    if factor >= _A_THOUSANDFOLD:
+        found.append(
+            f"the medians differ by a factor of {factor:,.0f} and a unit is only assumed: state the unit of each file (--unit)"
+        )
+    return tuple(found)
 
 
 def differences(base: Run, new: Run, base_count: int | None = None, new_count: int | None = None) -> tuple[str, ...]:

@@ -1,9 +1,13 @@
 """Access logs: line formats, stamps, outcomes, damage."""
 
+# ruff: noqa: E501 - tables of inputs, a line each
+
 from __future__ import annotations
 
 import json
+import random
 
+import numpy as np
 import pytest
 
 import latencykit as lk
@@ -25,10 +29,10 @@ def test_nginx_in_its_many_layouts(read_text, tail):
     assert any("whole seconds" in note for note in found.run.notes)
 
 
-@pytest.mark.parametrize("tail", ["250000", "0/250000", "D=250000"])
-def test_apache_counts_microseconds_from_the_begin(read_text, tail):
+@pytest.mark.parametrize(("tail", "origin"), [("250000", "assumed"), ("0/250000", "assumed"), ("D=250000", "format")])
+def test_apache_counts_microseconds_from_the_begin(read_text, tail, origin):
     found = read_text(CLF.format(status=200, tail=tail))["out.txt"]
-    assert (found.run.tool, found.run.unit, found.run.unit_from) == ("Apache httpd", "us", "assumed")
+    assert (found.run.tool, found.run.unit, found.run.unit_from) == ("Apache httpd", "us", origin)
     assert found.duration.tolist() == [250_000_000]
     assert found.start.tolist() == [END]
     assert read_text(CLF.format(status=200, tail=tail), unit="ms")["out.txt"].duration.tolist() == [250_000_000_000]
@@ -129,3 +133,57 @@ def test_years_that_nanoseconds_cannot_hold_are_told_not_wrapped_around(tmp_path
     for path, said in ((log, "a stamp is no date"), (lines, "is no time")):
         with pytest.raises(CorruptInputError, match=said):
             lk.read(path)
+
+
+SERVED = '10.0.0.1 - - [21/Nov/2026:01:16:36 +0100] "GET /a HTTP/1.1" 200 {size} "-" "Agent/1.0 (x; 9.999)" {tail}\n'
+DICE = random.Random(4)
+SERVES = [(DICE.lognormvariate(-2.5, 1.2), DICE.uniform(0, 1), int(DICE.lognormvariate(7, 1.5))) for _ in range(80)]
+
+
+def seconds(value):
+    return f"{value:.3f}"
+
+
+@pytest.mark.parametrize(
+    ("tail", "unit"),
+    [
+        (lambda t, u, b: f"{seconds(u)} {seconds(t)}", "s"), (lambda t, u, b: f"{seconds(t)} {seconds(u)}", "s"),
+        (lambda t, u, b: f"{'-' if b % 3 else seconds(u)} {seconds(t)}", "s"), (lambda t, u, b: f'"{seconds(u)}, {seconds(u / 2)}" {seconds(t)}', "s"),
+        (lambda t, u, b: f'{seconds(t)} "{seconds(u)}" "{seconds(u / 3)}" .', "s"), (lambda t, u, b: f"upstream_response_time={seconds(u)} request_time={seconds(t)}", "s"),
+        (lambda t, u, b: f'urt="{seconds(u)}" rt="{seconds(t)}"', "s"), (lambda t, u, b: f"{b} {seconds(u)} {seconds(t)} 200", "s"),
+        (lambda t, u, b: f"{int(t * 1e6)} {int(t)}", "us"), (lambda t, u, b: f"{int(t)} {int(t * 1e6)}", "us"), (lambda t, u, b: f"{int(t)}/{int(t * 1e6)}", "us"),
+        (lambda t, u, b: f"{int(t * 1e3)} {int(t * 1e6)}", "us"), (lambda t, u, b: f"{int(t * 1e6)} {int(t * 1e3)}", "us"), (lambda t, u, b: f"ms={int(t * 1e3)}", "ms"),
+        (lambda t, u, b: f"took_ms:{int(t * 1e3)}", "ms"), (lambda t, u, b: f"{int(t * 1e3)}ms", "ms"), (lambda t, u, b: f"{int(t * 1e6)}us", "us"),
+        (lambda t, u, b: f"D={int(t * 1e6)} size={b}", "us"), (lambda t, u, b: f"T:{int(t)} D:{int(t * 1e6)}", "us"), (lambda t, u, b: f"duration={int(t * 1e6)}us", "us"),
+        (lambda t, u, b: f"{300 + b % 40} {b + 250} {int(t * 1e6)}", "us"), (lambda t, u, b: f"{int(t * 1e6)}", "us"),
+    ],
+)  # fmt: skip
+def test_the_time_of_the_request_among_other_numbers(read_text, tail, unit):
+    rows = [SERVED.format(size=b, tail=tail(t, t * u, b)) for t, u, b in SERVES]
+    found = read_text("".join(rows), "access.log")["access.log"]
+    step = {"s": 1e6, "ms": 1e6, "us": 1e3}[unit]
+    assert found.run.unit == unit
+    assert np.abs(found.duration - np.array([t * 1e9 for t, _, _ in SERVES])).max() <= step
+
+
+def test_milliseconds_without_a_label_are_doubted(read_text):
+    rows = [SERVED.format(size=b, tail=int(t * 200)) for t, _, b in SERVES]
+    found = read_text("".join(rows), "access.log")["access.log"]
+    assert found.run.unit_from == "assumed"
+    assert any("are they %{ms}T? (--unit ms)" in note for note in found.run.notes)
+    assert found.run.unit_note in found.run.notes
+
+
+@pytest.mark.parametrize(
+    "tail", [lambda b: f"{300 + b % 40} {b + 250}", lambda b: f"bytes={b}", lambda b: f"{b + 180}", lambda b: ""]
+)
+def test_bytes_are_no_latency(read_text, tail):
+    rows = [SERVED.format(size=b, tail=tail(b)) for _, _, b in SERVES]
+    with pytest.raises(CorruptInputError, match="no time of a request"):
+        read_text("".join(rows), "access.log")
+
+
+def test_the_longer_time_behind_msec_is_that_of_the_request(read_text):
+    rows = [f"{1795220196 + k}.335 {seconds(t * u)} {seconds(t)} 200 GET /\n" for k, (t, u, _) in enumerate(SERVES)]
+    found = read_text("".join(rows), "access.log")["access.log"]
+    assert np.abs(found.duration - np.array([t * 1e9 for t, _, _ in SERVES])).max() <= 1e6

@@ -92,10 +92,25 @@ def test_samples_come_back_from_csv_with_outcomes_and_tags(tmp_path):
 
 
 def test_a_table_of_statistics_is_not_read_as_requests(tmp_path):
-    path = tmp_path / "a.csv"
-    write({"x": RUNGS["summary"]}, path)
-    with pytest.raises(lk.LatencyKitError, match=r"a\.csv:1: the rows are statistics; expected one request a row"):
+    path, summary = tmp_path / "a.csv", RUNGS["summary"]
+    write({"x": summary}, path)
+    again = lk.read(path, series="x")
+    assert dict(again.percentiles) == pytest.approx({p: v for p, v in summary.percentiles.items() if p < 100})
+    assert {name: again.stats[name] for name in summary.stats} == pytest.approx(dict(summary.stats))
+    path.write_text("time_s,p50_ms,p99_ms\n1,2,3\n2,2,4\n")
+    with pytest.raises(lk.LatencyKitError, match=r"a\.csv:1: the rows are statistics; expected one row per request"):
         lk.read(path)
+
+
+@pytest.mark.parametrize("name", ["histogram", "edges"])
+def test_counts_come_back_from_csv_as_counts(tmp_path, name):
+    path, rung = tmp_path / "a.csv", RUNGS[name]
+    write({"x": rung}, path)
+    again = lk.read(path)
+    assert (again.count, again.censored) == (rung.count, rung.censored)
+    levels = [0, 1, 50, 90, 99, 99.9, 100]
+    if not rung.told:
+        assert again.percentile(levels).tolist() == rung.percentile(levels).tolist()
 
 
 def test_a_part_by_the_clock(run, tmp_path):

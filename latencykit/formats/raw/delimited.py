@@ -5,22 +5,27 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from latencykit.formats import csv_out
 from latencykit.formats.base import Confidence, Format
+from latencykit.formats.raw.aggregates import looks_aggregated
 from latencykit.formats.raw.gather import gathered
 from latencykit.formats.raw.names import latency_columns
+from latencykit.formats.raw.numerals import styles_of, with_point
 from latencykit.formats.raw.plan import plan_of
 from latencykit.formats.raw.values import EMPTY
 from latencykit.formats.rows import Layout, row_texts, table_chunks
-from latencykit.formats.shaping import distinct
+from latencykit.units import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import pandas as pd
 
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
+    from latencykit.formats.raw.numerals import Style
 
 __all__ = ["FORMATS", "Dialect", "dialect_of"]
 
@@ -28,10 +33,7 @@ _SAMPLE = 400  # rows that the decisions rest on
 _SEPARATORS = ("\t", ";", "|", ",")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d[\d_.,]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:[nuµμm]?s|nsec|usec|msec|sec)?\s*")
 _WIDEST = 2000  # columns; what has more is no table of latencies
-_COMMA = re.compile(r"\s*-?\d+,\d+\s*")
-_THOUSANDS = re.compile(r"\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
 _SEP_LINE = re.compile(r"sep=.")
-_ODD = re.compile(r"percentile|quantile", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -59,31 +61,28 @@ class Dialect:
     comment: str | None
     rows: tuple[tuple[str, ...], ...]
 
-    @property
-    def decimal(self) -> str:
-        """``,`` where fields hold decimal commas."""
-        if self.sep == ",":
-            return "."
-        cells = [cell for row in self.rows for cell in row]
-        return "," if any(_COMMA.fullmatch(cell) for cell in cells) else "."
+    @cached_property
+    def styles(self) -> tuple[dict[str, Style], list[str]]:
+        """How the numbers of each column are written, and the columns of which only the others tell."""
+        if self.sep == " ":
+            return {}, []
+        cells = {name: [row[k] for row in self.rows if k < len(row)] for k, name in enumerate(self.columns)}
+        return styles_of(cells)
 
     @property
-    def thousands(self) -> str | None:
-        """``,`` where quoted fields group digits with commas."""
-        cells = (cell for row in self.rows for cell in row if "," in cell)
-        return "," if self.sep == "," and any(_THOUSANDS.fullmatch(cell) for cell in cells) else None
+    def local(self) -> dict[str, Style]:
+        """Columns of numbers that are written by the habits of a country: with decimal commas, or grouped digits."""
+        return {name: style for name, style in self.styles[0].items() if style in ("comma", "grouped")}
 
     def frame(self) -> pd.DataFrame:
         """Return the first rows as text, numbers in the usual way."""
         import pandas as pd
 
         wide = [tuple((*row, *[""] * len(self.columns))[: len(self.columns)]) for row in self.rows]
-        table = pd.DataFrame(wide, columns=list(self.columns), dtype=object)
-        if self.thousands:
-            table = table.map(lambda cell: cell.replace(",", "") if _THOUSANDS.fullmatch(cell) else cell)
-        if self.decimal == ",":
-            table = table.map(lambda cell: cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell)
-        return table.map(str.strip)
+        local = [style if (style := self.styles[0].get(name)) not in (None, "plain", "point") else None for name in self.columns]
+        if any(local):
+            wide = [tuple(with_point(cell, how) if how else cell for cell, how in zip(row, local, strict=True)) for row in wide]
+        return pd.DataFrame(wide, columns=list(self.columns), dtype=object).map(str.strip)
 
 
 def dialect_of(head: Head) -> Dialect | None:
@@ -109,8 +108,13 @@ def _widths_agree(comment: str, row: str) -> bool:
     for sep in (*_SEPARATORS, " "):
         names, fields = _fields(comment, sep), _fields(row, sep)
         if len(names) == len(fields) and (len(names) > 1 or sep == " ") and any(_NUMBER.fullmatch(field) for field in fields):
-            return bool(latency_columns(names)[0])
+            return _tells(names)
     return False
+
+
+def _tells(names: list[str]) -> bool:
+    """Whether names are those of a table that can be read."""
+    return bool(latency_columns(names)[0]) or looks_aggregated(names)
 
 
 def _fields(line: str, sep: str) -> list[str]:
@@ -132,7 +136,7 @@ def _with_separator(first: str, body: list[str], at: int, comment: str | None) -
 
 def _plausible(names: list[str]) -> bool:
     """Whether words between blanks may be the head of a table: numbers, or a name that tells a latency."""
-    return all(_NUMBER.fullmatch(name) for name in names) or bool(latency_columns(names)[0])
+    return all(_NUMBER.fullmatch(name) for name in names) or _tells(names)
 
 
 def _headed(sep: str, names: list[str], rows: list[list[str]], at: int, comment: str | None) -> Dialect:
@@ -140,9 +144,7 @@ def _headed(sep: str, names: list[str], rows: list[list[str]], at: int, comment:
     if not header:
         rows, columns = [names, *rows], [str(k + 1) for k in range(len(names))]
     else:
-        columns = []
-        for k, name in enumerate(names):
-            columns.append(distinct(name.strip().strip('"') or f"column {k + 1}", columns))
+        columns = [name.strip().strip('"').strip() or f"column {k + 1}" for k, name in enumerate(names)]
     return Dialect(sep, tuple(columns), header, at + header, comment, tuple(tuple(row) for row in rows))
 
 
@@ -157,8 +159,6 @@ def sniff_csv(head: Head) -> Confidence:
     """Tell a table with numbers in it; one with a column named as latencies is nobody else's."""
     dialect = dialect_of(head)
     if dialect is None or (len(dialect.columns) == 1 and not dialect.header) or _share_of_numbers(dialect) < 0.5:
-        return Confidence.NO
-    if any(_ODD.search(name) for name in dialect.columns):
         return Confidence.NO
     return Confidence.GENERIC
 
@@ -176,14 +176,45 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     if dialect is None or not dialect.rows:
         raise source.corrupt(1, "there is no row of a table in it", "a header and rows, or one number a line", "")
     plan = plan_of(dialect.frame(), options, source)
+    local = _local(dialect, (*plan.numbers, *plan.numbers_as_words), source)
+    numbers = tuple(name for name in plan.numbers if name not in local)
+    words = (*plan.words, *(name for name in plan.numbers if name in local))
     layout = Layout(
-        dialect.columns, plan.numbers, plan.words, dialect.sep, dialect.skip, optional=plan.numbers, comment=dialect.comment,
-        na=EMPTY, largest=dict.fromkeys(plan.numbers, 2.0**63), decimal=dialect.decimal, thousands=dialect.thousands,
-        loose=tuple(column for column, _ in plan.outcomes), exact=True,
+        dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers, comment=dialect.comment,
+        na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63), loose=tuple(one.column for one in plan.outcomes), exact=True,
     )  # fmt: skip
-    notes: list[str] = []
-    frames = table_chunks(source, options, layout, notes)
+    notes = [f"column {name!r}: {_MEANT[local[name]]}, as the other columns say" for name in dialect.styles[1] if name in local]
+    frames = _pointed(table_chunks(source, options, layout, notes), local)
     return gathered(frames, plan, options, source, partial(row_texts, source, layout), notes)
+
+
+_MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}
+
+
+def _local(dialect: Dialect, used: Iterable[str], source: Source) -> dict[str, Style]:
+    """The columns among those that are used whose numbers a program does not write so; an error where they are not clear."""
+    for name in used:
+        style = dialect.styles[0].get(name)
+        if style in ("unclear", "mixed"):
+            k = dialect.columns.index(name)
+            cells = [row[k].strip() for row in dialect.rows if k < len(row)]
+            shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
+            seen = f"numbers of column {name!r} may have a decimal comma, or grouped digits ({printable(shown, 50)})"
+            raise source.corrupt(dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234")
+    return {name: dialect.local[name] for name in used if name in dialect.local}
+
+
+def _pointed(frames: Iterator[pd.DataFrame], local: dict[str, Style]) -> Iterator[pd.DataFrame]:
+    """Chunks whose numbers are written as programs write them."""
+    for frame in frames:
+        for name, style in local.items():
+            if len(frame):
+                frame[name] = frame[name].cat.rename_categories(str).astype(object).map(lambda cell, how=style: _one(cell, how))
+        yield frame
+
+
+def _one(cell: object, style: Style) -> object:
+    return with_point(cell, style) if isinstance(cell, str) else cell
 
 
 FORMATS = (

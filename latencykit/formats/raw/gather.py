@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.formats.damage import refuse_rows
-from latencykit.formats.raw.values import EMPTY, coded, outcome_of, times_of
+from latencykit.formats.raw.aggregates import OPEN, counted_rung, level_of, percentile_rung
+from latencykit.formats.raw.names import unit_in
+from latencykit.formats.raw.outcomes import combined, outcome_of
+from latencykit.formats.raw.values import EMPTY, Times, coded, times_of
 from latencykit.formats.shaping import rung_of_values, several
 from latencykit.histogram import Histogram, merge_histograms
 from latencykit.run import Run
 from latencykit.samples import OUTCOMES, Samples
-from latencykit.units import printable
+from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from latencykit.formats.base import ReadOptions, Rung, Source
     from latencykit.formats.damage import Locate
     from latencykit.formats.raw.plan import Plan
-    from latencykit.formats.raw.values import Times
 
     Columns = dict[str, NDArray[Any]]
 
@@ -39,6 +41,7 @@ _MOST_TAGS = 200
 _FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
+_PLACE = "\0place"
 
 
 @dataclass
@@ -90,13 +93,19 @@ class _Rows:
         if self.plan.outcomes:
             found["outcome"] = outcome[keep]
         found |= {name: codes[keep] for name, codes in self._codes(frame).items()}
+        if _PLACE in frame:
+            found[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
         self.tally["rows"] += len(found["duration"])
         return found
 
     def _times(self, frame: pd.DataFrame) -> dict[str, Times]:
         """All columns of times; rows in which one cannot be read raise or are reported."""
         plan = self.plan
-        times = {"duration": times_of(frame[plan.duration], plan.kind, plan.unit)}
+        times = {"duration": self._durations(frame)}
+        if plan.shape is not None and plan.shape.low is not None:
+            times["low"] = times_of(frame[plan.shape.low.column], plan.kind, plan.unit)
+        if plan.shape is not None and plan.shape.count is not None:
+            times["count"] = times_of(frame[plan.shape.count], "number", "none")
         times |= {role: times_of(frame[one.column], one.kind, one.unit, stamps=True) for role, one in plan.moments.items()}
         told = np.zeros(len(frame), np.bool_)
         for role, one in times.items():
@@ -109,6 +118,28 @@ class _Rows:
                 refuse_rows(frame.index[wrong].tolist(), self.locate, self.source, self.options, seen, expected)
             told |= one.damaged
         return times
+
+    def _durations(self, frame: pd.DataFrame) -> Times:
+        """Latencies, each in the unit that its row states where one column does; infinite where a bucket is open."""
+        plan = self.plan
+        cells = frame[plan.duration]
+        if plan.unit_column is not None:
+            codes, distinct = coded(frame[plan.unit_column])
+            factors = np.array([NANOSECONDS.get(unit_in(str(word)) or "", np.nan) for word in distinct] + [np.nan])[codes]
+            bare = times_of(cells, plan.kind, "none")
+            ns = np.round(bare.ns * np.nan_to_num(factors), 3)
+            return Times(ns, bare.missing, bare.damaged | (np.isnan(factors) & ~bare.missing))
+        if plan.shape is not None and plan.shape.level is not None:
+            counts = frame[plan.shape.level].astype(str).map(level_of).eq("count").to_numpy(np.bool_)
+            found = times_of(cells.astype(object).mask(counts), plan.kind, plan.unit)
+            return found._replace(missing=found.missing & ~counts)
+        if plan.shape is None or plan.shape.edge == "value":
+            return times_of(cells, plan.kind, plan.unit)
+        text = cells.astype(object)
+        beyond = text.astype(str).str.strip().str.lower().isin(OPEN)
+        found = times_of(text.mask(beyond), plan.kind, plan.unit)
+        beyond_rows = beyond.to_numpy(np.bool_) | (found.missing & (plan.shape.edge == "both"))
+        return Times(np.where(beyond_rows, np.inf, found.ns), found.missing & ~beyond_rows, found.damaged)
 
     def _kept(self, times: dict[str, Times], outcome: NDArray[np.int8]) -> Any:
         """Which rows can be used (an index: all of them as a rule); the others are tallied."""
@@ -139,12 +170,16 @@ class _Rows:
         return found
 
     def _outcome(self, frame: pd.DataFrame) -> NDArray[np.int8]:
-        codes = np.zeros(len(frame), np.int8)
-        for column, role in self.plan.outcomes:
-            other, strange = outcome_of(frame[column], role, self.plan.zero_is_good)
-            codes = np.where(codes == 0, other, codes)
+        if not self.plan.outcomes:
+            return np.zeros(len(frame), np.int8)
+        columns = []
+        for reading in self.plan.outcomes:
+            codes, strange = outcome_of(frame[reading.column], reading)
             self.strange |= dict.fromkeys(strange)
-        return codes
+            columns.append(codes)
+        found, silent = combined(columns)
+        self.tally["silent"] += silent
+        return found
 
     def notes(self) -> list[str]:
         """Return one sentence on each thing that was left out."""
@@ -159,6 +194,8 @@ class _Rows:
             found.append(f"{several(number, 'row')} without a start or an intended start left out")
         if number := sum(self.lost.values()):
             found.append(f"{several(number, 'failed request')} without a latency counted apart")
+        if number := self.tally["silent"]:
+            found.append(f"{several(number, 'row')} with an empty outcome counted as failures")
         if self.strange:
             words = ", ".join(printable(word, 20) for word in list(self.strange)[:5])
             found.append(f"outcomes that are not understood count as failures: {words}")
@@ -183,6 +220,8 @@ def gathered(
         What the reader of chunks has to say; complete when the chunks are at their end.
     """
     rows = _Rows(plan, options, source, locate)
+    if plan.shape is not None:
+        return _aggregated(frames, rows, notes)
     parts = (rows.columns(frame) for frame in frames)
     kept: list[Columns] = []
     for part in parts:
@@ -206,7 +245,57 @@ def _run(plan: Plan, rows: _Rows) -> Run:
     """What is known of the measurement; requests without a latency stand in it, as far as they are of one operation."""
     one = len(rows.tags.names) < 2 and len(rows.series.names) < 2
     lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if one}
-    return Run(unit=plan.unit, unit_from=plan.unit_from).but(**lost)
+    return Run(unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known).but(**lost)
+
+
+def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -> dict[str, Rung]:
+    """Tables of counts and of percentiles: one series for each operation that a column names."""
+    plan, shape = rows.plan, rows.plan.shape
+    assert shape is not None
+    kept: list[Columns] = []
+    for frame in frames:
+        texts = {name: frame[name].astype(str).to_numpy(object) for name in (shape.level, plan.duration) if name}
+        place = np.arange(len(frame))
+        part = rows.columns(frame.assign(**{_PLACE: place}))
+        used = part.pop(_PLACE, place)
+        kept.append(part | {name: column[used] for name, column in texts.items()})
+    if not kept or not rows.tally["rows"]:
+        raise rows.source.corrupt(None, "; ".join([f"column {plan.duration!r} holds no latencies", *rows.notes()]), "", "")
+    whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
+    run = _run(plan, rows).noting(*plan.notes, *notes, *rows.notes())
+    nothing = np.zeros(len(whole["duration"]), np.int64)
+    key = whole.pop("series", nothing) * _KEYS + whole.pop("tag", nothing)
+    found: dict[str, Rung] = {}
+    for code in np.unique(key).tolist():
+        place = divmod(code, _KEYS)
+        label = _label(place, rows)
+        mine = {name: column[key == code] for name, column in whole.items()}
+        found[label] = _aggregate(mine, rows, run, label)
+    return found
+
+
+def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Rung:
+    """One series of a table of counts or percentiles."""
+    plan, shape = rows.plan, rows.plan.shape
+    assert shape is not None
+
+    def fail(seen: str) -> Exception:
+        return rows.source.corrupt(None, f"{label}: {seen}" if label else seen, "", "look at the rows of the table")
+
+    outcome = columns.pop("outcome", None)
+    if shape.kind == "percentiles":
+        assert shape.level is not None
+        try:
+            return percentile_rung(columns, columns[shape.level].tolist(), columns[plan.duration].tolist(), shape, run)
+        except ValueError as error:
+            raise fail(str(error)) from None
+    if outcome is not None:
+        lost = np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64).tolist()
+        run = run.but(**{name: getattr(run, name) + number for name, number in zip(_FACTS, lost[1:], strict=True)})
+        columns = {name: column[outcome == 0] for name, column in columns.items()}
+    if not columns["count"].any():
+        raise fail("no request was counted")
+    return counted_rung(columns, shape, run, fail)
 
 
 def _rung(columns: Columns, run: Run, rows: _Rows) -> Rung:

@@ -1,15 +1,15 @@
-"""What the names of columns say: which one holds latencies, starts, outcomes …, and in which unit."""
+"""What the names of columns say: which one holds latencies, starts, operations …, and in which unit."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ROLES", "Named", "latency_columns", "named", "roles_of", "unit_in"]
+__all__ = ["ROLES", "Named", "are_statistics", "latency_columns", "named", "only_by_default", "roles_of", "unit_in", "word_set"]
 
 _UNITS = {
     **dict.fromkeys(("ns", "nsec", "nsecs", "nano", "nanos", "nanosec", "nanosecond", "nanoseconds"), "ns"),
@@ -48,11 +48,6 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "end": ("end", "end_time", "endtime", "ended", "ended_at", "end_timestamp", "end_ts", "finish", "finished",
             "finished_at", "completed", "completed_at", "stop", "done", "done_at"),
-    "good": ("success", "succeeded", "successful", "is_success", "ok", "is_ok", "passed", "good"),
-    "bad": ("error", "err", "errors", "error_message", "is_error", "failed", "failure", "fail", "is_failed", "exception"),
-    "late": ("timed_out", "timedout", "is_timeout", "is_timed_out"),
-    "status": ("outcome", "status", "status_code", "statuscode", "http_status", "http_code", "response_code", "responsecode",
-               "grpc_status", "code", "result", "return_code", "exit_code", "rc"),
     "connection": ("connection", "connection_id", "conn", "conn_id", "thread", "thread_id", "thread_name", "threadname",
                    "worker", "worker_id", "client", "client_id", "vu", "vu_id", "user", "user_id", "session", "tid"),
     "tag": ("tag", "label", "operation", "operation_name", "op", "op_name", "op_type", "endpoint", "route", "transaction",
@@ -74,11 +69,19 @@ class Named:
         In small letters, words joined by ``_``, without the unit.
     unit : str or None
         The unit that the name states.
+    assumed : bool
+        Whether the name says that its unit is a guess (``duration_ns_assumed``), as latencykit writes it.
     """
 
     column: str
     stem: str
     unit: str | None
+    assumed: bool = False
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
 
 
 def unit_in(text: str) -> str | None:
@@ -98,12 +101,14 @@ def named(column: str) -> Named:
     Examples
     --------
     >>> named("Response Time (us)")
-    Named(column='Response Time (us)', stem='response_time', unit='us')
+    Named(column='Response Time (us)', stem='response_time', unit='us', assumed=False)
     >>> named("latencyMs").unit, named("duration_in_ns").stem, named("ts").unit
     ('ms', 'duration', None)
     """
     bare = column.strip().strip("\"'").lstrip("#").strip()
     bare = _FOREIGN_MICRO.sub("µ", bare)
+    if bare.endswith("_assumed"):
+        return replace(named(bare.removesuffix("_assumed")), column=column, assumed=True)
     bracket = _BRACKETS.match(bare) if len(bare) < _LONGEST else None
     stated = unit_in(bracket[2]) if bracket else None
     if bracket and stated:
@@ -146,13 +151,29 @@ def latency_columns(columns: Iterable[str]) -> tuple[list[Named], bool]:
     return last, len(last) == 1 and (bool(timed) or len(parts) == 1)
 
 
+def only_by_default(one: Named) -> bool:
+    """Whether a name (``time``, ``value``) speaks of a latency only where no better one is there."""
+    return one.stem in _FALLBACK
+
+
+def are_statistics(columns: Iterable[str]) -> bool:
+    """Whether columns are named as statistics, such as ``p99_ms`` and ``mean``: each row sums up many requests.
+
+    Examples
+    --------
+    >>> are_statistics(["time_s", "p50_ms", "p99_ms"]), are_statistics(["time_s", "count"])
+    (True, False)
+    """
+    return any(one.stem != "count" and _STATISTICS.search(one.stem) for one in map(named, columns))
+
+
 def roles_of(columns: Iterable[str], taken: str) -> dict[str, Named]:
     """Return role → column for all but the column of latencies, which is `taken`.
 
     Examples
     --------
-    >>> {role: one.column for role, one in roles_of(["sent_at", "latency_ms", "status"], "latency_ms").items()}
-    {'start': 'sent_at', 'status': 'status'}
+    >>> {role: one.column for role, one in roles_of(["sent_at", "latency_ms", "thread"], "latency_ms").items()}
+    {'start': 'sent_at', 'connection': 'thread'}
     """
     parts = [named(column) for column in columns if column != taken]
     found: dict[str, Named] = {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.damage import refuse_rows
+from latencykit.formats.raw.aggregates import looks_aggregated
 from latencykit.formats.raw.gather import gathered
 from latencykit.formats.raw.names import latency_columns
 from latencykit.formats.raw.plan import plan_of
@@ -26,6 +27,24 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS"]
 
 _DEPTH = 3
+
+
+class _Twice(dict[str, Any]):
+    """An object in which a key stands twice; its parser keeps the last value only."""
+
+    keys_given: list[str]
+
+
+def _noticed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    twice = _Twice(found)
+    twice.keys_given = [key for key, _ in pairs]
+    return twice
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
 _SAMPLE = 400
 
 
@@ -41,13 +60,16 @@ def _flat(record: Mapping[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
 
 
 def _told(record: Any) -> bool:
-    """Whether an object names a latency."""
-    return isinstance(record, dict) and bool(latency_columns(_flat(record))[0])
+    """Whether an object names a latency, or a bucket and its count."""
+    if not isinstance(record, dict):
+        return False
+    columns = _flat(record)
+    return bool(latency_columns(columns)[0]) or looks_aggregated(columns)
 
 
 def _first_value(text: str, at: int) -> Any:
     try:
-        return json.JSONDecoder().raw_decode(text, at)[0]
+        return _DECODER.raw_decode(text, at)[0]
     except (ValueError, RecursionError):
         return None
 
@@ -69,7 +91,10 @@ def sniff_document(head: Head) -> Confidence:
         fits = bool(re.match(r'\[\s*(?:-?[\d.]|"[\d.]+ ?[a-zµ]+")', text)) or _told(_first_value(text, _begin(text, 1)))
     elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
         lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text[:20_000]))
-        named = any(re.match(r'-?[\d.]|"\d', text[one.end() :]) and latency_columns([one[1]])[0] for one in lists)
+        names = [one[1] for one in lists]
+        named = looks_aggregated(names) or any(
+            re.match(r'-?[\d.]|"\d', text[one.end() :]) and latency_columns([one[1]])[0] for one in lists
+        )
         fits = named or any(_told(_first_value(text, one.end())) for one in lists[:5])
     else:
         fits = False
@@ -91,10 +116,22 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Rung]:
     records = [value for value in (_first_value(line.strip(), 0) for line in lines) if isinstance(value, dict)]
     if not records:
         raise source.corrupt(1, "there is no object in it", "one JSON object a line", "")
+    _refuse_twice(records, source)
     plan = plan_of(pd.DataFrame([_flat(record) for record in records]), options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
     return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
+
+
+def _refuse_twice(records: Sequence[Any], source: Source) -> None:
+    """Refuse objects of which nobody knows which of two values is meant."""
+    for number, record in enumerate(records, 1):
+        if isinstance(record, _Twice):
+            keys = record.keys_given
+            second = next(k for k, key in enumerate(keys) if key in keys[:k])
+            name = printable(keys[second], 40)
+            seen = f"keys {keys.index(keys[second]) + 1} and {second + 1} of object {number} are both named {name!r}"
+            raise source.corrupt(None, seen, "one name for each", "rename one of them")
 
 
 def _frames(source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]) -> Iterator[pd.DataFrame]:
@@ -176,6 +213,10 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 
 def read_document(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read a document, which is taken whole."""
+    head = source.head.text.lstrip()
+    _refuse_twice(
+        [_first_value(head, _begin(head, found.end())) for found in re.finditer(r"\[(?=\s*\{)", head[:4096])][:1], source
+    )
     frame = _table_of(jsontext.load(source), source)
     plan = plan_of(frame.head(_SAMPLE), options, source)
     return gathered([frame], plan, options, source, lambda rows: [(None, f"entry {row + 1}") for row in rows], [])

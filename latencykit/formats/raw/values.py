@@ -1,4 +1,4 @@
-"""Cells into nanoseconds and outcomes: numbers of a unit, spelled durations, dates, statuses of every kind."""
+"""Cells into nanoseconds: numbers of a unit, spelled durations, dates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from latencykit.errors import UsageError
 from latencykit.formats.raw.names import unit_in
 from latencykit.frames import as_nanoseconds
-from latencykit.samples import OUTCOMES
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["EMPTY", "Kind", "Times", "coded", "kind_of", "outcome_of", "times_of"]
+__all__ = ["EMPTY", "Kind", "Times", "coded", "kind_of", "times_of"]
 
 Kind = Literal["number", "span", "moment", "word"]
 EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
@@ -31,18 +30,6 @@ _JUDGED = 60
 _LONGEST_WORD = 80
 _ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
-_WORDS = (
-    ("timeout", re.compile(r"time[\s_-]?d?[\s_-]?out|deadline|408|504")),
-    ("dropped", re.compile(r"drop|skip|shed|reject|abandon")),
-    ("unfinished", re.compile(r"unfinished|in[\s_-]?flight|incomplete|pending|cancel|abort|499")),
-    (
-        "ok",
-        re.compile(r"ok|success\w*|succeeded|passed?|good|true|yes|y|t|done|completed?|hit|miss|[123]\d\d(?: .*)?|[23]xx|\+|✓"),
-    ),
-)
-_NOT = frozenset(
-    ("", "0", "0.0", "false", "no", "n", "f", "-", "nan", "none", "null", "nil", "na", "n/a", "[]", "{}", "ok", "<na>")
-)
 
 
 class Times(NamedTuple):
@@ -141,7 +128,7 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
     missing = cells.isna().to_numpy(np.bool_)
     if cells.dtype.kind not in "iuf":
         missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
-        cells = pd.to_numeric(cells, errors="coerce")
+        cells = pd.to_numeric(cells.astype(object), errors="coerce")
     reals = cells.to_numpy(np.float64, na_value=np.nan)
     if reals.size and not missing.any() and max(-reals.min(), reals.max()) * factor <= _LARGEST:
         return Times(np.round(reals * factor, 3) if unit != "none" else reals, nothing, nothing)
@@ -190,52 +177,3 @@ def _moments(text: pd.Series[Any]) -> NDArray[Any]:
     import pandas as pd
 
     return as_nanoseconds(pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce"))
-
-
-def outcome_of(cells: pd.Series[Any], role: str, zero_is_good: bool) -> tuple[NDArray[np.int8], list[str]]:
-    """Return positions in `OUTCOMES`, and words that were not understood and count as failures.
-
-    Parameters
-    ----------
-    cells : Series
-    role : {"good", "bad", "late", "status"}
-        Whether a true cell is a success, a failure or a timeout, or whether cells name a status.
-    zero_is_good : bool
-        What a status of 0 is: an exit code's "all is well", or "no reply came".
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> codes, _ = outcome_of(pd.Series(["200", "503", "504", "OK", "deadline exceeded"]), "status", False)
-    >>> [OUTCOMES[code] for code in codes]
-    ['ok', 'error', 'timeout', 'ok', 'timeout']
-    """
-    import pandas as pd
-
-    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
-    strange: list[str] = []
-    table = [_one_outcome(str(one).strip().lower().removesuffix(".0"), role, zero_is_good, strange) for one in distinct]
-    table.append(OUTCOMES.index("error") if role == "good" else 0)  # an empty cell
-    return np.array(table, np.int8)[codes], strange
-
-
-def _one_outcome(word: str, role: str, zero_is_good: bool, strange: list[str]) -> int:
-    failed = OUTCOMES.index("error")
-    if role in ("bad", "late"):
-        if word in _NOT:
-            return 0
-        return OUTCOMES.index("timeout") if role == "late" or _WORDS[0][1].search(word) else failed
-    if role == "good":
-        return failed if word in _NOT - {"ok"} else 0
-    if word in OUTCOMES:
-        return OUTCOMES.index(word)
-    if word == "0" and zero_is_good:
-        return 0
-    found = next((name for name, pattern in _WORDS if (pattern.fullmatch if name == "ok" else pattern.search)(word)), None)
-    if found is None:
-        if not re.fullmatch(
-            r"-?\d+|[45]xx|(?:err|fail|exc|bad|false|no|ko|refus|reset|unavail|internal|unknown).*|[45]\d\d .*", word
-        ):
-            strange.append(word)
-        return failed
-    return OUTCOMES.index(found)

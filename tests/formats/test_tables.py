@@ -1,0 +1,460 @@
+"""Odd tables with a known truth, in every container: outcomes, counts, percentiles, units, moments, decimal commas."""
+
+# ruff: noqa: E501 - tables of inputs, a line each
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import latencykit as lk
+from latencykit.errors import LatencyKitError
+from latencykit.formats.raw.outcomes import candidate, outcome_of_word, reading_of
+from latencykit.samples import OUTCOMES
+from latencykit.stats.slo import SLO
+
+MS = 1_000_000
+CONTAINERS = ("csv", "tsv", "semicolon", "json", "jsonl", "columns", "parquet")
+
+
+def some(number, *things):
+    """Cases of each thing in a few containers, other ones for each."""
+    return [(*thing, one) for k, thing in enumerate(things) for one in random.Random(k).sample(CONTAINERS, number)]
+
+
+def written(path, columns, container):
+    """Write columns (lists of cells; None is an empty one) into a container, and return its path."""
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if container in ("csv", "tsv", "semicolon"):
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter={"csv": ",", "tsv": "\t", "semicolon": ";"}[container], lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(["" if cell is None else cell for cell in row.values()] for row in rows)
+        target = path / f"t.{'tsv' if container == 'tsv' else 'csv'}"
+        target.write_text(text.getvalue())
+    elif container == "parquet":
+        pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
+        target = path / "t.parquet"
+        pd.DataFrame(columns).to_parquet(target)
+    else:
+        target = path / ("t.jsonl" if container == "jsonl" else "t.json")
+        whole = {"json": rows, "columns": columns}.get(container)
+        target.write_text("".join(json.dumps(row) + "\n" for row in rows) if whole is None else json.dumps(whole))
+    return target
+
+
+def failures_of(path, **known):
+    rung = lk.read(path, **known)
+    h = rung.histogram()
+    return (h.count, h.run.failed, h.run.timeouts, h.run.dropped + h.run.unfinished), rung.run
+
+
+# ---------------------------------------------------------------- outcomes
+
+GOOD = {"ok": 0, "error": 1, "timeout": 2, "dropped": 3, "unfinished": 3}
+CELLS = {
+    "http": ([200, 204, 301, 503, 404, 504, 408, 0, 499], "ok ok ok error error timeout timeout error unfinished"),
+    "line": (["200 OK", "HTTP/1.1 201 Created", "503 Service Unavailable", "504"], "ok ok error timeout"),
+    "grpc": ([0, 0, 14, 4, 1, 13], "ok ok error timeout unfinished error"),
+    "grpc words": (["OK", "Unavailable", "DEADLINE_EXCEEDED", "StatusCode.INTERNAL", "Canceled"], "ok error timeout error unfinished"),
+    "exit": ([0, 0, 1, 137, -9], "ok ok error error error"),
+    "pass": (["pass", "passed", "fail", "FAILED"], "ok ok error error"),
+    "ko": (["OK", "ok", "KO", "nok"], "ok ok error error"),
+    "success": (["success", "failure", "error", "timeout"], "ok error error timeout"),
+    "valid": (["valid", "VALID", "invalid"], "ok ok error"),
+    "true": (["true", "True", "false", "FALSE"], "ok ok error error"),
+    "ones": ([1, 1, 0], "ok ok error"),
+    "yes": (["yes", "Y", "no", "n"], "ok ok error error"),
+    "bools": ([True, True, False], "ok ok error"),
+    "flipped": (["false", "no", "0", "true"], "ok ok ok error"),
+    "late": ([0, 0, 1], "ok ok timeout"),
+    "message": ([None, None, "connection refused", "i/o timeout", "dial tcp: whatever"], "ok ok error timeout error"),
+    "class": ([None, "java.net.SocketTimeoutException", "java.io.IOException", None], "ok timeout error ok"),
+    "none": (["none", "None", "refused"], "ok ok error"),
+    "errors": ([0, 0, 3, 1], "ok ok error error"),
+    "codes": ([0, 0, 110, 104], "ok ok error error"),
+}  # fmt: skip
+NAMES = {
+    "http": ["status", "http.response.status_code", "ResponseCode", "response code", "http-status", "statuscode", "elb_status_code"],
+    "line": ["status", "responseStatus", "Status Line Code"],
+    "grpc": ["grpc_status", "grpc.code", "rpc.grpc.status_code", "grpcStatusCode"],
+    "grpc words": ["status", "grpc_code", "code", "rpc status"],
+    "exit": ["exit_code", "exitCode", "exit", "return code", "rc", "returncode", "exit.status"],
+    "pass": ["result", "test_result", "verdict", "outcome"],
+    "ko": ["outcome", "status", "request.result", "Result"],
+    "success": ["result", "status", "call_outcome", "final-status"],
+    "valid": ["state", "response_state", "result"],
+    "true": ["success", "is_success", "request.success", "wasSuccessful", "ok", "valid", "isValid", "response_ok", "passed"],
+    "ones": ["success", "valid", "ok", "is_ok", "successful"],
+    "yes": ["passed", "succeeded", "Success?"],
+    "bools": ["success", "is_valid"],
+    "flipped": ["error", "isError", "has_error", "failed", "request_failed", "not_ok", "http_req_failed", "is failure", "invalid"],
+    "late": ["timed_out", "isTimedOut", "timeout", "timedout", "request.timeout", "Time Out"],
+    "message": ["error", "error_message", "errorMessage", "failure.reason", "exception", "err", "Error Text", "failure_message"],
+    "class": ["exception", "exception_class", "error.type", "exceptionType"],
+    "none": ["error", "exception"],
+    "errors": ["errors", "error_count", "error"],
+    "codes": ["error_code", "errorcode", "errno", "failure.code"],
+}  # fmt: skip
+CASES = [(kind, name) for kind, names in NAMES.items() for name in names]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_every_outcome_is_understood_in_every_container(tmp_path, kind, name):
+    cells, said = CELLS[kind]
+    wanted = [GOOD[word] for word in said.split()]
+    truth = tuple(wanted.count(kind) for kind in range(4))
+    latencies = [k + 1.5 for k in range(len(cells))]
+    containers = CONTAINERS if kind not in ("grpc words", "true") else CONTAINERS[:6]
+    for container in random.Random(f"{kind}{name}").sample(containers, 1):
+        kinds = {type(cell) for cell in cells if cell is not None}
+        columns = {"latency_ms": latencies, name: [None if c is None else str(c) for c in cells] if len(kinds) > 1 else cells}
+        found, run = failures_of(written(tmp_path, columns, container))
+        assert found == truth, container
+        assert run.failures_known
+
+
+STRANGE = [
+    ("state", ["CA", "NY", "OK", "TX"]), ("state", ["NO", "SO", "OK", "VA", "IN"]), ("us_state", ["OK", "WA"]),
+    ("zip_code", [20001, 40401, 50301]), ("area_code", [212, 415, 305]), ("country_code", ["NO", "DE", "US"]),
+    ("language.code", ["no", "en", "de"]), ("error_rate", [0.1, 0.0, 0.2]), ("errorRate", [0, 0, 1]), ("code_size", [200, 500, 404]),
+    ("valid_users", [3, 0, 7]), ("success_ratio", [1.0, 0.5, 0.9]), ("status", [0, 1, 1]), ("result", [0, 1]),
+    ("result", [17, 230, 404]), ("result_count", [100, 500, 404]), ("state", [1, 2, 3]), ("code", ["A1", "B2"]),
+    ("error_budget", ["high", "low"]), ("exception_handler", ["default", "custom"]), ("timeout_ms", [500, 500, 500]),
+    ("valid", [3, 9, 12]), ("success", ["eh", "oh"]), ("outcome", ["blue", "red", "green"]),
+    ("exit_node", ["a", "b"]), ("marital_status", ["single", "married"]), ("order_status", ["shipped", "new", "open"]),
+    ("error_type", ["A", "B"]), ("status_bytes", [200, 500]), ("state_changes", [0, 1]), ("timeouts_total", [12, 0, 40]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "cells"), STRANGE)
+def test_what_only_looks_like_an_outcome_is_noted_and_makes_nothing_fail(tmp_path, name, cells):
+    columns = {"latency_ms": [k + 1.5 for k in range(len(cells))], name: cells}
+    path = written(tmp_path, columns, random.Random(f"{name}{cells}").choice(["csv", "jsonl", "parquet"]))
+    found, run = failures_of(path)
+    assert found == (len(cells), 0, 0, 0)
+    assert any(repr(name) in note for note in run.notes)
+    assert not run.failures_known
+    assert [row.outcome for row in SLO.parse("failed=0.1%").check(lk.read(path).histogram())] == ["unknown"]
+
+
+def test_known_failures_prove_a_limit_missed_and_never_met(tmp_path):
+    columns = {"latency_ms": [1.0] * 100, "status": [500] * 20 + [200] * 80, "state": ["CA"] * 100}
+    h = lk.read(written(tmp_path, columns, "csv")).histogram()
+    outcomes = [SLO.parse(f"failed={limit}").check(h)[0].outcome for limit in ("0%", "1%", "30%", "100%")]
+    assert outcomes == ["missed", "missed", "unknown", "met"]
+
+
+def test_a_rate_beside_a_status_that_is_understood_leaves_failures_known(tmp_path):
+    found, run = failures_of(written(tmp_path, {"latency_ms": [1, 2], "status": [200, 500], "error_rate": [0.1, 0.2]}, "csv"))
+    assert found == (1, 1, 0, 0)
+    assert run.failures_known
+    assert any("'error_rate'" in note for note in run.notes)
+
+
+def test_several_columns_are_one_outcome(tmp_path):
+    columns = {
+        "latency_ms": [1, 2, 3, 4, 5], "status": [200, 200, None, None, 500], "error": [None, "oops", "refused", "timeout", "timed out"],
+    }  # fmt: skip
+    assert failures_of(written(tmp_path, columns, "csv"))[0] == (1, 2, 2, 0)
+    mixed = {"latency_ms": [1, 2, 3, 4], "status": [200, 200, None, None], "grpc_status": [None, None, 0, 14]}
+    assert failures_of(written(tmp_path, mixed, "csv"))[0] == (3, 1, 0, 0)
+    silent = {"latency_ms": [1, 2, 3], "status": [200, None, 200]}
+    found, run = failures_of(written(tmp_path, silent, "csv"))
+    assert found == (2, 1, 0, 0)
+    assert any("1 row with an empty outcome" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("word", ["north", "NY", "Kansas", "notify", "passport", "okra", "blue", "errand?", "hello"])
+def test_words_that_begin_like_others_say_nothing(word):
+    assert outcome_of_word(word) in (None, OUTCOMES.index("error")) if word == "errand?" else outcome_of_word(word) is None
+
+
+def test_no_name_and_no_cell_breaks_the_reading_of_outcomes():
+    dice = random.Random(5)
+    words = [
+        "status",
+        "code",
+        "is",
+        "not",
+        "error",
+        "x",
+        "Rate",
+        "HTTP",
+        "timed",
+        "out",
+        "9",
+        "_",
+        ".",
+        " ",
+        "é",
+        "grpc",
+        "exit",
+        "ß",
+    ]
+    cells = [
+        None,
+        "",
+        "ok",
+        "0",
+        "1",
+        "200",
+        "5e3",
+        "-1",
+        "nan",
+        "NO",
+        "x" * 500,
+        "²",
+        "timeout",
+        "true",
+        "-",
+        "1.5",
+        "inf",
+        "\x00",
+    ]
+    for _ in range(400):
+        name = "".join(dice.choices(words, k=dice.randint(1, 5)))
+        found = candidate(name)
+        if found is not None:
+            reading_of(pd.Series(dice.choices(cells, k=6), dtype=object), found)
+
+
+# ---------------------------------------------------------------- counts and percentiles
+
+
+def spread(dice, size):
+    """Distinct ascending values, and how often each occurred."""
+    values = sorted(dice.sample(range(1, 5000), size))
+    return values, [dice.randint(1, 400) for _ in values]
+
+
+COUNTS = ["count", "n", "requests", "weight", "frequency", "freq", "hits", "occurrences", "Count", "num_requests", "sample_count"]
+
+
+@pytest.mark.parametrize(("name", "container"), some(3, *((name,) for name in COUNTS)))
+def test_values_with_counts_are_a_histogram(tmp_path, name, container):
+    dice = random.Random(f"{name}{container}")
+    values, counts = spread(dice, 12)
+    value = dice.choice(["value_us", "latency_us", "us", "Response Time (us)", "duration_us"])
+    rung = lk.read(written(tmp_path, {value: values, name: counts}, container))
+    raw = np.repeat(values, counts) * 1e3
+    assert rung.count == raw.size
+    for p in (1, 25, 50, 90, 99, 100):
+        assert rung.percentile(p) == np.sort(raw)[max(0, int(np.ceil(p / 100 * raw.size)) - 1)]
+    assert rung.mean == pytest.approx(raw.mean())
+    assert any(f"'{name}'" in note for note in rung.run.notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"latency_ms": [5, 3, 9, 1, 7], "n": [1, 2, 3, 4, 5]}, "numbers the rows"),
+        ({"latency_ms": [5, 3, 3, 1, 7], "requests": [4, 2, 9, 4, 5]}, "more than once"),
+        ({"latency_ms": [1, 2, 3], "count": [4, 2, 9], "timestamp": [1.7e9, 1.7e9 + 1, 1.7e9 + 2]}, "times"),
+        ({"latency_ms": [5, 3, 9], "hits": [4, 2, 9], "path": ["a", "b", "c"]}, "in order"),
+    ],
+)
+def test_a_number_of_each_row_is_not_its_count(tmp_path, columns, why):
+    rung = lk.read(written(tmp_path, columns, "csv"))
+    assert len(rung) == len(columns["latency_ms"])
+    assert any("not taken as counts" in note and why in note for note in rung.run.notes)
+
+
+@pytest.mark.parametrize("name", ["user_count", "retry_count", "row_count", "bytes", "n_items"])
+def test_counts_of_other_things_are_not_looked_at(tmp_path, name):
+    rung = lk.read(written(tmp_path, {"latency_ms": [1, 2, 3], name: [4, 5, 6]}, "csv"))
+    assert len(rung) == 3
+
+
+def test_counts_by_status_and_operation(tmp_path):
+    columns = {"op": ["a", "a", "a", "b"], "status": [200, 200, 500, 200], "latency_ms": [1, 2, 1, 9], "count": [10, 5, 3, 2]}
+    found = lk.read_all(written(tmp_path, columns, "csv"))
+    assert {name: (one.count, one.run.failed, one.max) for name, one in found.items()} == {
+        "a": (15, 3, 2.0 * MS), "b": (2, 0, 9.0 * MS)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("container", ["tsv", "jsonl"])
+@pytest.mark.parametrize(
+    ("columns", "buckets", "above"),
+    [
+        ({"le_ms": ["1", "2", "5", "+Inf"], "count": [5, 7, 8, 10]}, [(0, 1, 5), (1, 2, 2), (2, 5, 1)], 2),
+        ({"le_ms": ["1", "2", "5"], "count": [5, 7, 1]}, [(0, 1, 5), (1, 2, 7), (2, 5, 1)], 0),
+        ({"upper_ms": ["1", "2", "5"], "hits": [5, 7, 9]}, [(0, 1, 5), (1, 2, 7), (2, 5, 9)], 0),
+        ({"upper_ms": ["1", "2", "5"], "cumulative_count": [5, 7, 9]}, [(0, 1, 5), (1, 2, 2), (2, 5, 2)], 0),
+        ({"bucket_ms": ["0", "2", "5"], "count": [5, 7, 1]}, [(0, 2, 5), (2, 5, 7)], 1),
+        ({"bucket_start_ms": ["1", "2", "5"], "n": [5, 7, 1]}, [(1, 2, 5), (2, 5, 7)], 1),
+        ({"low_ms": ["0", "1", "5"], "high_ms": ["1", "2", ""], "count": [5, 7, 1]}, [(0, 1, 5), (1, 2, 7)], 1),
+        ({"from_ms": ["0", "1"], "to_ms": ["1", "3"], "frequency": [5, 7]}, [(0, 1, 5), (1, 3, 7)], 0),
+    ],
+)
+def test_buckets_with_counts(tmp_path, columns, buckets, above, container):
+    rung = lk.read(written(tmp_path, columns, container))
+    held = rung.buckets.low(rung.index) / MS, rung.buckets.high(rung.index) / MS, rung.counts
+    assert list(zip(*(column.tolist() for column in held), strict=True)) == buckets
+    assert rung.censored == above
+
+
+PERCENTILES = [
+    ("percentile", [50, 90, 99, 99.9]), ("quantile", [0.5, 0.9, 0.99, 0.999]), ("percentile", [0.5, 0.9, 0.99, 0.999]),
+    ("p", [50, 90, 99, 99.9]), ("q", [0.5, 0.9, 0.99, 0.999]), ("Percentile", ["p50", "p90", "p99", "p99.9"]),
+    ("metric", ["P50", "P90", "P99", "P999"]), ("stat", ["50%", "90%", "99%", "99.9%"]), ("pctile", ["50th", "90th", "99th", "99.9th"]),
+    ("name", ["median", "p90", "p99", "p99.9"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "levels", "container"), some(3, *PERCENTILES))
+def test_percentiles_with_values_are_printed_percentiles(tmp_path, name, levels, container):
+    value = random.Random(f"{name}{container}").choice(["latency_ms", "value_ms", "ms", "duration (ms)"])
+    rung = lk.read(written(tmp_path, {name: levels, value: [1.5, 2.5, 10, 40]}, container))
+    assert isinstance(rung, lk.Summary)
+    assert [rung.percentile(p) for p in (50, 90, 99, 99.9)] == [1.5 * MS, 2.5 * MS, 10 * MS, 40 * MS]
+
+
+def test_percentiles_with_a_count_and_statistics_are_a_histogram(tmp_path):
+    labels = ["count", "mean", "p50", "p90", "p99", "max"]
+    rung = lk.read(written(tmp_path, {"metric": labels, "ms": [1000, 2.25, 1, 5, 9, 12]}, "csv"))
+    assert (rung.count, rung.mean, rung.percentile(99), rung.max) == (1000, 2.25 * MS, 9.0 * MS, 12.0 * MS)
+    rung = lk.read(written(tmp_path, {"q": [0.5, 0.9, 0.99, 1], "us": [1, 5, 9, 12], "count": [50, 90, 99, 100]}, "csv"))
+    assert (rung.count, rung.percentile(90), rung.max) == (100, 5000.0, 12000.0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"percentile": [50, 90, 90], "ms": [1, 2, 3]}, "more than once"),
+        ({"percentile": [50, 90, 99], "ms": [1, 3, 2]}, "below that of a lower percentile"),
+        ({"upper_ms": [1, 2, 3], "cumulative_count": [5, 4, 9]}, "fall"),
+        ({"value_ms": [1, 2, 3], "count": [0, 0, 0]}, "no request was counted"),
+        ({"low_ms": [0, 5], "high_ms": [1, 2], "count": [1, 2]}, "lower edge"),
+        ({"time_s": [1, 2, 3], "p50_ms": [1, 2, 3], "p99_ms": [4, 5, 6]}, "rows are statistics"),
+        ({"time_s": [1, 2, 3], "mean_ms": [1, 2, 3], "count": [4, 5, 6]}, "rows are statistics"),
+    ],
+)
+def test_tables_that_cannot_be_right_are_refused(tmp_path, columns, said):
+    with pytest.raises(LatencyKitError, match=said) as caught:
+        lk.read(written(tmp_path, columns, "csv"))
+    assert "\n" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- units, names, moments
+
+
+@pytest.mark.parametrize(
+    ("latency", "unit", "container"),
+    some(3, *[("latency", "unit"), ("value", "Unit"), ("duration", "duration_unit"), ("took", "units")]),
+)
+def test_every_row_may_state_its_unit(tmp_path, latency, unit, container):
+    columns = {latency: [1.5, 250.0, 3000.0, 7.0], unit: ["s", "ms", "us", "seconds"], "id": [1, 2, 3, 4]}
+    rung = lk.read(written(tmp_path, columns, container))
+    assert rung.duration.tolist() == [1500 * MS, 250 * MS, 3 * MS, 7000 * MS]
+    assert rung.run.unit_from == "file"
+    with pytest.raises(LatencyKitError, match="leave --unit"):
+        lk.read(written(tmp_path, columns, container), unit="ms")
+
+
+def test_a_unit_that_is_none_is_damage(tmp_path):
+    with pytest.raises(LatencyKitError, match=r"t\.csv:3: .*'2,bytes'"):
+        lk.read(written(tmp_path, {"latency": [1, 2], "unit": ["ms", "bytes"]}, "csv"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("latency_ms,a,latency_ms\n1,2,3\n", "x.csv", "columns 1 and 3 are both named 'latency_ms'"),
+        ('"ms" ; a;a\n1;2;3\n', "x.csv", "columns 2 and 3 are both named 'a'"),
+        ("latency_ms\tstatus\tstatus\n1\t2\t3\n", "x.tsv", "columns 2 and 3 are both named 'status'"),
+        ('{"latency_ms":1,"b":2,"latency_ms":3}\n', "x.jsonl", "keys 1 and 3 of object 1 are both named 'latency_ms'"),
+        ('[{"latency_ms":1,"latency_ms":3}]', "x.json", "keys 1 and 2 of object 1 are both named 'latency_ms'"),
+    ],
+)
+def test_two_columns_of_one_name_are_an_error(read_text, text, name, said):
+    with pytest.raises(LatencyKitError, match=said):
+        read_text(text, name)
+
+
+EPOCHS = {"s": 1.7e9, "ms": 1.7e12, "us": 1.7e15, "ns": 1.7e18}
+
+
+STAMPED = [(name, unit) for name in ("time", "value", "latency", "time_ms", "latency_{}", "t_{}") for unit in EPOCHS]
+
+
+@pytest.mark.parametrize(("name", "unit", "container"), some(1, *STAMPED))
+def test_moments_are_never_latencies(tmp_path, name, unit, container):
+    begin, step = EPOCHS[unit], EPOCHS[unit] / 1.7e9
+    columns = {name.format(unit): [int(begin + k * step * 1.5) for k in range(8)], "status": [200] * 8}
+    path = written(tmp_path, columns, container)
+    for given in ({}, {"unit": unit}) if name in ("time", "value", "latency") else ({},):
+        with pytest.raises(LatencyKitError):
+            lk.read(path, **given)
+    beside = written(tmp_path, columns | {"rt_ms": [1, 2, 3, 4, 5, 6, 7, 8]}, container)
+    assert lk.read(beside, column="rt_ms").histogram().max == 8 * MS
+
+
+def test_iso_dates_are_never_latencies(tmp_path):
+    with pytest.raises(LatencyKitError):
+        lk.read(written(tmp_path, {"latency": ["2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"]}, "csv"), unit="ms")
+    columns = {"latency_ms": ["2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"], "rt_ms": [1, 2]}
+    assert lk.read(written(tmp_path, columns, "csv")).duration.tolist() == [MS, 2 * MS]
+
+
+def test_latencies_of_more_than_a_second_in_nanoseconds_are_no_moments(tmp_path):
+    path = written(tmp_path, {"latency": [1_700_000_000, 1_900_000_000, 1_650_000_000]}, "csv")
+    assert lk.read(path, unit="ns").histogram().count == 3
+
+
+# ---------------------------------------------------------------- decimal commas and thousands
+
+
+def german(value):
+    return f"{value:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".")
+
+
+VALUES = [1234.5, 2.25, 0.5, 7654321.25, 12.0]
+
+
+@pytest.mark.parametrize("separator", ["csv", "tsv", "semicolon"])
+@pytest.mark.parametrize(
+    "style",
+    [
+        german, lambda v: f"{v:,.2f}", lambda v: f"{v:.2f}", lambda v: f"{v:.2f}".replace(".", ","),
+        lambda v: f"{v:,.2f}".replace(",", " ").replace(".", ","), lambda v: f"{v:,.2f}".replace(",", "'"),
+        lambda v: f"{v:,.2f}".replace(",", "\u202f"), lambda v: f"{v:,.2f}".replace(",", "_"),
+    ],
+)  # fmt: skip
+def test_numbers_of_every_country_are_decided_by_the_whole_column(tmp_path, style, separator):
+    columns = {"id": range(5), "latency_ms": [style(value) for value in VALUES]}
+    rung = lk.read(written(tmp_path, columns, separator))
+    assert rung.duration.tolist() == [int(value * MS) for value in VALUES]
+
+
+@pytest.mark.parametrize("separator", ["csv", "tsv", "semicolon"])
+@pytest.mark.parametrize(
+    "cells", [["1,234", "5,678"], ["1,234", "12"], ["1,5", "2.5"], ["1.234,5", "1,234.5"], ["1,234", "1.234"]]
+)
+def test_numbers_that_may_be_either_are_refused(tmp_path, cells, separator):
+    with pytest.raises(LatencyKitError, match="may have a decimal comma, or grouped digits") as caught:
+        lk.read(written(tmp_path, {"id": range(len(cells)), "latency_ms": cells}, separator))
+    assert "\n" not in str(caught.value)
+
+
+def test_one_file_is_written_by_one_country(tmp_path):
+    columns = {"start_s": ["0,5", "1,5"], "latency_ms": ["1,234", "5,678"]}
+    rung = lk.read(written(tmp_path, columns, "semicolon"))
+    assert rung.duration.tolist() == [1_234_000, 5_678_000]
+    assert any("'latency_ms'" in note for note in rung.run.notes)
+    columns = {"start_s": ["0.5", "1.5"], "latency_ms": ["1,234", "5,678"]}
+    assert lk.read(written(tmp_path, columns, "csv")).duration.tolist() == [1234 * MS, 5678 * MS]
+
+
+@pytest.mark.parametrize(("good", "odd"), [("1.234,5", "12.5"), ("1,234.5", "12,5")])
+def test_a_late_cell_of_another_country_is_damage(tmp_path, good, odd):
+    path = written(tmp_path, {"id": range(1001), "latency_ms": [good] * 1000 + [odd]}, "semicolon")
+    with pytest.raises(LatencyKitError, match=r"t\.csv:1002: "):
+        lk.read(path)
