@@ -174,7 +174,8 @@ def page_series(named: Mapping[str, Any]) -> list[PageSeries]:
     for label, rung in named.items():
         slots, counted = None, None
         if isinstance(rung, Samples) and rung.start is not None and len(rung):
-            slots = _exact(rung, slots_of(started(rung))[0])
+            log = started(rung)
+            slots = _exact(rung, replace(slots_of(log)[0], width=float(log.lengths[0])))
         elif isinstance(rung, HistogramLog) and len(rung):
             slots, counted = slots_of(rung)
         if counted is None:
@@ -209,7 +210,7 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
     if not widths:
         usual = float(np.median(np.concatenate([slots.end - slots.start for slots in timed]))) or 1.0
         end, last = max(float(slots.end.max()) for slots in timed), float(starts[-1])
-        return [*_written(starts, usual / 1000).tolist(), round(end, 9) if round(end, 9) > last else round(last + usual, 9)]
+        return [*_written(starts, usual / 100).tolist(), round(end, 9) if round(end, 9) > last else round(last + usual, 9)]
     width = math.lcm(*widths)
     width *= math.ceil((starts[-1] - starts[0]) / (2 * MOST) / (width / 1e9)) or 1
     first, last = slot_numbers(starts[[0, -1]], width / 1e9).tolist()

@@ -121,7 +121,7 @@ def started(samples: Samples, most: int = MOST, digits: int = 3) -> HistogramLog
     """
     offset, size = samples.offsets, len(samples)
     span = float(offset.max())
-    width = nice_width(min(max(span / most, 100 * span / size), span / 20))
+    width = nice_width(min(max(span / (most - 1), 100 * span / size), span / 20))
     slot, good = slot_numbers(offset, width), samples.good
     buckets, number = HdrBuckets(digits), int(slot.max()) + 1
     block = block_of_rows(slot[good], buckets.index_of(samples.values[good]), number, buckets)
