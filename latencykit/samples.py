@@ -16,7 +16,7 @@ from latencykit.limits import in_force
 from latencykit.log import HistogramLog
 from latencykit.rooms import html_of
 from latencykit.run import Run
-from latencykit.units import NANOSECONDS, format_count, format_duration, parse_duration
+from latencykit.units import NANOSECONDS, format_count, format_duration, parse_duration, parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -218,10 +218,30 @@ class Samples:
             object.__setattr__(copy, name, None if column is None else column[rows])
         return copy
 
-    def between(self, start: float = -np.inf, end: float = np.inf) -> Samples:
-        """Return the requests sent within [start, end], in seconds from the first one's send."""
-        offset = self._offsets() / 1e9
-        return self.select((offset >= start) & (offset <= end))
+    @property
+    def epoch(self) -> int | None:
+        """Nanoseconds since the epoch from which times of the run count, where the samples know it."""
+        if self.start is not None and self._origin > 10**17:
+            return self._origin
+        return None if self.run.start is None else round(self.run.start * 1e6) * 1000
+
+    @property
+    def offsets(self) -> NDArray[np.float64]:
+        """Seconds from the first moment that the samples know of to each send, float64, shape (n,)."""
+        origin = self._origin
+        assert self.start is not None
+        return np.asarray((self.start - origin) / 1e9, np.float64)
+
+    def between(self, start: Any = -np.inf, end: Any = np.inf) -> Samples:
+        """Return the requests with start ≤ t < end, where t is when a request was sent.
+
+        Parameters
+        ----------
+        start, end : float, str or datetime
+            Seconds from the first moment that the samples know of, a duration (``"5s"``), or a timestamp.
+        """
+        first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
+        return self.select((self.offsets >= first) & (self.offsets < last))
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -252,12 +272,6 @@ class Samples:
             raise NotHeldError("these samples do not know when each request was sent; name the column with start=")
         first = int(self.start.min()) if len(self) else 0
         return first if self.intended is None or not len(self) else min(first, int(self.intended.min()))
-
-    def _offsets(self) -> NDArray[np.float64]:
-        """Nanoseconds from the first moment to each send."""
-        origin = self._origin
-        assert self.start is not None
-        return (self.start - origin).astype(np.float64)
 
     # ------------------------------------------------------------ down the ladder
 

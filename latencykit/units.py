@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from latencykit.errors import UsageError
+from latencykit.errors import NotHeldError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,7 @@ __all__ = [
     "format_value",
     "guarded",
     "parse_duration",
+    "parse_moment",
     "parse_percentile",
     "printable",
     "sure_percentile",
@@ -224,6 +226,66 @@ def format_change(change: float) -> str:
     digits = min(2, max(0, 1 - math.floor(math.log10(abs(percent)))))
     text = f"{percent:+.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def parse_moment(value: Any, epoch: int | None = None) -> float:
+    """Return a moment of a run in seconds from its start.
+
+    Parameters
+    ----------
+    value : float, str, datetime or timedelta
+        Seconds, a duration such as ``"5s"``, or a timestamp (ISO text, datetime or `numpy.datetime64`; UTC without a zone).
+    epoch : int, optional
+        Nanoseconds since the epoch at which the run started.
+
+    Raises
+    ------
+    UsageError
+        Where the value is not a moment.
+    NotHeldError
+        For a timestamp of a run whose start is unknown.
+
+    Examples
+    --------
+    >>> parse_moment(0.3), parse_moment("1m2.3s"), parse_moment("2026-01-31T12:00:05", 1769860800 * 10**9)
+    (0.3, 62.3, 5.0)
+    """
+    words = value.strip() if isinstance(value, str) else value
+    kind = getattr(getattr(words, "dtype", None), "kind", "")  # of NumPy, which is not imported for it
+    if kind == "m" or isinstance(words, timedelta):
+        return int(words.astype("m8[ns]").astype("i8")) / 1e9 if kind else words / timedelta(seconds=1)
+    if kind == "M" or isinstance(words, datetime):
+        return _since(words, epoch)
+    try:
+        seconds = float(words)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not math.isnan(seconds):
+        return seconds
+    try:
+        if isinstance(words, str) and words[-1:].isalpha() and not words.endswith("Z"):
+            nanoseconds = parse_duration(words)
+            whole = round(nanoseconds)  # 1.1 s in floating point is a hair more than as many nanoseconds
+            return (whole if math.isclose(nanoseconds, whole, rel_tol=1e-15) else nanoseconds) / 1e9
+        return _since(datetime.fromisoformat(words), epoch)
+    except (TypeError, ValueError):  # an argument that is wrong is a ValueError, too
+        raise UsageError(
+            f"{printable(str(value))!r} is not a time; write seconds from the start, a duration such as 5s, "
+            "or an ISO time such as 2026-01-31T12:00:00"
+        ) from None
+
+
+def _since(moment: Any, epoch: int | None) -> float:
+    """Seconds from the epoch of a run, exact to the nanosecond."""
+    if epoch is None:
+        raise NotHeldError("this source does not say when it began; give times in seconds from its start")
+    if isinstance(moment, datetime):
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        nanoseconds = (aware - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000
+        nanoseconds += int(getattr(aware, "nanosecond", 0))  # a pandas Timestamp has these, too
+    else:
+        nanoseconds = int(moment.astype("M8[ns]").astype("i8"))
+    return (nanoseconds - epoch) / 1e9
 
 
 def parse_percentile(text: str | float) -> float:

@@ -10,7 +10,6 @@ import math
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import click
 
 from latencykit.errors import NotHeldError, UsageError
 from latencykit.limits import limits
-from latencykit.units import parse_duration, printable, without_secrets
+from latencykit.units import parse_duration, parse_moment, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,9 +91,9 @@ _OPTIONS = (
         "--from",
         "begin",
         metavar="T",
-        help="Leave out what began earlier: seconds from the start, or ISO time (UTC).",
+        help="Ignore requests that started before T: seconds from the start, a duration such as 5s, or ISO time (UTC).",
     ),
-    click.option("--to", "end", metavar="T", help="Leave out what began later."),
+    click.option("--to", "end", metavar="T", help="Ignore requests that started at or after T."),
     click.option("--unit", type=click.Choice(["ns", "us", "ms", "s", "none"]), help="What the stored values are."),
     click.option("--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of what is written or drawn."),
     click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
@@ -378,38 +377,21 @@ def _window(rung: Any, given: Inputs, say: Callable[[str], None]) -> Any:
         raise NotHeldError(
             f"{rung.run.source}: a histogram of the whole run knows no time; --from and --to need a log or samples"
         )
-    start = _moment(given.begin, rung, float("-inf"))
-    end = _moment(given.end, rung, float("inf"))
+    try:
+        start = parse_moment("-inf" if given.begin is None else given.begin, rung.epoch)
+        end = parse_moment("inf" if given.end is None else given.end, rung.epoch)
+    except NotHeldError as error:
+        raise NotHeldError(f"{rung.run.source}: {error}") from None
     if start > end:
         raise UsageError(f"--from {given.begin} is later than --to {given.end}: nothing lies between them; exchange the two")
+    if start == end:
+        raise UsageError(f"--from {given.begin} and --to {given.end} are the same moment: --to itself is not included")
     part = rung.between(start, end)
     if len(part) < len(rung):
         whole, left = rung.histogram(), part.histogram()
         kept = "is still in it" if left.count and left.max == whole.max else "is among what was left out"
         say(f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}")
     return part
-
-
-def _moment(text: str | None, rung: Any, default: float) -> float:
-    if text is None:
-        return default
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not math.isnan(seconds):
-        return seconds
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is no time; write seconds from the start, or an ISO time such as 2026-01-31T12:00:00"
-        ) from None
-    epoch = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    start = rung.run.start
-    if start is None:
-        raise NotHeldError(f"{rung.run.source}: does not say when it began; give --from and --to in seconds from its start")
-    return float(epoch - start)
 
 
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:

@@ -15,7 +15,7 @@ import numpy as np
 from latencykit.blocks import Block, MemoryPart
 from latencykit.errors import LimitError, UsageError
 from latencykit.histogram import Histogram, merge_histograms
-from latencykit.log import HistogramLog, SlotPart
+from latencykit.log import HistogramLog, SlotPart, slot_numbers
 from latencykit.run import merge_runs
 from latencykit.samples import Samples
 from latencykit.summary import Summary
@@ -235,7 +235,7 @@ def slots_of(rung: Any, width: float, origin: float | None = None) -> Slots:
     shift = log.start - origin if origin is not None and log.start is not None else 0.0
     starts = log.starts + shift
     names, code = np.unique(np.asarray(log.tag_of_rows(), np.str_), return_inverse=True)
-    number = np.floor(starts / width + 1e-9).astype(np.int64)
+    number = slot_numbers(starts, width)
     unique, group = np.unique(number * max(1, names.size) + code, return_inverse=True)
     begin, end = np.full(unique.size, np.inf), np.full(unique.size, -np.inf)
     np.minimum.at(begin, group, starts)

@@ -20,7 +20,7 @@ from latencykit.formats.shaping import distinct
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
-from latencykit.units import format_count, without_secrets
+from latencykit.units import format_count, parse_moment, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -87,7 +87,7 @@ def _windowed(rung: Any, reading: Reading) -> Any:
         return rung
     log = _log(rung)
     starts = log.starts + (log.start - reading.origin if reading.origin is not None and log.start is not None else 0.0)
-    return log.rows(np.flatnonzero((starts >= reading.begin) & (starts <= reading.end)))
+    return log.rows(np.flatnonzero((starts >= reading.begin) & (starts < reading.end)))
 
 
 def _log(rung: Any) -> HistogramLog:
@@ -151,13 +151,19 @@ class ClusterLog:
         """Return the intervals of one tag; ``""`` for untagged ones."""
         return replace(self, reading=replace(self.reading, tag=tag))
 
-    def between(self, start: float = -math.inf, end: float = math.inf) -> ClusterLog:
-        """Return the intervals that start within [start, end], in seconds from the earliest log's start.
+    def between(self, start: Any = -math.inf, end: Any = math.inf) -> ClusterLog:
+        """Return the intervals with start ≤ t < end, where t is when an interval starts.
 
-        With ``align="relative"``, from each log's own start.
+        Parameters
+        ----------
+        start, end : float, str or datetime
+            Seconds from the earliest log's start (with ``align="relative"``, from each log's own), a duration
+            (``"5s"``), or a timestamp.
         """
-        begin, last = max(start, self.reading.begin), min(end, self.reading.end)
-        return replace(self, reading=replace(self.reading, begin=begin, end=last, origin=self.origin()))
+        origin = self.origin()
+        epoch = None if origin is None else round(origin * 1e6) * 1000
+        begin, last = max(parse_moment(start, epoch), self.reading.begin), min(parse_moment(end, epoch), self.reading.end)
+        return replace(self, reading=replace(self.reading, begin=begin, end=last, origin=origin))
 
     # ------------------------------------------------------------ questions
 

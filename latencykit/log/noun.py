@@ -17,7 +17,7 @@ from latencykit.errors import UsageError
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram, merge_histograms
 from latencykit.rooms import html_of
 from latencykit.run import Run
-from latencykit.units import format_count, format_duration, format_percentile, parse_duration, unit_factor
+from latencykit.units import format_count, format_duration, format_percentile, parse_duration, parse_moment, unit_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,27 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["HistogramLog", "IntervalSeries"]
+__all__ = ["HistogramLog", "IntervalSeries", "slot_edges", "slot_numbers"]
+
+
+def slot_numbers(starts: Floats, width: float) -> Ints:
+    """Return the number of the slot that each moment is in: slot k is k · width ≤ t < (k + 1) · width.
+
+    Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same line.
+
+    Examples
+    --------
+    >>> slot_numbers(np.array([0.29, 0.3, 0.6, 0.7]), 0.1).tolist()
+    [2, 3, 6, 7]
+    """
+    slot = np.floor(starts / width)
+    slot = slot + (starts >= slot_edges(slot + 1, width)) - (starts < slot_edges(slot, width))
+    return np.asarray(slot, np.int64)
+
+
+def slot_edges(slot: Floats, width: float) -> Floats:
+    """The moments at which slots begin, whole nanoseconds."""
+    return np.asarray(np.round(slot * width, 9))
 
 
 @dataclass(frozen=True)
@@ -164,9 +184,21 @@ class HistogramLog:
         }  # fmt: skip
         return HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
 
-    def between(self, start: float = -np.inf, end: float = np.inf) -> HistogramLog:
-        """Return the intervals that start within [start, end], in seconds from the log's start."""
-        return self.rows(np.flatnonzero((self.starts >= start) & (self.starts <= end)))
+    @property
+    def epoch(self) -> int | None:
+        """Nanoseconds since the epoch from which `starts` count, to the microsecond, where the log says."""
+        return None if self.start is None else round(self.start * 1e6) * 1000
+
+    def between(self, start: Any = -np.inf, end: Any = np.inf) -> HistogramLog:
+        """Return the intervals with start ≤ t < end, where t is when an interval starts.
+
+        Parameters
+        ----------
+        start, end : float, str or datetime
+            Seconds from the log's start, a duration (``"5s"``), or a timestamp.
+        """
+        first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
+        return self.rows(np.flatnonzero((self.starts >= first) & (self.starts < last)))
 
     def tagged(self, tag: str) -> HistogramLog:
         """Return the intervals of one tag; ``""`` for the untagged ones.
@@ -219,12 +251,13 @@ class HistogramLog:
     def resample(self, interval: str | float) -> HistogramLog:
         """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact.
 
-        An interval goes whole into the slot that it starts in; a slot's start and length are those of what is in it.
+        An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) · width); a slot's start and
+        length are those of what is in it.
         """
         width = parse_duration(interval, "s") / 1e9
         if not width > 0:
             raise UsageError(f"an interval must be longer than nothing, not {interval!r}")
-        slot = np.floor(self.starts / width + 1e-9).astype(np.int64)
+        slot = slot_numbers(self.starts, width)
         keys, group = np.unique(np.stack([slot, self._tag_code], 1), axis=0, return_inverse=True)
         starts, ends = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
         np.minimum.at(starts, group.reshape(-1), self.starts)

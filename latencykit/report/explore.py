@@ -15,7 +15,6 @@ from latencykit.errors import MissingPackageError
 from latencykit.plot.curves import as_series
 from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, GRID, INK, RED
 from latencykit.report.series import page_series
-from latencykit.report.slots import slots_of
 from latencykit.units import format_count, printable
 
 if TYPE_CHECKING:
@@ -118,13 +117,12 @@ def _altair() -> Any:
 
 def _small(one: PageSeries) -> Slots:
     """Slots of so few counts that a notebook stays small."""
-    from latencykit.plot.courses import as_log
-
     slots = one.slots
     assert slots is not None
-    while slots.index.size > _ENTRIES and slots.start.size > 80:
+    slots = slots.coarser()
+    while slots.index.size > _ENTRIES and slots.start.size > 20:
         slots = slots.wider()
-    return slots if slots.index.size <= _ENTRIES else slots_of(as_log(one.name, one.rung), 80, 1)[0]
+    return slots
 
 
 # ---------------------------------------------------------------- data

@@ -11,6 +11,7 @@ from latencykit.histogram import Histogram
 from latencykit.report.markup import esc, section, table
 from latencykit.report.record import number
 from latencykit.stats.fanout import samples_needed
+from latencykit.stats.percentiles import is_resolved
 from latencykit.units import format_count
 
 if TYPE_CHECKING:
@@ -48,8 +49,19 @@ def _rows(one: PageSeries) -> list[dict[str, Any]]:
 
 
 def _values(found: FanOut, top: float) -> list[dict[str, Any]]:
-    values = np.minimum(found.distribution.percentile(_PERCENTILES), top).tolist()
-    return [{"value": number(value), "supported": found.supported(p)} for value, p in zip(values, _PERCENTILES, strict=True)]
+    model = found.distribution
+    at = np.minimum(
+        np.searchsorted(np.cumsum(model.probabilities), np.array(_PERCENTILES) / 100 * (1 - 1e-12)), model.index.size - 1
+    )
+    high = np.minimum(model.percentile(_PERCENTILES), top)
+    low = np.minimum(model.buckets.low(model.index[at]), high)
+    return [
+        {
+            "value": number(value), "low": number(edge), "resolved": bool(sure), "open": bool(model.at_least(p)),
+            "supported": found.supported(p),
+        }
+        for value, edge, sure, p in zip(high.tolist(), low.tolist(), is_resolved(low, high), _PERCENTILES, strict=True)
+    ]  # fmt: skip
 
 
 def _words(apart: FanOut, together: FanOut | None) -> str:

@@ -1,70 +1,113 @@
-"""The table of key numbers: each with its confidence interval, in brackets where the sample does not support it."""
+"""The tables of the whole run: what the page shows beside the curve, and all key numbers with their confidence intervals.
+
+Both are made of the record that ``latencykit summary`` prints, so that a page and the command line say the same.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from latencykit.distribution import Distribution
 from latencykit.report.markup import esc, table
-from latencykit.report.record import TRIMMED, trimmed_means
-from latencykit.summary import Summary
-from latencykit.units import format_count, format_percentile, format_value
+from latencykit.report.record import TRIMMED
+from latencykit.stats.percentiles import is_resolved
+from latencykit.units import format_count, format_percentile, format_range, format_row, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from latencykit.report.series import PageSeries
 
-__all__ = ["key_table"]
+__all__ = ["key_table", "numbers_table", "shown_percentiles"]
 
-_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+_FAMILIAR = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
+_PRINTED = 8
+"""Further percentiles of a tool that the table has room for."""
+
+
+def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
+    """Return the columns of the table beside the curve: the familiar percentiles, and those that the tools printed."""
+    printed = {p for one in series for p, _ in one.printed} - set(_FAMILIAR)
+    return sorted({*_FAMILIAR, *(printed if len(printed) <= _PRINTED else ())})
+
+
+def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
+    """Return the table beside the curve, filled with the numbers of the whole run; a selection takes their place."""
+    names = ["series", "requests", *("max" if p == 100 else f"p{format_percentile(p)}" for p in percentiles), "mean"]
+    head = "".join(f"<th scope='col'>{name}</th>" for name in names)
+    body = "".join(_numbers(one, k, percentiles) for k, one in enumerate(series))
+    return (
+        f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead><tbody id='numbers'>{body}</tbody></table></div>"
+    )
+
+
+def _numbers(one: PageSeries, position: int, percentiles: Sequence[float]) -> str:
+    record, rows = one.numbers, one.rows(percentiles)
+    count = "not reported" if record["count"] is None else format_count(record["count"])
+    count = "model" if record["rung"] == "model" else count
+    cells = [f"<td data-count='{'' if record['count'] is None else record['count']}'>{count}</td>"]
+    for p in percentiles:
+        row = rows.get(p)
+        known = "" if row is None or row["value"] is None else f" data-value='{float(row['value'])!r}'"
+        cells.append(f"<td data-percentile='{format_percentile(p)}'{known}>{'' if row is None else _cell(row, record)}</td>")
+    cells.append(f"<td>{_value(record['mean'], record)}</td>")
+    name = f"<th scope='row'><i class='swatch {one.look[0]}'></i>{esc(one.name)}</th>"
+    return f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>"
 
 
 def key_table(series: Sequence[PageSeries]) -> str:
-    """Return the table: one row a statistic, one column a series."""
-    columns = [_column(one.counted) for one in series]
+    """Return the table: one row per statistic, one column per series."""
+    columns = [_column(one) for one in series]
     names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [[esc(name), *(column.get(name, "") for column in columns)] for name in names]
-    caption = "Small: the 95 % confidence interval, joined with the bucket. In brackets: more than the sample supports."
+    caption = "Small: the 95 % confidence interval, joined with the bucket. In brackets: sample too small for this percentile."
     trimmed = {name: f"{100 * share:g} %" for name, share in TRIMMED.items() if name in names}
     if trimmed:
         caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {', '.join(trimmed.values())}."
     return table(["", *(esc(one.name, 60) for one in series)], rows, caption)
 
 
-def _column(counted: Any) -> dict[str, str]:
+def _column(one: PageSeries) -> dict[str, str]:
     """Statistic → cell of one series."""
-    unit = counted.unit
-
-    def show(value: float) -> str:
-        return esc(format_value(value, unit))
-
-    if isinstance(counted, Summary):
-        held = {} if counted.count is None else {"requests": format_count(counted.count)}
-        held |= {f"p{format_percentile(p)}": show(value) for p, value in counted.percentiles.items()}
-        return held | {name: show(value) for name, value in counted.stats.items()}
-    if isinstance(counted, Distribution):
-        return {f"p{format_percentile(p)}": show(float(counted.percentile(p))) for p in _PERCENTILES} | {
-            "mean": show(counted.mean)
-        }
-    found = {"requests": format_count(counted.count)}
-    others = {"failed": counted.run.failed, "timed out": counted.run.timeouts or counted.censored}
+    record = one.numbers
+    found = {} if record["count"] is None else {"requests": format_count(record["count"])}
+    others = {"failed": record.get("failed"), "timed out": one.late}
     found |= {name: format_count(number) for name, number in others.items() if number}
-    if not counted.count:
-        return found
-    for row in counted.percentile_rows(_PERCENTILES):
-        found[f"p{format_percentile(row.percentile)}"] = _percentile(row, show, open_above=bool(counted.censored))
-    beyond = counted.requests > counted.count or (counted.censored and counted.censored_at >= counted.max)
-    top = f"≥ {show(max(counted.max, counted.censored_at))}" if beyond else show(counted.max)
-    found |= {"max": top, "mean": show(counted.mean), "standard deviation": show(counted.std)}
-    return found | {name: show(float(value or 0)) for name, value in trimmed_means(counted).items()}
+    for row in one.rows([]).values():
+        if row["value"] is not None and row["percentile"] < 100:
+            found[f"p{format_percentile(row['percentile'])}"] = _cell(row, record) + _interval(row, record)
+    top = one.rows([100.0]).get(100.0)
+    stated = {"max": "" if top is None else _cell(top, record), "mean": _value(record["mean"], record)}
+    stated |= {"standard deviation": _value(record["std"], record), "min": _value(record.get("min"), record)}
+    stated |= {name: esc(format_value(value, record["unit"])) for name, value in one.further_statistics.items()}
+    for name in TRIMMED:
+        stated[name] = _between(record.get("trimmed", {}).get(name), record)
+    return found | {name: text for name, text in stated.items() if text}
 
 
-def _percentile(row: Any, show: Any, *, open_above: bool) -> str:
-    text = f"≥ {show(row.value)}" if open_above and math.isinf(row.high) else show(row.value)
-    text = text if row.supported else f"({text})"
-    if not math.isfinite(row.low):
-        return text
-    high = f"to {show(row.high)}" if math.isfinite(row.high) else "or more"
-    return f"{text}<small>{show(row.low)} {high}</small>"
+def _show(record: dict[str, Any]) -> Callable[[float], str]:
+    return lambda value: format_value(value, record["unit"])
+
+
+def _cell(row: dict[str, Any], record: dict[str, Any]) -> str:
+    shown = row | {"supported": None} if row["percentile"] >= 100 else row  # the maximum is what it is
+    return esc(format_row(shown, _show(record)))
+
+
+def _value(value: float | None, record: dict[str, Any]) -> str:
+    return "" if value is None else esc(_show(record)(value))
+
+
+def _between(trim: dict[str, Any] | None, record: dict[str, Any]) -> str:
+    """A trimmed mean, or the range that wide buckets leave of it."""
+    if trim is None or trim["value"] is None:
+        return ""
+    sure = trim["low"] is not None and trim["high"] is not None and bool(is_resolved(trim["low"], trim["high"]))
+    return _value(trim["value"], record) if sure else esc(format_range(trim["low"], trim["high"], _show(record)))
+
+
+def _interval(row: dict[str, Any], record: dict[str, Any]) -> str:
+    if row["low"] is None:
+        return ""
+    show = _show(record)
+    high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
+    return f"<small>{esc(show(row['low']))} {esc(high)}</small>"

@@ -54,6 +54,7 @@ def packed(slots: Slots) -> dict[str, Any]:
     raw = edges + b"".join(_planes(column, width) for column, width in zip(columns, widths, strict=True))
     return {
         "start": numbers(slots.start.tolist()), "end": numbers(slots.end.tolist()), "max": numbers(slots.max.tolist()),
+        "sum": numbers(slots.sum.tolist()), "width": slots.width,
         "buckets": int(slots.low.size), "entries": int(slots.index.size), "widths": widths,
         "bytes": base64.b64encode(zlib.compress(raw, 9)).decode("ascii"),
     }  # fmt: skip

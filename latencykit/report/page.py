@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from latencykit.histogram import Histogram
 from latencykit.plot.curves import as_series
 from latencykit.plot.words import conditions, measured
 from latencykit.report.changes import comparison_section
 from latencykit.report.fanout import fan_out_model, fan_out_section
-from latencykit.report.keytable import key_table
+from latencykit.report.keytable import key_table, numbers_table, shown_percentiles
 from latencykit.report.limits import slo_rows, slo_section, slo_steps
 from latencykit.report.markup import bullets, esc, section
 from latencykit.report.omission import (
@@ -35,9 +35,8 @@ from latencykit.report.omission import (
 )
 from latencykit.report.pack import script_json
 from latencykit.report.provenance import provenance
-from latencykit.report.resting import resting
 from latencykit.report.sentences import headline, resolution, trust
-from latencykit.report.series import fitted, page_series
+from latencykit.report.series import edges_of, fitted, page_series
 from latencykit.report.views import curve_svg
 from latencykit.summary import Summary
 
@@ -49,13 +48,13 @@ if TYPE_CHECKING:
 
 __all__ = ["page_html"]
 
-_SCRIPTS = ("numbers", "data", "draw", "timeline", "curve", "heat", "fanout", "main")
+_SCRIPTS = ("numbers", "data", "events", "draw", "timeline", "curve", "heat", "fanout", "main")
 
 _WORDS = {
-    "timeline": "Course over time: maximum, p99 and median of each interval; numbers of a selection stand in the table below",
-    "curve": "Percentile curve; arrow keys walk along it, and its numbers stand in the table below",
-    "heat": "Heat map: how many requests of each interval took how long",
-    "fanOut": "Latency of users who wait for the slowest of n calls; the numbers stand in the table below",
+    "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the numbers of a selection",
+    "curve": "Percentile curve; arrow keys walk along it, and the table below has its numbers",
+    "heat": "Heat map: the share of each time bin's requests by latency",
+    "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the numbers",
     "clock": "from the start",
     "whole": "the whole run",
 }
@@ -72,19 +71,21 @@ def page_html(
 ) -> str:
     """Return the page; see `latencykit.report`."""
     named = as_series(rungs)
-    found = as_raw(found_in(fitted(page_series(named)), diagnosis))
-    measured_series = [one.series for one in found]
-    series = fitted([*measured_series, *corrected_series(found)])
-    checked = slo_rows(slo, series)
+    found = as_raw(found_in(page_series(named), diagnosis))
+    series = fitted([*(one.series for one in found), *corrected_series(found)])
+    found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
+    measured_series = series[: len(found)]
+    checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
     model: dict[str, Any] = {
         "unit": series[0].counted.unit, "series": [one.record() for one in series], "stalls": stalls_model(found),
         "slo": slo_steps(checked), "fanOut": fan_out_model(measured_series), "words": _WORDS, "epoch": _epoch(series),
+        "edges": edges_of(series), "percentiles": percentiles,
     }  # fmt: skip
     said = title if title is not None else _title(measured_series)
     body = "".join((
         _header(said, found),
         slo_section(checked, series),
-        _explorer(series),
+        _explorer(series, percentiles),
         stalls_section(found),
         omission_section(found),
         _heat(measured_series),
@@ -149,13 +150,17 @@ def _header(title: str, found: Sequence[Found]) -> str:
     several = len(series) > 1
     sentences = "".join(
         f"<p class='headline {one.series.look[0]}'>{f'<b>{esc(one.series.name)}</b>' if several else ''}"
-        f"{esc(headline(one.series.counted))}<span class='verdict'>{verdict_badge(one)}</span></p>"
+        f"{esc(_headline(one.series))}<span class='verdict'>{verdict_badge(one)}</span></p>"
         for one in found
     )
     return (
         f"<header><h1>{esc(title)}</h1><p class='conditions'>{esc(' · '.join(shared).replace(chr(92) + '$', '$'))}</p>{sentences}"
         f"<p id='trouble' hidden></p>{_without_script(series)}</header>"
     )
+
+
+def _headline(one: PageSeries) -> str:
+    return headline(one.counted, one.numbers["highest_supported_percentile"])
 
 
 def _without_script(series: Sequence[PageSeries]) -> str:
@@ -166,7 +171,7 @@ def _without_script(series: Sequence[PageSeries]) -> str:
     return f"<noscript><p>The charts need JavaScript; the tables hold the numbers.</p>{pictures}</noscript>"
 
 
-def _explorer(series: Sequence[PageSeries]) -> str:
+def _explorer(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
     """The linked views: what is selected in the timeline is what the curve shows."""
     timed = any(one.slots is not None for one in series)
     buttons = "".join(
@@ -181,7 +186,7 @@ def _explorer(series: Sequence[PageSeries]) -> str:
             "<span class='span quiet'>Selected: <b id='selected'>the whole run</b></span>"
             "<button type='button' id='whole' disabled>Show the whole run</button>"
         )
-    return f"<section id='explore'>{legend}</div>{_timeline(series) if timed else ''}{_curve()}</section>"
+    return f"<section id='explore'>{legend}</div>{_timeline(series) if timed else ''}{_curve(series, percentiles)}</section>"
 
 
 def _timeline(series: Sequence[PageSeries]) -> str:
@@ -198,14 +203,13 @@ def _timeline(series: Sequence[PageSeries]) -> str:
     )
 
 
-def _curve() -> str:
-    names = ("series", "requests", "p50", "p90", "p99", "p99.9", "p99.99", "max", "mean")
-    head = "".join(f"<th scope='col'>{name}</th>" for name in names)
+def _curve(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
     return (
         "<h2>Percentiles</h2><div id='plot-curve' class='plot' tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it'></div>"
-        "<p class='quiet'>Of what is selected; values in brackets are more than so many requests can support.</p>"
-        f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead><tbody id='numbers'></tbody></table></div>"
+        "<p class='quiet'>Of what is selected. In brackets: sample too small for this percentile. "
+        "A range: the source does not say more precisely where the value lies.</p>"
+        f"{numbers_table(series, percentiles)}"
     )
 
 
@@ -223,8 +227,5 @@ def _heat(series: Sequence[PageSeries]) -> str:
 
 def _trust(one: Found, *, several: bool) -> str:
     own = one.series
-    said = trust(own.counted)
-    if own.slots is not None and isinstance(own.counted, Histogram) and own.counted.count:
-        limit = own.counted.sample_limit()
-        said += [f"{found.words}." for found in resting(own.slots, [p for p in (99.0, 99.9, 99.99) if p <= limit])]
-    return (f"<p><b>{esc(own.name)}</b></p>" if several else "") + bullets([*said, *doubts(one)])
+    said = [*trust(own.counted, own.numbers), *doubts(one)]
+    return (f"<p><b>{esc(own.name)}</b></p>" if several else "") + bullets(said)

@@ -14,9 +14,11 @@ from latencykit.report.slots import DIGITS
 from latencykit.samples import Samples
 from latencykit.stats.percentiles import is_resolved
 from latencykit.summary import Summary
-from latencykit.units import format_count, format_duration, format_percentile, format_value
+from latencykit.units import format_count, format_duration, format_percentile, format_row, format_value, sure_percentile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from latencykit.report.slots import Slots
 
 __all__ = ["headline", "resolution", "trust"]
@@ -26,8 +28,14 @@ _NEAR, _NONE, _FEW = 0.3, 0.005, 0.1
 """Requests within 30 % of the mean are what it describes; fewer than these shares are none and hardly any."""
 
 
-def headline(rung: Any) -> str:
+def headline(rung: Any, limit: float | None = None) -> str:
     """Return what happened, in one sentence that anybody understands.
+
+    Parameters
+    ----------
+    rung : Histogram, Summary or Distribution
+    limit : float, optional
+        The highest percentile that the measurement supports; by default that of so many independent requests.
 
     Examples
     --------
@@ -45,50 +53,60 @@ def headline(rung: Any) -> str:
     half = float(rung.percentile(50))  # "or less": true of an upper bound, too
     if isinstance(rung, Distribution):
         return f"Half of the users wait {show(half)} or less, one in a hundred over {show(float(rung.percentile(99)))}."
-    if rung.index.size == 1 and not rung.censored:
-        return f"All {format_count(rung.count)} requests took {show(rung.max)}."
+    if rung.index.size == 1 and not rung.censored and is_resolved(rung.min, rung.max):
+        return f"All {format_count(rung.requests)} requests took {show(rung.max)}."
+    highest = rung.sample_limit() if limit is None else limit
     rows = [row for row in rung.percentile_rows([p for p, _ in _RARE]) if row.supported or math.isinf(row.bucket_high)]
-    rare = next((row for row in rows if row.percentile <= rung.sample_limit()), None)
-    parts = [f"Half of the {format_count(rung.count)} requests took {show(half)} or less"]
+    rare = next((row for row in rows if row.percentile <= highest), None)
+    parts = [_half(rung, show)]
     if rare is not None:
         over = "at least" if math.isinf(rare.bucket_high) else "over"
         parts.append(f"{dict(_RARE)[rare.percentile]} {over} {show(rare.value if rare.resolved else rare.bucket_low)}")
     parts.append(f"the worst {statistic_text(rung, 'max')}")
-    if rung.censored:
-        parts.append(f"and {format_count(rung.censored)} gave no answer within {show(rung.censored_at)}")
+    late = max(rung.censored - (rung.requests - rung.count), 0)
+    if late:
+        parts.append(f"and {format_count(late)} gave no answer within {show(rung.censored_at)}")
     return f"{', '.join(parts)}; {_mean(rung)}."
 
 
+def _half(rung: Histogram, show: Callable[[float], str]) -> str:
+    row = rung.percentile_rows([50.0])[0]
+    took = f"at least {show(row.value)}" if not np.isfinite(row.bucket_high) else f"{show(row.value)} or less"
+    return f"Half of the {format_count(rung.requests)} requests took {took}"
+
+
 def _mean(histogram: Histogram) -> str:
-    """What the mean is worth."""
-    mean, middle = histogram.mean, histogram.buckets.mid(histogram.index)
-    near = float(histogram.counts[np.abs(middle - mean) <= _NEAR * mean].sum()) / histogram.count
+    """What the mean is worth: how many requests may have taken about as long."""
     text = statistic_text(histogram, "mean")
-    if not is_resolved(*histogram.bracket("mean")) or not is_resolved(histogram.counted.low, histogram.counted.high).all():
+    if not is_resolved(*histogram.bracket("mean")):
         return f"the mean is {text}"
-    if near < _FEW:
-        return f"the mean, {text}, describes {'none' if near < _NONE else 'hardly any'} of them"
+    mean, low, high = histogram.mean, histogram.counted.low, histogram.counted.high
+    near = (low <= (1 + _NEAR) * mean) & (high >= (1 - _NEAR) * mean)
+    share = float(histogram.counts[near].sum()) / histogram.count
+    if share < _FEW:
+        return f"the mean, {text}, describes {'none' if share < _NONE else 'hardly any'} of them"
     return f"the mean is {text}"
 
 
 def _of_summary(summary: Summary) -> str:
     held = [f"{name} {format_value(value, summary.unit)}" for name, value in summary.stats.items()]
-    held += [f"p{format_percentile(p)} {format_value(value, summary.unit)}" for p, value in summary.percentiles.items()]
-    return f"The tool kept {', '.join(held) or 'nothing'}; the rest of the distribution was thrown away."
+    held += [f"p{format_percentile(p)} {format_value(value, summary.unit)}" for p, value in sorted(summary.percentiles.items())]
+    whose = "" if summary.count is None else f" of {format_count(summary.count)} requests"
+    return f"The source reports {', '.join(held) or 'no statistic'}{whose}; the rest of the distribution is not in it."
 
 
 def resolution(slots: Slots, rung: Any) -> str:
     """Return how coarse the page is: for people who compare its numbers with those of the file."""
     wide = 100.0 / (1 << int(np.ceil(np.log2(2 * 10**DIGITS))) - 1)
-    exact = f"counts and maxima are exact, percentiles on this page lie at most {wide:.1g} % above those of the file"
+    close = "counts, maxima and percentiles are those of the file"
+    if slots.rough is None and np.any(slots.high > slots.low * (1 + 0.1 / 10**DIGITS)):
+        close = f"counts and maxima are exact, percentiles of a selection lie at most {wide:.1g} % above those of the file"
     if isinstance(rung, Samples):
-        step = _long(slots.width or float(np.median(slots.end - slots.start)))
-        return f"Requests were counted into steps of {step} by the moment of their reply: {exact}."
+        return f"Requests are counted into time bins of {_long(slots.width or 0.0)} by the moment they were sent: {close}."
     if slots.width is None:
-        return f"Each step is one interval of the file: {exact}."
+        return f"Each time bin is one interval of the file: {close}."
     return (
-        f"Each step is a slot of {_long(slots.width)}, into which {format_count(len(rung))} intervals were put together: "
-        f"{exact}. The selection snaps to slots."
+        f"Each time bin sums up the intervals that start within {_long(slots.width)}, {format_count(len(rung))} in all: {close}."
     )
 
 
@@ -97,26 +115,25 @@ def _long(seconds: float) -> str:
     return f"{seconds / size:.3g} {name}" if name else format_duration(seconds * 1e9)
 
 
-def trust(rung: Any) -> list[str]:
-    """Return what a reader of the numbers has to know, one sentence each."""
+def trust(rung: Any, record: Mapping[str, Any]) -> list[str]:
+    """Return what a reader of the numbers has to know, one sentence each; `record` is what ``summary`` prints of it."""
     run, said = rung.run, []
-    if isinstance(rung, Histogram) and rung.count:
-        limit = rung.highest_supported_percentile()
-        sure = f"p{int(limit * 1000) / 1000:g}" if limit >= 90 else f"p{int(limit)}"
-        said.append(
-            f"{format_count(rung.count)} requests can say something up to {sure}; beyond that the curve is their maximum. "
-            "Values in brackets lie beyond."
-        )
+    limit = record["highest_supported_percentile"]
+    if isinstance(rung, Histogram) and rung.count and limit:
+        highest = f"p{format_percentile(sure_percentile(limit))}"
+        said.append(f"Highest supported percentile of {format_count(rung.requests)} requests: {highest}. Others are in brackets.")
+    if record["rests_on"]:
+        said.append(f"{record['rests_on'][:1].upper()}{record['rests_on'][1:]}.")
     if isinstance(rung, Distribution):
         said.append("A model, not a measurement: it has no confidence intervals.")
     if run.unit_note is not None and run.unit_note not in run.notes:
         said.append(f"{run.unit_note[:1].upper()}{run.unit_note[1:]}.")
     if run.corrected == "unknown" and run.loop in ("closed", "paced"):
-        said.append("A closed loop waits for each reply before it sends on: in a stall it does not measure.")
+        said.append("A closed loop waits for each reply before it sends the next request: during a stall it measures nothing.")
     if run.corrected in ("us", "tool"):
-        said.append("Filled up for coordinated omission: added values follow from those measured, so no confidence is claimed.")
+        said.append("Corrected for coordinated omission: added values follow from those measured, so no confidence is claimed.")
     others = {"failed": run.failed, "timed out": run.timeouts, "dropped": run.dropped, "unfinished": run.unfinished}
     if any(others.values()):
         words = ", ".join(f"{format_count(number)} {word}" for word, number in others.items() if number)
-        said.append(f"Not among the requests that are shown as answered: {words}.")
-    return [*said, *(note[:1].upper() + note[1:] + ("" if note.endswith((".", "!")) else ".") for note in run.notes)]
+        said.append(f"Not counted among the answered requests: {words}.")
+    return [*said, *(note[:1].upper() + note[1:] + ("" if note.endswith((".", "!")) else ".") for note in record["notes"])]

@@ -121,7 +121,7 @@ def test_a_part_by_the_clock(run, tmp_path):
         status, out, err = run("summary", path, "--from", text, "--format", "csv")
         assert (status, len(out.splitlines())) == (0, 3)
         assert "--from/--to left" in err
-    assert "is no time; write seconds" in run("summary", path, "--from", "noon")[2]
+    assert "is not a time; write seconds" in run("summary", path, "--from", "noon")[2]
     write({"x": LOG.histogram()}, tmp_path / "a.hgrm")
     assert "knows no time" in run("summary", tmp_path / "a.hgrm", "--from", "1")[2]
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.blocks import MemoryPart, block_of_rows
 from latencykit.buckets import HdrBuckets
+from latencykit.formats.writing import write
+from latencykit.report.page import page_html
+from latencykit.report.record import series_record
+from latencykit.units import format_value
 from tests.report.conftest import model_of
 
 pytestmark = pytest.mark.needs_tool
@@ -14,12 +24,25 @@ pytestmark = pytest.mark.needs_tool
 SHOWN = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0]
 
 
-def at_page(histogram: lk.Histogram) -> dict[float, float]:
-    """The percentiles of a histogram at the page's resolution: two digits, and the exact maximum."""
-    coarse = histogram.rebucket(HdrBuckets(2))
+def at_page(histogram: lk.Histogram, digits: int = 3) -> dict[float, float]:
+    """The percentiles of a histogram at the page's resolution, and the exact maximum."""
+    coarse = histogram.rebucket(HdrBuckets(digits))
     values, _, beyond = coarse.values_at(np.array(SHOWN))
     values = np.where(beyond, values, np.minimum(values, histogram.max))
     return dict(zip(SHOWN, values.tolist(), strict=True))
+
+
+def selected(page: Any) -> tuple[str, str]:
+    """The span that the page prints, as anybody would copy it."""
+    found = re.match(r"([\d.e+-]+) s to ([\d.e+-]+) s", page.page.inner_text("#selected"))
+    assert found is not None, page.page.inner_text("#selected")
+    return found[1], found[2]
+
+
+def cells(page: Any) -> dict[str, list[str]]:
+    """Texts of the table beside the curve."""
+    script = "() => [...document.querySelectorAll('#numbers tr')].map(row => [...row.cells].map(cell => cell.textContent))"
+    return {row[0]: row[1:] for row in page.page.evaluate(script)}
 
 
 def test_a_brush_over_the_stall_gives_the_numbers_of_that_span(tmp_path, opened, raw):
@@ -27,12 +50,12 @@ def test_a_brush_over_the_stall_gives_the_numbers_of_that_span(tmp_path, opened,
     assert page.rows()["raw"] == at_page(raw.histogram())
     page.drag(10.0, 12.6)
     begin, end = page.page.evaluate("window.latencykit.selection()")
-    within = raw.between(begin, np.nextafter(end, 0)).histogram()
+    within = raw.between(begin, end).histogram()
     assert 0 < within.count < raw.histogram().count
     assert within.max == raw.histogram().max
     assert page.rows()["raw"] == at_page(within)
     curve = page.page.evaluate("[1, 10, 25, 50, 75, 95, 99.5].map(p => window.latencykit.percentile('raw', p))")
-    assert curve == np.minimum(within.rebucket(HdrBuckets(2)).percentile([1, 10, 25, 50, 75, 95, 99.5]), within.max).tolist()
+    assert curve == np.minimum(within.percentile([1, 10, 25, 50, 75, 95, 99.5]), within.max).tolist()
     page.page.keyboard.press("Escape")
     assert page.rows()["raw"] == at_page(raw.histogram())
     assert page.complaints == []
@@ -41,11 +64,11 @@ def test_a_brush_over_the_stall_gives_the_numbers_of_that_span(tmp_path, opened,
 
 def test_slots_of_a_long_run_and_its_timeouts_are_counted_alike(tmp_path, opened, spiky):
     page = opened(lk.report({"all": spiky}, tmp_path / "page.html"))
-    page.page.evaluate("window.latencykit.select(421, 478)")
-    begin, end = page.page.evaluate("window.latencykit.selection()")
-    ended = (spiky.start + spiky.duration - spiky.start.min()) / 1e9
-    within = spiky.select((ended >= begin) & (ended < end)).histogram()
-    assert page.rows()["all"] == at_page(within)
+    page.drag(421, 478)
+    within = spiky.between(*selected(page)).histogram()
+    digits = 3 if model_of((tmp_path / "page.html").read_text())["series"][0]["packed"]["entries"] <= 50_000 else 2
+    assert page.rows()["all"] == pytest.approx(at_page(within, digits), rel=0.01)
+    assert within.censored
     assert "≥ 2 s" in page.page.inner_text("#numbers")
 
 
@@ -65,15 +88,23 @@ def test_the_legend_hides_a_series_and_shows_it_again(tmp_path, opened, raw):
 
 
 def test_the_fan_out_slider_walks_through_its_rows(tmp_path, opened, raw):
-    path = lk.report(raw, tmp_path / "page.html")
-    rows = model_of(path.read_text())["fanOut"][0]["rows"]
+    path = lk.report({"raw": raw, "untimed": raw.histogram()}, tmp_path / "page.html")
+    models = model_of(path.read_text())["fanOut"]
     page = opened(path)
     page.page.locator("#fan-out-slider").focus()
     page.page.keyboard.press("Home")
     assert page.page.inner_text("#fan-out-n") == "1"
     page.page.keyboard.press("ArrowRight")
-    assert page.page.inner_text("#fan-out-words") == rows[1]["words"]
+    assert page.page.inner_text("#fan-out-words") == models[0]["rows"][1]["words"]
     assert page.page.locator("#fan-out-table tbody tr").count() == 3
+    page.page.locator("#fan-out-series").focus()
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("Enter")
+    assert page.page.inner_text("#fan-out-words") == models[1]["rows"][1]["words"]
+    first = page.page.locator("#fan-out-table tbody tr").first.locator("td").all_inner_texts()
+    assert first[0] == ""
+    assert first[1]
+    assert page.complaints == []
 
 
 def test_keys_alone_select_a_span_and_walk_along_the_curve(tmp_path, opened, raw):
@@ -104,3 +135,281 @@ def test_nothing_is_wider_than_a_phone(tmp_path, opened, raw, scheme):
     page = opened(lk.report({"raw": raw, "other": raw}, tmp_path / "page.html"), width=390, scheme=scheme)
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.complaints == []
+
+
+# ---------------------------------------------------------------- real input
+
+
+def place(page: Any, moment: float) -> tuple[float, float]:
+    """Where a moment lies on the screen."""
+    page.page.locator("#plot-timeline").scroll_into_view_if_needed()
+    script = """() => { const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
+        return [box.left, box.width, box.top + box.height / 2, ...window.latencykit.extent()] }"""
+    left, width, y, first, last = page.page.evaluate(script)
+    return left + width * (moment - first) / (last - first), y
+
+
+def test_a_click_selects_a_slot_and_a_double_click_shows_the_whole_run(tmp_path, opened, raw):
+    page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
+    whole = cells(page)
+    page.page.mouse.click(*place(page, 3.5))
+    assert raw.between(*selected(page)).histogram().count == int(cells(page)["raw"][0].replace(",", "")) > 0
+    begin, end = map(float, selected(page))
+    assert begin <= 3.5 < end
+    assert len(raw.between(begin, end)) == 1
+    page.page.mouse.dblclick(*place(page, 15.5))
+    assert page.page.inner_text("#selected") == "the whole run"
+    assert cells(page) == whole
+    page.drag(2, 9)
+    page.page.mouse.dblclick(*place(page, 4.5))
+    assert page.page.inner_text("#selected") == "the whole run"
+    assert page.page.locator("#plot-timeline .brush").get_attribute("visibility") == "hidden"
+    page.page.mouse.click(*place(page, 4.5), button="right")
+    assert page.page.inner_text("#selected") == "the whole run"
+    assert page.complaints == []
+
+
+class Finger:
+    """Touches as a phone's screen sends them."""
+
+    def __init__(self, page: Any) -> None:
+        self.client = page.context.new_cdp_session(page.page)
+
+    def send(self, kind: str, *points: tuple[float, float]) -> None:
+        touches = [{"x": x, "y": y} for x, y in points]
+        self.client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+    def drag(self, begin: tuple[float, float], end: tuple[float, float], steps: int = 8) -> None:
+        self.send("touchStart", begin)
+        for k in range(1, steps + 1):
+            self.send("touchMove", tuple(a + (b - a) * k / steps for a, b in zip(begin, end, strict=True)))
+
+
+@pytest.fixture
+def phone(opened, tmp_path, raw):
+    """A page on a phone, and a finger."""
+    page = opened(lk.report({"raw": raw}, tmp_path / "page.html"), width=390, has_touch=True, is_mobile=True)
+    return page, Finger(page)
+
+
+def test_a_finger_brushes(phone, raw):
+    page, finger = phone
+    scrolled = page.page.evaluate("window.scrollY")
+    finger.drag(place(page, 2.2), place(page, 9.1))
+    scrolled = page.page.evaluate("window.scrollY")
+    finger.send("touchEnd")
+    begin, end = map(float, selected(page))
+    assert begin <= 2.2 <= begin + 1.01
+    assert end - 1.01 <= 9.1 <= end
+    assert int(cells(page)["raw"][0].replace(",", "")) == raw.between(begin, end).histogram().count
+    assert page.page.evaluate("window.scrollY") == scrolled
+    page.page.touchscreen.tap(*place(page, 15.5))
+    assert len(raw.between(*selected(page))) == 1
+    assert page.complaints == []
+
+
+def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone):
+    page, finger = phone
+    finger.drag(place(page, 2.2), place(page, 9.1))
+    finger.send("touchEnd")
+    before, numbers = selected(page), cells(page)
+    x, y = place(page, 15)
+    finger.drag((x, y), (x + 6, y + 160))  # down the page: the browser scrolls, and cancels the touch
+    finger.send("touchEnd")
+    assert selected(page) == before
+    finger.drag(place(page, 12), place(page, 18))
+    assert selected(page) != before
+    finger.send("touchCancel")
+    assert (selected(page), cells(page)) == (before, numbers)
+    page.page.locator("#whole").tap()
+    finger.drag(place(page, 12), place(page, 18))
+    finger.send("touchCancel")
+    assert page.page.inner_text("#selected") == "the whole run"
+    assert page.complaints == []
+
+
+# ---------------------------------------------------------------- one set of intervals, one set of numbers
+
+
+def log_of(starts: Any, seed: int, **run: Any) -> lk.HistogramLog:
+    """Intervals at the given moments, with some requests each."""
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(np.arange(len(starts)), rng.integers(1, 90, len(starts)))
+    buckets = HdrBuckets(3)
+    block = block_of_rows(rows, buckets.index_of(rng.lognormal(13, 1.1, rows.size)), len(starts), buckets)
+    lengths = np.append(np.diff(starts), 1.0)
+    return lk.HistogramLog(starts, lengths, [MemoryPart([block])], run=lk.Run(unit_from="option", **run))
+
+
+def requests(rng: np.random.Generator, size: int, rate: float) -> lk.Samples:
+    start = np.cumsum(rng.exponential(1e9 / rate, size)).astype(np.int64) + 10**18
+    outcome = rng.choice(["ok", "ok", "ok", "error", "timeout"], size)
+    took = np.where(outcome == "timeout", 2 * 10**9, rng.lognormal(14, 1, size).astype(np.int64))
+    return lk.Samples(start=start, duration=took, outcome=outcome)
+
+
+def worlds() -> dict[str, Any]:
+    rng = np.random.default_rng(11)
+    jitter = np.round(np.arange(40) + 0.127 + rng.normal(0, 0.002, 40), 3)
+    return {
+        "steady": {"a": log_of(np.arange(30.0), 1)},
+        "jittered": {"a": log_of(np.sort(jitter), 2)},
+        "noise of clocks": {"a": log_of(np.arange(25) * 0.1 + 1441812279.601 - 1441812279.474, 3)},
+        "merged": {"a": log_of(np.sort(np.round(np.arange(2000) * 0.1 + rng.normal(0, 0.004, 2000), 3)), 4)},
+        "two clocks": {"a": log_of(np.arange(30.0), 5), "b": log_of(np.round(np.arange(60) * 0.5 + 0.233, 3), 6)},
+        "merged and not": {"a": log_of(np.arange(1500) * 0.1, 7), "b": log_of(np.arange(140) + 0.4, 8)},
+        "two widths": {"a": log_of(np.arange(700) * 1.0, 9), "b": log_of(np.arange(900) * 0.3, 10)},
+        "samples": {"a": requests(rng, 4000, 37)},
+        "samples and log": {"a": requests(rng, 3000, 20), "b": log_of(np.arange(700) * 0.25, 12)},
+        "late start": {"a": log_of(np.arange(20) * 5 + 43200.0, 13)},
+    }
+
+
+WRITTEN = ("steady", "jittered", "merged", "late start")
+
+
+@pytest.mark.parametrize("world", worlds())
+def test_the_span_that_the_page_prints_selects_the_same_requests_everywhere(tmp_path, opened, run, world):
+    data, rng = worlds()[world], np.random.default_rng(5)
+    files = {name: tmp_path / f"{name}.hlog" for name, one in data.items() if isinstance(one, lk.HistogramLog)}
+    for name, path in files.items():
+        write({name: data[name]}, path)
+    if world in WRITTEN:  # times of a file are those that it can write down
+        data = {name: lk.read(path) for name, path in files.items()}
+    page = opened(lk.report(data, tmp_path / "page.html"))
+    first, last = page.page.evaluate("window.latencykit.extent()")
+    head = page.page.eval_on_selector_all("th[scope=col]", "heads => heads.map(head => head.textContent)")[1:9]
+    for _ in range(4):
+        a, b = sorted(rng.uniform(first, last, 2).tolist())
+        page.drag(a, b)
+        begin, end = selected(page)
+        shown = cells(page)
+        assert float(begin) < float(end)
+        for name, one in data.items():
+            part = one.between(float(begin), float(end))
+            assert len(part) == len(one.between(f"{begin} s", f"{end}s"))
+            held, record = part.histogram(), series_record(name, part)
+            row = dict(zip(head, shown[name], strict=True))
+            assert row["requests"] == f"{held.count:,}"
+            if not held.count:
+                continue
+            fine = model_of((tmp_path / "page.html").read_text())["series"][0]["packed"]
+            rows = {f"p{p['percentile']:g}": p for p in record["percentiles"]} | {"max": record["percentiles"][-1]}
+            for column in ("p50", "p90", "p99", "p99.9", "max"):
+                assert_no_better(row[column], rows[column], part.unit, exact=fine["entries"] < 50_000)
+            assert row["mean"] == format_value(held.mean, "ns")
+        if world in WRITTEN:
+            words = ["summary", *files.values(), "--format", "json", "--from", begin, "--to", end]
+            status, out, _ = run(*words)
+            assert status == 0
+            assert json.loads(out)["series"][0]["count"] == int(shown["a"][0].replace(",", ""))
+    assert page.complaints == []
+
+
+def assert_no_better(text: str, row: dict[str, Any], unit: str, *, exact: bool) -> None:
+    """What the page says of a percentile of a selection is what the table of that window says, or claims less."""
+    bare, sure = text.strip("()"), not text.startswith("(")
+    assert row["supported"] or not sure or row["percentile"] == 100
+    value = format_value(row["value"], unit)
+    if row["bucket_high"] is None:
+        assert bare.startswith("≥ ")
+    elif row["resolved"] and exact:
+        assert bare == value
+    if bare.startswith("≥ ") and row["bucket_high"] is None:
+        assert bare == f"≥ {value}" or nanoseconds(bare[2:]) <= row["value"] * 1.01
+
+
+def nanoseconds(text: str) -> float:
+    from latencykit.units import parse_duration
+
+    return parse_duration(text)
+
+
+def test_a_short_window_claims_no_more_than_its_events_bear(tmp_path, opened, raw):
+    page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
+    for begin, end in ((10.0, 13.5), (0.1, 5.9), (13.2, 19.9)):
+        page.drag(begin, end)
+        part = raw.between(*selected(page))
+        record = series_record("raw", part)
+        for text, p in zip(cells(page)["raw"][1:6], SHOWN[:-1], strict=True):
+            row = next(row for row in record["percentiles"] if row["percentile"] == p)
+            assert row["supported"] or text.startswith("(")
+    assert "(" in cells(page)["raw"][4]
+
+
+# ---------------------------------------------------------------- the numbers of one page agree
+
+
+@pytest.mark.parametrize("kind", ["log", "samples", "merged", "wide", "tagged"])
+def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, kind):
+    from tests.report.test_every_sample import wide_log
+
+    rng = np.random.default_rng(4)
+    data = {
+        "log": {"a": raw}, "samples": {"a": spiky}, "merged": {"a": log_of(np.arange(2000) * 0.1, 1)}, "wide": {"a": wide_log()},
+        "tagged": {"a": lk.merge([log_of(np.arange(40.0), 2).retagged("get"), log_of(np.arange(40.0), 3).retagged("put")])},
+    }[kind]  # fmt: skip
+    page = opened(lk.report(data, tmp_path / "page.html"))
+    named = {name: row for name, row in cells(page).items() if not name.endswith(", corrected")}
+    parts = data["a"].by_tag() if kind == "tagged" else data
+    assert set(named) == set(parts)
+    for name, one in parts.items():
+        record = series_record(name, one)
+        rows = {row["percentile"]: row for row in record["percentiles"]}
+        assert named[name][0] == f"{record['count']:,}"
+        assert named[name][-1] == format_value(record["mean"], "ns")
+        key = dict(
+            page.page.eval_on_selector_all(
+                "#key-numbers tbody tr",
+                "(rows, k) => rows.map(row => [row.cells[0].textContent, (row.cells[k].firstChild || {}).textContent || ''])",
+                list(cells(page)).index(name) + 1,
+            )
+        )
+        for p, text in zip(SHOWN, named[name][1:7], strict=True):
+            row = rows[p]
+            shown = text.strip("()≥≤ ").split("–")[-1]
+            assert shown == format_value(row["value"], "ns")
+            assert text.startswith("(") == (not row["supported"] and p < 100)
+            assert ("–" in text or "≤" in text or "≥" in text) == (not row["resolved"])
+            assert key["max" if p == 100 else f"p{p:g}"] == text
+            assert page.page.evaluate(f"window.latencykit.percentile({json.dumps(name)}, {p})") == row["value"]
+    # What is spoken along the curve are the same numbers.
+    page.page.locator("#plot-curve").focus()
+    page.page.keyboard.press("Home")
+    for _ in range(int(rng.integers(4, 12))):
+        page.page.keyboard.press("ArrowRight")
+    spoken = page.page.inner_text("#spoken")
+    percentile = float(re.match(r"p([\d.]+)\.", spoken)[1])
+    first = next(iter(parts.values()))
+    whole = first.histogram()
+    value = format_value(float(whole.percentile(percentile)), "ns")
+    assert re.search(rf"{re.escape(value)}\)? ·", spoken), (spoken, value)
+    assert page.complaints == []
+
+
+def test_texts_of_the_script_are_those_of_the_package(tmp_path, opened):
+    ties = [1_125_000, 1_375_000, 2_500_000_000, 12_250_000, 999_500, 1_005, 1, 0, 12.5, 61_983, 10**15 + 1, 0.25]
+    values = [*ties, *np.random.default_rng(1).lognormal(14, 4, 40).tolist()]
+    times = lk.Histogram.from_buckets(*np.array([[v, v] for v in sorted({*values} - {0})]).T, np.ones(len({*values} - {0})))
+    bare = lk.Histogram(times.buckets, times.index, times.counts, "none")
+    for unit, histogram in (("ns", times), ("none", bare)):
+        page = opened(lk.report({"x": histogram}, tmp_path / f"{unit}.html"))
+        page.page.locator("#plot-curve").focus()
+        page.page.keyboard.press("Home")
+        for _ in range(15):
+            page.page.keyboard.press("ArrowRight")
+            spoken = page.page.inner_text("#spoken")
+            percentile = float(re.match(r"p([\d.]+)\.", spoken)[1])
+            value = format_value(float(histogram.percentile(percentile)), unit)
+            assert f": {value} ·" in spoken or f"({value})" in spoken
+        assert math.isfinite(percentile)
+
+
+def test_the_page_says_in_the_header_what_its_tables_say(raw):
+    text = page_html({"raw": raw})
+    record = series_record("raw", raw)
+    rows = {row["percentile"]: row for row in record["percentiles"]}
+    assert f"Half of the {record['count']:,} requests took {format_value(rows[50.0]['value'])} or less" in text
+    assert f"the worst {format_value(record['max'])}" in text
+    for note in record["notes"]:
+        assert note[1:40] in text

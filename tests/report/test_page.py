@@ -65,10 +65,14 @@ def test_every_rung_has_a_page(raw):
         "empty": lk.Histogram.of([]),
     }
     model = model_of(page_html(rungs))
-    held = {one["name"]: {"packed", "curve", "points"} & set(one) for one in model["series"] if not one["shadow"]}
+    held = {
+        one["name"]: {name for name in ("packed", "curve", "points", "reason") if one.get(name)}
+        for one in model["series"]
+        if not one["shadow"]
+    }
     assert held == {
-        "samples": {"packed"}, "no times": {"curve"}, "log": {"packed"}, "histogram": {"curve"}, "summary": {"points"},
-        "mean only": {"points"}, "empty": set(),
+        "samples": {"packed", "curve"}, "no times": {"curve"}, "log": {"packed", "curve"}, "histogram": {"curve"},
+        "summary": {"points"}, "mean only": {"reason"}, "empty": {"reason"},
     }  # fmt: skip
     assert model_of(page_html(lk.Histogram.of([1, 2], unit="none")))["unit"] == "none"
 
@@ -89,7 +93,7 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     assert (measured["cls"], corrected["cls"]) == ("raw", "honest")
     assert corrected["shadow"]
     assert "band" not in corrected
-    assert 50 < corrected["solid"] < 65  # beyond, the stall supplies it
+    assert 50 < corrected["curve"]["solid"] < 65  # beyond, the stall supplies it
     assert sum(measured["packed"]["max"][k] or 0 for k in range(7, 12)) == 0
     (stall,) = model["stalls"]
     assert stall["end"] - stall["start"] == pytest.approx(6.0, abs=0.1)
@@ -146,7 +150,7 @@ def test_timeouts_are_told_and_never_counted_as_answers(spiky):
     assert "120 gave no answer within 2 s" in text
     told = model_of(page_html(spiky))["series"][0]["packed"]
     assert sum(told["timeouts"]) == 120
-    assert told["bound"] == 2e9
+    assert {bound for bound in told["bound"] if bound is not None} == {2e9}
 
 
 def test_a_page_that_grows_too_large_takes_wider_slots(raw, monkeypatch):

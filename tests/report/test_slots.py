@@ -12,7 +12,7 @@ import latencykit as lk
 from latencykit.blocks import MemoryPart, block_of_rows
 from latencykit.buckets import EdgeBuckets, HdrBuckets
 from latencykit.report.pack import packed, script_json
-from latencykit.report.slots import slots_of
+from latencykit.report.slots import slots_of, started
 
 
 def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog:
@@ -27,17 +27,41 @@ def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog
 @pytest.mark.parametrize("size", [90, 5_000])
 def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(size):
     log = log_of(size, HdrBuckets(3))
-    slots, total = slots_of(log)
+    slots, total = slots_of(log, fine=10**9)
     assert slots.start.size <= 301
     assert (slots.width is None) == (size == 90)
     assert total.count == log.histogram().count == slots.counts.sum()
     for k in (0, slots.start.size // 2, slots.start.size - 1):
-        part = log.between(slots.start[k], slots.end[k] - 0.5).histogram()
-        held = slice(slots.indptr[k], slots.indptr[k + 1])
-        coarse = part.rebucket(HdrBuckets(2))
+        part = log.between(slots.start[k], slots.end[k]).histogram()
         assert slots.max[k] == part.max
-        assert slots.counts[held].tolist() == coarse.counts.tolist()
-        assert slots.high[slots.index[held]].tolist() == coarse.buckets.high(coarse.index).tolist()
+        assert slots.sum[k] / part.count == pytest.approx(part.mean, rel=1e-12)
+        for seen, layout in ((slots, HdrBuckets(3)), (slots.coarser(), HdrBuckets(2))):
+            held = slice(seen.indptr[k], seen.indptr[k + 1])
+            wanted = part.rebucket(layout)
+            assert seen.counts[held].tolist() == wanted.counts.tolist()
+            assert seen.high[seen.index[held]].tolist() == wanted.buckets.high(wanted.index).tolist()
+            assert seen.low[seen.index[held]].tolist() == wanted.buckets.low(wanted.index).tolist()
+
+
+def test_buckets_are_those_of_the_log_where_they_are_few():
+    log = log_of(90, HdrBuckets(3))
+    fine, coarse = slots_of(log)[0], slots_of(log, fine=100)[0]
+    assert fine.rough is not None
+    assert coarse.rough is None
+    assert coarse.index.size < fine.index.size
+    assert coarse.counts.sum() == fine.counts.sum()
+    assert coarse.coarser() is coarse
+
+
+@pytest.mark.parametrize("step", [7_000_000, 100_000_000, 333_333_333])
+def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_windows_cut_at(step):
+    size = 3000
+    samples = lk.Samples(start=10**18 + np.arange(size) * step, duration=np.arange(size) % 97 * 1e6 + 1e6)
+    log = started(samples)
+    assert 8 <= len(log) <= 301
+    edges = [*log.starts.tolist(), np.inf]
+    for k in (0, 1, 7, len(log) - 1):
+        assert log.rows(np.array([k])).histogram().count == len(samples.between(edges[k], edges[k + 1]))
 
 
 def test_slots_of_twice_the_width_hold_the_same_requests():

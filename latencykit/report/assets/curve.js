@@ -1,14 +1,17 @@
 // The percentile curve: nines to the right, values (logarithmic) upwards, the maximum at the end.
 
-function spreadOf(one, span) {
-  if (!one.data) return one.given || (one.given = one.curve && given(one.curve));
-  const [first, last] = span ? slotsWithin(one.data, span) : [0, one.data.start.length];
-  return distribution(one.data, first, last);
+function spreadOf(one, span, percentiles) {
+  if (!span || !one.data) return one.whole;
+  const [first, last] = slotsWithin(one.data, span), spread = distribution(one.data, first, last);
+  // Values of a correction follow from others, so that nothing bears them.
+  spread.solid = one.shadow ? 0 : borneUpTo(one.data, first, last, spread, percentiles);
+  return spread;
 }
 
+// The slots that begin within start ≤ t < end.
 function slotsWithin(data, span) {
   const before = (time) => {
-    const at = data.start.findIndex((start) => start >= time - 1e-9);
+    const at = data.start.findIndex((start) => start >= time);
     return at < 0 ? data.start.length : at;
   };
   return [before(span[0]), before(span[1])];
@@ -16,19 +19,26 @@ function slotsWithin(data, span) {
 
 // As many nines as the largest sample supports, and one more to show what it does not.
 function ninesOf(page) {
-  const totals = page.spreads.map((spread) => (spread ? (spread.count === null ? 1e5 : spread.total) : 0));
-  const held = page.series.flatMap((one) => (one.points || []).map((point) => 10 ** Math.ceil(placeOf(Math.min(point[0], 99.9999)))));
-  return Math.min(9, Math.max(2, Math.ceil(Math.log10(Math.max(100, ...totals, ...held)))));
+  const totals = page.series.map((one) => (one.whole ? (one.whole.count === null ? 1e5 : one.whole.total) : 0));
+  const held = page.series.flatMap((one) => one.points.map((point) => 10 ** Math.ceil(placeOf(Math.min(point[0], 99.9999)))));
+  return Math.min(9, Math.max(2, Math.ceil(Math.log10([...totals, ...held].reduce((a, b) => Math.max(a, b), 100)))));
 }
 
 function drawCurve(page) {
-  const host = page.hosts.curve, { root, box } = frame(host, box0(host) + 110, page.model.words.curve);
+  const reasons = page.series.filter((one) => one.reason && !one.hidden).map((one) => (page.series.length > 1 ? `${one.name}: ${one.reason}` : one.reason));
+  const notes = reasons.map((text) => el("p", { class: "reason" }, text));
+  const live = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
+  const host = page.hosts.curve;
+  if (!live.some(({ one }) => one.whole || one.points.length)) {
+    host.replaceChildren(...notes, ...(notes.length ? [] : [el("p", { class: "reason" }, "All series are hidden.")]));
+    return;
+  }
+  const { root, box } = frame(host, box0(host) + 110, page.model.words.curve);
   if (!page.nines) {
     page.nines = ninesOf(page);
     page.limits = extentOfCurves(page);
   }
   const x = linear(0, page.nines + 0.5, box.left, box.right), y = logarithmic(...page.limits, box.bottom, box.top);
-  const live = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
   ground(root, box, x, live);
   valueAxis(root, box, y, page.model.unit);
   percentileAxis(root, box, x, page.nines);
@@ -36,16 +46,17 @@ function drawCurve(page) {
   drawSteps(root, page.model.slo, x, y, box, page.model.unit);
   const labels = [], told = [];
   for (const { one, spread } of live) {
-    if (one.points) drawPoints(root, one, x, y, page.model.unit);
-    if (!spread || !spread.value.length) continue;
-    const weak = drawLine(page, root, one, spread, x, y);
-    if (weak && one.rests && !page.span && live.length <= 3) tellRests(root, one, x.to(placeOf(one.solid)), y.to(weak[2]), box, told);
-    const top = valueText(spread.top, page.model.unit);
-    labels.push({ text: spread.bound === null ? `max ${top}` : `≥ ${top}`, y: y.to(spread.top), cls: one.cls });
+    if (spread && spread.value.length) {
+      const weak = drawLine(page, root, one, spread, x, y);
+      if (weak && one.rests && !page.span && live.length <= 3) tellRests(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, told);
+      const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
+      labels.push({ text: top.open ? text : `max ${text}`, y: y.to(top.value), cls: one.cls });
+    }
+    if (!page.span || !one.data) drawPoints(root, one, x, y, page.model.unit, live.length === 1);
   }
   if (!box.narrow) endLabels(root, box.right + 6, merged(labels), box);
   catchCurve(page, root, box, x, live);
-  host.replaceChildren(root);
+  host.replaceChildren(root, ...notes);
 }
 
 function merged(labels) {
@@ -55,12 +66,12 @@ function merged(labels) {
 }
 
 function extentOfCurves(page) {
-  const values = page.spreads.flatMap((spread) => (spread ? [...spread.value, spread.top] : []));
+  const values = page.model.slo.map((step) => step.limit);
   for (const one of page.series) {
-    values.push(...(one.points || []).map((point) => point[1]));
-    values.push(...(one.band || []).flatMap((row) => [row[1], row[2]]));
+    if (one.whole) for (const side of [one.whole.value, one.whole.low]) for (const value of side) values.push(value);
+    for (const point of one.points) values.push(point[1]);
+    for (const row of one.band || []) values.push(row[1], row[2]);
   }
-  values.push(...page.model.slo.map((step) => step.limit));
   const [low, high] = extent(values);
   return [low / 1.3, high * 1.6];
 }
@@ -84,24 +95,21 @@ function percentileAxis(root, box, x, nines) {
   root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, "percentile of requests"));
 }
 
-function limitOf(one, spread) {
-  return spread.count === null ? Infinity : supportedPlace(spread.total);
-}
-
 // Grey ground where no sample in view is large enough.
 function ground(root, box, x, live) {
-  const limit = Math.max(...live.map(({ one, spread }) => (spread ? limitOf(one, spread) : 0)), 0);
-  const left = Math.max(x.to(limit), box.left);
-  if (!live.some(({ spread }) => spread) || left >= box.right) return;
+  const spreads = live.map(({ spread }) => spread).filter((spread) => spread && spread.value.length);
+  const limit = spreads.reduce((most, spread) => Math.max(most, spread.count === null ? Infinity : placeOf(spread.limit)), 0);
+  const left = Math.max(x.to(Math.min(limit, x.high)), box.left);
+  if (!spreads.length || left >= box.right) return;
   root.append(svg("rect", { class: "ground", x: left, y: box.top, width: box.right - left, height: box.bottom - box.top }));
   if (box.right - left < 230) return;
-  const words = ["beyond here the sample is too small:", "the curve is its maximum"];
+  const words = ["sample too small from here on:", "the curve is its maximum"];
   words.forEach((text, k) => root.append(svg("text", { class: "tick halo", x: left + 8, y: box.bottom - 24 + 14 * k }, text)));
 }
 
 // `told` holds the places that are taken: further words go below them.
 function tellRests(root, one, left, top, box, told) {
-  const words = `dashed: rests on ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
+  const words = `dashed: based on ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
   const x = left + (anchor === "end" ? -6 : 6), width = 6.4 * words.length, from = anchor === "end" ? x - width : x;
   let y = top - box.top < 40 ? top + 18 : top - 8;
   while (told.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
@@ -109,32 +117,46 @@ function tellRests(root, one, left, top, box, told) {
   root.append(svg("text", { class: `label small ${one.cls}`, x, y, "text-anchor": anchor }, words));
 }
 
+// A line where values are known within a tenth, and the band between the edges where they are not. Returns the first step
+// that too few events bear.
 function drawLine(page, root, one, spread, x, y) {
-  const places = placesOf(spread), end = x.high, limit = Math.min(limitOf(one, spread), end);
-  const solid = (page.span && !one.shadow) || one.solid === undefined ? limit : Math.min(placeOf(one.solid), limit);
-  const steps = [];
-  for (let k = 0, from = 0; k < spread.value.length; from = Math.min(places[k], end), k++) steps.push([from, Math.min(places[k], end), spread.value[k]]);
-  const last = steps.length ? steps[steps.length - 1][1] : 0;
-  if (last < end) steps.push([last, end, spread.top]);
-  // What enough events bear, what rests on a few, and what the sample cannot support.
-  const parts = [[0, solid, one.dash], [solid, limit, "few"], [limit, end, "dotted"]];
-  for (const [first, until, style] of parts) {
-    const path = stairs(steps, first, until, x, y);
-    // What knows no time stays as it is, and steps back behind what was selected.
-    if (path) root.append(svg("path", { class: `line ${one.cls} ${style} ${page.span && !one.data ? "faint" : ""}`, d: path }));
-  }
-  return steps.find((step) => step[1] > solid);
+  const end = x.high, steps = [];
+  const limit = spread.count === null ? end : Math.min(placeOf(spread.limit), end), solid = Math.min(placeOf(spread.solid), limit);
+  spread.value.forEach((value, k) => {
+    const from = k ? steps[k - 1].to : 0, to = Math.min(placeOf(spread.percentile[k]), end);
+    steps.push({ from, to, value, low: spread.low[k], open: k >= spread.known, sure: isResolved(spread.low[k], value) });
+  });
+  // What knows no time stays as it is, and steps back behind what was selected.
+  const back = page.span && !one.data ? "faint" : "";
+  const draw = (some, first, until, style) => {
+    const path = stairs(some, first, until, x, y);
+    if (path) root.append(svg("path", { class: `line ${one.cls} ${style} ${back}`, d: path }));
+  };
+  const ranges = steps.filter((step) => !step.open && !step.sure && step.to > step.from);
+  const boxes = ranges.map((step) => boxPath(x.to(step.from), x.to(step.to), y.to(step.low), y.to(step.value)));
+  if (boxes.length) root.append(svg("path", { class: `range ${one.cls} ${back}`, d: boxes.join("") }));
+  const known = steps.filter((step) => !step.open && step.sure);
+  // What enough events bear, what is based on a few, and what the sample cannot support.
+  for (const [first, until, style] of [[0, solid, one.dash], [solid, limit, "few"], [limit, end, "dotted"]]) draw(known, first, until, style);
+  draw(steps.filter((step) => step.open), 0, end, "dotted");
+  return steps.find((step) => step.to > solid);
 }
 
-// The part of a step function between two places, joined to what stands before it.
+function boxPath(left, right, bottom, top) {
+  return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}H${right.toFixed(1)}V${bottom.toFixed(1)}Z`;
+}
+
+// The part of a step function between two places, joined to what stands before it; broken where steps are missing.
 function stairs(steps, first, last, x, y) {
   let path = "", before = null;
-  for (const [from, to, value] of steps) {
-    if (to > first && from < last) {
-      const height = y.to(value).toFixed(1), start = before !== null && from === first ? y.to(before).toFixed(1) : height;
-      path += `${path ? "" : `M${x.to(Math.max(from, first)).toFixed(1)} ${start}`}V${height}H${x.to(Math.min(to, last)).toFixed(1)}`;
+  for (const step of steps) {
+    if (step.to > first && step.from < last) {
+      const left = x.to(Math.max(step.from, first)).toFixed(1), height = y.to(step.value).toFixed(1);
+      const joined = before !== null && before.to === step.from;
+      if (!path || !joined) path += `M${left} ${joined && step.from === first ? y.to(before.value).toFixed(1) : height}`;
+      path += `V${height}H${x.to(Math.min(step.to, last)).toFixed(1)}`;
     }
-    before = value;
+    before = step;
   }
   return path;
 }
@@ -149,11 +171,15 @@ function drawBand(root, one, x, y) {
   root.append(svg("path", { class: `band ${one.cls}`, d: `${up}${down}Z` }));
 }
 
-function drawPoints(root, one, x, y, unit) {
+// What the tool itself printed: exact points.
+function drawPoints(root, one, x, y, unit, labelled) {
+  let free = -Infinity;
   for (const [percentile, value] of one.points) {
-    const left = x.to(Math.min(placeOf(percentile), x.high)), top = y.to(value);
-    root.append(svg("circle", { class: `point ${one.cls}`, cx: left, cy: top, r: 4 }));
-    root.append(svg("text", { class: `label ${one.cls}`, x: left, y: top - 8, "text-anchor": "middle" }, valueText(value, unit)));
+    const left = x.to(Math.min(placeOf(percentile), x.high)), top = y.to(value), text = valueText(value, unit), half = 3.7 * text.length;
+    root.append(svg("circle", { class: `point ${one.cls}`, cx: left, cy: top, r: one.whole ? 3 : 4 }));
+    if (!labelled || left - half < free) continue;
+    root.append(svg("text", { class: `label ${one.cls}`, x: left, y: top - 9, "text-anchor": "middle" }, text));
+    free = left + half + 4;
   }
 }
 
@@ -181,12 +207,13 @@ function catchCurve(page, root, box, x, live) {
     for (const side of ["x1", "x2"]) rule.setAttribute(side, x.to(place));
     rule.setAttribute("visibility", "visible");
   };
-  area.addEventListener("pointermove", (event) => {
+  const follow = (event) => {
     const place = Math.max(0, x.back(event.clientX - root.getBoundingClientRect().left));
     point(place);
-    const percentile = place >= page.nines + 0.35 ? 100 : percentileAt(place);
+    const percentile = place >= page.nines + 0.35 ? 100 : writtenPercentile(place);
     tip.show(event, percentileText(percentile), live.flatMap((row) => curveRows(row, percentile, page.model.unit)));
-  });
+  };
+  for (const kind of ["pointermove", "pointerdown"]) area.addEventListener(kind, follow);
   area.addEventListener("pointerleave", () => {
     tip.hide();
     rule.setAttribute("visibility", "hidden");
@@ -194,14 +221,20 @@ function catchCurve(page, root, box, x, live) {
   page.point = point;
 }
 
+// A percentile as it is written, so that what is shown for it is what every table says of it.
+function writtenPercentile(place) {
+  return Math.min(100, Number(percentileText(percentileAt(place)).slice(1)));
+}
+
 function curveRows({ one, spread }, percentile, unit) {
-  if (!spread || (!spread.value.length && !spread.late)) return [];
-  const at = positionAt(spread, percentile), value = valueText(valueAt(spread, percentile), unit);
-  const beyond = at < 0 || at >= spread.value.length;
-  const text = `${one.name}: ${beyond && spread.bound !== null ? "≥ " : ""}${value}`;
+  const printed = one.points.find((point) => point[0] === percentile);
+  if (!spread || !spread.value.length) return printed ? [{ cls: one.cls, text: `${one.name}: ${valueText(printed[1], unit)}` }] : [];
+  const found = rowAt(spread, percentile);
+  const row = printed && spread === one.whole ? { ...found, value: printed[1], low: printed[1], resolved: true, open: false } : found;
+  const text = `${one.name}: ${rowText(row, unit)}`;
   if (spread.count === null) return [{ cls: one.cls, text }];
-  const slower = spread.total - (beyond ? spread.count : spread.cumulative[at]);
-  const weak = placeOf(percentile) > supportedPlace(spread.total) && percentile < 100 ? " · more than the sample supports" : "";
+  const slower = row.open ? spread.late : spread.total * (1 - spread.percentile[row.at] / 100);
+  const weak = row.supported ? "" : " · sample too small for this percentile";
   return [{ cls: one.cls, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer${weak}` }];
 }
 
@@ -211,8 +244,9 @@ function walkCurve(page, event) {
   if (!step) return;
   event.preventDefault();
   page.place = Math.min(page.nines + 0.5, Math.max(0, (page.place ?? 0.3) + step));
+  if (!page.point) return;
   page.point(page.place);
-  const percentile = page.place >= page.nines + 0.45 ? 100 : percentileAt(page.place);
+  const percentile = page.place >= page.nines + 0.45 ? 100 : writtenPercentile(page.place);
   const rows = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
   const words = rows.flatMap((row) => curveRows(row, percentile, page.model.unit)).map((row) => row.text);
   say(`${percentileText(percentile)}. ${words.join(". ")}`);

@@ -1,4 +1,4 @@
-// From the packed bytes in the page to counts, and from counts to percentiles: the rules of latencykit/stats/quantiles.py.
+// From the packed bytes in the page to counts, and from counts to percentiles: the rules of latencykit/histogram/lookup.py.
 
 async function inflated(text) {
   const binary = atob(text), bytes = new Uint8Array(binary.length);
@@ -38,81 +38,84 @@ async function unpack(packed) {
   return { ...packed, low, high, from, index, counts, count, bytes: null };
 }
 
-// Counts of the slots first..last - 1, summed up.
-function tally(data, first, last) {
-  const counts = new Float64Array(data.high.length);
-  for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];
-  let top = -Infinity, late = 0;
-  for (let s = first; s < last; s++) {
-    if (data.max[s] !== null && data.max[s] > top) top = data.max[s];
-    late += data.timeouts ? data.timeouts[s] : 0;
-  }
-  return { counts, top, late };
-}
-
-function rankOf(percentile, total) {
-  return Math.max(1, Math.ceil((percentile * (1 - 2 ** -53) * total) / 100));
-}
-
-function supportedPlace(total) {
-  return total > 0 ? -Math.log10(-Math.expm1(Math.log(0.025) / total)) : 0;
-}
-
-// A step function: value[k] holds up to cumulative[k] of `total`. What timed out stands above all that was within `bound`.
-function distribution(data, first, last) {
-  const { counts, top, late } = tally(data, first, last);
-  const value = [], cumulative = [], low = [];
-  let below = 0;
-  for (let k = 0; k < counts.length; k++) {
-    if (!counts[k] || (late && data.high[k] > data.bound)) continue;
-    below += counts[k];
-    value.push(Math.min(data.high[k], top));
-    low.push(data.low[k]);
-    cumulative.push(below);
-  }
-  let seen = 0, weighted = 0;
-  for (let k = 0; k < counts.length; k++) {
-    seen += counts[k];
-    weighted += (counts[k] * (data.low[k] + data.high[k])) / 2;
-  }
-  return {
-    value, low, cumulative, total: seen + late, count: seen, late, mean: seen ? weighted / seen : NaN,
-    top: late ? Math.max(data.bound, seen ? top : 0) : top, bound: late ? data.bound : null,
-  };
-}
-
-// A curve that the package worked out: of sources without time, and of models.
-function given(curve) {
-  const total = curve.count === null ? 1 : curve.count + curve.late;
-  return {
-    value: curve.value, low: curve.low, cumulative: curve.percentile.map((p) => (p / 100) * total), total, mean: curve.mean,
-    count: curve.count, late: curve.late, top: curve.top, bound: curve.bound, places: curve.percentile.map(placeOf),
-  };
-}
-
 function placeOf(percentile) {
   return percentile >= 100 ? Infinity : -Math.log10(1 - percentile / 100);
 }
 
-function placesOf(spread) {
-  if (!spread.places) spread.places = spread.cumulative.map((c) => -Math.log10(Math.max(0, spread.total - c) / spread.total));
-  return spread.places;
+// Highest percentile that so many independent values bound from above.
+function supportedBy(total) {
+  return total > 0 ? 100 * Math.exp(Math.log(0.025) / total) : 0;
 }
 
-// Position of a percentile's bucket; beyond the last one lies what timed out.
-function positionAt(spread, percentile) {
-  if (spread.count === null) return spread.places.findIndex((place) => place >= placeOf(percentile) - 1e-12);
-  const rank = rankOf(percentile, spread.total);
-  let low = 0, high = spread.cumulative.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (spread.cumulative[middle] >= rank - 1e-6) high = middle;
-    else low = middle + 1;
+// Whether edges pin a value down within a tenth.
+function isResolved(low, high) {
+  return high <= 1.1 * low * (1 + 1e-12);
+}
+
+// The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, and it
+// holds up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
+function distribution(data, first, last) {
+  const counts = new Float64Array(data.high.length);
+  for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];
+  let top = -Infinity, late = 0, bound = Infinity, sum = 0, count = 0;
+  for (let s = first; s < last; s++) {
+    if (data.max[s] !== null && data.max[s] > top) top = data.max[s];
+    sum += data.sum[s];
+    count += data.count[s];
+    if (!data.timeouts || !data.timeouts[s]) continue;
+    late += data.timeouts[s];
+    bound = Math.min(bound, data.bound[s]);
   }
-  return low;
+  const total = count + late, percentile = [], value = [], low = [];
+  let below = 0, known = -1;
+  const step = (number, high, least) => {
+    below += number;
+    percentile.push((100 * below) / total);
+    value.push(high);
+    low.push(least);
+  };
+  const timedOut = () => {
+    known = value.length;
+    step(late, bound, bound);
+  };
+  for (let k = 0; k < counts.length; k++) {
+    if (!counts[k]) continue;
+    const high = Math.min(data.high[k], top);
+    if (late && known < 0 && high > bound) timedOut();
+    step(counts[k], known < 0 ? high : Math.max(bound, high), Math.min(data.low[k], high));
+  }
+  if (late && known < 0) timedOut();
+  if (known < 0) known = value.length;
+  const limit = supportedBy(total);
+  return { percentile, value, low, known, count, late, total, mean: count ? sum / count : null, limit, solid: limit };
 }
 
-function valueAt(spread, percentile) {
-  const at = positionAt(spread, percentile);
-  return at < 0 || at >= spread.value.length ? spread.top : spread.value[at];
+// A curve that the package worked out: the whole run, exactly.
+function given(curve) {
+  return { ...curve, known: curve.known ?? curve.value.length, total: curve.count === null ? 1 : curve.count + curve.late };
+}
+
+// A percentile of a step function as a row of the package: its value, the edges it lies between, and whether that is known.
+function rowAt(spread, percentile) {
+  let first = 0, last = spread.percentile.length - 1;
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    if (spread.percentile[middle] >= percentile) last = middle;
+    else first = middle + 1;
+  }
+  const value = spread.value[first], low = spread.low[first], open = first >= spread.known;
+  const supported = spread.count === null || percentile >= 100 || (percentile <= spread.solid && !open);
+  return { value, low, high: open ? null : value, resolved: !open && isResolved(low, value), open, supported, at: first };
+}
+
+// As `format_range` and `format_row` of latencykit/units.py write it.
+function rowText(row, unit) {
+  let text = valueText(row.value, unit);
+  if (row.open) text = `≥ ${text}`;
+  else if (!row.resolved && !(row.low > 0)) text = row.value ? `≤ ${text}` : text;
+  else if (!row.resolved) {
+    const first = valueText(row.low, unit), [, number, name] = /^(.*?)((?: [^ ]+)?)$/.exec(first);
+    if (first !== text) text = `${name && text.endsWith(name) ? number : first}–${text}`;
+  }
+  return row.supported ? text : `(${text})`;
 }

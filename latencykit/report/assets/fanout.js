@@ -1,14 +1,20 @@
 // What users meet who wait for the slowest of n calls; the numbers are the package's, the slider walks through them.
 
+// The models that a series has: without time there is no mixture.
+function modelsOf(model) {
+  return model.mixed ? [["independent", "dashed faint"], ["mixture", ""]] : [["independent", ""]];
+}
+
 function drawFanOut(page) {
-  const model = page.model.fanOut[page.fanOutOf], host = page.hosts.fanOut;
+  const model = page.model.fanOut[page.fanOutOf], host = page.hosts.fanOut, kinds = modelsOf(model);
   const { root, box } = frame(host, box0(host), page.model.words.fanOut);
-  const rows = model.rows, at = page.fanOutAt;
-  const x = logarithmic(1, rows[rows.length - 1].n, box.left, box.right);
-  const [low, high] = extent(rows.flatMap((row) => [...row.mixture, ...row.independent].map((one) => one.value)));
+  const rows = model.rows, at = page.fanOutAt, last = rows[rows.length - 1];
+  const x = logarithmic(1, last.n, box.left, box.right);
+  const every = kinds.flatMap(([kind]) => rows.flatMap((row) => row[kind]));
+  const [low, high] = extent(every.flatMap((one) => [one.value, one.low]));
   const y = logarithmic(low / 1.4, high * 1.6, box.bottom, box.top);
   valueAxis(root, box, y, page.model.unit);
-  for (const n of [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].filter((n) => n <= rows[rows.length - 1].n)) {
+  for (const n of [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].filter((n) => n <= last.n)) {
     const left = x.to(n);
     root.append(svg("line", { class: "grid", x1: left, x2: left, y1: box.top, y2: box.bottom }));
     if (!box.narrow || /^1/.test(String(n)))
@@ -19,13 +25,9 @@ function drawFanOut(page) {
   const labels = [];
   model.percentiles.forEach((percentile, k) => {
     const cls = ["half", "late", "worst"][k];
-    for (const [kind, style] of [["independent", "dashed faint"], ["mixture", ""]]) {
-      const path = rows.map((row, j) => `${j ? "L" : "M"}${x.to(row.n).toFixed(1)} ${y.to(row[kind][k].value).toFixed(1)}`).join("");
-      if (kind === "mixture" && !model.mixed) continue;
-      root.append(svg("path", { class: `line ${cls} ${model.mixed ? style : ""}`, d: path }));
-    }
-    const last = rows[rows.length - 1][model.mixed ? "mixture" : "independent"][k].value;
-    labels.push({ text: percentileText(percentile), y: y.to(last), cls });
+    for (const [kind, style] of kinds) drawModel(root, rows, rows.map((row) => row[kind][k]), x, y, cls, style);
+    const end = last[kinds[kinds.length - 1][0]][k];
+    labels.push({ text: percentileText(percentile), y: y.to(end.value), cls });
   });
   if (!box.narrow) endLabels(root, box.right + 6, labels, box);
   const here = x.to(rows[at].n);
@@ -33,16 +35,29 @@ function drawFanOut(page) {
   host.replaceChildren(root);
 }
 
+// A line, and where the source does not pin the values down the band that they lie in.
+function drawModel(root, rows, cells, x, y, cls, style) {
+  const place = (k, value) => `${x.to(rows[k].n).toFixed(1)} ${y.to(value).toFixed(1)}`;
+  let path = "";
+  for (let k = 0; k < rows.length; k++) {
+    const sure = cells[k].resolved, joined = sure && k && cells[k - 1].resolved;
+    if (sure) path += `${joined ? "L" : "M"}${place(k, cells[k].value)}`;
+    if (k && !joined) {
+      const corners = [place(k - 1, cells[k - 1].value), place(k, cells[k].value), place(k, cells[k].low), place(k - 1, cells[k - 1].low)];
+      root.append(svg("path", { class: `range ${cls}`, d: `M${corners.join("L")}Z` }));
+    }
+  }
+  if (path) root.append(svg("path", { class: `line ${cls} ${style}`, d: path }));
+}
+
 function tellFanOut(page) {
-  const { rows, percentiles, mixed } = page.model.fanOut[page.fanOutOf], row = rows[page.fanOutAt], unit = page.model.unit;
-  const table = document.getElementById("fan-out-table").tBodies[0];
-  const cell = (one) => (one.supported ? valueText(one.value, unit) : `(${valueText(one.value, unit)})`);
-  table.replaceChildren(
-    ...percentiles.map((percentile, k) => {
-      const both = [mixed ? cell(row.mixture[k]) : "", cell(row.independent[k])];
-      const cells = table.parentNode.tHead.rows[0].cells.length > 2 ? both : both.slice(1);
-      return el("tr", {}, el("th", { scope: "row" }, percentileText(percentile)), ...cells.map((text) => el("td", {}, text)));
-    }),
+  const model = page.model.fanOut[page.fanOutOf], row = model.rows[page.fanOutAt], unit = page.model.unit;
+  const table = document.getElementById("fan-out-table"), kinds = table.tHead.rows[0].cells.length > 2 ? ["mixture", "independent"] : ["independent"];
+  const cell = (one) => el("td", {}, one ? rowText(one, unit) : "");
+  table.tBodies[0].replaceChildren(
+    ...model.percentiles.map((percentile, k) =>
+      el("tr", {}, el("th", { scope: "row" }, percentileText(percentile)), ...kinds.map((kind) => cell(row[kind][k]))),
+    ),
   );
   document.getElementById("fan-out-n").textContent = String(row.n);
   document.getElementById("fan-out-words").textContent = row.words;

@@ -4,10 +4,11 @@ const ROWS = 56;
 
 function drawHeat(page) {
   const host = page.hosts.heat, timed = page.series.filter((one) => one.data && !one.shadow);
-  const one = timed.find((series) => series.name === page.heat) || timed[0], data = one.data;
+  const one = timed.find((series) => series.name === page.heat) || timed[0], data = one && one.data;
+  if (!data || !data.low.length) return "No request was answered, so there is nothing to draw over time.";
   const { root, box } = frame(host, box0(host), page.model.words.heat);
   const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);
-  const [low, high] = extent([...data.low, ...data.max]);
+  const top = data.max.reduce((a, b) => Math.max(a, b), 0), [low, high] = extent([...data.low, ...data.high.map((edge) => Math.min(edge, top))]);
   const y = logarithmic(low / 1.02, high * 1.1, box.bottom, box.top);
   timeAxis(root, box, x, page.model.words.clock);
   valueAxis(root, box, y, page.model.unit);
@@ -18,8 +19,8 @@ function drawHeat(page) {
   }
   const canvas = heatCanvas(data, box, x, y);
   const area = svg("rect", { class: "catch hover", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
-  const row = (py) => Math.floor(((box.bottom - py) / (box.bottom - box.top)) * ROWS);
-  area.addEventListener("pointermove", (event) => tipHeat(page, event, data, x, y, row, root));
+  const follow = (event) => tipHeat(page, event, data, x, y, box, root);
+  for (const kind of ["pointermove", "pointerdown"]) area.addEventListener(kind, follow);
   area.addEventListener("pointerleave", tip.hide);
   root.append(area);
   host.replaceChildren(canvas, root);
@@ -29,11 +30,22 @@ function rowOf(value, y, box) {
   return Math.min(ROWS - 1, Math.max(0, Math.floor(((box.bottom - y.to(value)) / (box.bottom - box.top)) * ROWS)));
 }
 
-function heatCells(data, box, y) {
+// The first and the last row that each bucket reaches into: a narrow one lies in one, by its middle.
+function rowsOf(data, box, y) {
+  return Array.from(data.low, (low, k) => {
+    if (!isResolved(low, data.high[k])) return [rowOf(low, y, box), rowOf(data.high[k], y, box)];
+    const row = rowOf(Math.sqrt(Math.max(low, 1e-9) * data.high[k]), y, box);
+    return [row, row];
+  });
+}
+
+function heatCells(data, rows) {
   const cells = new Float64Array(data.start.length * ROWS);
-  const rows = Array.from(data.low, (low, k) => rowOf(Math.sqrt(Math.max(low, 1e-9) * data.high[k]), y, box));
   for (let s = 0; s < data.start.length; s++)
-    for (let k = data.from[s]; k < data.from[s + 1]; k++) cells[s * ROWS + rows[data.index[k]]] += data.counts[k] / data.count[s];
+    for (let k = data.from[s]; k < data.from[s + 1]; k++) {
+      const [first, last] = rows[data.index[k]], share = data.counts[k] / data.count[s] / (last - first + 1);
+      for (let r = first; r <= last; r++) cells[s * ROWS + r] += share;
+    }
   return cells;
 }
 
@@ -43,9 +55,10 @@ function heatCanvas(data, box, x, y) {
   canvas.height = box.height * ratio;
   canvas.style.width = `${box.width}px`;
   canvas.style.height = `${box.height}px`;
-  const context = canvas.getContext("2d"), cells = heatCells(data, box, y);
+  const context = canvas.getContext("2d"), cells = heatCells(data, rowsOf(data, box, y));
   const ramp = getComputedStyle(document.documentElement).getPropertyValue("--heat").split(",").map((part) => part.trim().split(" "));
-  const positive = cells.filter((share) => share > 0), top = Math.max(...positive), bottom = Math.max(top * 1e-6, Math.min(...positive));
+  const positive = cells.filter((share) => share > 0), top = positive.reduce((a, b) => Math.max(a, b), 0);
+  const bottom = Math.max(top * 1e-6, positive.reduce((a, b) => Math.min(a, b), top));
   const height = (box.bottom - box.top) / ROWS;
   context.scale(ratio, ratio);
   for (let s = 0; s < data.start.length; s++) {
@@ -66,15 +79,17 @@ function mixed(ramp, share) {
   return `rgb(${part(0)} ${part(1)} ${part(2)})`;
 }
 
-function tipHeat(page, event, data, x, y, row, root) {
+function tipHeat(page, event, data, x, y, box, root) {
   const place = root.getBoundingClientRect(), s = slotAt(data, x.back(event.clientX - place.left));
   if (s < 0 || !data.count[s]) return tip.hide();
-  const middle = y.back(event.clientY - place.top), at = row(event.clientY - place.top);
-  let inside = 0;
+  const middle = y.back(event.clientY - place.top), at = rowOf(middle, y, box), rows = rowsOf(data, box, y);
+  let inside = 0, spread = false;
   for (let k = data.from[s]; k < data.from[s + 1]; k++) {
-    const value = Math.sqrt(Math.max(data.low[data.index[k]], 1e-9) * data.high[data.index[k]]);
-    if (row(y.to(value)) === at) inside += data.counts[k];
+    const [first, last] = rows[data.index[k]];
+    if (at < first || at > last) continue;
+    inside += data.counts[k] / (last - first + 1);
+    spread ||= last > first;
   }
-  const text = `${grouped(inside)} of ${grouped(data.count[s])} requests near ${valueText(middle, page.model.unit, 2)}`;
-  tip.show(event, `${durationText(data.start[s])} to ${durationText(data.end[s])}`, [{ text }]);
+  const text = `${spread ? "about " : ""}${grouped(inside)} of ${grouped(data.count[s])} requests near ${valueText(middle, page.model.unit, 2)}`;
+  tip.show(event, `${secondsText(data.start[s])} to ${secondsText(data.end[s])}`, [{ text }]);
 }

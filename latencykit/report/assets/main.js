@@ -1,19 +1,16 @@
 // The page: what is selected, what is shown, and who draws.
 
-const FAMILIAR = [50, 90, 99, 99.9, 99.99, 100];
+const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fanOut: drawFanOut };
 
 async function main() {
   const model = JSON.parse(document.getElementById("model").textContent);
-  const page = { model, span: null, hosts: {}, series: [], edges: [], spreads: [] };
-  for (const one of model.series) page.series.push({ ...one, hidden: false, data: one.packed ? await unpack(one.packed) : null });
-  const times = page.series.filter((one) => one.data).flatMap((one) => [...one.data.start]);
-  const ends = page.series.filter((one) => one.data).flatMap((one) => one.data.end);
-  page.edges = [...new Set(times)].sort((a, b) => a - b);
-  if (ends.length) page.edges.push(ends.reduce((a, b) => Math.max(a, b)));
-  for (const name of ["timeline", "curve", "heat", "fanOut"]) page.hosts[name] = document.getElementById(`plot-${name}`);
+  const page = { model, span: null, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+  for (const one of model.series) page.series.push(await opened(one));
+  for (const name of Object.keys(SECTIONS)) page.hosts[name] = document.getElementById(`plot-${name}`);
+  page.rows = [...document.getElementById("numbers").rows];
   document.body.append(tip.node);
   actions(page);
-  wire(page);
+  for (const part of [wireSeries, wireSpans, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
   page.refresh();
   document.documentElement.dataset.ready = performance.now().toFixed(0);
   // For the console and for checks: what is shown, and the numbers behind it.
@@ -21,51 +18,78 @@ async function main() {
     select: (start, end) => page.drop(start, end),
     selection: () => page.span,
     extent: () => [page.edges[0], page.edges[page.edges.length - 1]],
-    percentile: (name, p) => valueAt(page.spreads[page.series.findIndex((one) => one.name === name)], p),
+    percentile: (name, p) => rowAt(page.spreads[page.series.findIndex((one) => one.name === name)], p).value,
     counts: () => Object.fromEntries(page.series.map((one, k) => [one.name, page.spreads[k] && page.spreads[k].total])),
   });
 }
 
+// Does a part of the work. An error goes to the console, and to whoever says so in its place; the other parts go on.
+function guarded(part, failed) {
+  try {
+    return part();
+  } catch (error) {
+    console.error(error);
+    if (failed) failed(error);
+    return null;
+  }
+}
+
+// A series with its bytes unpacked; one whose bytes cannot be read still has the curve of the whole run.
+async function opened(one) {
+  const series = { ...one, hidden: false, data: null, whole: one.curve ? given(one.curve) : null };
+  try {
+    if (one.packed) series.data = await unpack(one.packed);
+  } catch (error) {
+    console.error(error);
+    series.trouble = error.message;
+  }
+  return series;
+}
+
+// Draws one section. What it cannot draw it says in its place: the reason that it returns, or the error that it met.
+function drawSection(page, name) {
+  const host = page.hosts[name];
+  if (!host) return;
+  const said = (cls, text) => host.replaceChildren(el("p", { class: cls }, text));
+  const failed = (error) => said("trouble", `This chart could not be drawn (${error.message}); the tables hold its numbers.`);
+  guarded(() => {
+    const unread = name === "timeline" || name === "heat" ? page.series.filter((one) => one.trouble) : [];
+    if (unread.length) throw new Error(`${unread[0].name}: ${unread[0].trouble}`);
+    const reason = SECTIONS[name](page);
+    if (reason) said("reason", reason);
+  }, failed);
+}
+
 function actions(page) {
+  const count = () => (page.spreads = page.series.map((one) => guarded(() => spreadOf(one, page.span, page.model.percentiles))));
   page.refresh = () => {
-    page.spreads = page.series.map((one) => spreadOf(one, page.span));
-    if (page.edges.length) drawTimeline(page);
-    if (page.hosts.curve) drawCurve(page);
-    if (page.hosts.heat) drawHeat(page);
-    if (page.hosts.fanOut) drawFanOut(page);
+    count();
+    for (const name of Object.keys(SECTIONS)) drawSection(page, name);
     tell(page);
   };
   page.select = (span) => {
-    page.span = span;
-    page.spreads = page.series.map((one) => spreadOf(one, span));
+    const whole = span && span[0] <= page.edges[0] && span[1] >= page.edges[page.edges.length - 1];
+    page.span = whole ? null : span;
+    count();
     drawBrush(page);
-    drawCurve(page);
+    drawSection(page, "curve");
     tell(page);
   };
-  // Snapped to the slots that the two moments fall into.
+  // Snapped to the edges around two moments.
   const snapped = (a, b) => {
     const first = Math.max(0, page.edges.findLastIndex((edge) => edge <= Math.min(a, b)));
-    const last = page.edges.findIndex((edge) => edge > Math.max(a, b));
+    const last = page.edges.findIndex((edge) => edge >= Math.max(a, b));
     const end = last < 0 ? page.edges.length - 1 : Math.max(last, first + 1);
     return [page.edges[Math.min(first, page.edges.length - 2)], page.edges[end]];
   };
   page.preview = (a, b) => {
     const span = snapped(a, b);
-    if (page.span && span[0] === page.span[0] && span[1] === page.span[1]) return;
-    const { x, plot, root } = page.timeline;
-    let ghost = root.querySelector(".brush");
-    if (!ghost) root.insertBefore((ghost = svg("rect", { class: "brush", y: plot.top, height: plot.bottom - plot.top })), root.querySelector(".catch"));
-    ghost.setAttribute("x", x.to(span[0]));
-    ghost.setAttribute("width", Math.max(1.5, x.to(span[1]) - x.to(span[0])));
-    page.span = span;
-    page.spreads = page.series.map((one) => spreadOf(one, span));
-    drawCurve(page);
-    tell(page);
+    if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);
   };
   page.drop = (a, b) => page.select(snapped(a, b));
 }
 
-function wire(page) {
+function wireSeries(page) {
   document.querySelectorAll("#legend button[data-series]").forEach((button) => {
     const one = page.series[Number(button.dataset.series)];
     button.addEventListener("click", () => {
@@ -74,39 +98,20 @@ function wire(page) {
       page.refresh();
     });
   });
+}
+
+function wireSpans(page) {
   document.querySelectorAll("button[data-from]").forEach((button) => {
     button.addEventListener("click", () => {
       page.drop(Number(button.dataset.from), Number(button.dataset.to));
       document.getElementById("explore").scrollIntoView({ block: "start" });
     });
   });
-  const whole = document.getElementById("whole");
-  if (whole) whole.addEventListener("click", () => page.select(null));
-  wireRanges(page);
-  page.hosts.curve?.addEventListener("keydown", (event) => walkCurve(page, event));
-  const chosen = document.getElementById("heat-series");
-  if (chosen) chosen.addEventListener("change", () => ((page.heat = chosen.value), drawHeat(page)));
-  const slider = document.getElementById("fan-out-slider"), whose = document.getElementById("fan-out-series");
-  if (slider) {
-    const move = () => {
-      page.fanOutAt = Number(slider.value);
-      page.fanOutOf = whose ? Number(whose.value) : 0;
-      slider.setAttribute("aria-valuetext", `${page.model.fanOut[0].rows[page.fanOutAt].n} calls`);
-      drawFanOut(page);
-      tellFanOut(page);
-    };
-    slider.addEventListener("input", move);
-    if (whose) whose.addEventListener("change", move);
-    move();
-  }
+  document.getElementById("whole")?.addEventListener("click", () => page.select(null));
   document.addEventListener("keydown", (event) => event.key === "Escape" && page.span && page.select(null));
-  let width = document.documentElement.clientWidth, due = 0;
-  const again = () => ((width = document.documentElement.clientWidth), cancelAnimationFrame(due), (due = requestAnimationFrame(page.refresh)));
-  window.addEventListener("resize", () => document.documentElement.clientWidth !== width && again());
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", again);
 }
 
-// The brush for the keyboard: two sliders over the slots' edges.
+// The brush for the keyboard: two sliders over the edges.
 function wireRanges(page) {
   const from = document.getElementById("from"), to = document.getElementById("to");
   if (!from) return;
@@ -117,52 +122,89 @@ function wireRanges(page) {
       let a = Number(from.value), b = Number(to.value);
       if (a >= b) [a, b] = range === from ? [a, Math.min(a + 1, page.edges.length - 1)] : [Math.max(b - 1, 0), b];
       if (a >= b) a = b - 1;
-      page.select(a === 0 && b === page.edges.length - 1 ? null : [page.edges[a], page.edges[b]]);
+      page.select([page.edges[a], page.edges[b]]);
     });
   }
 }
 
+function wireCurve(page) {
+  page.hosts.curve.addEventListener("keydown", (event) => walkCurve(page, event));
+}
+
+function wireHeat(page) {
+  const chosen = document.getElementById("heat-series");
+  chosen?.addEventListener("change", () => ((page.heat = chosen.value), drawSection(page, "heat")));
+}
+
+function wireFanOut(page) {
+  const slider = document.getElementById("fan-out-slider"), whose = document.getElementById("fan-out-series");
+  if (!slider) return;
+  const move = () => {
+    page.fanOutAt = Number(slider.value);
+    page.fanOutOf = whose ? Number(whose.value) : 0;
+    slider.setAttribute("aria-valuetext", `${page.model.fanOut[page.fanOutOf].rows[page.fanOutAt].n} calls`);
+    drawSection(page, "fanOut");
+    tellFanOut(page);
+  };
+  slider.addEventListener("input", move);
+  whose?.addEventListener("change", move);
+  move();
+}
+
+function wireWindow(page) {
+  let width = document.documentElement.clientWidth, due = 0;
+  const again = () => ((width = document.documentElement.clientWidth), cancelAnimationFrame(due), (due = requestAnimationFrame(page.refresh)));
+  window.addEventListener("resize", () => document.documentElement.clientWidth !== width && again());
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", again);
+}
+
+// The span as text that --from, --to and `between` take: seconds, all digits; beside it, for people, longer units.
 function spanWords(page) {
   if (!page.span) return page.model.words.whole;
-  return `${durationText(page.span[0])} to ${durationText(page.span[1])}`;
+  const exact = page.span.map(secondsText), short = page.span.map(durationText);
+  const same = short.every((text, k) => text === exact[k] || !/min|h|d$/.test(text));
+  return `${exact[0]} to ${exact[1]}${same ? "" : ` (${short[0]} to ${short[1]})`}`;
 }
 
 // Numbers of what is selected: beside the curve, and spoken.
 function tell(page) {
-  const place = document.getElementById("selected");
+  const place = document.getElementById("selected"), whole = document.getElementById("whole");
   if (place) place.textContent = spanWords(page);
-  const whole = document.getElementById("whole");
   if (whole) whole.disabled = !page.span;
   if (page.ranges) {
     const [a, b] = page.span || [page.edges[0], page.edges[page.edges.length - 1]];
     page.ranges[0].value = String(page.edges.indexOf(a));
     page.ranges[1].value = String(page.edges.indexOf(b));
-    page.ranges[0].setAttribute("aria-valuetext", durationText(a));
-    page.ranges[1].setAttribute("aria-valuetext", durationText(b));
+    page.ranges[0].setAttribute("aria-valuetext", secondsText(a));
+    page.ranges[1].setAttribute("aria-valuetext", secondsText(b));
   }
   const body = document.getElementById("numbers");
-  if (body) body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [numbersOf(one, page.spreads[k], page)])));
+  // The rows of the whole run are the package's own.
+  const rowOf = (one, k) => (page.span ? guarded(() => numbersOf(one, page.spreads[k], page, k)) : null) || page.rows[k];
+  body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [rowOf(one, k)])));
   if (page.span) say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
 }
 
-function numbersOf(one, spread, page) {
-  const unit = page.model.unit, fixed = page.span && !one.data ? " (of the whole run)" : "";
-  const name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls}` }), one.name + fixed);
-  if (!spread || !spread.total) return el("tr", {}, name, el("td", {}, "0"), ...FAMILIAR.map(() => el("td", {}, "")), el("td", {}, ""));
-  const cells = FAMILIAR.map((percentile) => {
-    const value = valueAt(spread, percentile), text = valueText(value, unit);
-    const beyond = spread.bound !== null && positionAt(spread, percentile) >= spread.value.length;
-    const weak = percentile < 100 && spread.count !== null && placeOf(percentile) > supportedPlace(spread.total);
-    return el("td", { "data-value": value, "data-percentile": percentile }, weak ? `(${text})` : beyond ? `≥ ${text}` : text);
+function numbersOf(one, spread, page, position) {
+  if (!one.data) {
+    const row = page.rows[position].cloneNode(true);
+    row.cells[0].append(" (of the whole run)");
+    return row;
+  }
+  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls}` }), one.name);
+  const blank = !spread || !spread.value.length;
+  const cells = page.model.percentiles.map((percentile) => {
+    if (blank) return el("td", { "data-percentile": percentile });
+    const row = rowAt(spread, percentile);
+    return el("td", { "data-value": row.value, "data-percentile": percentile }, rowText(row, unit));
   });
-  const count = spread.count === null ? "model" : grouped(spread.count);
-  const mean = spread.mean === null || spread.mean === undefined ? "" : valueText(spread.mean, unit);
-  return el("tr", {}, name, el("td", { "data-count": spread.count }, count), ...cells, el("td", {}, mean));
+  const count = spread ? spread.count : 0, mean = blank || spread.mean === null ? "" : valueText(spread.mean, unit);
+  return el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
 }
 
 main().catch((error) => {
   const note = document.getElementById("trouble");
   note.hidden = false;
-  note.textContent = `This browser could not draw the charts (${error.message}); the tables below hold the numbers.`;
+  note.textContent = `This browser could not draw the charts (${error.message}); the tables hold the numbers.`;
   throw error;
 });

@@ -9,6 +9,14 @@ function plain(number, digits) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
+// To so many significant digits; a tie goes to the even digit, as in Python.
+function rounded(number, digits) {
+  const near = Number(number.toPrecision(digits)), [head, power] = Math.abs(number).toExponential(60).split("e");
+  const every = head.replace(".", ""), kept = every.slice(0, digits);
+  if (!/^50*$/.test(every.slice(digits)) || Number(kept) % 2) return near;
+  return Math.sign(number) * Number(`${kept}e${Number(power) - digits + 1}`);
+}
+
 function grouped(number) {
   return Math.round(number).toLocaleString("en-US");
 }
@@ -17,12 +25,12 @@ function valueText(value, unit, digits = 3) {
   if (value === null || Number.isNaN(value)) return "unknown";
   if (unit !== "ns") {
     const whole = Math.abs(value).toFixed(0).length;
-    return value.toLocaleString("en-US", { maximumSignificantDigits: Math.max(digits, whole) });
+    return rounded(value, Math.max(digits, whole)).toLocaleString("en-US", { maximumSignificantDigits: 21 });
   }
   if (value === 0) return "0";
-  const rounded = Number(value.toPrecision(digits));
-  const [name, factor] = UNITS.find((one) => Math.abs(rounded) >= one[1]) || UNITS[3];
-  return `${plain(rounded / factor, digits)} ${name}`;
+  const near = rounded(value, digits);
+  const [name, factor] = UNITS.find((one) => Math.abs(near) >= one[1]) || UNITS[3];
+  return `${plain(near / factor, digits)} ${name}`;
 }
 
 // Percentiles are placed evenly by nines: p90 at 1, p99 at 2, p99.9 at 3.
@@ -41,6 +49,11 @@ function durationText(seconds) {
   const parts = [[86400, "d"], [3600, "h"], [60, "min"]];
   const [size, name] = parts.find((one) => seconds >= 2 * one[0]) || [1, ""];
   return name ? `${plain(seconds / size, 3)} ${name}` : seconds === 0 ? "0 s" : valueText(seconds * 1e9, "ns");
+}
+
+// A moment that can be copied: all of its digits, in seconds.
+function secondsText(seconds) {
+  return `${seconds} s`;
 }
 
 function clockText(seconds, epoch) {

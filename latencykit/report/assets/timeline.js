@@ -1,21 +1,14 @@
-// The course over time: maximum, p99 and median of each slot as steps, gaps as gaps, the rate underneath; and the brush.
+// The time series: maximum, p99 and median of each slot as steps, gaps as gaps, the rate underneath; and the brush.
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
 
+// Percentiles of each slot as rows, null where nothing was counted.
 function course(data) {
   if (data.course) return data.course;
-  const found = { 50: [], 99: [], 100: data.max };
+  const found = { 50: [], 99: [], 100: [] };
   for (let s = 0; s < data.start.length; s++) {
-    const first = data.from[s], last = data.from[s + 1];
-    for (const percentile of [50, 99]) {
-      const rank = rankOf(percentile, data.count[s]);
-      let below = 0, value = null;
-      for (let k = first; k < last && value === null; k++) {
-        below += data.counts[k];
-        if (below >= rank) value = Math.min(data.high[data.index[k]], data.max[s]);
-      }
-      found[percentile].push(value);
-    }
+    const spread = data.count[s] ? distribution(data, s, s + 1) : null;
+    for (const percentile of [50, 99, 100]) found[percentile].push(spread && rowAt(spread, percentile));
   }
   data.course = found;
   return found;
@@ -42,6 +35,12 @@ function stepPath(data, values, x, y) {
   return path;
 }
 
+// Boxes from the lower to the upper edge, where the source does not pin a slot's value down.
+function rangePath(data, rows, x, y) {
+  const boxes = rows.map((row, s) => (row && !row.resolved && !row.open ? boxPath(x.to(data.start[s]), x.to(data.end[s]), y.to(row.low), y.to(row.value)) : ""));
+  return boxes.join("");
+}
+
 function rates(data) {
   return data.start.map((start, s) => (data.end[s] > start ? data.count[s] / (data.end[s] - start) : null));
 }
@@ -49,10 +48,13 @@ function rates(data) {
 function drawTimeline(page) {
   const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
+  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => course(one.data)[p].flatMap((row) => (row ? [row.value] : []))));
+  if (!values.length) return "No request was answered, so there is nothing to draw over time.";
   const { root, box } = frame(host, box0(host) + 76, page.model.words.timeline);
+  root.classList.add("brushed");
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
   const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);
-  const [low, high] = extent(timed.flatMap((one) => [...one.data.max, ...course(one.data)[50]]));
+  const [low, high] = extent(values);
   const y = logarithmic(low / 1.3, high * 1.8, plot.bottom, plot.top);
   valueAxis(root, plot, y, page.model.unit);
   timeAxis(root, strip, x, page.model.words.clock);
@@ -63,14 +65,18 @@ function drawTimeline(page) {
     const found = course(one.data);
     const lines = single ? ONE : [[100, "", `${one.cls} faint`], [99, one.name, one.cls]];
     for (const [percentile, text, cls] of lines) {
-      root.append(svg("path", { class: `line ${cls} ${single ? "" : one.dash}`, d: stepPath(one.data, found[percentile], x, y) }));
-      const last = found[percentile].findLast((value) => value !== null);
-      if (text && last !== undefined) labels.push({ text: cut(text, 13), y: y.to(last), cls });
+      const rows = found[percentile], sure = rows.map((row) => (row && (row.resolved || row.open) ? row.value : null));
+      const ranges = rangePath(one.data, rows, x, y);
+      if (ranges) root.append(svg("path", { class: `range ${cls}`, d: ranges }));
+      root.append(svg("path", { class: `line ${cls} ${single ? "" : one.dash}`, d: stepPath(one.data, sure, x, y) }));
+      const last = rows.findLast((row) => row);
+      if (text && last) labels.push({ text: cut(text, 13), y: y.to(last.value), cls });
     }
   }
   if (!box.narrow && labels.length <= 6) endLabels(root, box.right + 6, labels, plot);
   drawRates(root, strip, x, shown, timed);
-  page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root };
+  page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
+  root.append(page.timeline.brush, catchBrush(page));
   drawBrush(page);
   host.replaceChildren(root);
 }
@@ -94,7 +100,7 @@ function shade(root, plot, strip, x, stall, free) {
 }
 
 function drawRates(root, strip, x, shown, timed) {
-  const top = Math.max(1e-9, ...timed.flatMap((one) => rates(one.data)).filter((rate) => rate !== null));
+  const top = timed.flatMap((one) => rates(one.data)).reduce((most, rate) => Math.max(most, rate), 1e-9);
   const y = linear(0, top, strip.bottom, strip.top);
   root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.top + 8, "text-anchor": "end" }, `${Number(top.toPrecision(2)).toLocaleString("en-US")}/s`));
   root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.bottom + 3, "text-anchor": "end" }, "0"));
@@ -110,41 +116,51 @@ function drawRates(root, strip, x, shown, timed) {
 // ---------------------------------------------------------------- the brush
 
 function drawBrush(page) {
-  const { x, plot, root } = page.timeline;
-  root.querySelectorAll(".brush,.catch").forEach((node) => node.remove());
-  if (page.span) {
-    const left = x.to(page.span[0]), right = x.to(page.span[1]);
-    const size = { y: plot.top, height: plot.bottom - plot.top };
-    root.append(svg("rect", { class: "brush", x: left, width: Math.max(1.5, right - left), ...size }));
-  }
-  const area = svg("rect", { class: "catch", x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top });
-  root.append(area);
-  catchBrush(page, area);
+  if (!page.timeline) return;
+  const { x, brush } = page.timeline;
+  brush.setAttribute("visibility", page.span ? "visible" : "hidden");
+  if (!page.span) return;
+  brush.setAttribute("x", x.to(page.span[0]));
+  brush.setAttribute("width", Math.max(1.5, x.to(page.span[1]) - x.to(page.span[0])));
 }
 
-function catchBrush(page, area) {
-  const time = (event) => page.timeline.x.back(event.clientX - page.timeline.root.getBoundingClientRect().left);
+// What takes the pointer; it stays the same element while a selection is made, so that two clicks are a double click.
+function catchBrush(page) {
+  const { x, plot, root } = page.timeline;
+  const area = svg("rect", { class: "catch", x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top });
+  const time = (event) => x.back(event.clientX - root.getBoundingClientRect().left);
+  let drag = null;
   area.addEventListener("pointerdown", (event) => {
-    const began = time(event), pixel = event.clientX;
+    if (drag || !event.isPrimary || event.button !== 0) return;
+    drag = { began: time(event), pixel: event.clientX, moved: false, before: page.span };
     tip.hide();
     area.setPointerCapture(event.pointerId);
-    const move = (now) => {
-      if (Math.abs(now.clientX - pixel) > 3) page.preview(began, time(now));
-    };
-    const done = (now) => {
-      area.removeEventListener("pointermove", move);
-      if (now.type === "pointercancel") page.select(null);
-      else page.drop(began, Math.abs(now.clientX - pixel) > 3 ? time(now) : began);
-    };
-    area.addEventListener("pointermove", move);
-    area.addEventListener("pointerup", done, { once: true });
-    area.addEventListener("pointercancel", done, { once: true });
+  });
+  area.addEventListener("pointermove", (event) => {
+    if (!drag) {
+      if (!event.buttons) tipTime(page, event, time(event));
+      return;
+    }
+    if (!event.isPrimary) return;
+    drag.moved ||= Math.abs(event.clientX - drag.pixel) > 3;
+    if (drag.moved) page.preview(drag.began, time(event));
+  });
+  area.addEventListener("pointerup", (event) => {
+    if (!drag || !event.isPrimary) return;
+    const { began, moved } = drag;
+    drag = null;
+    page.drop(began, moved ? time(event) : began);
+  });
+  // The browser took the touch for itself, to scroll: what was selected before still is.
+  area.addEventListener("pointercancel", (event) => {
+    if (!drag || !event.isPrimary) return;
+    const { before } = drag;
+    drag = null;
+    page.select(before);
   });
   area.addEventListener("dblclick", () => page.select(null));
-  area.addEventListener("pointermove", (event) => {
-    if (!event.buttons) tipTime(page, event, time(event));
-  });
   area.addEventListener("pointerleave", tip.hide);
+  return area;
 }
 
 function slotAt(data, time) {
@@ -157,7 +173,7 @@ function tipTime(page, event, time) {
   for (const one of page.series) {
     const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
-    const found = course(one.data), write = (p) => valueText(found[p][s], page.model.unit);
+    const found = course(one.data), write = (p) => rowText(found[p][s], page.model.unit);
     rows.push({ cls: one.cls, text: `${one.name}: ${grouped(one.data.count[s])} requests` });
     rows.push({ text: `p50 ${write(50)} · p99 ${write(99)} · max ${write(100)}` });
   }

@@ -1,0 +1,95 @@
+// How many independent events lie above a percentile of a selection: the rules of latencykit/stats/events.py. A stall is one.
+
+const LEAST_EVENTS = 20, BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
+
+// ln Γ(x) for x ≥ 1 (Stirling's series, after the recurrence has made x large).
+function lnGamma(x) {
+  let shift = 0;
+  for (; x < 12; x++) shift -= Math.log(x);
+  return shift + (x - 0.5) * Math.log(x) - x + 0.9189385332046727 + 1 / (12 * x) - 1 / (360 * x ** 3);
+}
+
+// Probability of `count` or more where `mean` is expected: the regularized incomplete gamma function, by its series.
+function poissonAtLeast(count, mean) {
+  if (!(mean > 0)) return 0;
+  let term = 1, sum = 1;
+  for (let n = 1; n < 10000 && term > 1e-17 * sum; n++) sum += term *= mean / (count + n);
+  return Math.min(1, sum * Math.exp(count * Math.log(mean) - mean - lnGamma(count + 1)));
+}
+
+function medianOf(values) {
+  const sorted = [...values].sort((a, b) => a - b), half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+// What is usual for each slot: a backlog that is worked off crowds a slot, and must not raise what is expected of it.
+function usualLoad(load) {
+  const reach = 5, all = load.length < 4 * reach + 2 ? medianOf(load) : null;
+  const edge = (k) => load[Math.min(load.length - 1, Math.max(0, k))];
+  return load.map((count, k) => {
+    const near = all ?? medianOf(Array.from({ length: 2 * reach + 1 }, (_, j) => edge(k + j - reach)));
+    return Math.min(count, 2 * near);
+  });
+}
+
+// Requests of each of the slots above a percentile; timeouts lie above all others. `totals` are the counts by bucket.
+function tailOf(data, slots, totals, percentile, total) {
+  const below = (total * percentile) / 100;
+  let cut = 0, running = totals[0];
+  while (cut < totals.length - 1 && running < below * (1 - 1e-12)) running += totals[++cut];
+  const share = totals[cut] ? Math.min(1, Math.max(0, (running - below) / totals[cut])) : 0;
+  return slots.map((s) => {
+    let tail = data.timeouts ? data.timeouts[s] : 0;
+    for (let k = data.from[s + 1] - 1; k >= data.from[s] && data.index[k] >= cut; k--)
+      tail += data.index[k] === cut ? share * data.counts[k] : data.counts[k];
+    return tail;
+  });
+}
+
+// Kish's effective number of events: bursts that touch are one, every other request is one of its own.
+function effectiveEvents(tail, burst, begin, end, reach) {
+  let total = 0, squares = 0, stall = 0, last = -1, until = -Infinity;
+  tail.forEach((count, k) => {
+    total += count;
+    if (!burst[k]) {
+      squares += count;
+      return;
+    }
+    const apart = last >= 0 && k - last > 1 && begin[k] - reach[k] > until + 1e-6 * (end[k] - begin[k]);
+    if (apart) [squares, stall] = [squares + stall * stall, 0];
+    stall += count;
+    until = Math.max(until, end[k]);
+    last = k;
+  });
+  squares += stall * stall;
+  return total > 0 ? (total * total) / Math.max(squares, total) : 0;
+}
+
+// The highest percentile of a selection that enough events bear. Slots that sum up several intervals do not show whether
+// slow requests of one slot came together: there each slot is taken for one event at most.
+function borneUpTo(data, first, last, spread, wanted) {
+  const slots = [];
+  for (let s = first; s < last; s++) if (data.count[s] || (data.timeouts && data.timeouts[s])) slots.push(s);
+  if (!slots.length) return 0;
+  const asked = wanted.filter((p) => p > 0 && p < 100);
+  for (let k = 2; k / STEPS_A_NINE <= placeOf(spread.limit); k++) asked.push(percentileAt(k / STEPS_A_NINE));
+  asked.sort((a, b) => a - b);
+  const load = slots.map((s) => data.count[s] + (data.timeouts ? data.timeouts[s] : 0)), usual = usualLoad(load);
+  const all = usual.reduce((a, b) => a + b, 0), totals = new Float64Array(data.high.length);
+  for (let k = data.from[first]; k < data.from[last]; k++) totals[data.index[k]] += data.counts[k];
+  const begin = slots.map((s) => data.start[s]), end = slots.map((s) => data.end[s]);
+  const reach = slots.map((s) => (data.reaching && data.max[s] ? data.max[s] / 1e9 : 0));
+  let held = slots.map(() => false), borne = 0;
+  for (let k = 0; k < asked.length && asked[k] <= spread.limit; k++) {
+    const tail = tailOf(data, slots, totals, asked[k], spread.total), sum = tail.reduce((a, b) => a + b, 0);
+    const burst = tail.map((count, j) => {
+      const expected = (sum * usual[j]) / all;
+      return count > 0 && (held[j] || (count > 1 && count > expected && poissonAtLeast(count, expected) < BURST / tail.length));
+    });
+    if (asked[k] >= CARRIED) held = burst;
+    const together = data.width === null ? Infinity : (sum * sum) / Math.max(1e-300, tail.reduce((a, b) => a + b * b, 0));
+    if (Math.min(effectiveEvents(tail, burst, begin, end, reach), together) < LEAST_EVENTS * (1 - 1e-9)) return borne;
+    borne = asked[k];
+  }
+  return spread.limit;
+}
