@@ -34,7 +34,7 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
     import pandas as pd
 
     try:
-        when = as_nanoseconds(pd.to_datetime(pd.Series(list(texts), dtype=object), utc=True, format="ISO8601"))
+        when = as_nanoseconds(pd.to_datetime(pd.Series(list(map(str, texts)), dtype=object), utc=True, format="ISO8601"))
     except (ValueError, OverflowError, TypeError) as error:
         raise UsageError(f"a stamp is no date ({printable(str(error), 60)})") from error
     if np.isnat(when).any():

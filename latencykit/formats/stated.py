@@ -214,8 +214,8 @@ def believed(rung: Rung) -> Rung:
         return rung
     if rung.index.size and not float(rung.buckets.low(rung.index[-1])) < _SENTINEL:
         raise UsageError(f"a bucket begins at {float(rung.buckets.low(rung.index[-1])):.4g}, which is no latency")
-    if rung.index.size and float(rung.buckets.high(rung.index[0])) < 0:
-        raise UsageError(f"a value is {float(rung.buckets.high(rung.index[0])):.4g}, which is no latency")
+    if rung.index.size and float(rung.buckets.low(rung.index[0])) < 0:
+        raise UsageError(f"a value is {float(rung.buckets.low(rung.index[0])):.4g}, which is no latency")
     if not (rung.told or rung.printed[0]):
         return rung
     points, stats, run = stated(dict(zip(*rung.printed, strict=True)), rung.told, rung.run)
