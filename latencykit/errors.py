@@ -16,6 +16,7 @@ __all__ = [
     "MissingPackageError",
     "MixedInputsError",
     "NotHeldError",
+    "ReaderError",
     "UnknownFormatError",
     "UsageError",
 ]
@@ -47,6 +48,10 @@ class LimitError(LatencyKitError):
 
 class UnknownFormatError(LatencyKitError):
     """No reader recognises the input, or several do equally well."""
+
+
+class ReaderError(LatencyKitError):
+    """A reader broke over a file in a way that it does not foresee: a bug in the reader; the exception is the cause."""
 
 
 class MissingPackageError(LatencyKitError, ImportError):

@@ -10,12 +10,12 @@ from latencykit.errors import UsageError
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["as_nanoseconds", "sample_columns"]
+__all__ = ["as_nanoseconds", "sample_columns", "word_column"]
 
 _FARTHEST = 9e9  # seconds, 285 years; 64 bits of nanoseconds hold little more
 _TIMES = ("duration", "start", "intended")
@@ -89,6 +89,22 @@ def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
         else cells.dt.tz_convert("UTC").dt.tz_localize(None)
     )
     return plain.where(plain.dt.year.between(1678, 2261)).to_numpy("M8[ns]")
+
+
+def word_column(words: Sequence[str] | NDArray[Any]) -> pd.Series[Any]:
+    """Return words as a column; as plain objects where one is no UTF-8, which the strings of pandas cannot hold.
+
+    Examples
+    --------
+    >>> word_column(["get", "\udce4"]).tolist() == ["get", "\udce4"]
+    True
+    """
+    import pandas as pd
+
+    given = np.asarray(words, np.str_)
+    codes = given.view(np.uint32) if given.size and given.dtype.itemsize else np.zeros(0, np.uint32)
+    halves = ((codes >= 0xD800) & (codes <= 0xDFFF)).any()
+    return pd.Series(given.astype(object), dtype=object) if halves else pd.Series(given)
 
 
 def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:

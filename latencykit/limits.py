@@ -3,7 +3,7 @@
 They are meant to be out of the way of real files. Where one is not, raise it: for one command with ``--limit NAME=SIZE``,
 for a program with ``with lk.limits(NAME=SIZE):``, for a shell or a machine with
 ``LATENCYKIT_LIMITS="NAME=SIZE,NAME=SIZE"``, which reaches other processes, too; a remote worker has its own. Sizes are
-whole numbers, bytes also with KiB, MiB or GiB.
+whole numbers, bytes also with KiB, MiB or GiB; times are seconds, also with ms, s, min or h.
 
 Three things need no bound of their own: back-filling for coordinated omission counts its fills and never lists them,
 JSON nests as deeply as Python's parser goes, some thousand levels, and files of rows or intervals may have any size, for
@@ -17,7 +17,7 @@ import os
 import re
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import UsageError
 from latencykit.rooms import make_callable
@@ -29,7 +29,9 @@ __all__ = ["DEFAULT", "Limits", "in_force", "limits"]
 
 _VARIABLE = "LATENCYKIT_LIMITS"
 _DEFLATE_RATIO = 1032  # deflate cannot expand further: 258 bytes from two bits
-_SIZE = re.compile(r"([0-9][0-9_]*) *(KiB|MiB|GiB|)")
+_SIZE = re.compile(r"([0-9][0-9_]{0,29}) *(KiB|MiB|GiB|)")
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) *(ms|s|min|h|)")
+_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _UNITS = {"": 0, "KiB": 10, "MiB": 20, "GiB": 30}
 _ORDINARY_RATIO = 100  # outputs of tools compress five to thirty times
 
@@ -55,6 +57,13 @@ class Limits:
         Intervals of a log.
     others : int, default 1 million
         Lines of a log that are no intervals: comments, blank lines.
+    answer : float, default 10
+        Seconds that a web server may take to answer, or be silent in the middle of a file.
+    fetch : float, default 60
+        Seconds that a file may take to come from a server, every try included; of a large one, besides, a second for
+        each 256 KiB that came.
+    tries : int, default 3
+        How often a server is asked that fails (status 5xx) or hangs up.
     """
 
     line: int = 64 << 20
@@ -64,6 +73,9 @@ class Limits:
     whole: int = 1 << 30
     intervals: int = 5_000_000
     others: int = 1_000_000
+    answer: float = 10.0
+    fetch: float = 60.0
+    tries: int = 3
 
     @cached_property
     def harmless(self) -> int:
@@ -77,6 +89,8 @@ class Limits:
 
 DEFAULT = Limits()
 _NAMES = tuple(one.name for one in fields(Limits))
+_TIMES = ("answer", "fetch")
+_LIKE = ("5000000 or 64MiB", "30s or 2min")
 
 
 def in_force() -> Limits:
@@ -85,13 +99,14 @@ def in_force() -> Limits:
 
 
 @contextlib.contextmanager
-def limits(**changes: int | str) -> Iterator[Limits]:
+def limits(**changes: float | str) -> Iterator[Limits]:
     """Change limits while a block runs, in this process and in those that it starts.
 
     Parameters
     ----------
-    **changes : int or str
-        Names of `Limits`: ``line``, ``inflated``, ``slots``, ``block``, ``whole``, ``intervals``, ``others``.
+    **changes : int, float or str
+        Names of `Limits`: ``line``, ``inflated``, ``slots``, ``block``, ``whole``, ``intervals``, ``others``; ``answer``,
+        ``fetch`` and ``tries`` of servers.
 
     Raises
     ------
@@ -121,15 +136,17 @@ def limits(**changes: int | str) -> Iterator[Limits]:
 @lru_cache(maxsize=16)
 def _parsed(text: str) -> Limits:
     """Limits as text names them; those that it does not name are the default ones."""
-    found: dict[str, int] = {}
+    found: dict[str, Any] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, size = (side.strip() for side in part.partition("="))
-        hit = _SIZE.fullmatch(size)
+        hit = (_TIME if name in _TIMES else _SIZE).fullmatch(size)
         if name not in _NAMES:
             raise UsageError(f"there is no limit {name!r}; the limits are {', '.join(_NAMES)} (--limit, {_VARIABLE})")
-        if hit is None or not int(hit[1]):
-            raise UsageError(f"{size!r} is no size of the limit {name}; write it as 5000000 or 64MiB (--limit, {_VARIABLE})")
-        found[name] = int(hit[1]) << _UNITS[hit[2]]
+        if hit is None or not float(hit[1].replace("_", "")):
+            raise UsageError(
+                f"{size!r} is no size of the limit {name}; write it as {_LIKE[name in _TIMES]} (--limit, {_VARIABLE})"
+            )
+        found[name] = float(hit[1]) * _SECONDS[hit[2]] if name in _TIMES else int(hit[1]) << _UNITS[hit[2]]
     return Limits(**found)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from latencykit.blocks import MemoryPart, block_of_rows
 from latencykit.buckets import HdrBuckets
 from latencykit.errors import LimitError, NotHeldError, UsageError
-from latencykit.frames import sample_columns
+from latencykit.frames import sample_columns, word_column
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.limits import in_force
 from latencykit.log import HistogramLog
@@ -357,7 +357,7 @@ class Samples:
         columns: dict[str, Any] = {"start": self.start, "duration": self.duration, "intended": self.intended}
         if self.outcome is not None:
             columns["outcome"] = np.asarray(OUTCOMES)[self.outcome]
-        columns |= {"connection": self.connection, "tag": self.tag}
+        columns |= {"connection": self.connection, "tag": None if self.tag is None else word_column(self.tag)}
         return pd.DataFrame({name: column for name, column in columns.items() if column is not None})
 
     def _repr_html_(self) -> str:

@@ -7,25 +7,29 @@ import io
 import itertools
 import os
 import re
+import time
 import weakref
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from latencykit.errors import CorruptInputError, LatencyKitError, MissingPackageError, UsageError
+from latencykit.errors import CorruptInputError, LatencyKitError, LimitError, MissingPackageError, UsageError
 from latencykit.formats.base import Source
 from latencykit.formats.unpacking import compression
+from latencykit.limits import in_force
 from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Place", "begin_of", "expand", "is_url", "size_of", "source_of", "split"]
 
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""
 _PROBE = 1024  # bytes
+_SLOWEST = 256 << 10  # bytes a second, at which a large file may come
+_WAIT = 0.25  # seconds before a server is asked again; twice as long before the next time
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
 _HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
@@ -87,7 +91,7 @@ def expand(url: str) -> list[str]:
     else:
         with _opening(url):
             system, path = _filesystem(url)
-            found = sorted(system.unstrip_protocol(one) for one in system.glob(path))
+            found = sorted(system.unstrip_protocol(one) for one in _asked(system, "glob", path))
     if not found:
         raise UsageError(f"{without_secrets(url)}: no file matches")
     return found
@@ -99,7 +103,10 @@ def size_of(url: str) -> int:
         return Path(url).stat().st_size if url != "-" and Path(url).is_file() else 0
     with _opening(url):
         system, path = _filesystem(url)
-        return int(system.size(path) or 0) if system.exists(path) else 0
+        try:  # it will be asked again, and then with patience
+            return int(_asked(system, "info", path, most=min(in_force().answer, in_force().fetch), tries=1).get("size") or 0)
+        except FileNotFoundError:
+            return 0
 
 
 def split(url: str, size: int, step: int = RANGE) -> list[Place]:
@@ -130,8 +137,8 @@ def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool
         stream.seek(size - 1)
         ends = len(stream.read(1)) == 1
         system, path = _filesystem(url)
-        piece = system.cat_file(path, middle, middle + _PROBE)
-    except (OSError, ValueError):
+        piece = _asked(system, "cat_file", path, middle, middle + _PROBE)
+    except (OSError, ValueError, LimitError):
         return False
     return bool(ends and piece == begin[middle : middle + _PROBE])
 
@@ -164,8 +171,120 @@ def _filesystem(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError as missing:
         raise MissingPackageError("fsspec", "Reading a URL", "cluster") from missing
-    system, path = url_to_fs(url)
+    system, path = url_to_fs(url, **_patience(url))
     return system, str(path)
+
+
+def _patience(url: str) -> dict[str, Any]:
+    """What web servers are told of how long they may be silent; fsspec's own bound is five minutes for each request."""
+    web = re.search(r"(?:^|::)(https?)://", url)
+    try:
+        from aiohttp import ClientTimeout
+    except ImportError:  # fsspec says what is missing
+        return {}
+    if web is None:
+        return {}
+    bounds = in_force()
+    longest = bounds.fetch + RANGE / _SLOWEST
+    known = {"client_kwargs": {"timeout": ClientTimeout(total=longest, sock_connect=bounds.answer, sock_read=bounds.answer)}}
+    return known if web.start() == 0 else {web[1]: known}
+
+
+class _Clock:
+    """How long a server may still take: a time, and more for what came."""
+
+    def __init__(self, most: float) -> None:
+        self._until, self.came = time.monotonic() + most, 0
+
+    @property
+    def left(self) -> float:
+        return self._until + self.came / _SLOWEST - time.monotonic()
+
+    def relative_update(self, size: int = 1) -> None:
+        """Count bytes that came; fsspec calls this."""
+        self.came += size
+
+
+def _asked(system: Any, name: str, *words: Any, most: float | None = None, tries: int | None = None) -> Any:
+    """Call a method of a storage's client, again where the server fails or hangs up, all within the limits.
+
+    Raises
+    ------
+    LimitError
+        Where the server is silent, or takes too long.
+    """
+    bounds = in_force()
+    clock = _Clock(bounds.fetch if most is None else most)
+    try:
+        return _again(lambda: _once(system, name, words, clock), clock, bounds.tries if tries is None else tries)
+    except Exception as error:
+        if most is None and clock.left <= 0 and _caused_by(error, _is_late):
+            raise LimitError(
+                f"the server took longer than {bounds.fetch:g} s ({clock.came:,} bytes came); "
+                "--limit fetch=TIME (lk.limits) allows more"
+            ) from error
+        raise
+
+
+def _again(ask: Callable[[], Any], clock: _Clock, tries: int) -> Any:
+    """Return what a server gives; where it fails or hangs up, it is asked again, while there is time."""
+    for number in range(tries - 1):
+        try:
+            return ask()
+        except Exception as error:
+            if not _caused_by(error, _passes) or clock.left <= _WAIT * 2**number:
+                raise
+        time.sleep(_WAIT * 2**number)
+    return ask()
+
+
+def _once(system: Any, name: str, words: tuple[Any, ...], clock: _Clock) -> Any:
+    more: dict[str, Any] = {}
+    if name == "get_file":
+        from fsspec.callbacks import Callback
+
+        more["callback"] = callback = Callback()
+        callback.relative_update = clock.relative_update
+    method = getattr(system, f"_{name}", None) if getattr(system, "async_impl", False) else None
+    if method is None:
+        return getattr(system, name)(*words, **more)
+    import asyncio
+
+    from fsspec.asyn import sync
+
+    async def watched() -> Any:
+        task = asyncio.ensure_future(method(*words, **more))
+        try:
+            while not (await asyncio.wait({task}, timeout=min(max(clock.left, 0.0), 1.0)))[0]:
+                if clock.left <= 0:
+                    raise TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+
+    return sync(system.loop, watched)
+
+
+def _caused_by(error: BaseException | None, kind: Callable[[BaseException], bool]) -> bool:
+    """Whether an error, or what it was raised from, is of a kind."""
+    while error is not None:
+        if kind(error):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _is_late(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError)
+
+
+def _passes(error: BaseException) -> bool:
+    """Whether it may go better the next time: the server failed, or hung up."""
+    status = getattr(error, "status", None)
+    if isinstance(status, int):
+        return status >= 500 or status == 429
+    hung_up = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
+    return hung_up or type(error).__name__ in ("ServerDisconnectedError", "ClientPayloadError")
 
 
 @contextlib.contextmanager
@@ -173,11 +292,16 @@ def _opening(url: str) -> Iterator[None]:
     """Turn whatever a storage's client raises into one line that names the URL."""
     try:
         yield
-    except LatencyKitError:
+    except LatencyKitError as error:
+        if isinstance(error, LimitError) and without_secrets(url) not in str(error):
+            raise LimitError(f"{without_secrets(url)}: {error}") from error
         raise
     except ImportError as missing:  # fsspec's own words say which package a protocol needs
         raise UsageError(f"{without_secrets(url)}: {missing}") from missing
     except Exception as error:  # each storage has errors of its own
+        if _caused_by(error, _is_late):
+            silent = f"the server said nothing for {in_force().answer:g} s"
+            raise LimitError(f"{without_secrets(url)}: {silent}; --limit answer=TIME (lk.limits) allows more") from error
         if isinstance(error, (FileExistsError, IsADirectoryError)):  # a directory is made where it is copied to
             raise CorruptInputError(without_secrets(url), None, "this is a directory", "a file") from error
         if isinstance(error, FileNotFoundError):
@@ -191,11 +315,15 @@ def _opening(url: str) -> Iterator[None]:
 
 def _stream(url: str) -> IO[bytes]:
     with _opening(url):
-        if not is_url(url):
-            return Path(url).open("rb", buffering=1 << 17)
-        system, path = _filesystem(url)
-        opened: IO[bytes] = system.open(path, "rb")
-        return opened
+        return _open(url)
+
+
+def _open(url: str) -> IO[bytes]:
+    if not is_url(url):
+        return Path(url).open("rb", buffering=1 << 17)
+    system, path = _filesystem(url)
+    opened: IO[bytes] = system.open(path, "rb")
+    return opened
 
 
 class _Copy(Source):
@@ -211,7 +339,7 @@ class _Copy(Source):
         try:
             with _opening(url):
                 system, path = _filesystem(url)
-                system.get_file(path, name)  # in one stream, which every server gives
+                _asked(system, "get_file", path, name)  # in one stream, which every server gives
         except BaseException:
             gone()
             raise
@@ -224,9 +352,8 @@ class _Range(Source):
     def __init__(self, place: Place) -> None:
         super().__init__(without_secrets(place.url) if is_url(place.url) else place.url)
         self._place = place
-        with _opening(place.url), _stream(place.url) as stream:
-            self._header = stream.read(place.header)
-            self._at, self._body = _lines(stream, place.begin, place.end)
+        with _opening(place.url):
+            self._header, self._at, self._body = _again(lambda: _range_of(place), _Clock(in_force().fetch), in_force().tries)
         if self._at + len(self._body) < place.end:
             raise self._changed(f"the file had {place.end:,} bytes or more, and less is there now")
         self.restarted = _START.search(self._body) is not None
@@ -252,6 +379,13 @@ class _Range(Source):
             with _stream(self._place.url) as stream:
                 line += _newlines(stream, self._at) - above
         return super().corrupt(line, seen, expected, way_out.rpartition("; ")[2])  # without what was read of the range
+
+
+def _range_of(place: Place) -> tuple[bytes, int, bytes]:
+    """The header, where the first line of the range begins, and its lines."""
+    with _open(place.url) as stream:
+        header = stream.read(place.header)
+        return (header, *_lines(stream, place.begin, place.end))
 
 
 def _lines(stream: IO[bytes], begin: int, end: int) -> tuple[int, bytes]:

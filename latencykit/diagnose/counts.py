@@ -121,6 +121,8 @@ def counts_in_stalls(log: HistogramLog, series: IntervalSeries, stalls: Stalls) 
 def _rows_of(series: IntervalSeries, begin: float, end: float) -> Ints:
     """Intervals that a stall touches, and one on either side: it is known to about one interval."""
     touched = np.flatnonzero((series.start < end) & (series.start + series.length > begin))
+    if not touched.size:  # intervals of no length
+        return touched
     first, last = max(int(touched.min()) - 1, 0), min(int(touched.max()) + 2, series.start.size)
     return np.arange(first, last)
 

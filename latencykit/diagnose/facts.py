@@ -206,6 +206,9 @@ def facts_of(
     interval = None if expected_interval is None else parse_duration(expected_interval, "ns")
     if interval is not None and not 0 < interval < math.inf:
         raise UsageError(f"an expected interval must be longer than nothing, not {expected_interval!r}")
+    for name, value in (("a rate", rate), ("a number of connections", connections)):
+        if value is not None and not 0 < value < math.inf:
+            raise UsageError(f"{name} must be more than nothing and finite, not {value!r}")
     return Facts(
         same,
         rate,

@@ -197,11 +197,14 @@ class Source:
         Where the bytes lie: `path`, or the copy of standard input.
     cut : bool
         Whether a compressed stream was found to end early.
+    json : bool
+        Whether JSON was read of it, where a value of any type may stand anywhere.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.shown = without_secrets(str(path))
         self.cut = False  # whether a compressed stream ended early
+        self.json = False
         self.path = Path(path)
         self._watch = Watch()
         self.file = _spooled(self) if self.shown == "-" else self.path

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import nanoseconds, rung_of_points
 from latencykit.run import Run
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from latencykit.formats.base import Head, ReadOptions, Rung, Source
@@ -42,8 +43,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
     for name, value, parts in _LINE.findall(text[begin:]):
         key = name.lower()
         if "time" in key:
-            hours, minutes, seconds = (float(part) for part in value.split(":"))
-            facts["total"][key] = hours * 3600 + minutes * 60 + seconds
+            clock = [float(part) for part in value.split(":")]
+            if len(clock) != 3:
+                raise source.corrupt(None, f"the {key} is {printable(value, 40)!r}", "hours:minutes:seconds", "did the run end?")
+            facts["total"][key] = clock[0] * 3600 + clock[1] * 60 + clock[2]
             continue
         facts["total"][key] = _number(value)
         for operation, own in re.findall(r"([^\s:,\[]+): ?([\d.,]+)", parts):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_BUCKET = re.compile(r"^(\d{6,})[ \t]+((?:\d{6,}[ \t]*)+)$", re.MULTILINE)
+_BUCKET = re.compile(r"^(\d{6,18})((?:[ \t]+\d{6,18})+)[ \t]*$", re.MULTILINE)  # blanks between numbers, or it takes for ever
 _CYCLE = re.compile(r"^ *(\d+): *(\d+): *(-?\d+)$", re.MULTILINE)
 _STATUS = re.compile(
     r"^T: *(\d+) *\( *\d+\) P: *\d+ I: *(\d+) C: *(\d+) Min: *(\d+) Act: *\d+ Avg: *(\d+) Max: *(\d+)", re.MULTILINE
@@ -69,10 +69,16 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
     run = _run(options)
     if not rows:
         return _statuses(text, run)
-    table = np.array([[int(row[0]), *map(int, row[1].split())] for row in rows], np.int64)
+    numbers = [[int(row[0]), *map(int, row[1].split())] for row in rows]
+    if len({len(row) for row in numbers}) > 1:
+        raise source.corrupt(None, "rows of the histogram have unlike numbers of columns", "one a thread", "run cyclictest anew")
+    table = np.array(numbers, np.int64)
     lows, highs, means = (_footer(text, f"{name} Latencies") for name in ("Min", "Max", "Avg"))
     over = _footer(text, "Histogram Overflows")
     threads = len(lows) or table.shape[1] - 1  # --histofall adds a column with the sum of all
+    if threads >= table.shape[1] or any(len(row) < threads for row in (lows, highs, means, over) if row):
+        seen = "the closing lines and the rows have unlike numbers of columns"
+        raise source.corrupt(None, seen, "one a thread", "run cyclictest anew")
     if not highs:
         run = run.noting("the closing lines are missing: the file is cut, overflows and maxima are unknown")
     found: dict[str, Rung] = {}

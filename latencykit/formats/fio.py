@@ -160,8 +160,8 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Rung]:
 def _terse_side(side: list[str], fields: list[str]) -> Rung:
     """One direction: clat_min, max, mean, deviation are fields 8 to 11, the percentiles 12 to 31."""
     low, high, mean, spread = (nanoseconds(float(value), "us") for value in side[8:12])
-    pairs = [part.split("%=") for part in side[12:32]]
-    points = {float(p): nanoseconds(float(value), "us") for p, value in pairs if 0 < float(p) < 100}
+    pairs = [part.partition("%=") for part in side[12:32]]
+    points = {float(p): nanoseconds(float(value), "us") for p, _, value in pairs if 0 < float(p) < 100}
     seconds = float(side[3]) / 1e3
     run = Run(
         tool="fio", version=fields[1].removeprefix("fio-"), loop="unknown", measure="service", corrected="none",

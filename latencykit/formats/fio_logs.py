@@ -51,6 +51,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
             "read the _lat or _clat log beside it",
         )  # fmt: skip
     width = source.head.lines[0].count(",") + 1
+    if width < 4:
+        raise source.corrupt(1, "a row of too few fields", "time, value, direction, size", "is this log fio's?")
     names = ("time", "value", "direction", "size", "offset", *(f"more{k}" for k in range(width)))[:width]
     frame, notes = read_table(source, options, Layout(names, names[:5], largest={"time": 9e12, "direction": len(_NAMES) - 1}))
     unit, unit_from = options.resolve_unit("ns")

@@ -131,7 +131,7 @@ def parse_report(part: Section) -> Report:
     names = {"min": "Fastest", "max": "Slowest", "mean": "Average"}
     total = facts.get("Total", math.nan)
     return Report(
-        {name: facts[given] for name, given in names.items() if math.isfinite(facts[given])},
+        {name: facts[given] for name, given in names.items()},
         dict(_points(points)),
         tuple(_ns(row[1], row[2]) for row in buckets),
         tuple(int(row[3]) for row in buckets),
@@ -148,7 +148,7 @@ def parse_report(part: Section) -> Report:
 def _points(rows: Sequence[re.Match[str]]) -> Iterator[tuple[float, float]]:
     for row in rows:
         percentile, value = float(row[1]), _ns(row[2], row[3])
-        if 0 < percentile < 100 and math.isfinite(value):
+        if 0 < percentile < 100:
             yield percentile, value
 
 

@@ -22,7 +22,7 @@ __all__ = ["FORMATS"]
 
 _REQUEST = re.compile(r"request=\d+ time=([\d.]+) (\S+)(.*)$", re.MULTILINE)
 _STATS = re.compile(r"min/avg/max/mdev = ([^\n]+)")
-_RAW = re.compile(r"\d+(?: \d+){9}")
+_RAW = re.compile(r"\d{1,18}(?: \d{1,18}){9}")
 _HINT = "the single requests were not printed (-q, -B); without that ioping holds the distribution"
 
 

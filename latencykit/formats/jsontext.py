@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["batch", "documents", "entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
 
 _BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)  # not the "[error]" of a line of a log
+_HEX = "[0-9a-fA-F]{2}"
+_HALF = re.compile(
+    rf"(?<!\\)((?:\\\\)*)\\u(?:[dD][89abAB]{_HEX}(?!\\u[dD][c-fC-F]{_HEX})|(?<!\\u[dD][89abAB][0-9a-fA-F][0-9a-fA-F]\\u)[dD][c-fC-F]{_HEX})"
+)
 _WAY_OUT = "write it anew with the tool"
 
 
@@ -62,6 +66,7 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
 
 def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
     """Return the value that begins right at `at`, and where it ends: for objects that follow each other."""
+    source.json = True
     try:
         return json.JSONDecoder().raw_decode(text, at)
     except json.JSONDecodeError as error:
@@ -74,7 +79,7 @@ def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Return the objects of a file in which they follow each other, and a note where the last of several is cut."""
     from latencykit.errors import CorruptInputError
 
-    text = plain(source.text())
+    text = _without_halves(plain(source.text()))
     found: list[dict[str, Any]] = []
     at = len(text) - len(text.lstrip())
     while at < len(text):
@@ -91,6 +96,8 @@ def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
 
 def parse(text: str, source: Source, at: int = 0, *, first_line: int = 1, whole: bool = True) -> Any:
     """Return the value that begins at `at`; with `whole`, nothing but blanks may follow it."""
+    source.json = True
+    text = _without_halves(text)
     try:
         return json.loads(text[at:] if at else text) if whole else json.JSONDecoder().raw_decode(text[at:].lstrip())[0]
     except json.JSONDecodeError as error:
@@ -99,6 +106,11 @@ def parse(text: str, source: Source, at: int = 0, *, first_line: int = 1, whole:
         raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
     except ValueError as error:  # a number of thousands of digits
         raise source.corrupt(None, f"the JSON holds a number that cannot be read ({error})", "", "") from None
+
+
+def _without_halves(text: str) -> str:
+    """The text with escaped halves of characters replaced, as long as before: no table of pandas takes them."""
+    return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
 
 
 def _damaged(source: Source, error: json.JSONDecodeError, lines_before: int) -> CorruptInputError:
@@ -121,10 +133,11 @@ def lines(source: Source, options: ReadOptions, notes: list[str] | None = None) 
 
 def batch(first: int, chunk: bytes, source: Source, options: ReadOptions, notes: list[str] | None = None) -> list[Any]:
     """Return the objects of a chunk of whole lines; see `lines`."""
+    source.json = True
     text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
     given = [line for line in text.split("\n") if line and not line.isspace()]
     try:
-        return list(json.loads("[" + ",".join(given) + "]"))
+        return list(json.loads(_without_halves("[" + ",".join(given) + "]")))
     except (ValueError, RecursionError):
         return [value for _, value in numbered(source, options, first, chunk, notes)]
 

@@ -55,13 +55,15 @@ def sniff_metrics(head: Head) -> Confidence:
 def _blocks(text: str) -> Iterator[tuple[str, str, int]]:
     """Name, text and first line of each block."""
     begins = list(_BEGIN.finditer(text))
-    for begin, end in zip(begins, [*(one.start() for one in begins[1:]), len(text)], strict=True):
+    for begin, end in zip(begins, [*(one.start() for one in begins[1:]), len(text)], strict=False):  # none, or as many
         yield begin[1], text[begin.end() : end], text.count("\n", 0, begin.start()) + 1
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
     """Read every block."""
     blocks = list(_blocks(plain(source.text())))
+    if not blocks:
+        raise source.corrupt(None, "there is no block of latencies", "one a run", "run the tool anew")
     found: dict[str, Rung] = {}
     refused: Run | None = None
     for name, body, line in blocks:

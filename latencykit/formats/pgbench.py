@@ -28,7 +28,7 @@ __all__ = ["FORMATS"]
 
 _FAILED = ("failed", "serialization", "deadlock")
 _ROW = re.compile(rf"\d+ \d+ (?:\d+|skipped|{'|'.join(_FAILED)}) \d+ \d{{9,11}} \d{{1,6}}(?: \d+(?:\.\d+)?)?(?: \d+)?")
-_INTERVAL = re.compile(r"\d{9,11}(?: \d+){5,14}")
+_INTERVAL = re.compile(r"\d{9,11}(?: \d{1,30}){5,14}")
 _COLUMNS = ("client", "transaction", "time", "script", "epoch", "us", "lag", "retries")
 _HINT = "pgbench -l writes every transaction: the distribution"
 

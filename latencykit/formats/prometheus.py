@@ -139,12 +139,12 @@ def _rung(metric: _Metric, run: Run, source: Source) -> Rung | None:
     """A histogram from buckets or quantiles, else a mean; None where nothing was counted."""
     count = metric.count
     mean = metric.sum / count if count > 0 and math.isfinite(metric.sum) else None
-    told = {} if mean is None or mean < 0 else {"mean": nanoseconds(mean, run.unit)}
+    told = {} if mean is None else {"mean": nanoseconds(mean, run.unit)}
     if metric.edges:
         return from_cumulative(metric.edges, count, told, run, source, metric.line)
     if not count > 0 or (mean is None and not metric.quantiles):
         return None
-    points = {p: nanoseconds(value, run.unit) for p, value in metric.quantiles.items() if math.isfinite(value)}
+    points = {p: nanoseconds(value, run.unit) for p, value in metric.quantiles.items()}
     noted = run.noting("quantiles are the client's own, over its sliding window") if points else run.noting(_NO_DISTRIBUTION)
     return rung_of_points(points, int(count), told, noted)
 

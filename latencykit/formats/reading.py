@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import struct
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import PurePath
@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from latencykit.errors import CorruptInputError, LatencyKitError, LimitError, NotHeldError, UnknownFormatError, UsageError
+from latencykit.errors import (
+    CorruptInputError,
+    LatencyKitError,
+    LimitError,
+    NotHeldError,
+    ReaderError,
+    UnknownFormatError,
+    UsageError,
+)
 from latencykit.formats.base import Confidence, Format, ReadOptions, Rung, Source, rung_name
 from latencykit.formats.damage import Tally
 from latencykit.formats.doubt import too_long
+from latencykit.formats.stated import settled
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.summary import Summary
@@ -26,8 +35,15 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-# What code raises that meets input it was not written for.
-_BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error, struct.error)
+# What Python says of text that is no number, or of a number that is none: the input's fault, wherever a reader meets it.
+_NO_NUMBER = re.compile(
+    r"(?:could not convert string to (?:float|complex)|invalid literal for int\(\) with base 10): (?P<text>.*)|"
+    r"Exceeds the limit \(\d+ digits\) for integer string conversion|cannot convert float (?:NaN|infinity) to integer",
+    re.DOTALL,
+)
+_OTHER_SHAPE = (AttributeError, LookupError, TypeError, ValueError)
+
+_ANOTHER = "--format-in NAME (format=) takes it for another format"
 
 __all__ = ["detect", "formats", "read", "read_all", "read_source"]
 
@@ -46,6 +62,8 @@ def detect(source: Source, name: str | None = None) -> Format:
     ------
     UnknownFormatError
         Where none recognises it, or several are equally sure; the message lists them.
+    ReaderError
+        Where none recognises it, and one broke over it.
     """
     if name is not None:
         found = next((one for one in registry() if one.name == name), None)
@@ -57,11 +75,14 @@ def detect(source: Source, name: str | None = None) -> Format:
         _check_text(source)
     from latencykit.formats import hlog
 
-    if hlog.sniff(source.head) is Confidence.CERTAIN:
+    broken: list[tuple[Format, Exception]] = []
+    if _sniffed(hlog.FORMATS[0], source, []) is Confidence.CERTAIN:
         return hlog.FORMATS[0]  # it cannot be anything else: to ask all the others would take longer than to read it
-    sure = [(one.sniff(source.head), one) for one in registry()]
+    sure = [(_sniffed(one, source, broken), one) for one in registry()]
     best = max(confidence for confidence, _ in sure)
     candidates = [one for confidence, one in sure if confidence == best]
+    if best == Confidence.NO and broken:
+        raise _bug(source, *broken[0]) from broken[0][1]
     if best == Confidence.NO:
         start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
         seen = "this directory (name the files in it)" if source.is_dir else f"this input (it begins '{start}')"
@@ -72,6 +93,25 @@ def detect(source: Source, name: str | None = None) -> Format:
         names = ", ".join(one.name for one in candidates)
         raise UnknownFormatError(f"{source.shown}: this could be any of {names}; say which with --format-in (format=)")
     return candidates[0]
+
+
+def _sniffed(one: Format, source: Source, broken: list[tuple[Format, Exception]]) -> Confidence:
+    """How sure a format is; one whose code breaks over the file does not know it, and is appended to `broken`."""
+    try:
+        return one.sniff(source.head)
+    except Exception as error:  # whatever one reader does, the others are asked
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
+            raise
+        if not (isinstance(error, (LatencyKitError, csv.Error)) or _NO_NUMBER.match(str(error))):
+            broken.append((one, error))
+        return Confidence.NO
+
+
+def _bug(source: Source, one: Format, error: Exception) -> ReaderError:
+    """The error that tells of a reader's bug; `error` is its cause."""
+    what = f"{type(error).__name__}: {printable(str(error), 80)}" if str(error) else type(error).__name__
+    seen = f"the reader {one.name} broke over this file ({what})"
+    return ReaderError(f"{source.shown}: {seen}: this is a bug in the reader; please send us the file")
 
 
 def _check_text(source: Source) -> None:
@@ -149,21 +189,36 @@ def _taken_as(rung: Rung, unit: str) -> Rung:
 
 
 def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """What a reader finds; where hostile input breaks its code instead of its checks, the input is to blame."""
+    """What a reader finds; whatever breaks in it is told as its bug.
+
+    But what is no number where one should stand is the input's fault, and so is JSON of another shape than the tool's, in
+    which anything may stand in any place: either the file is damaged, or the tool has a version that we have not seen.
+    """
     try:
         with np.errstate(invalid="raise", over="raise"):
-            return chosen.read(source, options)
+            found = chosen.read(source, options)
+        return {name: settled(rung, source) for name, rung in found.items()}
     except LatencyKitError as error:
         if isinstance(error, LimitError) and source.shown not in str(error):
             raise LimitError(f"{source.shown}: {error}") from error
         if not isinstance(error, UsageError) or source.shown in str(error):
             raise
         raise source.corrupt(None, str(error)) from error
-    except _BROKEN as broken:
-        seen = f"this cannot be read as {chosen.title} ({type(broken).__name__}: {printable(str(broken), 80)})"
-        raise source.corrupt(
-            None, seen, "an undamaged output", "--format-in NAME (format=) takes it for another format"
-        ) from broken
+    except csv.Error as error:
+        raise source.corrupt(None, f"this is no table ({error})", f"an undamaged output of {chosen.title}", _ANOTHER) from error
+    except (FloatingPointError, OverflowError) as error:
+        raise source.corrupt(None, "a number in it is too large", "latencies", _ANOTHER) from error
+    except Exception as error:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
+            raise
+        if isinstance(error, ValueError) and (number := _NO_NUMBER.match(str(error))):
+            text = printable(number["text"] or "what stands for a number", 60)
+            seen = f"{text} is no number that can be read"
+            raise source.corrupt(None, seen, f"an undamaged output of {chosen.title}", _ANOTHER) from error
+        if source.json and isinstance(error, _OTHER_SHAPE):
+            seen = f"this is not the JSON of {chosen.title} ({type(error).__name__}: {printable(str(error), 80)})"
+            raise source.corrupt(None, seen, "an undamaged output", "if the tool wrote it so, please send us the file") from error
+        raise _bug(source, chosen, error) from error
 
 
 def with_measure(rung: Rung, measure: str | None) -> Rung:

@@ -17,6 +17,7 @@ import numpy as np
 from latencykit.errors import LimitError
 from latencykit.formats.damage import parser_error, refuse_rows, rows_in, skipped_lines
 from latencykit.limits import in_force
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -131,6 +132,9 @@ def table_chunks(source: Source, options: ReadOptions, layout: Layout, notes: li
     What was left out at the end of the file is appended to `notes`. A last row without a line break comes alone, with
     ``attrs["unended"]``: whether its text is cut can be told by the caller only.
     """
+    twice = next((name for name in layout.columns if layout.columns.count(name) > 1), None)
+    if twice is not None:
+        raise source.corrupt(1, f"two columns are named {printable(twice, 40)!r}", "each name once", "rename one of them")
     done, tail = 0, bytearray()
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
@@ -250,6 +254,9 @@ def _parsed(piece: _Piece, source: Source, options: ReadOptions, layout: Layout)
         return pd.DataFrame(), 0
     except pd.errors.ParserError as error:
         raise parser_error(source, str(error), piece.first) from None
+    except IndexError:  # of rows that are wider than all names, where columns are picked
+        seen, expected = "rows of more fields than there are columns", f"{len(layout.columns)} fields"
+        raise source.corrupt(piece.first, seen, expected) from None
     except UnicodeDecodeError:
         raise source.corrupt(piece.first, "the text is no UTF-8", "UTF-8", "convert it with iconv") from None
     return _good_rows(frame, piece, source, options, layout), len(frame)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.formats.stated import stated, whole_count
 from latencykit.histogram import Histogram
 from latencykit.samples import Samples
 from latencykit.summary import Summary
@@ -119,9 +120,10 @@ def rung_of_points(
     3000000.0
     """
     unit = "none" if run.unit == "none" else "ns"
-    inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
     extremes = {"min": points.get(0.0), "max": points.get(100.0)}
     told = {name: value for name, value in extremes.items() if value is not None} | dict(stats)
+    inner, told, run = stated({p: v for p, v in points.items() if 0 < p < 100}, told, run)
+    count = whole_count(count)
     if count and count > 0 and len(inner) + ("max" in told) >= 3:
         return Histogram.from_percentiles(list(inner), list(inner.values()), count, unit, run=run, told=told, **known)
     return Summary(told, inner, count, unit, run)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.formats.stated import stated
 from latencykit.histogram import Histogram
 from latencykit.stats.quantiles import surely_within
 
@@ -67,8 +68,8 @@ def histogram_of_both(
     """
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
-    inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
-    printed = (tuple(inner), tuple(np.maximum.accumulate([*inner.values()]).tolist()))
+    inner, stats, run = stated({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
+    printed = (tuple(inner), tuple(inner.values()))
     reached = surely_within(list(inner), total + int(known.get("censored", 0)))
     held = reached <= total  # the others lie in the censored mass
     value = np.maximum.accumulate(np.append(np.array(printed[1])[held], stats.get("max", np.inf)))

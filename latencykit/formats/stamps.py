@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.errors import UsageError
 from latencykit.frames import as_nanoseconds
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +23,8 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
 
     Raises
     ------
-    ValueError
-        Where one of them is no date.
+    UsageError
+        Where one of them is no date; it is a ValueError.
 
     Examples
     --------
@@ -31,9 +33,12 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
     """
     import pandas as pd
 
-    when = as_nanoseconds(pd.to_datetime(pd.Series(list(texts), dtype=object), utc=True, format="ISO8601"))
+    try:
+        when = as_nanoseconds(pd.to_datetime(pd.Series(list(map(str, texts)), dtype=object), utc=True, format="ISO8601"))
+    except (ValueError, OverflowError, TypeError) as error:
+        raise UsageError(f"a stamp is no date ({printable(str(error), 60)})") from error
     if np.isnat(when).any():
-        raise ValueError("a stamp is missing, or lies beyond the years 1678 to 2261")
+        raise UsageError("a stamp is missing, or lies beyond the years 1678 to 2261")
     return np.asarray(when.astype(np.int64))
 
 

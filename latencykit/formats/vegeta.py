@@ -52,7 +52,7 @@ def sniff_csv(head: Head) -> Confidence:
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
     """Read every request."""
     line, ends, _ = source.head.text.partition("\n")
-    columns = _COLUMNS[: len(next(csv.reader([line])))] if ends else _COLUMNS
+    columns = _COLUMNS[: len(next(csv.reader([line.rstrip("\r")])))] if ends else _COLUMNS
     words = tuple(name for name in ("error", "attack") if name in columns)
     layout = Layout(columns, ("stamp", "code", "latency"), words, largest={"stamp": 9.2e18, "latency": 9.2e18})
     frame, notes = read_table(source, options, layout)

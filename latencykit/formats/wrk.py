@@ -103,7 +103,7 @@ def told_by(part: Section) -> Told:
         unit="ms",
         notes=(*mixed_note(mixed), *(() if closing else (_CUT,))),
     )
-    return Told(run, {k: v for k, v in stats.items() if math.isfinite(v)}, int(closing[1]) if closing else None, mixed)
+    return Told(run, stats, int(closing[1]) if closing else None, mixed)
 
 
 def _timeout_of(command: str | None) -> float | None:
@@ -146,7 +146,7 @@ def _points(part: Section) -> dict[float, float]:
     closing = _CLOSING.search(part.text)
     end = closing.start() if closing else part.text.rfind("\n") + 1
     rows = part.matches(POINT, title.end(), max(end, title.end()), "a percentile and a duration, such as 99% 5.74ms")
-    return {float(row[1]): value for row in rows if math.isfinite(value := ns_of(row[2]))}
+    return {float(row[1]): ns_of(row[2]) for row in rows}
 
 
 FORMATS = (

@@ -6,7 +6,6 @@ second one from its send. What it measured in its first ten seconds, in which it
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +105,7 @@ def _spectrum(part: Section, start: int, end: int, told: Told, run: Run) -> Rung
 def _points(part: Section, start: int, end: int) -> tuple[dict[float, float], dict[str, float]]:
     """The short table of percentiles, and its 100 % as the maximum; a cut last line is left out."""
     rows = part.matches(POINT, start, max(part.text.rfind("\n", start, end) + 1, start), "a percentile and a duration")
-    points = {float(row[1]): value for row in rows if math.isfinite(value := ns_of(row[2]))}
+    points = {float(row[1]): ns_of(row[2]) for row in rows}
     top = points.pop(100.0, None)
     return points, {} if top is None else {"max": top}
 
@@ -128,7 +127,7 @@ def _detailed(part: Section, start: int, end: int, points: dict[float, float], r
     highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
     if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
         raise part.corrupt(start, "values and counts do not both ascend", "rows in ascending order", "run wrk2 anew")
-    stats = {name: nanoseconds(value, "ms") for name, value in spectrum.told.items() if math.isfinite(value)}
+    stats = {name: nanoseconds(value, "ms") for name, value in spectrum.told.items()}
     # The footer's maximum is the lower end of its bucket.
     stats |= {"min": float(highs[0]), "max": max(stats.get("max", 0.0), float(highs[-1]))}
     return histogram_of_both(points, highs.tolist(), np.diff(cumulative, prepend=0).tolist(), stats, run)

@@ -139,6 +139,8 @@ class HistogramLog:
         whole: Histogram | None = None,
     ) -> None:
         self.starts, self.lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
+        if not (np.isfinite(self.starts).all() and np.isfinite(self.lengths).all()):
+            raise UsageError("an interval begins at no finite time, or has no finite length")
         size = self.starts.size
         self._parts = tuple(parts)
         self._where = where or (np.zeros(size, np.int64), np.arange(size))

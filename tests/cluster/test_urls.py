@@ -5,22 +5,29 @@ from __future__ import annotations
 import gc
 import gzip
 import re
+import socket
 import tempfile
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
 import latencykit as lk
 from latencykit.cluster import places
 from latencykit.errors import LatencyKitError
+from latencykit.limits import limits
 
 pytest.importorskip("aiohttp")
 fsspec = pytest.importorskip("fsspec")
 
 LOG = (Path(__file__).parents[2] / "data/jhiccup-v2.hlog").read_bytes()
 INTERVALS = b"".join(line for line in LOG.splitlines(keepends=True) if line[:1].isdigit())
+
+
+ASKED: list[str] = []
+GONE = Event()
 
 
 class Stranger(BaseHTTPRequestHandler):
@@ -33,6 +40,10 @@ class Stranger(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         kind = self.path.partition("?")[0].rpartition("/")[2]
+        ASKED.append(f"{self.command} {kind}")
+        if kind in ("silent", "drip", "stops", "reset", "busy", "sorry"):
+            self._trouble(kind)
+            return
         if kind in ("noise", "nothing"):
             self.wfile.write(b"\0\xff no HTTP\r\n\r\n" if kind == "noise" else b"")
             self.close_connection = True
@@ -47,6 +58,30 @@ class Stranger(BaseHTTPRequestHandler):
         if self.command == "GET":
             self.wfile.write(body)
         self.close_connection = "Content-Length" in headers or "Transfer-Encoding" in headers
+
+    def _trouble(self, kind: str) -> None:
+        """Be silent, slow, or broken for the first two times."""
+        self.close_connection = True
+        times = ASKED.count(f"GET {kind}")
+        if kind == "silent":
+            GONE.wait(20)
+        elif self.command == "HEAD":
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(LOG)))
+            self.end_headers()
+        elif kind in ("drip", "stops"):
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000])
+            while not GONE.wait(0.05 if kind == "drip" else 20) and kind == "drip":
+                self.wfile.write(b"#")
+        elif kind == "reset" and times < 3:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000])
+            self.wfile.flush()
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            self.connection.close()
+        elif kind == "busy" or (kind == "sorry" and times < 3):
+            self.wfile.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+        else:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG)
 
     do_HEAD = do_GET  # noqa: N815 - the server's name for it
 
@@ -82,6 +117,7 @@ def host():
     server.handle_error = lambda *_: None  # clients hang up on nonsense
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"127.0.0.1:{server.server_address[1]}"
+    GONE.set()
     server.shutdown()
     server.server_close()
 
@@ -92,6 +128,8 @@ def spool(tmp_path, monkeypatch):
     place = tmp_path / "spool"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setattr(places, "_WAIT", 0.001)
+    ASKED.clear()
     return place
 
 
@@ -116,6 +154,61 @@ def test_what_goes_wrong_is_one_line(name, host, run, spool):
     assert re.match(rf"latencykit: http://{host}/{re.escape(name)}(:\d+)?: ", err), err
     assert not re.search(r"secret|pwd-0451|\x1b", err)
     assert left_in(spool) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "says"),
+    [
+        ("silent", "answer=300ms", "the server said nothing for 0.3 s; --limit answer=TIME"),
+        ("stops", "answer=0.3", "the server said nothing for 0.3 s; --limit answer=TIME"),
+        ("drip", "fetch=300ms", r"the server took longer than 0.3 s .2,0\d\d bytes came.; --limit fetch=TIME"),
+        ("silent", "fetch=0.3s", "the server took longer than 0.3 s .0 bytes came.; --limit fetch=TIME"),
+    ],
+)
+def test_a_server_that_is_silent_or_slow_is_given_up(name, limit, says, host, run, spool):
+    begin = time.monotonic()
+    status, out, err = run("-q", "summary", "--unit", "ns", "--limit", limit, f"http://{host}/{name}?token=pwd-0451")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert re.match(rf"latencykit: http://{host}/{name}: {says}", err), err
+    assert time.monotonic() - begin < 19  # the server itself would go on for 20 s
+    assert left_in(spool) == []
+
+
+def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(host, spool, monkeypatch):
+    with limits(answer=0.2), pytest.raises(LatencyKitError, match=r"said nothing for 0.2 s"):
+        places.source_of(places.Place(f"http://{host}/silent"))
+    monkeypatch.setenv("LATENCYKIT_LIMITS", "answer=100ms")
+    with pytest.raises(LatencyKitError, match=r"said nothing for 0.1 s"):
+        places.source_of(places.Place(f"http://{host}/silent"))
+
+
+@pytest.mark.parametrize("name", ["reset", "sorry"])
+def test_a_server_that_hangs_up_or_fails_is_asked_again(name, host, run, spool):
+    whole = lk.read(Path(__file__).parents[2] / "data/jhiccup-v2.hlog").histogram().count
+    status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
+    assert status == 0, err
+    assert f'"count": {whole}' in out
+    assert ASKED.count(f"GET {name}") == 3
+
+
+def test_a_server_is_not_asked_for_ever(host, run, spool):
+    status, _, err = run("-q", "summary", "--unit", "ns", f"http://{host}/busy")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "503" in err
+    assert ASKED.count("GET busy") == 3
+    ASKED.clear()
+    assert run("-q", "summary", "--unit", "ns", "--limit", "tries=1", f"http://{host}/busy")[0] == 2
+    assert ASKED.count("GET busy") == 1
+    ASKED.clear()
+    assert run("-q", "summary", "--unit", "ns", f"http://{host}/refused.hlog")[0] == 2
+    assert ASKED.count("GET refused.hlog") == 2  # once for its size
+
+
+@pytest.mark.parametrize("given", ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon", "tries=0", "tries=2s"])
+def test_a_limit_of_servers_that_is_none_is_refused(given, run):
+    status, _, err = run("summary", "--limit", given, "x.hlog")
+    assert (status, err.count("\n")) == (2, 1)
+    assert f"is no size of the limit {given.split('=')[0]}" in err
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from latencykit.errors import (
     LimitError,
     MissingPackageError,
     NotHeldError,
+    ReaderError,
     UnknownFormatError,
     UsageError,
 )
@@ -245,15 +246,69 @@ def test_unknown_inputs_and_unknown_names(file):
         lk.read(file("x"), format="nosuch")
 
 
-def test_a_reader_that_breaks_blames_the_input_and_keeps_the_cause(file, only):
+BROKEN = [KeyError("key"), RuntimeError(), AssertionError("a\nb"), ZeroDivisionError("x"), RecursionError(), StopIteration()]
+
+
+@pytest.mark.parametrize("cause", BROKEN, ids=lambda cause: type(cause).__name__)
+def test_a_reader_that_breaks_is_told_as_a_bug_of_that_reader(file, only, run, cause):
     def read(source, options):
-        return {}["key"]
+        raise cause
 
     only(Format("alpha", "Alpha's log", "samples", (), lambda head: Confidence.CERTAIN, read))
     path = file("alpha")
-    with pytest.raises(CorruptInputError, match=f"^{path}: this cannot be read as Alpha's log .KeyError: 'key'.") as caught:
+    words = rf"^{path}: the reader alpha broke .*{type(cause).__name__}.*send us the file$"
+    with pytest.raises(ReaderError, match=words) as caught:
         lk.read(path)
-    assert isinstance(caught.value.__cause__, KeyError)
+    assert caught.value.__cause__ is cause
+    status, out, err = run("summary", path)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("cause", [MemoryError(), KeyboardInterrupt(), OSError(5, "Input/output error")], ids=repr)
+def test_what_is_no_bug_of_a_reader_passes(file, only, cause):
+    def broken(*_):
+        raise cause
+
+    path = file("alpha")
+    for one in (
+        Format("alpha", "Alpha", "samples", (), lambda head: Confidence.CERTAIN, broken),
+        Format("beta", "Beta", "samples", (), broken, broken),
+    ):
+        only(one)
+        with pytest.raises(type(cause)) as caught:
+            lk.read(path)
+        assert caught.value is cause
+
+
+@pytest.mark.parametrize("cause", [*BROKEN, LatencyKitError("x")], ids=lambda cause: type(cause).__name__)
+def test_detection_survives_any_sniffer(file, only, cause):
+    def sniff(head):
+        raise cause
+
+    def read(source, options):
+        return {"": Samples(duration=[1, 2, 3])}
+
+    path = file("alpha")
+    bad = Format("bad", "Bad", "samples", (), sniff, read)
+    good = Format("good", "Good", "samples", (), lambda head: Confidence.LIKELY, read)
+    only(bad, good)
+    assert len(lk.read(path)) == 3
+    only(bad)
+    if isinstance(cause, LatencyKitError):
+        with pytest.raises(UnknownFormatError):
+            lk.read(path)
+        return
+    with pytest.raises(ReaderError, match=rf"^{path}: the reader bad broke over this file .*send us the file$") as caught:
+        lk.read(path)
+    assert caught.value.__cause__ is cause
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "-" + "1" * 6000, "nan", "1.2.3"])
+def test_text_that_is_no_number_is_the_inputs_fault(file, only, text):
+    only(Format("alpha", "Alpha", "samples", (), lambda head: Confidence.CERTAIN, lambda source, options: int(text)))
+    with pytest.raises(CorruptInputError, match="is no number that can be read"):
+        lk.read(file("alpha"))
 
 
 def test_an_argument_error_from_a_file_names_the_file(file, only):

@@ -5,6 +5,11 @@
 
 What breaks a target is written beside the working corpus, which it says; make it small, mend the cause, and keep it in
 ``tests/fuzz/corpus/TARGET``. With ``--go-on`` one input of each kind is written, and the run goes on.
+
+    python -m tests.fuzz mutations --runs 100000 --seed 1 --jobs 2
+
+needs no atheris: it breaks real outputs in ways that keep their structure, always goes on, and writes one input of each kind of
+failure. Every mutation follows from its number, which begins at a million times the seed.
 """
 
 from __future__ import annotations
@@ -33,10 +38,12 @@ _PACKAGES = ("codec", "formats", "log", "histogram", "stats")
 
 
 def main() -> None:
-    """Take the command line, then hand over to atheris, which never returns."""
+    """Take the command line, then hand over to atheris, which never returns, or break real outputs here."""
+    options = _options()
+    if options.target == "mutations":
+        sys.exit(mutate(options.runs, options.seconds, options.seed, options.jobs, options.corpus))
     import atheris
 
-    options = _options()
     with atheris.instrument_imports(include=["latencykit"]):
         for name in _PACKAGES:
             package = importlib.import_module(f"latencykit.{name}")
@@ -59,16 +66,82 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("target", choices=["codec", "log", "sniff"])
+    parser.add_argument("target", choices=["codec", "log", "sniff", "mutations"])
     parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder that keeps what was found; a new one by default")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes, for mutations")
     parser.add_argument("--go-on", action="store_true", help="do not stop at a failure; write one input of each kind")
     options = parser.parse_args()
     if not options.seconds and not options.runs:
         parser.error("say how long: --seconds N or --runs N")
     return options
+
+
+def mutate(runs: int, seconds: int, seed: int, jobs: int, corpus: Path | None) -> int:
+    """Break real outputs so often, or for so long, in so many processes; 1 where anything broke us."""
+    import multiprocessing
+
+    folder = corpus or Path(tempfile.mkdtemp(prefix="fuzz-mutations-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    begin, most = seed * 1_000_000, runs or sys.maxsize
+    shares = [(begin + job, begin + most, jobs, seconds, folder) for job in range(jobs)]
+    if jobs > 1:
+        with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+            results = pool.starmap(_mutations, shares, 1)
+    else:
+        results = [_mutations(*shares[0])]
+    kinds = {kind: text for _, kinds in results for kind, text in kinds.items()}
+    for text in kinds.values():
+        print(text)
+    print(f"{sum(number for number, _ in results):,} mutations, {len(kinds)} kinds of failure{f' in {folder}' if kinds else ''}")
+    return 1 if kinds else 0
+
+
+def _mutations(begin: int, end: int, step: int, seconds: int, folder: Path) -> tuple[int, dict[str, str]]:
+    """How many were made, and kind of failure → what is known of the first one."""
+    import signal
+
+    from tests.fuzz import mutations
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"not done within {_HANG} s")
+
+    warnings.simplefilter("error")  # as in the tests
+    signal.signal(signal.SIGALRM, stop)
+    sources, kinds, done, until = mutations.samples(), {}, 0, time.monotonic() + (seconds or 1e9)
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:
+        for number in range(begin, end, step):
+            if time.monotonic() > until:
+                break
+            name, suffix, data = mutations.mutated(number, sources)
+            path = Path(place) / f"input{suffix}"
+            path.write_bytes(data)
+            for check in (mutations.library, mutations.command_line)[: 1 + (number % 10 == 0)]:
+                signal.setitimer(signal.ITIMER_REAL, _HANG)
+                try:
+                    _guarded(lambda _, check=check, path=path, number=number: check(path, number))(data)
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+                    kind = _kind_of(error)
+                    if kind not in kinds:
+                        kinds[kind] = f"{kind}\n    {number} {check.__name__} {name}\n    {str(error)[:300]!r}"
+                        (folder / f"{number}{suffix}").write_bytes(data)
+                        with (folder / "kinds.txt").open("a") as list_of_kinds:
+                            list_of_kinds.write(kinds[kind] + "\n")
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            done += 1
+            if done % 1000 == 0:
+                (folder / f"done-{begin}").write_text(f"{done}\n")
+    return done, kinds
+
+
+def _kind_of(error: BaseException) -> str:
+    """The exception and the last of our own lines below it."""
+    cause = error.__cause__ or error
+    frames = [one for one in traceback.extract_tb(cause.__traceback__) if "latencykit/" in one.filename or "fuzz" in one.filename]
+    where = f"{Path(frames[-1].filename).stem}:{frames[-1].lineno} {frames[-1].name}" if frames else "elsewhere"
+    return f"{type(error).__name__}({type(cause).__name__}) at {where}"
 
 
 def _guarded(target: Callable[[bytes], None]) -> Callable[[bytes], None]:

@@ -32,7 +32,7 @@ _SAMPLE = 400
 _PIECE = 8 << 20  # bytes
 _BROKEN = (
     ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile,
-    zlib.error, tokenize.TokenError,
+    zlib.error, tokenize.TokenError, TypeError,
 )  # fmt: skip
 """What NumPy raises for damaged or hostile files."""
 
@@ -124,7 +124,9 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Rung]:
                 return (batch.select(columns).to_pandas() for batch in batches())
 
             return _rungs(begin.slice(0, _SAMPLE).to_pandas(), frames, source, options)
-        except (pa.ArrowException, OSError) as error:
+        except LatencyKitError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:  # also pandas' own words in it, as JSON
             raise _damaged(source, "Arrow", error) from None
 
 

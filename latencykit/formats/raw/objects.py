@@ -170,8 +170,12 @@ def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | Non
         plain = {name: table.schema.field(name).type for name in columns if name in table.column_names}
         if len(plain) < len(columns) or any(pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in plain.values()):
             return None
+        try:
+            frame = pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
+        except UnicodeDecodeError:
+            return None
         kinds.update(plain)
-        return pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
+        return frame
 
     return parse
 

@@ -1,0 +1,354 @@
+"""Real outputs, broken in ways that keep their structure: what is near to right finds what random bytes do not.
+
+Every mutation follows from a number alone, so that ``python -m tests.fuzz mutations --only N`` makes the same one again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import random
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import latencykit as lk
+from latencykit import cli
+from latencykit.errors import LatencyKitError, ReaderError
+from latencykit.keynumbers import key_numbers
+from latencykit.log import HistogramLog
+from latencykit.samples import Samples
+from latencykit.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["EXTREMES", "command_line", "library", "mutated", "samples"]
+
+_ROOT = Path(__file__).parents[2]
+_LARGEST = 12 << 10  # bytes of a sample; of longer ones the beginning, in whole lines
+_NUMBER = re.compile(rb"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_JSON = re.compile(rb"\s*[\[{]")
+
+EXTREMES = (
+    b"-1", b"-0.5", b"0", b"1e400", b"-1e400", b"1e308", b"1e-320", b"9" * 5000, b"nan", b"NaN", b"inf", b"-inf", b"Infinity",
+    b"-9223372036854775808", b"9223372036854775807", b"9223372036854775808", b"18446744073709551615", b"9007199254740993",
+    b"4294967296", b"1,234", b"1.2.3", b"", b"-", b"0x10", b"1_000", "٣".encode(), b"null", b"true", b'"x"', b"[]", b"{}",
+)  # fmt: skip
+_VALUES: tuple[Any, ...] = (
+    None, True, False, -1, 0, 0.5, -(2**63), 2**63, 10**30, 1e308, float("nan"), float("inf"), "", "x", "1", "nan", [], {},
+    [1], {"a": 1}, [[]], "\ud800", "9" * 5000,
+)  # fmt: skip
+
+
+def samples() -> list[tuple[str, str, bytes]]:
+    """Name, suffix and bytes of every sample of the formats, of the logs, and of the data that comes with the package."""
+    found = []
+    for expect in sorted((_ROOT / "tests/data/formats").glob("*/*/expect.json")):
+        path = expect.parent / json.loads(expect.read_text())["file"]
+        if path.is_file():
+            found.append(path)
+    found += sorted((_ROOT / "tests/data/hlog").glob("*/*.hlog"))
+    found += sorted(path for path in (_ROOT / "data").rglob("*") if path.suffix in (".hlog", ".csv", ".txt"))
+    return [(str(path.relative_to(_ROOT)), path.suffix, _begin(path.read_bytes())) for path in found]
+
+
+def _begin(data: bytes) -> bytes:
+    if len(data) <= _LARGEST or not data.isascii() or _JSON.match(data):
+        return data[: 8 * _LARGEST]
+    return data[: data.rfind(b"\n", 0, _LARGEST) + 1] or data[:_LARGEST]
+
+
+def mutated(number: int, sources: list[tuple[str, str, bytes]]) -> tuple[str, str, bytes]:
+    """Name of the sample and of what was done to it, suffix, and bytes of a mutation."""
+    chance = random.Random(number)
+    name, suffix, data = chance.choice(sources)
+    done = []
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        kinds = _KINDS + (_IN_JSON if _JSON.match(data) else _IN_ROWS)
+        kind = chance.choice(kinds)
+        if kind is _joined:
+            data = _joined(chance, data, chance.choice(sources)[2])
+        else:
+            data = kind(chance, data)
+        done.append(kind.__name__.strip("_"))
+    return f"{name}:{'+'.join(done)}", suffix, data
+
+
+# ------------------------------------------------------------ of any bytes
+
+
+def _flipped(chance: random.Random, data: bytes) -> bytes:
+    broken = bytearray(data)
+    for _ in range(chance.choice((1, 2, 8)) if broken else 0):
+        broken[chance.randrange(len(broken))] ^= 1 << chance.randrange(8)
+    return bytes(broken)
+
+
+def _overwritten(chance: random.Random, data: bytes) -> bytes:
+    at = chance.randrange(len(data) + 1)
+    return data[:at] + bytes(chance.randrange(256) for _ in range(chance.randrange(1, 5))) + data[at + chance.randrange(5) :]
+
+
+def _truncated(chance: random.Random, data: bytes) -> bytes:
+    return data[: chance.randrange(len(data) + 1)] if chance.random() < 0.8 else data[chance.randrange(len(data) + 1) :]
+
+
+def _numbered(chance: random.Random, data: bytes) -> bytes:
+    """One number, or all of one line, replaced by an extreme or by itself changed."""
+    hits = list(_NUMBER.finditer(data))
+    for hit in sorted(chance.sample(hits, min(len(hits), chance.choice((1, 1, 2, 5)))), key=lambda one: -one.start()):
+        new = chance.choice((*EXTREMES, b"-" + hit[0], hit[0] + b"0" * chance.randrange(12), hit[0] + hit[0], hit[0][:-1]))
+        data = data[: hit.start()] + new + data[hit.end() :]
+    return data
+
+
+def _crlf(chance: random.Random, data: bytes) -> bytes:
+    way = chance.choice((b"\r\n", b"\r", b"\r\r\n", b"\n\r\n", b"\r\n\r\n"))
+    return data.replace(b"\n", way) if chance.random() < 0.8 else data.replace(b"\n", way, chance.randrange(1, 9))
+
+
+def _marked(chance: random.Random, data: bytes) -> bytes:
+    mark = chance.choice((b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n", b"\r\n", b" ", b"\0", b"# \xff\n"))
+    return mark + data if chance.random() < 0.7 else data + mark
+
+
+def _joined(chance: random.Random, data: bytes, other: bytes) -> bytes:
+    return data + chance.choice((b"", b"\n")) + chance.choice((data, other))
+
+
+# ------------------------------------------------------------ of lines
+
+
+def _lines(change: Callable[[random.Random, list[bytes]], None], name: str) -> Callable[[random.Random, bytes], bytes]:
+    def changed(chance: random.Random, data: bytes) -> bytes:
+        lines = data.split(b"\n")
+        change(chance, lines)
+        return b"\n".join(lines)
+
+    changed.__name__ = name
+    return changed
+
+
+def _swap(chance: random.Random, lines: list[bytes]) -> None:
+    a, b = chance.randrange(len(lines)), chance.randrange(len(lines))
+    lines[a], lines[b] = lines[b], lines[a]
+
+
+def _double(chance: random.Random, lines: list[bytes]) -> None:
+    at = chance.randrange(len(lines))
+    lines[at:at] = [lines[at]] * chance.choice((1, 1, 2, 50))
+
+
+def _drop(chance: random.Random, lines: list[bytes]) -> None:
+    at = chance.randrange(len(lines))
+    del lines[at : at + chance.choice((1, 1, 2, 10))]
+
+
+def _blank(chance: random.Random, lines: list[bytes]) -> None:
+    lines[chance.randrange(len(lines))] = chance.choice((b"", b"\r", b" ", b"\t", b",", b"#", b"\x85", b"\x0c", b"\xe2\x80\xa8"))
+
+
+_KINDS = (
+    _flipped, _overwritten, _truncated, _numbered, _numbered, _numbered, _crlf, _marked, _joined,
+    _lines(_swap, "swapped"), _lines(_double, "doubled"), _lines(_drop, "dropped"), _lines(_blank, "blanked"),
+)  # fmt: skip
+
+# ------------------------------------------------------------ of tables
+
+
+def _columns(chance: random.Random, data: bytes) -> bytes:
+    """One column of a table dropped, doubled, emptied, or exchanged with another one."""
+    lines = data.split(b"\n")
+    head = chance.choice(lines[:5])
+    sep = max((b",", b"\t", b";", b"|", b" "), key=head.count)
+    width = head.count(sep) + 1
+    a, b, how = chance.randrange(width), chance.randrange(width), chance.randrange(4)
+    for k, line in enumerate(lines):
+        cells = line.split(sep)
+        if len(cells) <= max(a, b):
+            continue
+        if how == 0:
+            del cells[a]
+        elif how == 1:
+            cells.insert(a, cells[a])
+        elif how == 2:
+            cells[a], cells[b] = cells[b], cells[a]
+        elif k:
+            cells[a] = b""
+        lines[k] = sep.join(cells)
+    return b"\n".join(lines)
+
+
+def _cell(chance: random.Random, data: bytes) -> bytes:
+    """One word replaced by an extreme, quoted, or emptied."""
+    words = list(re.finditer(rb"[^\s,;:|=\"]+", data))
+    if not words:
+        return data
+    hit = chance.choice(words)
+    new = chance.choice((*EXTREMES, b'"' + hit[0], b'"' + hit[0] + b'"', hit[0] * 2, hit[0].upper(), b"\xff" + hit[0]))
+    return data[: hit.start()] + new + data[hit.end() :]
+
+
+_IN_ROWS = (_columns, _columns, _cell, _cell)
+
+# ------------------------------------------------------------ of JSON
+
+
+def _record(chance: random.Random, data: bytes) -> bytes:
+    """One value of a document, or of one line of objects, dropped, renamed, of another type, or doubled."""
+    lines = data.split(b"\n")
+    at = chance.randrange(len(lines))
+    for begin, text in ((None, data), (at, lines[at])):
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(record, (dict, list)) or not record:
+            continue
+        _changed(chance, record)
+        new = json.dumps(record, indent=chance.choice((None, 1))).encode() if begin is None else json.dumps(record).encode()
+        if begin is None:
+            return new
+        lines[begin] = new
+        return b"\n".join(lines)
+    return data
+
+
+def _changed(chance: random.Random, record: Any) -> None:
+    places: list[tuple[Any, Any]] = []
+    waiting = [record]
+    while waiting and len(places) < 5000:
+        inner = waiting.pop()
+        keys = list(inner) if isinstance(inner, dict) else range(min(len(inner), 50))
+        places += [(inner, key) for key in keys]
+        waiting += [inner[key] for key in keys if isinstance(inner[key], (dict, list)) and inner[key]]
+    for inner, key in chance.sample(places, min(len(places), chance.choice((1, 1, 2)))):
+        how = chance.randrange(5)
+        try:
+            if how == 0:
+                del inner[key]
+            elif how == 1 and isinstance(inner, dict):
+                inner[chance.choice((f"{key}x", "", str(key).upper(), chance.choice(list(inner))))] = inner.pop(key)
+            elif how == 2 and isinstance(inner, list):
+                inner.insert(key, inner[key])
+            else:
+                inner[key] = chance.choice(_VALUES)
+        except (KeyError, IndexError):
+            pass  # an earlier change took it away
+
+
+_IN_JSON = (_record, _record, _record, _record)
+
+# ------------------------------------------------------------ what must hold
+
+_PERCENTILES = [0.0, 25.0, 50.0, 90.0, 99.0, 99.999, 100.0]
+_ROUNDING = 0.06  # as coarsely as tools print
+_LEAST = 1e7  # ns
+_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("summary", "--format", "json"),
+    ("summary", "--format", "json", "--lenient"),
+    ("summary", "--merge"),
+    ("check", "--format", "json", "--slo", "99=20ms,max=1s,mean=2ms,failed=1%"),
+    ("diagnose", "--format", "json", "--rate", "500"),
+    ("fanout", "--format", "json", "-n", "1,10,100"),
+    ("load", "--format", "json"),
+    ("summary", "--format", "json", "--interval", "10s"),
+    ("compare", "--format", "json"),
+    ("convert", ".json"),
+    ("convert", ".csv"),
+    ("convert", ".hgrm"),
+    ("convert", ".hlog"),
+)
+
+
+def library(path: Path, number: int) -> None:
+    """Read a file and ask for all that the library knows of it: nothing but our own errors, and no nonsense."""
+    try:
+        found = lk.read_all(path, lenient=number % 5 == 0, unit="ms" if number % 7 == 0 else None)
+    except ReaderError:
+        raise
+    except LatencyKitError as error:
+        said = str(error)
+    else:
+        said = ""
+    if said:
+        assert str(path) in said, f"the message names no file: {said}"
+        assert said.isprintable(), f"the message is no line: {said!r}"
+        return
+    for series in list(found.values())[:8]:
+        with contextlib.suppress(LatencyKitError):
+            _laws(series)
+        with contextlib.suppress(LatencyKitError):
+            repr(series)
+            if number % 8 == 0:
+                series._repr_html_()
+        with contextlib.suppress(LatencyKitError):
+            if number % 3 == 0:
+                lk.diagnose(series)
+
+
+def _laws(series: Any) -> None:
+    assert all(note.isprintable() or "\n" not in note for note in series.run.notes), series.run.notes
+    if isinstance(series, Summary):
+        key_numbers(series)
+        values = [value for _, value in sorted(series.percentiles.items())]
+        _ordered(values, series.stats.get("min"), series.stats.get("mean"), series.stats.get("max"))
+        assert series.count is None or series.count >= 0
+        return
+    if isinstance(series, Samples):
+        assert len(series.to_frame()) == len(series)
+    histogram = series.histogram()
+    key_numbers(histogram)
+    assert (histogram.counts > 0).all()
+    assert histogram.censored >= 0
+    if not histogram.count:
+        return
+    histogram.to_frame()
+    histogram.percentiles(_PERCENTILES)
+    summary = histogram.summary()
+    assert summary.count == histogram.count == sum(histogram.counts.tolist())
+    _ordered(np.asarray(histogram.percentile(_PERCENTILES)).tolist(), histogram.min, histogram.mean, histogram.max)
+    if isinstance(series, HistogramLog):
+        assert series.series([99]).count.sum() == histogram.count
+
+
+def _ordered(values: list[float], least: float | None, mean: float | None, most: float | None) -> None:
+    assert all(value >= 0 for value in values), f"percentiles below 0, or none: {values}"
+    assert all(a <= b for a, b in itertools.pairwise(values)), f"percentiles fall: {values}"
+    stated = [value for value in (least, mean, most) if value is not None]
+    assert all(value >= 0 for value in stated), f"statistics below 0, or none: {stated}"
+    for low, high in itertools.pairwise(stated):
+        assert low <= high * (1 + _ROUNDING) + _LEAST, f"minimum, mean, maximum: {stated}"
+
+
+def command_line(path: Path, number: int) -> None:
+    """Give a file to a command: a status, one line of error or whole output, and JSON that is JSON."""
+    command, *options = _COMMANDS[number % len(_COMMANDS)]
+    files = [str(path)] * (2 if command == "compare" else 1)
+    if command == "convert":
+        files, options = [*files, str(path.with_name("output" + options[0]))], []
+    out, err = io.StringIO(), io.StringIO()
+    status: Any = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            cli.main(["-q", command, *options, *files, *(("--unit", "ms") if number % 7 == 0 else ()), "--jobs", "1"])
+        except SystemExit as ended:
+            status = ended.code or 0
+    said = err.getvalue()
+    assert status in (0, 1, 2), f"{command}: status {status}"
+    if status == 2:
+        assert said.startswith("latencykit: "), f"{command}: {said!r}"
+        assert said.count("\n") == 1, f"{command}: {said!r}"
+        assert not out.getvalue(), f"{command}: output beside an error"
+        assert "is a bug in the reader" not in said, said
+    elif "json" in options:
+        json.loads(out.getvalue(), parse_constant=_no_number)
+
+
+def _no_number(text: str) -> None:
+    raise AssertionError(f"{text} in JSON")

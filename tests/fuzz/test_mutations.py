@@ -1,0 +1,86 @@
+"""Real outputs broken in ways that keep their structure: a bounded share of them, and all that ever broke something."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+import latencykit as lk
+from tests.fuzz import mutations
+from tests.fuzz.targets import CORPUS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HARD = 30.0  # seconds for many; what never ends fails instead of holding everything up
+SHARE = 120
+KEPT = sorted((CORPUS / "mutations").iterdir())
+
+
+@pytest.fixture(autouse=True)
+def bounded() -> Iterator[None]:
+    """Interrupt what takes too long."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"not done within {HARD:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, HARD)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[tuple[str, str, bytes]]:
+    return mutations.samples()
+
+
+@pytest.mark.parametrize("first", range(0, 4 * SHARE, SHARE))
+def test_mutations_of_real_outputs_break_nothing(first: int, sources: list[tuple[str, str, bytes]], tmp_path: Path) -> None:
+    for number in range(first, first + SHARE):
+        name, suffix, data = mutations.mutated(number, sources)
+        path = tmp_path / f"input{suffix}"
+        path.write_bytes(data)
+        try:
+            mutations.library(path, number)
+            if number % 6 == 0:
+                mutations.command_line(path, number // 6)
+        except Exception as error:
+            error.add_note(f"mutation {number}: {name}")
+            raise
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in KEPT])
+def test_what_a_mutation_once_broke_is_not_broken(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / f"input{path.suffix}"
+    shutil.copy(path, copy)
+    for number in (0, 1, 3, 5):  # leniently, strictly, diagnosed, and both
+        mutations.library(copy, number)
+    mutations.command_line(copy, 0)
+
+
+def test_a_mutation_follows_from_its_number(sources: list[tuple[str, str, bytes]]) -> None:
+    assert [mutations.mutated(k, sources) for k in range(20)] == [mutations.mutated(k, sources) for k in range(20)]
+    changed = [mutations.mutated(k, sources)[2] not in {data for _, _, data in sources} for k in range(100)]
+    assert sum(changed) > 90
+
+
+@pytest.mark.parametrize("what", ["a reader's bug", "nonsense"])
+def test_the_oracle_sees_what_is_wrong(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "input.txt"
+    path.write_text("x")
+    broken = lk.Summary({"min": 9e9, "max": 1e6}) if what == "nonsense" else None
+
+    def read_all(*_: object, **__: object) -> dict[str, lk.Summary]:
+        if broken is None:
+            raise mutations.ReaderError(f"{path}: the reader broke")
+        return {"": broken}
+
+    monkeypatch.setattr(lk, "read_all", read_all)
+    with pytest.raises((mutations.ReaderError, AssertionError)):
+        mutations.library(path, 1)
