@@ -14,7 +14,7 @@ from latencykit.report.slots import DIGITS
 from latencykit.samples import Samples
 from latencykit.stats.percentiles import is_resolved
 from latencykit.summary import Summary
-from latencykit.units import format_count, format_duration, format_percentile, format_row, format_value, sure_percentile
+from latencykit.units import format_count, format_duration, format_percentile, format_value, sure_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
