@@ -140,6 +140,8 @@ def _draw(ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: floa
 
 def _band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, zero: float, floor: float) -> None:
     grid, low, high = band_ends(rung, curve, confidence, 12)
+    if not grid.size:  # corrected counts
+        return
     share = np.maximum(1.0 - grid / 100.0, floor)
     ax.fill_betweenx(
         share, np.maximum(low, zero), np.maximum(high, zero), step="pre", color=colour, alpha=0.15, linewidth=0, zorder=2

@@ -97,6 +97,8 @@ def grid_of(limit: float, nines: float, points: int = 260) -> Floats:
 def band(ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, nines: float, zero: float) -> None:
     """Draw the confidence band as far as the sample supports the curve; where it has no upper end it opens to the maximum."""
     grid, low, high = band_ends(rung, curve, confidence, nines)
+    if not grid.size:  # corrected counts
+        return
     ax.fill_between(
         grid, np.maximum(low, zero), np.maximum(high, zero), step="pre", color=colour, alpha=0.15, linewidth=0, zorder=2
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.report.markup import esc, table
 from latencykit.report.record import TRIMMED
-from latencykit.stats.percentiles import is_resolved
 from latencykit.units import format_count, format_percentile, format_range, format_row, format_value
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def _numbers(one: PageSeries, position: int, percentiles: Sequence[float]) -> st
         row = rows.get(p)
         known = "" if row is None or row["value"] is None else f" data-value='{float(row['value'])!r}'"
         cells.append(f"<td data-percentile='{format_percentile(p)}'{known}>{'' if row is None else _cell(row, record)}</td>")
-    cells.append(f"<td>{_value(record['mean'], record)}</td>")
+    cells.append(f"<td>{_statistic('mean', record)}</td>")
     name = f"<th scope='row'><i class='swatch {one.look[0]}'></i>{esc(one.name)}</th>"
     return f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>"
 
@@ -76,8 +75,8 @@ def _column(one: PageSeries) -> dict[str, str]:
         if row["value"] is not None and row["percentile"] < 100:
             found[f"p{format_percentile(row['percentile'])}"] = _cell(row, record) + _interval(row, record)
     top = one.rows([100.0]).get(100.0)
-    stated = {"max": "" if top is None else _cell(top, record), "mean": _value(record["mean"], record)}
-    stated |= {"standard deviation": _value(record["std"], record), "min": _value(record.get("min"), record)}
+    stated = {"max": "" if top is None else _cell(top, record), "mean": _statistic("mean", record)}
+    stated |= {"standard deviation": _statistic("std", record), "min": _statistic("min", record)}
     stated |= {name: esc(format_value(value, record["unit"])) for name, value in one.further_statistics.items()}
     for name in TRIMMED:
         stated[name] = _between(record.get("trimmed", {}).get(name), record)
@@ -97,12 +96,17 @@ def _value(value: float | None, record: dict[str, Any]) -> str:
     return "" if value is None else esc(_show(record)(value))
 
 
+def _statistic(name: str, record: dict[str, Any]) -> str:
+    """A mean, deviation or minimum, or the range that wide buckets leave of it."""
+    ends = record.get("ranges", {}).get(name)
+    return _value(record.get(name), record) if ends is None else esc(format_range(ends["low"], ends["high"], _show(record)))
+
+
 def _between(trim: dict[str, Any] | None, record: dict[str, Any]) -> str:
     """A trimmed mean, or the range that wide buckets leave of it."""
-    if trim is None or trim["value"] is None:
+    if trim is None or trim["low"] is None:
         return ""
-    sure = trim["low"] is not None and trim["high"] is not None and bool(is_resolved(trim["low"], trim["high"]))
-    return _value(trim["value"], record) if sure else esc(format_range(trim["low"], trim["high"], _show(record)))
+    return _value(trim["value"], record) if trim["resolved"] else esc(format_range(trim["low"], trim["high"], _show(record)))
 
 
 def _interval(row: dict[str, Any], record: dict[str, Any]) -> str:

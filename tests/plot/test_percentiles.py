@@ -223,7 +223,7 @@ def test_wide_buckets_are_shaded(raw):
     figure = drawn(plot.percentiles, h)
     (shade,) = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
     assert same_color(shade.get_facecolor()[0][:3], BLUE)
-    assert any("width of the buckets" in word for word in words_of(figure))
+    assert any("shaded: the source says no more" in word for word in words_of(figure))
 
 
 def test_of_many_points_of_a_summary_the_usual_are_labelled():
