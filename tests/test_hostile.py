@@ -134,3 +134,51 @@ def test_closed_standard_input_is_said(run, monkeypatch):
     status, _, err = run("summary", "-")
     assert (status, err.count("\n")) == (2, 1)
     assert "standard input is closed" in err
+
+
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fanout", "-n", DIGITS, LOG),
+        ("summary", "--trim", f"tm{DIGITS}", LOG),
+        ("summary", "--percentiles", DIGITS, LOG),
+        ("summary", "--limit", f"line={DIGITS}", LOG),
+        ("check", "--slo", f"99={DIGITS}ms", LOG),
+        ("diagnose", "--rate", DIGITS, LOG),
+        ("diagnose", "--rate", "inf", LOG),
+        ("diagnose", "--connections", DIGITS, LOG),
+    ],
+    ids=lambda words: " ".join(map(str, words[:2])),
+)
+def test_an_option_of_thousands_of_digits_is_one_line(run, words):
+    status, out, err = run("-q", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 {0} 3 4 5 6 7 8 9 10\n", "1795219554 {0} 3 4 5 6\n", "{0}\n", "# Histogram\n000001 {0}:\n", "a,{0}\n1,2\n"]
+)
+def test_digits_without_end_stop_no_detection(run, tmp_path, text):
+    path = tmp_path / "a.txt"
+    path.write_text(text.format(DIGITS) * 3)
+    status, out, err = run("-q", "summary", path)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "bug" not in err
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n\r\n", "\r\r\n", "\r"])
+def test_blank_lines_after_any_line_end_break_no_reader(run, tmp_path, end):
+    for expect in sorted((DATA / "formats").glob("*/*/expect.json")):
+        name = json.loads(expect.read_text())["file"]
+        data = (expect.parent / name).read_bytes() if (expect.parent / name).is_file() else b""
+        if b"\n" not in data or b"\0" in data or len(data) > 6000:
+            continue
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(data.replace(b"\n", end.encode()) + end.encode() * 2)
+        status, _, err = run("-q", "summary", path)
+        assert status == 0 or err.count("\n") == 1, name
+        assert "bug in the reader" not in err, name

@@ -181,7 +181,7 @@ def numbers(text: str) -> list[float]:
 def counts(text: str) -> list[int]:
     """Return whole numbers of 1 or more from a list such as ``1,10,100``."""
     parts = [part.strip().replace("_", "") for part in text.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() and 0 < int(part) <= 10**9 for part in parts):
+    if not parts or not all(part.isdecimal() and len(part) <= 10 and 0 < int(part) <= 10**9 for part in parts):
         raise UsageError(f"{text!r} is no list of whole numbers from 1 to a billion; write them as 1,10,100")
     return [int(part) for part in parts]
 

@@ -89,6 +89,11 @@ def _described(
     top, missing, share = [], [], []
     for a, b in zip(begin.tolist(), end.tolist(), strict=True):
         near = (stop > a) & (start <= b + 1e-9)
+        if not near.any():  # no interval is as long as to hold it
+            top.append((b - a) * 1e9)
+            missing.append(0)
+            share.append(1.0)
+            continue
         top.append(float(worst[near].max()))
         covered = float(stop[near].max() - start[near].min())
         lost = rate * covered - float(count[near].sum())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from latencykit.errors import CorruptInputError
     from latencykit.formats.base import Head, ReadOptions, Source
 
-__all__ = ["batch", "documents", "entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next"]
+__all__ = ["batch", "documents", "entry", "has_keys", "lines", "load", "numbered", "parse", "parse_next", "without_halves"]
 
 _BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)  # not the "[error]" of a line of a log
 _HEX = "[0-9a-fA-F]{2}"
@@ -79,7 +79,7 @@ def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Return the objects of a file in which they follow each other, and a note where the last of several is cut."""
     from latencykit.errors import CorruptInputError
 
-    text = _without_halves(plain(source.text()))
+    text = without_halves(plain(source.text()))
     found: list[dict[str, Any]] = []
     at = len(text) - len(text.lstrip())
     while at < len(text):
@@ -97,7 +97,7 @@ def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
 def parse(text: str, source: Source, at: int = 0, *, first_line: int = 1, whole: bool = True) -> Any:
     """Return the value that begins at `at`; with `whole`, nothing but blanks may follow it."""
     source.json = True
-    text = _without_halves(text)
+    text = without_halves(text)
     try:
         return json.loads(text[at:] if at else text) if whole else json.JSONDecoder().raw_decode(text[at:].lstrip())[0]
     except json.JSONDecodeError as error:
@@ -108,7 +108,7 @@ def parse(text: str, source: Source, at: int = 0, *, first_line: int = 1, whole:
         raise source.corrupt(None, f"the JSON holds a number that cannot be read ({error})", "", "") from None
 
 
-def _without_halves(text: str) -> str:
+def without_halves(text: str) -> str:
     """The text with escaped halves of characters replaced, as long as before: no table of pandas takes them."""
     return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
 
@@ -137,7 +137,7 @@ def batch(first: int, chunk: bytes, source: Source, options: ReadOptions, notes:
     text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
     given = [line for line in text.split("\n") if line and not line.isspace()]
     try:
-        return list(json.loads(_without_halves("[" + ",".join(given) + "]")))
+        return list(json.loads(without_halves("[" + ",".join(given) + "]")))
     except (ValueError, RecursionError):
         return [value for _, value in numbered(source, options, first, chunk, notes)]
 

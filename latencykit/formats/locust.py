@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.errors import UsageError
 from latencykit.formats import jsontext
 from latencykit.formats.base import Confidence, Format
 from latencykit.formats.shaping import distinct, nanoseconds, nanoseconds_of, rung_of_points, several
@@ -148,6 +149,8 @@ def read_history(source: Source, options: ReadOptions) -> dict[str, Rung]:
 
 
 def _name(row: Mapping[str, str]) -> str:
+    if "name" not in row:
+        raise UsageError("the table has no column Name")
     kind, name = row.get("type", "").strip(), row["name"].strip()
     return name if kind in ("", "None") else f"{kind} {name}"
 

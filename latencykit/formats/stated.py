@@ -39,6 +39,7 @@ _WORDS = {
     "max": re.compile(r"max|slowest|longest|worst|high", re.IGNORECASE),
 }
 _FACTS = ("duration", "rate", "achieved", "start", "expected_interval", "timeout")
+_TEXTS = ("tool", "version", "command")
 _COUNTED = ("connections", "failed", "timeouts", "dropped", "unfinished")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan\b|inf(?:inity)?\b)", re.IGNORECASE)
 _FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
@@ -260,7 +261,9 @@ def settled(rung: Rung, source: Source) -> Rung:
 
 def _facts(run: Run) -> dict[str, Any]:
     """Facts of the run that can be none, as unknown, with a note."""
-    changed: dict[str, Any] = {}
+    changed: dict[str, Any] = {
+        name: str(value) for name in _TEXTS if (value := getattr(run, name)) is not None and not isinstance(value, str)
+    }
     for name in (*_FACTS, *_COUNTED):
         value = getattr(run, name)
         if value is None or (type(value) is int and 0 <= value < 2**63):

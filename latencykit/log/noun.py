@@ -57,6 +57,8 @@ def slot_edges(slot: Floats, width: float) -> Floats:
     """The moments at which slots begin, whole nanoseconds."""
     return np.asarray(np.round(slot * width, 9))
 
+_FARTHEST = 1e18  # seconds
+
 
 @dataclass(frozen=True)
 class IntervalSeries:
@@ -139,8 +141,8 @@ class HistogramLog:
         whole: Histogram | None = None,
     ) -> None:
         self.starts, self.lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
-        if not (np.isfinite(self.starts).all() and np.isfinite(self.lengths).all()):
-            raise UsageError("an interval begins at no finite time, or has no finite length")
+        if not ((np.abs(self.starts) < _FARTHEST).all() and (np.abs(self.lengths) < _FARTHEST).all()):
+            raise UsageError("an interval begins or ends at no time that there is")
         size = self.starts.size
         self._parts = tuple(parts)
         self._where = where or (np.zeros(size, np.int64), np.arange(size))

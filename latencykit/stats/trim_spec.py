@@ -17,6 +17,7 @@ from latencykit.units import NANOSECONDS, format_percentile, format_value, parse
 
 __all__ = ["Trim", "parse_trim"]
 
+_LONGEST = 80  # characters
 _SHORT = re.compile(r"\s*(tm|wm|tc|ts)\s*(\d+(?:\.\d+)?)\s*%?\s*", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(tm|wm|tc|ts|pr)\s*\(\s*([^:()]*?)\s*:\s*([^:()]*?)\s*\)\s*", re.IGNORECASE)
 _DECIMAL = re.compile(r"\d+(?:\.\d*)?|\.\d+")
@@ -101,6 +102,8 @@ def parse_trim(spec: str, unit: str = "ns") -> Trim:
     >>> parse_trim("TM(150ms:1s)", "ms").low
     150.0
     """
+    if len(spec) > _LONGEST:
+        raise UsageError(f"{spec[:20]!r}… is no trimmed statistic; write tm99.9, TM(:99%) or TM(150ms:1s)")
     if spec.strip().upper() == "IQM":
         return Trim("TM", Fraction(1, 4), Fraction(3, 4), spec.strip())
     if short := _SHORT.fullmatch(spec):

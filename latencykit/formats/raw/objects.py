@@ -69,7 +69,7 @@ def _told(record: Any) -> bool:
 
 def _first_value(text: str, at: int) -> Any:
     try:
-        return _DECODER.raw_decode(text, at)[0]
+        return _DECODER.raw_decode(jsontext.without_halves(text), at)[0]
     except (ValueError, RecursionError):
         return None
 
@@ -165,9 +165,10 @@ def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | Non
             rules |= {"explicit_schema": pa.schema(list(kinds.items())), "unexpected_field_behavior": "ignore"}
         try:
             table = arrow.read_json(pa.BufferReader(chunk), arrow.ReadOptions(block_size=len(chunk)), arrow.ParseOptions(**rules))
-        except pa.ArrowException:
+            names = set(table.column_names)
+        except (pa.ArrowException, UnicodeDecodeError):
             return None
-        plain = {name: table.schema.field(name).type for name in columns if name in table.column_names}
+        plain = {name: table.schema.field(name).type for name in columns if name in names}
         if len(plain) < len(columns) or any(pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in plain.values()):
             return None
         try:
