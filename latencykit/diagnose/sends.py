@@ -4,8 +4,9 @@ A hole in the sends that lies within slow requests is what coordinated omission 
 of a burst, a quiet minute, a clock that was set forward, or a balancer that takes a frozen node out. Coordination itself
 tells them apart, by two witnesses. The hole: all connections are under way in it (never are there more), it is far longer
 than chance makes gaps, and sends go on with the first replies. And the hand of a load generator: either sends follow those
-replies one by one, faster than anybody would come by chance; or never are more under way, though by chance there would
-be; or all sends outside keep to a schedule, and no clock that was set forward would have left the same.
+replies one by one, faster than anybody would come by chance; or they dwindled as one connection after the other had to
+wait; or never are more under way, though by chance there would be; or all sends outside keep to a schedule, and no clock
+that was set forward would have left the same.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from latencykit.diagnose.evidence import LEAST, STRONG, WEAK, Evidence, p_words
 from latencykit.diagnose.trace import hulls
-from latencykit.stats.chances import poisson_at_least
+from latencykit.stats.chances import poisson_at_least, poisson_at_most
 from latencykit.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -123,14 +124,15 @@ def _worst_hole(
         replies = _awaited(trace, a, b, many, each)
         if not replies.size:
             continue
-        weight = (b - a) * float(local[k])
+        weight, speed = (b - a) * float(local[k]), max(float(local[k]), trace.rate)
         missing += weight
-        sure = full_speed or _follow_replies(trace, replies, b, many, max(float(local[k]), trace.rate))
+        sure = full_speed or _follow_replies(trace, replies, b, many, speed)
+        soon = b - float(trace.end[replies].min()) <= max(each, 3 / trace.rate)
+        sure = sure or (soon and _dwindles(trace, a, b, speed))
         if not sure:
             if many not in capped:
                 capped[many] = _is_capped(trace, many)
                 scheduled[many] = not capped[many] and _keeps_a_schedule(trace, begin, end, each)
-            soon = b - float(trace.end[replies].min()) <= max(each, 3 / trace.rate)
             sure = capped[many] or (scheduled[many] and soon and not _like_a_clock(trace, replies, b))
         if (sure, weight / spread) > (second, best):
             best, most, second = weight / spread, many, sure
@@ -208,6 +210,20 @@ def _follow_replies(trace: Trace, replies: NDArray[np.int64], right: float, unde
     number = 2 ** np.arange(int(np.log2(max(min(under_way, trace.due.size - int(at)), 1))) + 1)
     passed = np.maximum(trace.due[at + number - 1] - first, 0.0) + trace.grain
     return bool(poisson_at_least(number, rate * passed).min() * number.size < _SURE)
+
+
+def _dwindles(trace: Trace, left: float, right: float, rate: float) -> bool:
+    """Whether sends thin out from the last reply before a hole on: one connection after the other waits.
+
+    That is how those stop that think for a random time between a reply and the next send.
+    """
+    before = float(trace.ends[max(int(np.searchsorted(trace.ends, left + (right - left) / 2)) - 1, 0)])
+    if before >= left:
+        return False
+    halves = trace.sends_within(np.array([before, (before + left) / 2]), np.array([(before + left) / 2, left]))
+    room = rate * (left - before)
+    few = poisson_at_most(int(halves.sum()), room) < _SURE
+    return bool(few and poisson_at_most(int(halves[1]), room / 2) < _SURE and halves[1] < halves[0] / 2)
 
 
 def _keeps_a_schedule(trace: Trace, begin: Floats, end: Floats, interval: float) -> bool:

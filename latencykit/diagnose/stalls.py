@@ -12,6 +12,7 @@ from latencykit.diagnose.trace import Trace, hulls
 from latencykit.errors import NotHeldError
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
+from latencykit.stats.chances import poisson_at_least
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,5 +264,7 @@ def _parts(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
     number = np.diff(np.append(first, slow.size))
     spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
     longest, begin_of, end_of = np.maximum.reduceat(took, first), ended[first], np.maximum.reduceat(ended, first)
-    stood = (number >= _PARTIAL) & (end_of - begin_of <= _RAMP * spread) & (spread >= _HELD * longest)
+    others = slow.size / max(trace.span, 1e-9) * np.maximum(end_of - begin_of, trace.grain)
+    stood = (number >= _PARTIAL) & (slow.size * poisson_at_least(number - 1, others) < _ALPHA)
+    stood &= (end_of - begin_of <= _RAMP * spread) & (spread >= _HELD * longest)
     return begin_of[stood] - longest[stood], begin_of[stood]

@@ -38,8 +38,11 @@ _CHANCE = 3.0  # standard deviations of the counts: a shortfall below that is ch
 _CORE = 5.0  # requests that intervals within a stall must have room for, to show that few were answered
 _EVEN = 0.5  # of the requests that a stall delays: each fifth of its length has that many of them,
 _BIN = 4.0  # where it has room for so many,
+_PART = 0.1  # of the requests: fewer that were delayed are no part of a server that stood still
+_BEHIND = 0.25  # of its length: so soon after a stall latencies are those of the backlog that drains
 _DRAIN = 10.0  # and no more than so many times as many: a queue that drains behind the stall
 _WARM = 3.0  # medians: an interval at the run's begin whose own median is above that belongs to its warm-up
+_HICCUP = 3.0  # requests: a slow one that takes the time of so many shows whether they are missing
 _STEADY = 50.0  # requests that a stretch should count for a usual rate
 
 
@@ -71,6 +74,9 @@ class Delayed:
         Standard deviation of that.
     wavering, usual : float
         Standard deviation and median of the counts of intervals without any stall; NaN with fewer than three.
+    alone : bool
+        Whether intervals without any stall lose about as many requests as their longest one takes the time of: a single
+        connection that waits for each reply.
     """
 
     above: Floats
@@ -79,6 +85,7 @@ class Delayed:
     noise: Floats
     wavering: float
     usual: float
+    alone: bool
 
 
 class SlowFold:
@@ -140,9 +147,8 @@ def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> St
     late[-1:] = False  # the last interval ends with the run
     late &= rows.length - nominal > limit
     begin, end = _placed(rows, late, limit)
-    begin, end = hulls(
-        np.concatenate((begin, rows.stop[late] - (rows.length - nominal)[late])), np.concatenate((end, rows.stop[late]))
-    )
+    begin = np.concatenate((begin, rows.stop[late] - (rows.length - nominal)[late]))
+    end = np.concatenate((end, rows.stop[late]))
     if not begin.size:
         return Stalls.none()
     return _borne_out(log, rows, order, late, begin, end, factor)
@@ -174,11 +180,25 @@ def _placed(rows: _Rows, late: NDArray[np.bool_], limit: float) -> tuple[Floats,
 def _borne_out(
     log: HistogramLog, rows: _Rows, order: Ints, late: NDArray[np.bool_], begin: Floats, end: Floats, factor: float
 ) -> Stalls:
-    """The stalls among these that counts, latencies or the logger bear out, and what the intervals say of each."""
-    first = np.maximum(np.searchsorted(rows.stop, begin, "right") - 1, 0)
-    last = np.minimum(np.searchsorted(rows.start, end, "left") + 1, rows.start.size)  # each is known to about one interval
+    """The stalls among these that counts, latencies or the logger bear out, and what the intervals say of each.
+
+    Of those that overlap the longest is the stall; what remains of the others is the backlog that drains.
+    """
+    left, right = hulls(begin, end)
+    group = np.searchsorted(left, begin, "right") - 1
+    longest = np.lexsort((end - begin, group))[np.searchsorted(np.sort(group), np.arange(left.size), "right") - 1]
+    begin, end = begin[longest], end[longest]
+    usual, wavering = _counts_beside(rows, *_touched(rows, left, right))
+    halted = _halted(rows, late, begin, end, *_touched(rows, left, right), wavering)
+    follows = begin - np.concatenate(([-np.inf], right[:-1])) <= _BEHIND * (end - begin)
+    backlog = follows & (end - begin <= np.concatenate(([0.0], (end - begin)[:-1]))) & ~halted
+    whose = np.flatnonzero(~backlog)
+    begin, end, left = begin[whose], end[whose], left[whose]
+    right = np.append(right, 0.0)[np.append(whose[1:], backlog.size) - 1]
+    first, last = _touched(rows, left, right)
+    halted = _halted(rows, late, begin, end, first, last, wavering)
     number = last - first
-    touched = np.repeat(first - np.concatenate(([0], np.cumsum(number)[:-1])), number) + np.arange(number.sum())
+    touched = _positions(first, last)
     duration = end - begin
     worst = np.maximum.reduceat(rows.worst[touched], np.concatenate(([0], np.cumsum(number)[:-1])))
     worst = np.where(worst > 0, worst, duration)
@@ -191,35 +211,60 @@ def _borne_out(
     fold = SlowFold(in_order)
     log.scan(fold)
     above = _sums(fold.counts[:, order], first, last)
-    covered, counted = _sums(rows.length, first, last), _sums(rows.count, first, last)
-    due, short = rows.rate * duration, rows.rate * covered - counted
-    usual, wavering = float("nan"), float("nan")
-    if quiet.sum() >= 3:
-        usual = float(median(rows.count[quiet]))
-        wavering = 1.4826 * float(median(np.abs(rows.count[quiet] - rows.rate * rows.length[quiet])))
-    noise = np.nan_to_num(np.maximum(wavering, 0.5)) * np.sqrt(number)
+    covered, due = _sums(rows.length, first, last), rows.rate * duration
+    short, noise = rows.rate * covered - _sums(rows.count, first, last), wavering * np.sqrt(number)
     quiet_time = max(float(rows.length[quiet].sum()), 1e-9)
     beside = fold.counts[:, order][:, quiet].sum(axis=1)[:, None] / quiet_time * covered
-    inside = np.searchsorted(rows.start, begin, "left"), np.searchsorted(rows.stop, end, "right")
-    inside = inside[0], np.maximum(*inside)
-    room = rows.rate * _sums(rows.length, *inside)
-    silent = (room >= _CORE) & (_sums(rows.count, *inside) <= _FEW * room)
-    lacking = short >= np.maximum(np.maximum(_FEW * due, _CHANCE * noise), _CORE)
-    even = evenly_spread(above, np.zeros_like(beside), due, _BIN) & (above[1] <= _DRAIN * due)
-    late_within = _sums(late.astype(np.int64), first, last) > 0
-    stood = silent | lacking | even | late_within
-    notes, warm = _warm_up(rows, begin, late_within)
+    share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
+    even = (share >= _PART) & evenly_spread(above, np.zeros_like(beside), share * due, _BIN) & (above[1] <= _DRAIN * due)
+    notes, warm = _warm_up(rows, begin, _sums(late.astype(np.int64), first, last) > 0)
+    stood = halted | even
     kept = stood & ~warm
     missing = np.where(short >= _CHANCE * noise, np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0)), 0)
-    share = np.where(silent | lacking | late_within, 1.0, np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0))
-    counts = Delayed(above[:, kept], beside[:, kept], short[kept], noise[kept], wavering, usual)
+    share = np.where(halted, 1.0, share)
+    counts = Delayed(above[:, kept], beside[:, kept], short[kept], noise[kept], wavering, usual, _waits_alone(rows, quiet))
     isolated = int((~stood & ~warm).sum())
     if isolated:
-        plural = "intervals hold" if isolated > 1 else "interval holds"
-        notes = (*notes, f"{isolated:,} {plural} isolated slow requests while others were answered: not stalls")
+        times = "once" if isolated == 1 else f"{isolated:,} times"
+        notes = (*notes, f"{times} requests were slow while others were answered as usual: not a stall")
     return Stalls(
         begin[kept], end[kept], worst[kept] * 1e9, missing[kept].astype(np.int64), share[kept], notes, delayed=counts
     )
+
+
+def _touched(rows: _Rows, left: Floats, right: Floats) -> tuple[Ints, Ints]:
+    """First interval, and the one behind the last, that may have counted what a stall delayed: it is known to about one."""
+    first = np.maximum(np.searchsorted(rows.stop, left, "right") - 1, 0)
+    return first, np.minimum(np.searchsorted(rows.start, right, "left") + 1, rows.start.size)
+
+
+def _positions(first: Ints, last: Ints) -> Ints:
+    number = last - first
+    return np.repeat(first - np.concatenate(([0], np.cumsum(number)[:-1])), number) + np.arange(number.sum())
+
+
+def _counts_beside(rows: _Rows, first: Ints, last: Ints) -> tuple[float, float]:
+    """Median and standard deviation of the counts of intervals without any stall (of all, where these are too few)."""
+    quiet = rows.stop < rows.stop.max() - 1e-9  # the last interval is cut
+    quiet[_positions(first, last)] = False
+    if quiet.sum() < 3:
+        quiet[:] = True
+    away = np.abs(rows.count - rows.rate * rows.length)[quiet]
+    return float(median(rows.count[quiet])), max(1.4826 * float(median(away)), 0.5)
+
+
+def _halted(
+    rows: _Rows, late: NDArray[np.bool_], begin: Floats, end: Floats, first: Ints, last: Ints, wavering: float
+) -> NDArray[np.bool_]:
+    """Which stalls kept requests, or the logger itself, from going on: few replies within, fewer around, or late."""
+    within, behind = np.searchsorted(rows.start, begin, "left"), np.searchsorted(rows.stop, end, "right")
+    behind = np.maximum(within, behind)
+    room = rows.rate * _sums(rows.length, within, behind)
+    silent = (room >= _CORE) & (_sums(rows.count, within, behind) <= _FEW * room)
+    short = rows.rate * _sums(rows.length, first, last) - _sums(rows.count, first, last)
+    chance = _CHANCE * wavering * np.sqrt(last - first)
+    lacking = short >= np.maximum(np.maximum(_FEW * rows.rate * (end - begin), chance), _CORE)
+    return np.asarray(silent | lacking | (_sums(late.astype(np.int64), first, last) > 0))
 
 
 def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> NDArray[np.bool_]:
@@ -253,6 +298,17 @@ def _warm_up(rows: _Rows, begin: Floats, late: NDArray[np.bool_]) -> tuple[tuple
         return (), warm
     seconds = format_duration((until - float(rows.start[0])) * 1e9)
     return (f"warm-up: the first {seconds} were slow throughout, though requests were answered: not a stall",), warm
+
+
+def _waits_alone(rows: _Rows, quiet: NDArray[np.bool_]) -> bool:
+    """Whether a slow request costs the requests that its time has room for, in intervals without a stall, too."""
+    lost = np.maximum(rows.worst * rows.rate - 1.0, 0.0)
+    hiccup = quiet & (lost >= _HICCUP)
+    if hiccup.sum() < 2 or (quiet & ~hiccup).sum() < 3:
+        return False
+    short = rows.rate * rows.length - rows.count
+    usual = float(median(short[quiet & ~hiccup]))
+    return bool((short[hiccup] - usual >= lost[hiccup] / 2).mean() >= 0.75)
 
 
 def _sums(values: Floats | Ints, first: Ints, last: Ints) -> Floats:
