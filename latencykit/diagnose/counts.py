@@ -20,8 +20,9 @@ from latencykit.diagnose.stalls_log import LEVELS, evenly_spread
 from latencykit.units import format_count, format_duration
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from latencykit.diagnose.stalls import Stalls
-    from latencykit.log import IntervalSeries
 
 __all__ = ["Counts", "counts_in_stalls"]
 
@@ -33,6 +34,7 @@ _SCHEDULE = 0.25  # of the variance of independent users: counts that waver less
 _FAILED = 0.2  # of those missing: so many failures may be what is missing
 _POWER = 8.0  # requests in a fifth of a stall, to show that all of it is there
 _THERE = 0.8
+_TRIFLE = 0.05  # of the requests: so many may be missing in shorter stalls
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,13 @@ class Counts:
     failed: bool
 
 
-def counts_in_stalls(series: IntervalSeries, stalls: Stalls, rate: float, failures: int) -> Counts | None:
+def counts_in_stalls(stalls: Stalls, rate: float, failures: int) -> Counts | None:
     """Test the counts around every stall; None where there is none, or too little to go by.
 
     Parameters
     ----------
-    series : IntervalSeries
-        Of the log.
     stalls : Stalls
-        Of the same log.
+        Of the log.
     rate : float
         Usual requests per second.
     failures : int
@@ -79,19 +79,21 @@ def counts_in_stalls(series: IntervalSeries, stalls: Stalls, rate: float, failur
     sigma = np.where(match, counts.short / np.maximum(counts.noise, np.sqrt(np.maximum(due, 1.0))), 0.0)
     largest = int(np.argmax(sigma))
     p = float(min(1.0, len(stalls) * 0.5 * math.erfc(float(sigma[largest]) / math.sqrt(2.0)))) if match.any() else 1.0
-    failed = failures >= max(_FAILED * missing, 1.0) and missing >= LEAST
+    failed = failures > _FAILED * (missing if missing >= LEAST else float(due.sum()))
     steady = counts.wavering**2 <= max(_SCHEDULE * counts.usual, 1.0 if counts.usual >= _POWER else 0.0)
     # One request that is slow by itself, or whose clock was set forward, fits any hole; a connection loses to each hiccup.
     sure = steady and not failed and (waiting[largest] > 1 or counts.alone or int(match.sum()) > 1)
     level = "strong" if p < STRONG and missing >= LEAST and sure else "weak" if p < WEAK else "none"
     longest = stalls.duration >= stalls.duration.max() * _THERE
-    if level == "none" and missing <= (1 - _THERE) * float(due.sum()) and _all_there(stalls, due, longest):
+    lost_none = not stalls.missing[longest].any() and missing <= _TRIFLE * float(due.sum())
+    if level == "none" and lost_none and _all_there(stalls, due, longest):
         level = "honest"
-    finding = _words(stalls, level, float(due.sum()), int(waiting[largest]), p, failed)
-    return Counts(Evidence("counts in stalls", p, STRONG, finding, level, missing), int(waiting[largest]) if match.any() else 0, failed)
+    finding = _words(stalls, level, float(due.sum()), int(waiting[largest]), p, failed, failures)
+    evidence = Evidence("counts in stalls", p, STRONG, finding, level, missing)
+    return Counts(evidence, int(waiting[largest]) if match.any() else 0, failed)
 
 
-def _all_there(stalls: Stalls, due: np.ndarray, longest: np.ndarray) -> bool:
+def _all_there(stalls: Stalls, due: NDArray[np.float64], longest: NDArray[np.bool_]) -> bool:
     """Whether the longest stalls each left latencies all the way down from their length, as those do who do not wait."""
     counts = stalls.delayed
     assert counts is not None
@@ -101,11 +103,12 @@ def _all_there(stalls: Stalls, due: np.ndarray, longest: np.ndarray) -> bool:
     return bool((even & enough)[longest].all())
 
 
-def _words(stalls: Stalls, level: str, due: float, waiting: int, p: float, failed: bool) -> str:
+def _words(stalls: Stalls, level: str, due: float, waiting: int, p: float, failed: bool, failures: int) -> str:
     during = f"during stalls ({format_duration(float(stalls.duration.sum()) * 1e9)} in total)"
-    shortfall = f"{during} the usual rate implies {format_count(round(due))} requests; {format_count(int(stalls.missing.sum()))} are missing"
+    missing = format_count(int(stalls.missing.sum()))
+    shortfall = f"{during} the usual rate implies {format_count(round(due))} requests; {missing} are missing"
     if failed:
-        return f"{shortfall}, and about as many or more failed"
+        return f"{shortfall}, and {format_count(failures)} failed at times that are not known"
     if level == "strong":
         who = "one request was" if waiting == 1 else f"{waiting} requests were"
         return f"{shortfall}, and {who} delayed for the whole of the longest ({p_words(p)}): a closed loop that waited"

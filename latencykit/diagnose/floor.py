@@ -94,13 +94,15 @@ def floor_test(histogram: Histogram, rate: float, duration: float, *, waited: bo
     level = "none"
     if p < WEAK and at_most < _DEFICIT * expected:
         level = "strong" if p < STRONG and missing >= LEAST else "weak"
-    elif expected >= _POWER and (
-        (not waited and surely >= _THERE * expected) or _of_one_stall(histogram, rate, stall) or _stands_on_it(histogram, stall, duration)
-    ):
-        level = "honest"
+    elif expected >= _POWER:
+        enough = not waited and surely >= _THERE * expected
+        if enough or _of_one_stall(histogram, rate, stall) or _stands_on_it(histogram, stall, duration):
+            level = "honest"
     longest = format_duration(top)
     shown = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
-    implied = f"a stall of {longest} at {shown} requests per second implies {format_count(expected)} requests slower than half of it"
+    implied = (
+        f"a stall of {longest} at {shown} requests per second implies {format_count(expected)} requests slower than half of it"
+    )
     has = format_count(at_most) if surely == at_most else f"{format_count(surely)} to {format_count(at_most)}"
     were = "was" if has == "1" else "were"
     finding = f"{implied}; {has} {were} recorded ({p_words(p)})"

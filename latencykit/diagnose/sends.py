@@ -37,6 +37,7 @@ _RESUME = 2.0  # intervals: so soon after a reply sends must go on
 _WENT_ON = 0.8  # of the usual sends: nobody waited
 _TO_THE_END = 0.7  # of the usual sends of a stall's last half,
 _GAP = 0.25  # and no part of it longer than that without any
+_TRIFLE = 0.05  # of the usual sends: so many may be missing in stalls that are not large
 _POWER = 20.0  # sends that a stall must have room for, to show that they went on
 _SCHEDULE = 0.25  # of the variance of chance: sends that waver less keep to a schedule
 _CROWDED, _RARELY = 15.0, 0.05  # sends in a crowd that chance would bring, and part of them that closed loops may have
@@ -66,9 +67,7 @@ class Sends:
     failed: bool
 
 
-def sends_in_slow_times(
-    trace: Trace, stalls: Stalls, until: float | None = None, *, full_speed: bool = False
-) -> Sends | None:
+def sends_in_slow_times(trace: Trace, stalls: Stalls, until: float | None = None, *, full_speed: bool = False) -> Sends | None:
     """Test whether sends stopped with the replies; None where no request was slow enough to tell.
 
     Parameters
@@ -102,14 +101,12 @@ def sends_in_slow_times(
     if level == "none" and through:
         level = "honest"
     finding = _words(trace, stalls, level, under_way, p, sure)
-    lost = max(float(stalls.missing.sum()), missing if level in ("weak", "strong") else 0.0)
+    lost = float(stalls.missing.sum()) or (missing if level in ("weak", "strong") else 0.0)
     evidence = Evidence("sends in slow times", p, STRONG, finding, level, lost)
     return Sends(evidence, went_on, under_way, _failures(trace, stalls))
 
 
-def _worst_hole(
-    trace: Trace, begin: Floats, end: Floats, local: Floats, *, full_speed: bool
-) -> tuple[float, int, float, bool]:
+def _worst_hole(trace: Trace, begin: Floats, end: Floats, local: Floats, *, full_speed: bool) -> tuple[float, int, float, bool]:
     """The p-value of the largest coordinated hole, requests under way in it, all that are missing, and whether two agree."""
     left, right = _holes(trace, begin, end)
     spread = _dispersion(trace, begin, end)
@@ -277,6 +274,8 @@ def _sent_through(trace: Trace, stalls: Stalls, until: float | None) -> bool:
     if not len(stalls):
         return False
     large = stalls.duration >= stalls.duration.max() / 2
+    if stalls.missing[large].any() or stalls.missing.sum() > _TRIFLE * trace.rate * stalls.duration.sum():
+        return False
     begin, end = stalls.start[large], stalls.end[large]
     stop = np.minimum(end, trace.span if until is None else max(until, trace.span))
     reach = np.maximum(end - begin, _POWER / max(trace.rate, 1e-9))

@@ -203,6 +203,9 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     alone = bool((trace.under_way(trace.due) <= 1).all())
     kept = (waited > 0) & (b - since >= np.maximum(_HELD * (b - a), limit))
     kept &= (waited > 1) | (b <= trace.span) | alone  # else it is the last one, long after all
+    last = trace.took[good[np.searchsorted(trace.answers, b, "left")]]  # of what was under way when sends ended, some
+    inside = np.minimum(b, trace.span) - since  # is slow by itself: each of its replies comes long after the one before
+    kept &= (since <= trace.span) & ((inside >= limit) | (last <= 2 * (b - since)))
     begin, end, notes = [], [], []
     usually = int(np.quantile(trace.under_way(trace.due), 0.99)) if kept.any() else 0
     for k in np.flatnonzero(kept).tolist():

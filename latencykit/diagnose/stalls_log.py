@@ -7,6 +7,7 @@ the latencies (those that arrived during a stall of d seconds take from d down t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,8 @@ _CORE = 5.0  # requests that intervals within a stall must have room for, to sho
 _EVEN = 0.5  # of the requests that a stall delays: each fifth of its length has that many of them,
 _BIN = 4.0  # where it has room for so many,
 _PART = 0.1  # of the requests: fewer that were delayed are no part of a server that stood still
+_CLEAR = 50.0  # requests of a part that stood still: with fewer it could be independent slow ones
+_LONG = 4.0  # times its length: what a stall delayed is answered by then
 _BEHIND = 0.25  # of its length: so soon after a stall latencies are those of the backlog that drains
 _DRAIN = 10.0  # and no more than so many times as many: a queue that drains behind the stall
 _WARM = 3.0  # medians: an interval at the run's begin whose own median is above that belongs to its warm-up
@@ -128,6 +131,17 @@ class _Rows:
     def stop(self) -> Floats:
         return self.start + self.length
 
+    @cached_property
+    def room(self) -> Floats:
+        """Requests that the usual rate has for each interval; none behind the last that counted so many or nearly.
+
+        What is counted there was sent before: traffic had ended.
+        """
+        room = self.rate * self.length
+        full = np.flatnonzero(self.count >= _FEW * room)
+        room[int(full[-1]) + 1 if full.size else 0 :] = 0.0
+        return room
+
 
 def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> Stalls:
     """Return the stalls of a log; see `find_stalls`."""
@@ -189,14 +203,14 @@ def _borne_out(
     longest = np.lexsort((end - begin, group))[np.searchsorted(np.sort(group), np.arange(left.size), "right") - 1]
     begin, end = begin[longest], end[longest]
     usual, wavering = _counts_beside(rows, *_touched(rows, left, right))
-    halted = _halted(rows, late, begin, end, *_touched(rows, left, right), wavering)
+    silent, halted = _halted(rows, late, begin, end, *_touched(rows, left, right), wavering)
     follows = begin - np.concatenate(([-np.inf], right[:-1])) <= _BEHIND * (end - begin)
     backlog = follows & (end - begin <= np.concatenate(([0.0], (end - begin)[:-1]))) & ~halted
     whose = np.flatnonzero(~backlog)
     begin, end, left = begin[whose], end[whose], left[whose]
     right = np.append(right, 0.0)[np.append(whose[1:], backlog.size) - 1]
     first, last = _touched(rows, left, right)
-    halted = _halted(rows, late, begin, end, first, last, wavering)
+    silent, halted = _halted(rows, late, begin, end, first, last, wavering)
     number = last - first
     touched = _positions(first, last)
     duration = end - begin
@@ -212,12 +226,14 @@ def _borne_out(
     log.scan(fold)
     above = _sums(fold.counts[:, order], first, last)
     covered, due = _sums(rows.length, first, last), rows.rate * duration
-    short, noise = rows.rate * covered - _sums(rows.count, first, last), wavering * np.sqrt(number)
+    short, noise = _sums(rows.room - np.where(rows.room > 0, rows.count, 0), first, last), wavering * np.sqrt(number)
     quiet_time = max(float(rows.length[quiet].sum()), 1e-9)
     beside = fold.counts[:, order][:, quiet].sum(axis=1)[:, None] / quiet_time * covered
     share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
-    even = (share >= _PART) & evenly_spread(above, np.zeros_like(beside), share * due, _BIN) & (above[1] <= _DRAIN * due)
-    notes, warm = _warm_up(rows, begin, _sums(late.astype(np.int64), first, last) > 0)
+    even = share >= np.clip(_CLEAR / np.maximum(due, 1.0), _PART, _EVEN)
+    even &= covered <= _LONG * (duration + float(median(rows.length)))  # else requests are slow throughout
+    even &= evenly_spread(above, np.zeros_like(beside), share * due, _BIN) & (above[1] <= _DRAIN * due)
+    notes, warm = _warm_up(rows, begin, np.where(silent | (_sums(late.astype(np.int64), first, last) > 0), duration, 0.0))
     stood = halted | even
     kept = stood & ~warm
     missing = np.where(short >= _CHANCE * noise, np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0)), 0)
@@ -227,9 +243,7 @@ def _borne_out(
     if isolated:
         times = "once" if isolated == 1 else f"{isolated:,} times"
         notes = (*notes, f"{times} requests were slow while others were answered as usual: not a stall")
-    return Stalls(
-        begin[kept], end[kept], worst[kept] * 1e9, missing[kept].astype(np.int64), share[kept], notes, delayed=counts
-    )
+    return Stalls(begin[kept], end[kept], worst[kept] * 1e9, missing[kept].astype(np.int64), share[kept], notes, delayed=counts)
 
 
 def _touched(rows: _Rows, left: Floats, right: Floats) -> tuple[Ints, Ints]:
@@ -255,16 +269,15 @@ def _counts_beside(rows: _Rows, first: Ints, last: Ints) -> tuple[float, float]:
 
 def _halted(
     rows: _Rows, late: NDArray[np.bool_], begin: Floats, end: Floats, first: Ints, last: Ints, wavering: float
-) -> NDArray[np.bool_]:
-    """Which stalls kept requests, or the logger itself, from going on: few replies within, fewer around, or late."""
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which stalls had few replies within, and which kept requests or the logger from going on: those, fewer around, late."""
     within, behind = np.searchsorted(rows.start, begin, "left"), np.searchsorted(rows.stop, end, "right")
     behind = np.maximum(within, behind)
-    room = rows.rate * _sums(rows.length, within, behind)
-    silent = (room >= _CORE) & (_sums(rows.count, within, behind) <= _FEW * room)
-    short = rows.rate * _sums(rows.length, first, last) - _sums(rows.count, first, last)
+    room, lost = rows.room, rows.room - np.where(rows.room > 0, rows.count, 0)
+    silent = (_sums(room, within, behind) >= _CORE) & (_sums(lost, within, behind) >= (1 - _FEW) * _sums(room, within, behind))
     chance = _CHANCE * wavering * np.sqrt(last - first)
-    lacking = short >= np.maximum(np.maximum(_FEW * rows.rate * (end - begin), chance), _CORE)
-    return np.asarray(silent | lacking | (_sums(late.astype(np.int64), first, last) > 0))
+    lacking = _sums(lost, first, last) >= np.maximum(np.maximum(_FEW * rows.rate * (end - begin), chance), _CORE)
+    return silent, np.asarray(silent | lacking | (_sums(late.astype(np.int64), first, last) > 0))
 
 
 def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> NDArray[np.bool_]:
@@ -285,15 +298,17 @@ def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> N
     return np.asarray((0.2 * due >= least) & (fill >= _EVEN * 0.2 * due).all(axis=0))
 
 
-def _warm_up(rows: _Rows, begin: Floats, late: NDArray[np.bool_]) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
-    """Name the warm-up, and which stalls are part of it: the first intervals are slow throughout, and yet answer."""
+def _warm_up(rows: _Rows, begin: Floats, silent: Floats) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    """Name the warm-up, and which stalls are part of it: the first intervals are slow throughout, and yet answer.
+
+    `silent` are the seconds of each in which nothing was answered.
+    """
     slow = (rows.middle > _WARM * rows.usual) | (rows.count == 0)
     lead = int(np.argmin(slow)) if not slow.all() else 0
-    answered = rows.count[:lead].sum() >= _FEW * rows.rate * rows.length[:lead].sum()
-    if not lead or lead > rows.start.size / 2 or not answered:
+    if not lead or lead > rows.start.size / 2 or rows.count[:lead].sum() < _FEW * rows.room[:lead].sum():
         return (), np.zeros(begin.size, np.bool_)
     until = float(rows.stop[lead - 1])
-    warm = (begin < until) & ~late
+    warm = (begin < until) & (silent < (until - float(rows.start[0])) / 2)
     if not warm.any():
         return (), warm
     seconds = format_duration((until - float(rows.start[0])) * 1e9)

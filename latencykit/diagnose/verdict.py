@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,12 @@ from latencykit.diagnose.repair import is_material, repaired, repaired_by
 from latencykit.diagnose.sends import sends_in_slow_times
 from latencykit.diagnose.stalls import Stalls, stalls_of
 from latencykit.diagnose.words import advice, sentence
-from latencykit.log import HistogramLog
 from latencykit.summary import Summary
 
 if TYPE_CHECKING:
     from latencykit.diagnose.diagnosis import Verdict
     from latencykit.histogram import Histogram
+    from latencykit.log import HistogramLog
     from latencykit.samples import Samples
 
 __all__ = ["diagnose"]
@@ -29,6 +30,7 @@ _INTERVALS = 12.0  # of one connection: a stall shorter than that accuses nobody
 _OVER = 1.25  # of the requests that the schedule held: more are invented
 _CEILING = 2.5  # of the share that one stall can hit
 _FEWER = 0.9  # of the requests that the schedule held: the others have no latency
+_FAILED = 0.2  # of what a stall as long as the longest request has room for: so many failures may be what it delayed
 _LOST = 0.01  # of the requests: so many dropped or timed out are no footnote
 
 
@@ -83,7 +85,7 @@ def diagnose(
     kept = verdict != "clean" and after is not None
     return Diagnosis(
         verdict=verdict,
-        summary=sentence(verdict, facts, tests.evidence, findings),
+        summary=sentence(verdict, facts, tests.evidence, findings, stalls),
         ask=advice(verdict, facts, findings, seen_from(facts.rate or 0.0, facts.connections or 1)),
         findings=findings,
         evidence=tuple(tests.evidence),
@@ -129,7 +131,7 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
         sends = sends_in_slow_times(facts.trace, stalls, until, full_speed=steady is not None)
     counts = None
     if facts.series is not None:
-        counts = counts_in_stalls(facts.series, stalls, facts.observed_rate or 0.0, facts.run.failed + facts.run.timeouts)
+        counts = counts_in_stalls(stalls, facts.observed_rate or 0.0, facts.run.failed + facts.run.timeouts)
     floor = _floor(facts)
     first = [None if one is None else one.evidence for one in (sends, counts)]
     ran = iter(holm([one for one in (*first, floor) if one is not None]))
@@ -140,7 +142,8 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     connections = (sends.under_way if sends else 0) or (counts.waiting if counts else 0)
     went_on = sends.went_on if sends else False
     failed = (sends.failed if sends else False) or (counts.failed if counts else False)
-    return _Tests(*adjusted, tuple(one for one in others if one is not None), connections, went_on, failed)
+    kept = tuple(one for one in others if one is not None)
+    return _Tests(adjusted[0], adjusted[1], adjusted[2], kept, connections, went_on, failed)
 
 
 def _floor(facts: Facts) -> Evidence | None:
@@ -232,7 +235,8 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
     sending = (facts.duration or 0.0) - facts.longest  # some tools count the wait for the last reply in
     if offered and total + run.timeouts < _FEWER * offered * sending:
         found.append("fewer-than-due")
-    if tests.failed:
+    sum_only = facts.trace is None and facts.series is None
+    if tests.failed or (sum_only and run.failed + run.timeouts > _FAILED * (facts.rate or math.inf) * facts.stall > 0):
         found.append("failed-in-stalls")
     if any("clock" in note for note in stalls.notes):
         found.append("clock-step")

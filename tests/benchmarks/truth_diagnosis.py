@@ -39,6 +39,7 @@ SERVICES: dict[str, Service] = {
     "exponential": lambda rng, n: rng.exponential(2e-3, n),
     "bimodal": lambda rng, n: np.where(rng.random(n) < 0.05, rng.gamma(20, 2e-3, n), rng.gamma(4, 4e-4, n)),
 }
+KINDS = ("paced", "grid", "catch-up", "full speed", "think time", "batch")
 FORMS = ("samples", "log 0.1 s", "log 1 s", "histogram", "summary")
 STEPS = (3, 6, 10, 15, 30)
 MODES = ("omits", "unknown", "clean")
@@ -344,8 +345,11 @@ def _refused(rng: Rng) -> World:
 
 
 def _balancer(rng: Rng) -> World:
-    """The balancer takes the frozen node out after some checks, and back when a check is answered."""
-    world, begin, length = _plain(rng), float(rng.uniform(6, 18)), float(rng.uniform(2, 8))
+    """The balancer takes the frozen node out after some checks, and back when a check is answered.
+
+    Its users come at random: a schedule that is taken away and given back looks like a paced loop, and nothing tells.
+    """
+    world, begin, length = _plain(rng, kind="Poisson"), float(rng.uniform(6, 18)), float(rng.uniform(2, 8))
     found = begin + float(rng.uniform(0.05, 1.0)) * float(rng.choice([0.1, 1.0]))
     back = begin + length + float(rng.choice([0.0, 1e-3, rng.uniform(0, 0.3), rng.uniform(0, 2)]))
     end = no_queue(world.start, world.took, [(begin, begin + length)])
@@ -504,6 +508,26 @@ def false_clean(runs: int, cells: list[tuple[str, int, float, str]], steps: tupl
     return "\n".join([head, *rows]), "\n".join(other)
 
 
+def any_closed(runs: int) -> str:
+    """Table of verdicts on loops, rates, services, numbers and lengths of stalls and parts of the connections at random."""
+    found = {(kind, form): Counter[str]() for kind in KINDS for form in FORMS}
+    for seed in range(runs):
+        for kind in KINDS:
+            rng = seeded("any closed", kind, seed)
+            rate = float(np.exp(rng.uniform(np.log(30), np.log(1500))))
+            connections = int(np.clip(np.exp(rng.uniform(0, np.log(200))), 1, 0.4 * rate))
+            service = list(SERVICES)[int(rng.integers(len(SERVICES)))]
+            steps, stalls = float(np.exp(rng.uniform(np.log(1.5), np.log(40)))), int(rng.integers(1, 5))
+            if kind == "full speed":
+                rate = connections / 2.5e-3
+            cell = (kind, connections, rate, service)
+            world = closed_world(cell, steps, seed, stalls=stalls, hit=float(rng.choice([1.0, 1.0, 0.5])))
+            for form, rung, known in rungs(world):
+                found[kind, form][verdict(rung, known)] += 1
+    rows = [f"| {kind} | " + " | ".join(_cell(found[kind, form]) for form in FORMS) + " |" for kind in KINDS]
+    return "\n".join([f"| closed, at random | {' | '.join(FORMS)} |", "|" + "---|" * (len(FORMS) + 1), *rows])
+
+
 def honest(runs: int, names: Iterable[str] | None = None) -> str:
     """Table of verdicts on honest worlds by form."""
     total = {form: Counter[str]() for form in FORMS}
@@ -526,9 +550,11 @@ def tables(quick: bool) -> str:
     by_cell, by_form = false_clean(runs, CLOSED)
     near = [(kind, c, rate, service) for kind, c, rate, service in CLOSED if kind in ("catch-up", "paced", "grid")]
     between, _ = false_clean(max(runs // 4, 1), near, (1.5, 2, 4, 8, 12, 20))
+    unit = "the stall's length in intervals I = c/r of a connection"
     return "\n\n".join([
-        "Verdicts on samples of closed loops of an unknown tool (omits/unknown/clean) by the stall's length in intervals I = c/r "
-        "of a connection", by_cell, "The same, neighbouring lengths", between, "The same runs in all forms", by_form,
+        f"Verdicts on samples of closed loops of an unknown tool (omits/unknown/clean) by {unit}", by_cell,
+        "The same, neighbouring lengths", between, "The same runs in all forms", by_form,
+        "Closed loops at random, 1.5 to 40 I", any_closed(3 if quick else 40),
         "Honest worlds (omits/unknown/clean)", honest(2 if quick else 36),
     ])  # fmt: skip
 
