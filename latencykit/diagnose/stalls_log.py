@@ -227,12 +227,18 @@ def _borne_out(
     above = _sums(fold.counts[:, order], first, last)
     covered, due = _sums(rows.length, first, last), rows.rate * duration
     short, noise = _sums(rows.room - np.where(rows.room > 0, rows.count, 0), first, last), wavering * np.sqrt(number)
-    quiet_time = max(float(rows.length[quiet].sum()), 1e-9)
-    beside = fold.counts[:, order][:, quiet].sum(axis=1)[:, None] / quiet_time * covered
     share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
     even = share >= np.clip(_CLEAR / np.maximum(due, 1.0), _PART, _EVEN)
     even &= covered <= _LONG * (duration + float(median(rows.length)))  # else requests are slow throughout
-    even &= evenly_spread(above, np.zeros_like(beside), share * due, _BIN) & (above[1] <= _DRAIN * due)
+    even &= above[1] <= _DRAIN * due
+    even &= evenly_spread(above, np.zeros_like(above), share * due, _BIN)
+    others = np.ones(rows.start.size, np.bool_)  # which may be slow as well, of themselves
+    stalled = halted | even
+    others[_positions(first[stalled], last[stalled])] = False
+    beside = np.zeros_like(above)
+    if others.sum() >= 3:
+        beside = fold.counts[:, order][:, others].sum(axis=1)[:, None] / max(float(rows.length[others].sum()), 1e-9) * covered
+    even &= evenly_spread(above, beside, share * due, _BIN)
     notes, warm = _warm_up(rows, begin, np.where(silent | (_sums(late.astype(np.int64), first, last) > 0), duration, 0.0))
     stood = halted | even
     kept = stood & ~warm
@@ -254,6 +260,8 @@ def _touched(rows: _Rows, left: Floats, right: Floats) -> tuple[Ints, Ints]:
 
 def _positions(first: Ints, last: Ints) -> Ints:
     number = last - first
+    if not number.size:
+        return np.zeros(0, np.int64)
     return np.repeat(first - np.concatenate(([0], np.cumsum(number)[:-1])), number) + np.arange(number.sum())
 
 
@@ -293,9 +301,9 @@ def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> N
         Of these in a fifth: with fewer there is no telling.
     """
     fifths = [LEVELS.index(part) for part in (0.2, 0.4, 0.6, 0.8)]
-    extra = above - beside
-    fill = -np.diff(extra[fifths], axis=0, append=np.zeros((1, extra.shape[1])))
-    return np.asarray((0.2 * due >= least) & (fill >= _EVEN * 0.2 * due).all(axis=0))
+    fill = -np.diff((above - beside)[fifths], axis=0, append=np.zeros((1, due.size)))
+    chance = _CHANCE * np.sqrt(np.maximum(-np.diff(beside[fifths], axis=0, append=np.zeros((1, due.size))), 0.0))
+    return np.asarray((0.2 * due >= least) & (fill >= np.maximum(_EVEN * 0.2 * due, chance)).all(axis=0))
 
 
 def _warm_up(rows: _Rows, begin: Floats, silent: Floats) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
