@@ -33,6 +33,7 @@ _FINE = 0.02  # of the stall: where counts waver by more, a match could be chanc
 _SCHEDULE = 0.25  # of the variance of independent users: counts that waver less keep to a schedule
 _FAILED = 0.2  # of those missing: so many failures may be what is missing
 _POWER = 8.0  # requests in a fifth of a stall, to show that all of it is there
+_LEAST_PART = 0.5  # of what each part of a stall leaves
 _THERE = 0.8
 _TRIFLE = 0.05  # of the requests: so many may be missing in shorter stalls
 
@@ -100,7 +101,9 @@ def _all_there(stalls: Stalls, due: NDArray[np.float64], longest: NDArray[np.boo
     even = evenly_spread(counts.above, counts.beside, due, _POWER)
     half = LEVELS.index(0.5)
     enough = counts.above[half] - counts.beside[half] >= _THERE * due / 2
-    return bool((even & enough)[longest].all())
+    tenth = np.diff(-counts.above[:2] + counts.beside[:2], axis=0)[0]  # the shortest waits are those that are left out first
+    there = tenth >= _LEAST_PART * due / 10
+    return bool((even & enough & there)[longest].all())
 
 
 def _words(stalls: Stalls, level: str, due: float, waiting: int, p: float, failed: bool, failures: int) -> str:

@@ -30,7 +30,8 @@ _DEFICIT = 0.5  # of what must be there: less is missing, and not only late
 _THERE = 0.8
 _MOST = 1.25  # of what one stall leaves: more is not one stall
 _PARTS = (0.2, 0.4, 0.6, 0.8)  # of the stall: latencies between these are counted
-_SPREAD = 2.5  # standard deviations of chance by which each part may have more or fewer
+_LEAST_PART = 0.6  # of what one stall leaves in each of these parts, where it leaves at least
+_SURE_PART = 25.0  # requests there
 _FEW_EDGES = 40  # of buckets: a list of percentiles, not a histogram
 _POWER = 20.0  # requests that must exceed half of the stall, to tell
 
@@ -120,8 +121,8 @@ def _of_one_stall(histogram: Histogram, rate: float, stall: float) -> bool:
     above = np.array([int(histogram.counts[high > edge].sum()) for edge in edges])
     fill, each = -np.diff(above, append=0), rate * stall * (1 - _PARTS[-1])
     total = each * len(_PARTS)
-    slack = _SPREAD * np.sqrt(each)
-    return bool((np.abs(fill - each) <= np.maximum(slack, 0.2 * each)).all() and _THERE * total <= above[0] <= _MOST * total)
+    near = bool(((fill >= _LEAST_PART * each) & (fill <= each / _LEAST_PART)).all())
+    return near and each >= _SURE_PART and bool(_THERE * total <= above[0] <= _MOST * total)
 
 
 def _stands_on_it(histogram: Histogram, stall: float, duration: float) -> bool:

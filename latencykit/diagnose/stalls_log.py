@@ -204,7 +204,7 @@ def _borne_out(
     begin, end = begin[longest], end[longest]
     usual, wavering = _counts_beside(rows, *_touched(rows, left, right))
     silent, halted = _halted(rows, late, begin, end, *_touched(rows, left, right), wavering)
-    follows = begin - np.concatenate(([-np.inf], right[:-1])) <= _BEHIND * (end - begin)
+    follows = begin - np.concatenate(([-np.inf], right[:-1])) <= _BEHIND * (end - begin) + float(median(rows.length))
     backlog = follows & (end - begin <= np.concatenate(([0.0], (end - begin)[:-1]))) & ~halted
     whose = np.flatnonzero(~backlog)
     begin, end, left = begin[whose], end[whose], left[whose]
