@@ -254,8 +254,9 @@ def _borne_out(
 
 def _touched(rows: _Rows, left: Floats, right: Floats) -> tuple[Ints, Ints]:
     """First interval, and the one behind the last, that may have counted what a stall delayed: it is known to about one."""
-    first = np.maximum(np.searchsorted(rows.stop, left, "right") - 1, 0)
-    return first, np.minimum(np.searchsorted(rows.start, right, "left") + 1, rows.start.size)
+    first = np.maximum(np.searchsorted(np.maximum.accumulate(rows.stop), left, "right") - 1, 0)
+    last = np.minimum(np.searchsorted(rows.start, right, "left") + 1, rows.start.size)
+    return first, np.maximum(last, first + 1)
 
 
 def _positions(first: Ints, last: Ints) -> Ints:
