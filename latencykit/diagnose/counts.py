@@ -1,8 +1,10 @@
-"""T2: whether an interval log's counts fall short by just what its stalls would have let pass.
+"""T2: whether counts fall short while a log's server stood still, and whether all that its stalls delayed is there.
 
-In a closed loop a stall of d seconds costs rate · d requests, no more and no less, and the requests that it held up are
-few and all of one length: one a connection. In an open loop they come back when it ends, many and of all lengths. A deploy
-or a quiet time costs requests, too, but its length is not that of the slowest request.
+A closed loop that waits loses just as many requests as its stall has room for, and those that waited, one for each
+connection, all take as long as the stall. A deploy, a dip or the refusals of a frozen server lose requests, too: so a
+shortfall accuses only if it equals the stall's room to within what the counts waver by, if the counts are steadier than
+those of independent users, and if failed requests do not make up for it. A client that catches up loses none; then what it
+has too few of are the latencies between nothing and the stall's length.
 """
 
 from __future__ import annotations
@@ -14,28 +16,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.diagnose.evidence import LEAST, STRONG, WEAK, Evidence, p_words
-from latencykit.diagnose.stalls_log import usual_rate
-from latencykit.stats.quantiles import median
-from latencykit.units import NANOSECONDS, format_count
+from latencykit.diagnose.stalls_log import LEVELS, evenly_spread
+from latencykit.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from latencykit.blocks import Block
     from latencykit.diagnose.stalls import Stalls
-    from latencykit.log import HistogramLog, IntervalSeries
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+__all__ = ["Counts", "counts_in_stalls"]
 
-__all__ = ["Counts", "SlowFold", "counts_in_stalls"]
-
-_LADDER = 0.1  # of its worst latency: requests above it were held up by the stall,
-_TOP = 0.8  # those above this part of it were held up for all of it: in a closed loop, nearly all of them
-_NEARLY = 0.5
+_NEARLY = 0.5  # of those it delayed at all: so many were delayed for all of the stall in a closed loop
 _MATCH = 0.0025  # of the stall: the shortfall may differ by so much, beside what counts waver by
 _WAVER = 3.0  # standard deviations of what they waver by
 _FINE = 0.02  # of the stall: where counts waver by more, a match could be chance, and proves nothing
+_SCHEDULE = 0.25  # of the variance of independent users: counts that waver less keep to a schedule
+_FAILED = 0.2  # of those missing: so many failures may be what is missing
+_POWER = 8.0  # requests in a fifth of a stall, to show that all of it is there
+_LEAST_PART = 0.5  # of what each part of a stall leaves
+_THERE = 0.8
+_TRIFLE = 0.05  # of the requests: so many may be missing in shorter stalls
 
 
 @dataclass(frozen=True)
@@ -45,107 +45,78 @@ class Counts:
     Attributes
     ----------
     evidence : Evidence
-    held : int
-        Requests that the largest stall held up for its whole length: the connections of a closed loop.
+    waiting : int
+        Requests that the largest stall delayed for its whole length: the connections of a closed loop.
+    failed : bool
+        Whether failures may account for what is missing.
     """
 
     evidence: Evidence
-    held: int
+    waiting: int
+    failed: bool
 
 
-class SlowFold:
-    """Counts, of every interval, the values above two limits: a fold for `HistogramLog.scan`.
-
-    Parameters
-    ----------
-    low, high : ndarray of float64, shape (intervals,)
-        Limits of each interval, in the log's unit.
-    """
-
-    def __init__(self, low: Floats, high: Floats) -> None:
-        self._limits = (low, high)
-        self.counts = np.zeros((2, low.size), np.int64)
-
-    def add(self, block: Block) -> None:
-        """Take a block in."""
-        value, entry = block.buckets.high(block.index), block.entry_rows
-        for k, limit in enumerate(self._limits):
-            above = np.where(value > limit[block.rows][entry], block.counts, 0)
-            self.counts[k, block.rows] = np.bincount(entry, above, minlength=block.rows.size).astype(np.int64)
-
-
-def counts_in_stalls(log: HistogramLog, series: IntervalSeries, stalls: Stalls) -> Counts | None:
+def counts_in_stalls(stalls: Stalls, rate: float, failures: int) -> Counts | None:
     """Test the counts around every stall; None where there is none, or too little to go by.
 
     Parameters
     ----------
-    log : HistogramLog
-    series : IntervalSeries
-        Of the same log.
     stalls : Stalls
-        Of the same log.
+        Of the log.
+    rate : float
+        Usual requests per second.
+    failures : int
+        Requests that failed or timed out and are not counted.
     """
-    rate, stop = usual_rate(series), series.start + series.length
-    if not len(stalls) or rate <= 0:
+    counts = stalls.delayed
+    if counts is None or not len(stalls) or not rate or np.isnan(counts.wavering):
         return None
-    rows = [_rows_of(series, a, b) for a, b in zip(stalls.start.tolist(), stalls.end.tolist(), strict=True)]
-    quiet = np.ones(len(log), np.bool_)
-    for mine in rows:
-        quiet[mine] = False
-    quiet &= stop < stop.max() - 1e-9  # the last interval is cut
-    if quiet.sum() < 3:
-        return None
-    wavering = 1.4826 * float(median(np.abs(series.count[quiet] - rate * series.length[quiet])))
-    held = _held(log, series, stalls, rows)
-    best, missing, expected, largest = 0.0, 0.0, 0.0, 0
-    for k, mine in enumerate(rows):
-        due = rate * float(stalls.duration[k])
-        short = rate * float(series.length[mine].sum()) - float(series.count[mine].sum())
-        noise = wavering * np.sqrt((series.count[mine] > 0).sum())
-        slack = 1.0 + _MATCH * due + _WAVER * noise
-        lost = due - held[1, k] / 2  # each connection still sent one, and loses whole slots only
-        expected += due
-        missing += min(max(short, 0.0), due)
-        few = held[1, k] >= _NEARLY * held[0, k]
-        if few and short >= LEAST and abs(short - lost) <= slack + held[1, k] / 2 and slack <= max(_FINE * due, _WAVER):
-            sigma = short / max(noise, np.sqrt(due))
-            if sigma > best:
-                best, largest = sigma, int(held[1, k])
-    p = float(min(1.0, len(stalls) * 0.5 * math.erfc(best / math.sqrt(2.0)))) if best else 1.0
-    level = "strong" if p < STRONG and missing >= LEAST else "weak" if p < WEAK else "none"
-    if level == "none" and expected >= 20 and missing <= 0.2 * expected:
+    due, missing = rate * stalls.duration, float(stalls.missing.sum())
+    waiting, any_delay = counts.above[LEVELS.index(0.8)], counts.above[LEVELS.index(0.1)]
+    lost = due - waiting / 2  # each connection still sent one, and loses whole slots only
+    slack = 1.0 + _MATCH * due + _WAVER * counts.noise
+    match = (waiting >= _NEARLY * any_delay) & (counts.short >= LEAST) & (np.abs(counts.short - lost) <= slack + waiting / 2)
+    match &= slack <= np.maximum(_FINE * due, _WAVER)
+    sigma = np.where(match, counts.short / np.maximum(counts.noise, np.sqrt(np.maximum(due, 1.0))), 0.0)
+    largest = int(np.argmax(sigma))
+    p = float(min(1.0, len(stalls) * 0.5 * math.erfc(float(sigma[largest]) / math.sqrt(2.0)))) if match.any() else 1.0
+    failed = failures > _FAILED * (missing if missing >= LEAST else float(due.sum()))
+    steady = counts.wavering**2 <= max(_SCHEDULE * counts.usual, 1.0 if counts.usual >= _POWER else 0.0)
+    # One request that is slow by itself, or whose clock was set forward, fits any hole; a connection loses to each hiccup.
+    sure = steady and not failed and (waiting[largest] > 1 or counts.alone or int(match.sum()) > 1)
+    level = "strong" if p < STRONG and missing >= LEAST and sure else "weak" if p < WEAK else "none"
+    longest = stalls.duration >= stalls.duration.max() * _THERE
+    lost_none = not stalls.missing[longest].any() and missing <= _TRIFLE * float(due.sum())
+    if level == "none" and lost_none and _all_there(stalls, due, longest):
         level = "honest"
-    return Counts(Evidence("counts in stalls", p, STRONG, _words(level, missing, expected, largest, p), level, missing), largest)
+    finding = _words(stalls, level, float(due.sum()), int(waiting[largest]), p, failed, failures)
+    evidence = Evidence("counts in stalls", p, STRONG, finding, level, missing)
+    return Counts(evidence, int(waiting[largest]) if match.any() else 0, failed)
 
 
-def _rows_of(series: IntervalSeries, begin: float, end: float) -> Ints:
-    """Intervals that a stall touches, and one on either side: it is known to about one interval."""
-    touched = np.flatnonzero((series.start < end) & (series.start + series.length > begin))
-    if not touched.size:  # intervals of no length
-        return touched
-    first, last = max(int(touched.min()) - 1, 0), min(int(touched.max()) + 2, series.start.size)
-    return np.arange(first, last)
+def _all_there(stalls: Stalls, due: NDArray[np.float64], longest: NDArray[np.bool_]) -> bool:
+    """Whether the longest stalls each left latencies all the way down from their length, as those do who do not wait."""
+    counts = stalls.delayed
+    assert counts is not None
+    even = evenly_spread(counts.above, counts.beside, due, _POWER)
+    half = LEVELS.index(0.5)
+    enough = counts.above[half] - counts.beside[half] >= _THERE * due / 2
+    tenth = np.diff(-counts.above[:2] + counts.beside[:2], axis=0)[0]  # the shortest waits are those that are left out first
+    there = tenth >= _LEAST_PART * due / 10
+    return bool((even & enough & there)[longest].all())
 
 
-def _held(log: HistogramLog, series: IntervalSeries, stalls: Stalls, rows: list[Ints]) -> Ints:
-    """Requests that each stall held up at all, and for nearly all of its length."""
-    factor = NANOSECONDS.get(series.unit, 1.0)
-    low, high = np.full(len(log), np.inf), np.full(len(log), np.inf)
-    for k, mine in enumerate(rows):
-        worst = float(stalls.worst[k]) / factor
-        low[mine], high[mine] = _LADDER * worst, _TOP * worst
-    fold = SlowFold(low, high)
-    log.scan(fold)
-    return np.array([fold.counts[:, mine].sum(axis=1) for mine in rows], np.int64).T
-
-
-def _words(level: str, missing: float, expected: float, held: int, p: float) -> str:
-    shortfall = (
-        f"{format_count(missing)} of the {format_count(expected)} requests that the stalls' time would have seen are missing"
-    )
-    if level in ("strong", "weak"):
-        who = "one request was" if held == 1 else f"{held} requests were"
-        return f"{shortfall}, and {who} held up for the whole of the longest ({p_words(p)}): a closed loop that waited"
+def _words(stalls: Stalls, level: str, due: float, waiting: int, p: float, failed: bool, failures: int) -> str:
+    during = f"during stalls ({format_duration(float(stalls.duration.sum()) * 1e9)} in total)"
+    missing = format_count(int(stalls.missing.sum()))
+    shortfall = f"{during} the usual rate implies {format_count(round(due))} requests; {missing} are missing"
+    if failed:
+        return f"{shortfall}, and {format_count(failures)} failed at times that are not known"
+    if level == "strong":
+        who = "one request was" if waiting == 1 else f"{waiting} requests were"
+        return f"{shortfall}, and {who} delayed for the whole of the longest ({p_words(p)}): a closed loop that waited"
+    if level == "weak":
+        return f"{shortfall}: a closed loop that waited, or traffic that paused for a reason of its own ({p_words(p)})"
     if level == "honest":
-        return f"{shortfall}: nobody waited for replies, or all was made up for later"
-    return f"{shortfall}; the shortfall is not the stalls' own length, or those held up are of many lengths"
+        return f"{shortfall}, and latencies are spread evenly up to the longest: the load generator did not wait for replies"
+    return shortfall

@@ -40,8 +40,8 @@ class Diagnosis:
         What would decide an ``unknown``, or the way out of an ``omits``.
     findings : tuple of str
         Names of what was found beside: ``closed-loop``, ``already-corrected``, ``over-corrected``, ``catch-up``,
-        ``lost-to-timeouts``, ``dropped``, ``unfinished``, ``clipped``, ``clock-step``, ``immaterial``, ``ladder``,
-        ``nothing-to-omit``.
+        ``lost-to-timeouts``, ``failed-in-stalls``, ``fewer-than-due``, ``dropped``, ``unfinished``, ``clipped``,
+        ``clock-step``, ``immaterial``, ``ladder``, ``nothing-to-omit``.
     evidence : tuple of Evidence
         The tests, their p-values adjusted for how many they are.
     expected_interval : float or None

@@ -193,6 +193,11 @@ class Facts:
         from_schedule = isinstance(self.rung, Samples) and self.run.measure == "response" and self.rung.intended is not None
         return self.corrected_by is None and self.run.loop in ("closed", "paced") and not from_schedule
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether the load generator may have waited for replies: unless the source is known to time from a schedule."""
+        return self.corrected_by is None and self.run.loop != "open"
+
 
 def facts_of(
     rung: Rung,

@@ -1,8 +1,10 @@
-"""T3, the floor: what a stall of a whole server must leave behind, if nobody waited; and T5, T4, which tell pedigrees.
+"""T3, the lower bound: the slow requests that a stall of a whole server must leave behind, if nobody waited.
 
 While a server stands still for d seconds, requests that arrive at rate λ without regard to it find it so: λ·(d − x) of
-them take longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds. A lone slow request that held up nobody
-breaks the floor as well, so that this test accuses only where the tool is known to wait for replies.
+them take longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds. A lone slow request that delayed no other
+breaks the bound as well, so that this test accuses only where the tool is known to wait for replies. Nor does a number
+that reaches it clear anybody: many stalls that each left requests out, or a service that is slow at times, reach it, too.
+One stall that nobody waited for leaves latencies spread evenly from its length down; that shape does.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ __all__ = ["above_half", "area_test", "floor_test", "physics_floor", "seen_from"
 
 _DEFICIT = 0.5  # of what must be there: less is missing, and not only late
 _THERE = 0.8
+_MOST = 1.25  # of what one stall leaves: more is not one stall
+_PARTS = (0.2, 0.4, 0.6, 0.8)  # of the stall: latencies between these are counted
+_LEAST_PART = 0.6  # of what one stall leaves in each of these parts, where it leaves at least
+_SURE_PART = 25.0  # requests there
+_FEW_EDGES = 40  # of buckets: a list of percentiles, not a histogram
+_POWER = 20.0  # requests that must exceed half of the stall, to tell
 
 
 def physics_floor(percentile: ArrayLike, stall: float, duration: float) -> Floats:
@@ -64,7 +72,7 @@ def above_half(histogram: Histogram) -> tuple[int, int, float]:
     return max(surely, 1) + late if at_most else late, at_most + late, top
 
 
-def floor_test(histogram: Histogram, rate: float, duration: float) -> Evidence:
+def floor_test(histogram: Histogram, rate: float, duration: float, *, waited: bool = True) -> Evidence:
     """Test whether as many requests exceed half of the longest as its stall must have hit.
 
     Parameters
@@ -75,6 +83,9 @@ def floor_test(histogram: Histogram, rate: float, duration: float) -> Evidence:
         Requests per second of all connections together.
     duration : float
         Of the run, seconds.
+    waited : bool
+        Whether the load generator may have waited for replies; where it surely did not, as many slow requests as the
+        stall must hit are enough, and they need not be spread as those of a single stall are.
     """
     surely, at_most, top = above_half(histogram)
     stall = min(top / 1e9, duration)
@@ -84,28 +95,54 @@ def floor_test(histogram: Histogram, rate: float, duration: float) -> Evidence:
     level = "none"
     if p < WEAK and at_most < _DEFICIT * expected:
         level = "strong" if p < STRONG and missing >= LEAST else "weak"
-    elif expected >= 20 and (surely >= _THERE * expected or _stands_on_it(histogram, stall, duration)):
-        level = "honest"
+    elif expected >= _POWER:
+        enough = not waited and surely >= _THERE * expected
+        if enough or _of_one_stall(histogram, rate, stall) or _stands_on_it(histogram, stall, duration):
+            level = "honest"
     longest = format_duration(top)
     shown = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
-    expects = f"a stall of {longest} hits {format_count(expected)} requests for more than half of it at {shown} per second"
+    implied = (
+        f"a stall of {longest} at {shown} requests per second implies {format_count(expected)} requests slower than half of it"
+    )
     has = format_count(at_most) if surely == at_most else f"{format_count(surely)} to {format_count(at_most)}"
-    return Evidence("floor", p, STRONG, f"{expects}; {has} took that long ({p_words(p)})", level, max(missing, 0.0))
+    were = "was" if has == "1" else "were"
+    finding = f"{implied}; {has} {were} recorded ({p_words(p)})"
+    return Evidence("lower bound", p, STRONG, finding, level, max(missing, 0.0) if level in ("weak", "strong") else 0.0)
+
+
+def _of_one_stall(histogram: Histogram, rate: float, stall: float) -> bool:
+    """Whether latencies fill each fifth of the longest but the lowest, with as many as one stall leaves there."""
+    if not histogram.count or histogram.censored:
+        return False
+    edges = np.array(_PARTS) * stall * 1e9
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    if (high[high > edges[0]] > _MOST * low[high > edges[0]]).any():  # it is not known where in it requests lie
+        return False
+    above = np.array([int(histogram.counts[high > edge].sum()) for edge in edges])
+    fill, each = -np.diff(above, append=0), rate * stall * (1 - _PARTS[-1])
+    total = each * len(_PARTS)
+    near = bool(((fill >= _LEAST_PART * each) & (fill <= each / _LEAST_PART)).all())
+    return near and each >= _SURE_PART and bool(_THERE * total <= above[0] <= _MOST * total)
 
 
 def _stands_on_it(histogram: Histogram, stall: float, duration: float) -> bool:
-    """Whether the upper edges of the buckets, where percentiles are exact, all reach the floor or nearly do."""
+    """Whether the upper edges of the buckets, where percentiles are exact, all lie near what one stall leaves."""
     if not np.isfinite(duration) or not histogram.count or histogram.censored:
         return False
     share = histogram.cumulative[:-1] / histogram.count
     least = physics_floor(100.0 * share, stall, duration)
-    told = least >= (1 - _THERE) * stall
+    shown = least >= (1 - _THERE) * stall
     values = histogram.buckets.high(histogram.index)[:-1] / 1e9
-    return bool(told.sum() >= 2 and (values[told] >= _THERE * least[told]).all())
+    if not 2 <= shown.sum() <= _FEW_EDGES:  # with more of them their number in each part is known, which says more
+        return False
+    return bool((values[shown] >= _THERE * least[shown]).all() and (values[shown] <= _MOST * least[shown]).all())
 
 
-def area_test(mean: float, top: float, count: int, rate: float, duration: float) -> Evidence:
+def area_test(mean: float, top: float, count: int, rate: float, duration: float, *, waited: bool = True) -> Evidence:
     """Test whether the mean has room for the stall that the maximum shows: n · mean ≥ λ d² / 2.
+
+    That it has says nothing where the load generator may have waited: N connections at full speed always take
+    n · mean = N · T together, whatever they left out.
 
     Parameters
     ----------
@@ -114,6 +151,8 @@ def area_test(mean: float, top: float, count: int, rate: float, duration: float)
     count : int
     rate, duration : float
         Requests per second, and seconds.
+    waited : bool
+        Whether the load generator may have waited for replies.
 
     Examples
     --------
@@ -125,7 +164,7 @@ def area_test(mean: float, top: float, count: int, rate: float, duration: float)
     ratio = held / needed if needed > 0 else 1.0
     missing = rate * stall / 2
     level = "strong" if ratio < 0.25 and missing >= 4 * LEAST else "none"
-    if ratio >= 1 and missing >= 20:
+    if ratio >= 1 and missing >= _POWER and not waited:
         level = "honest"
     finding = (
         f"all requests together took {format_duration(held * 1e9)}; a stall of {format_duration(top)} alone would add "

@@ -10,6 +10,7 @@ from latencykit.diagnose.backfill import correct
 from latencykit.diagnose.floor import physics_floor
 from latencykit.diagnose.retiming import chains, retime
 from latencykit.diagnose.sends import sends_in_slow_times
+from latencykit.diagnose.stalls import stalls_of
 from latencykit.diagnose.trace import Trace
 from latencykit.histogram import STANDARD_PERCENTILES
 from latencykit.samples import Samples
@@ -59,7 +60,8 @@ def _by_its_own_schedule(facts: Facts) -> Histogram | None:
     if not isinstance(rung, Samples) or rung.intended is None or rung.run.measure == "response":
         return None
     timed = rung.measured("response")
-    sends = sends_in_slow_times(Trace.of(timed))
+    trace = Trace.of(timed)
+    sends = sends_in_slow_times(trace, stalls_of(timed, trace=trace))
     return timed.histogram() if sends is not None and sends.evidence.level in ("none", "honest") else None
 
 

@@ -36,21 +36,25 @@ class Trace:
         That moment (the send, or the intended start where the samples count from it), seconds from the first one.
     end : ndarray of float64, shape (n,)
         The reply, seconds.
+    good : ndarray of bool, shape (n,)
+        Which requests were answered; the others failed, which is no sign of a server at work.
     """
 
     due: Floats
     end: Floats
+    good: NDArray[np.bool_]
 
     @classmethod
     def of(cls, samples: Samples) -> Trace:
         """Take all requests that were sent, failed ones too."""
         assert samples.start is not None
         sent = np.ones(len(samples), np.bool_) if samples.outcome is None else samples.outcome != OUTCOMES.index("dropped")
+        good = samples.good[sent]
         counts_from = samples.intended if samples.run.measure == "response" and samples.intended is not None else samples.start
         due, end = counts_from[sent], (samples.start + samples.duration)[sent]
         order = np.argsort(due, kind="stable")
         origin = due[order[0]] if order.size else 0
-        return cls((due[order] - origin) / 1e9, (np.maximum(end, due)[order] - origin) / 1e9)
+        return cls((due[order] - origin) / 1e9, (np.maximum(end, due)[order] - origin) / 1e9, good[order])
 
     @cached_property
     def took(self) -> Floats:
@@ -84,6 +88,12 @@ class Trace:
         return float(limit)
 
     @cached_property
+    def grain(self) -> float:
+        """Seconds that the clock counts in, or less: the shortest time between any two sends or replies."""
+        steps = np.diff(np.sort(np.concatenate((self.due, self.end))))
+        return float(steps[steps > 0].min(initial=self.span))
+
+    @cached_property
     def slow(self) -> NDArray[np.bool_]:
         """Which requests are slow."""
         return self.took > self.slow_from
@@ -113,7 +123,28 @@ class Trace:
     @cached_property
     def ends(self) -> Floats:
         """All replies in order, seconds."""
-        return np.sort(self.end)
+        return np.asarray(self.end[self.by_end])
+
+    @cached_property
+    def answers(self) -> Floats:
+        """Good replies in order, seconds."""
+        return np.sort(self.end[self.good])
+
+    @cached_property
+    def by_end(self) -> Ints:
+        """Requests in the order of their replies."""
+        return np.argsort(self.end, kind="stable")
+
+    def ending_within(self, begin: float, end: float) -> Ints:
+        """Return the requests that were answered in (begin, end], in the order of their replies."""
+        first, last = np.searchsorted(self.ends, (begin, end), "right").tolist()
+        return self.by_end[first:last]
+
+    @cached_property
+    def idle(self) -> Floats:
+        """Seconds from each reply to the send that follows the request's own, ascending; slow requests left out."""
+        rest = self.due[1:] - self.end[:-1]
+        return np.sort(rest[~self.slow[:-1]])
 
     def under_way(self, at: Floats) -> Ints:
         """Return how many requests were under way right after each moment."""

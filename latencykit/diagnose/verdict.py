@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,12 @@ from latencykit.diagnose.repair import is_material, repaired, repaired_by
 from latencykit.diagnose.sends import sends_in_slow_times
 from latencykit.diagnose.stalls import Stalls, stalls_of
 from latencykit.diagnose.words import advice, sentence
-from latencykit.log import HistogramLog
 from latencykit.summary import Summary
 
 if TYPE_CHECKING:
     from latencykit.diagnose.diagnosis import Verdict
     from latencykit.histogram import Histogram
+    from latencykit.log import HistogramLog
     from latencykit.samples import Samples
 
 __all__ = ["diagnose"]
@@ -29,6 +30,7 @@ _INTERVALS = 12.0  # of one connection: a stall shorter than that accuses nobody
 _OVER = 1.25  # of the requests that the schedule held: more are invented
 _CEILING = 2.5  # of the share that one stall can hit
 _FEWER = 0.9  # of the requests that the schedule held: the others have no latency
+_FAILED = 0.2  # of what a stall as long as the longest request has room for: so many failures may be what it delayed
 _LOST = 0.01  # of the requests: so many dropped or timed out are no footnote
 
 
@@ -72,7 +74,7 @@ def diagnose(
     """
     facts = facts_of(rung, expected_interval, rate, connections, duration)
     timed = facts.trace is not None or facts.series is not None
-    stalls = stalls_of(facts.rung, facts.series) if timed else Stalls.none()
+    stalls = stalls_of(facts.rung, facts.series, facts.trace) if timed else Stalls.none()
     tests = _run_tests(facts, stalls)
     facts = facts.having_found(tests.connections)
     suspected = [one for one in tests.evidence if one.level in ("strong", "weak")]
@@ -83,7 +85,7 @@ def diagnose(
     kept = verdict != "clean" and after is not None
     return Diagnosis(
         verdict=verdict,
-        summary=sentence(verdict, facts, tests.evidence, findings),
+        summary=sentence(verdict, facts, tests.evidence, findings, stalls),
         ask=advice(verdict, facts, findings, seen_from(facts.rate or 0.0, facts.connections or 1)),
         findings=findings,
         evidence=tuple(tests.evidence),
@@ -107,6 +109,8 @@ class _Tests:
     floor: Evidence | None
     others: tuple[Evidence, ...]
     connections: int
+    went_on: bool
+    failed: bool
 
     @property
     def steady(self) -> bool:
@@ -120,19 +124,26 @@ class _Tests:
 
 def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     """Run the tests that the source allows."""
-    sends = sends_in_slow_times(facts.trace) if facts.trace is not None else None
+    sends, steady = None, None
+    if facts.trace is not None:
+        steady = full_speed(facts.trace)
+        until = facts.told_duration or facts.run.duration
+        sends = sends_in_slow_times(facts.trace, stalls, until, full_speed=steady is not None)
     counts = None
-    if isinstance(facts.rung, HistogramLog) and facts.series is not None:
-        counts = counts_in_stalls(facts.rung, facts.series, stalls)
+    if facts.series is not None:
+        counts = counts_in_stalls(stalls, facts.observed_rate or 0.0, facts.run.failed + facts.run.timeouts)
     floor = _floor(facts)
     first = [None if one is None else one.evidence for one in (sends, counts)]
     ran = iter(holm([one for one in (*first, floor) if one is not None]))
     adjusted = [None if one is None else next(ran) for one in (*first, floor)]
-    others = [full_speed(facts.trace)] if facts.trace is not None else []
+    others = [steady]
     if not isinstance(facts.rung, Summary) and facts.count:
         others.append(ladder(facts.histogram, facts.interval))
-    connections = (sends.under_way if sends else 0) or (counts.held if counts else 0)
-    return _Tests(adjusted[0], adjusted[1], adjusted[2], tuple(one for one in others if one is not None), connections)
+    connections = (sends.under_way if sends else 0) or (counts.waiting if counts else 0)
+    went_on = sends.went_on if sends else False
+    failed = (sends.failed if sends else False) or (counts.failed if counts else False)
+    kept = tuple(one for one in others if one is not None)
+    return _Tests(adjusted[0], adjusted[1], adjusted[2], kept, connections, went_on, failed)
 
 
 def _floor(facts: Facts) -> Evidence | None:
@@ -141,10 +152,10 @@ def _floor(facts: Facts) -> Evidence | None:
         return None
     duration = facts.duration or float("inf")
     if not isinstance(facts.rung, Summary):
-        return floor_test(facts.histogram, facts.rate, duration)
+        return floor_test(facts.histogram, facts.rate, duration, waited=facts.may_wait)
     stats = facts.rung.stats
     if "mean" in stats and "max" in stats:
-        return area_test(stats["mean"], stats["max"], facts.count, facts.rate, duration)
+        return area_test(stats["mean"], stats["max"], facts.count, facts.rate, duration, waited=facts.may_wait)
     return None
 
 
@@ -159,13 +170,13 @@ def _judge(facts: Facts, tests: _Tests, material: bool, stalls: Stalls) -> tuple
     findings = _findings(facts, tests, stalls)
     seen = max((one.level for one in (tests.sends, tests.counts) if one is not None), key=_RANK.index, default="none")
     floor = tests.floor.level if tests.floor is not None else "none"
-    accused = _accused(facts, seen, floor)
+    accused = _accused(facts, seen, floor, tests.went_on)
     if accused and material:
         return "omits", (*findings, *(("catch-up",) if _caught_up(facts, tests) else ()))
     if accused:
         return "unknown", (*findings, "immaterial")
     spoiled = _SPOILED & set(findings)
-    if facts.stall and not spoiled and _fully_there(facts, seen, floor):
+    if facts.stall and not spoiled and _fully_there(facts, stalls, seen, floor):
         return "clean", findings
     if seen in ("weak", "strong") or floor in ("weak", "strong"):
         return "unknown", findings
@@ -174,30 +185,30 @@ def _judge(facts: Facts, tests: _Tests, material: bool, stalls: Stalls) -> tuple
 
 
 _RANK = ("none", "honest", "weak", "strong")
-_SPOILED = {"over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped", "fewer-than-due"}
+_SPOILED = {"over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped", "fewer-than-due", "failed-in-stalls"}
 
 
-def _accused(facts: Facts, seen: str, floor: str) -> bool:
+def _accused(facts: Facts, seen: str, floor: str, went_on: bool) -> bool:
     """Whether strong evidence says that the load generator itself waited."""
     if facts.corrected_by in ("us", "tool"):
         return False
     if seen == "strong":
         return True
-    if floor != "strong" or not facts.waits or (seen == "honest" and facts.trace is not None):
+    if floor != "strong" or not facts.waits or went_on or seen == "honest":
         return False
     interval = facts.interval or 1e9 / (facts.rate or 1e9)
     return facts.longest * 1e9 >= _INTERVALS * interval
 
 
-def _fully_there(facts: Facts, seen: str, floor: str) -> bool:
-    """Whether a stall was seen, and all that it must have held up is there."""
+def _fully_there(facts: Facts, stalls: Stalls, seen: str, floor: str) -> bool:
+    """Whether a stall was seen, and all that it must have delayed is there."""
     if facts.waits:  # it cannot be: what it left out is not seen, at best
         return False
-    if seen == "honest" and facts.trace is not None:
-        return True
     if floor in ("weak", "strong") or seen in ("weak", "strong"):
         return False
-    return "honest" in (floor, seen)
+    if facts.trace is not None or facts.series is not None:  # the course over time tells more than the sum
+        return len(stalls) > 0 and seen == "honest"
+    return floor == "honest"
 
 
 def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
@@ -224,6 +235,9 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
     sending = (facts.duration or 0.0) - facts.longest  # some tools count the wait for the last reply in
     if offered and total + run.timeouts < _FEWER * offered * sending:
         found.append("fewer-than-due")
+    sum_only = facts.trace is None and facts.series is None
+    if tests.failed or (sum_only and run.failed + run.timeouts > _FAILED * (facts.rate or math.inf) * facts.stall > 0):
+        found.append("failed-in-stalls")
     if any("clock" in note for note in stalls.notes):
         found.append("clock-step")
     return tuple(found)

@@ -155,7 +155,7 @@ def _stalls(one: Found, *, several: bool) -> str:
         rows.append([str(len(rows) + 1), *cells, worst, missing, share, button])
     more = len(stalls) - len(rows)
     caption = f"{format_count(len(stalls))} stalls; the {len(rows)} longest are listed." if more else ""
-    header = ["", "from", "to", "length", "worst request", "requests missing", "held up", ""]
+    header = ["", "from", "to", "length", "worst request", "requests missing", "delayed", ""]
     name = f"<p><b>{esc(one.series.name)}</b></p>" if several else ""
     return name + table(header, rows, caption) + bullets(_sentence(note) for note in stalls.notes)
 

@@ -34,7 +34,9 @@ def test_a_trace_of_a_loop_that_waited() -> None:
     assert found.corrected.percentile([75, 90, 99]) / 1e9 == pytest.approx([1.0, 4.0, 5.8], rel=0.05)
     assert found.expected_interval == pytest.approx(20e6)
     assert found.stalls["duration"].tolist() == pytest.approx([6], abs=0.01)
-    assert "about 1,197 requests" in found.summary
+    missing = int(found.stalls["missing"].sum())
+    assert missing == pytest.approx(1197, abs=2)
+    assert f"about {missing:,} requests" in found.summary
     assert "omits" in repr(found)
     assert "would have been" in repr(found)
 
@@ -61,7 +63,7 @@ def test_logs_and_histograms_accuse_only_whom_they_can() -> None:
     unknown = lk.diagnose(bare.histogram(), rate=200, connections=4)
     assert unknown.verdict == "unknown"
     assert "isolated slow requests" in unknown.summary
-    assert "a trace" in unknown.ask
+    assert "one row per request" in unknown.ask
     assert lk.diagnose(PACED.histogram()).verdict == "omits", "the pedigree tells"
 
 
