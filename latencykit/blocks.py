@@ -6,13 +6,15 @@ a block at a time, every fold sees each block once, and memory does not grow wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from latencykit.buckets import HdrBuckets
 from latencykit.errors import LimitError
+from latencykit.layouts import CellBuckets, add_up
 from latencykit.stats.means import row_mean_std
 from latencykit.stats.quantiles import row_quantile_positions, running_sums
 
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
+_DENSE = 32 << 20  # bytes that the totals of several layouts may take; further layouts are kept entry by entry
+_ASIDE = 1 << 22  # entries of further layouts that wait to be added up
 _TOGETHER = 4096  # intervals whose buckets are turned into values at once
 
-__all__ = ["Block", "Fold", "MemoryPart", "Part", "SeriesFold", "TotalsFold", "block_of_rows", "feed"]
+__all__ = ["Block", "Fold", "MemoryPart", "Part", "SeriesFold", "TotalsFold", "block_of_rows", "blocks_by_layout", "feed"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,29 @@ class MemoryPart:
                 yield block.take(chosen)
 
 
+def blocks_by_layout(rows: Ints, indptr: Ints, index: Ints, counts: Ints, layouts: Sequence[Buckets]) -> Iterator[Block]:
+    """Yield decoded rows as blocks, one for each of the layouts that they are of.
+
+    Parameters
+    ----------
+    rows, indptr, index, counts : ndarray of int64
+        As in `Block`.
+    layouts : sequence of Buckets
+        Of each row, or the one of all.
+    """
+    kinds = {id(layout): layout for layout in layouts}  # equal headers give the same object
+    together = Block(rows, indptr, index, counts, layouts[0])
+    if len(kinds) == 1:
+        yield together
+        return
+    number = {key: at for at, key in enumerate(kinds)}
+    code = np.fromiter((number[id(layout)] for layout in layouts), np.int64, len(layouts))
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(kinds) + 1)).tolist()
+    for layout, (begin, end) in zip(kinds.values(), pairwise(bounds), strict=True):
+        yield replace(together.take(order[begin:end]), buckets=layout)
+
+
 def block_of_rows(row_of_value: Ints, index: Ints, rows: int, buckets: Buckets) -> Block:
     """Count values (their interval and bucket index) into one block of `rows` intervals."""
     width = int(index.max(initial=0)) + 1
@@ -124,6 +151,8 @@ class TotalsFold:
         self._group = group
         self._groups = int(group.max(initial=0)) + 1
         self._dense: dict[Buckets, Ints] = {}
+        self._sparse: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}  # groups, indices, counts
+        self._dense_bytes = self._waiting = 0
         self._sums = [0] * self._groups
 
     def add(self, block: Block) -> None:
@@ -135,11 +164,13 @@ class TotalsFold:
             if self._sums[g] >= 1 << 63:
                 raise LimitError("the sum of the counts does not fit in 63 bits; take a slice of the log")
         dense = self._room(block)
-        if self._groups == 1:
+        if dense is None:
+            self._put_aside(np.repeat(group, np.diff(block.indptr)), block)
+        elif self._groups == 1:
             np.add.at(dense[0], block.index, block.counts)
-            return
-        flat = np.repeat(group * dense.shape[1], np.diff(block.indptr)) + block.index
-        np.add.at(dense.reshape(-1), flat, block.counts)
+        else:
+            flat = np.repeat(group * dense.shape[1], np.diff(block.indptr)) + block.index
+            np.add.at(dense.reshape(-1), flat, block.counts)
 
     def _group_sums(self, group: Ints, block: Block) -> list[int]:
         """Sum of the counts of each group, as whole numbers of any size."""
@@ -149,15 +180,51 @@ class TotalsFold:
             sums[g] += added
         return sums
 
-    def _room(self, block: Block) -> Ints:
-        """The dense totals of the block's layout, wide enough for its indices."""
-        held = self._dense.get(block.buckets, np.zeros((self._groups, 0), np.int64))
+    def _room(self, block: Block) -> Ints | None:
+        """The dense totals of the block's layout, wide enough for its indices; None where too many layouts take too much."""
+        held = self._dense.get(block.buckets)
         needed = int(block.index[block.indptr[1:] - 1].max()) + 1 if block.index.size else 0  # each row ascends
-        if needed > held.shape[1]:
-            wider = np.zeros((self._groups, needed + 1024), np.int64)
+        if held is not None and needed <= held.shape[1]:
+            return held
+        more = 8 * self._groups * (needed + 1024)
+        if held is None and self._dense and self._dense_bytes + more > _DENSE:
+            return None
+        wider = np.zeros((self._groups, needed + 1024), np.int64)
+        if held is not None:
             wider[:, : held.shape[1]] = held
-            held = self._dense[block.buckets] = wider
-        return held
+            more -= held.nbytes
+        self._dense[block.buckets] = wider
+        self._dense_bytes += more
+        return wider
+
+    def _put_aside(self, group: Ints, block: Block) -> None:
+        """Keep entries of a rare layout as they are, up to a bound; then add those of all such layouts up."""
+        self._sparse.setdefault(block.buckets, []).append((group, block.index, block.counts))
+        self._waiting += block.index.size
+        if self._waiting > _ASIDE:
+            aside: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+            for number, buckets, index, counts in self._aside():
+                aside.setdefault(buckets, []).append((np.full(index.size, number), index, counts))
+            held = sum(part[1].size for parts in aside.values() for part in parts)
+            self._sparse, self._waiting = aside, min(held, _ASIDE // 2)
+
+    def _aside(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
+        """The sum of what was put aside, one layout a group; listed edges, which do not fit a common one, each by itself."""
+        found: list[tuple[int, Buckets, Ints, Ints]] = []
+        for buckets, parts in self._sparse.items():
+            group, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            for number in np.unique(group).tolist():
+                mine = group == number
+                places, inverse = np.unique(index[mine], return_inverse=True)
+                total = np.zeros(places.size, np.int64)
+                np.add.at(total, inverse, counts[mine])
+                found.append((number, buckets, places, total))
+        for number in sorted({one[0] for one in found}):
+            mine_all = [one[1:] for one in found if one[0] == number]
+            common = [one for one in mine_all if isinstance(one[0], HdrBuckets | CellBuckets)]
+            yield from ((number, *one) for one in mine_all if not isinstance(one[0], HdrBuckets | CellBuckets))
+            if common:
+                yield (number, *add_up(common))
 
     def totals(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
         """Yield (group, layout, index, counts) for every group and layout with counts."""
@@ -166,6 +233,7 @@ class TotalsFold:
                 index = np.flatnonzero(dense[group])
                 if index.size:
                     yield group, buckets, index, dense[group, index]
+        yield from self._aside()
 
 
 class SeriesFold:

@@ -31,6 +31,7 @@ __all__ = ["Buckets", "EdgeBuckets", "HdrBuckets", "coarser"]
 
 _CHUNK = 1 << 16  # samples a pass: the temporaries stay in the cache
 _LARGEST = 1e288  # a scale: 2**63 of its steps are still a number
+_FAR = 900  # doublings: that many steps are still a number
 _EXACT = 1 << 53  # above this a float64 cannot hold every integer
 
 
@@ -146,14 +147,22 @@ class HdrBuckets(Buckets):
             index[linear] = reals[linear].astype(np.int64) >> self.unit_magnitude
         return index
 
-    def _steps(self, index: ArrayLike) -> tuple[Ints, Ints]:
-        """Lowest integer value of each bucket and log2 of its width."""
+    def parts(self, index: ArrayLike) -> tuple[Ints, Ints]:
+        """Return (sub, shift) of each bucket, int64: it is ``2**shift`` steps wide and begins at ``sub`` times that."""
         i = np.asarray(index, np.int64)
         shift = (i >> self.half_magnitude) - 1
         sub = (i & ((1 << self.half_magnitude) - 1)) + (1 << self.half_magnitude)
         first = shift < 0
         sub = np.where(first, sub - (1 << self.half_magnitude), sub)
-        shift = np.where(first, 0, shift) + self.unit_magnitude
+        return sub, np.where(first, 0, shift) + self.unit_magnitude
+
+    def reaches(self, index: ArrayLike) -> bool:
+        """Return whether all these buckets lie below 2**63 steps, as those of every recorded histogram do."""
+        return int(np.max(index, initial=0)) < (64 - self.unit_magnitude - self.half_magnitude) << self.half_magnitude
+
+    def _steps(self, index: ArrayLike) -> tuple[Ints, Ints]:
+        """Lowest integer value of each bucket and log2 of its width."""
+        sub, shift = self.parts(index)
         return sub << shift, shift
 
     def low_steps(self, index: ArrayLike) -> Ints:
@@ -172,15 +181,25 @@ class HdrBuckets(Buckets):
 
     def low(self, index: ArrayLike) -> Floats:
         """Return the lowest value of each bucket, float64."""
-        return np.asarray(self.low_steps(index) * self.ratio, np.float64)
+        if self.reaches(index):
+            return np.asarray(self.low_steps(index) * self.ratio, np.float64)
+        sub, shift = self.parts(index)
+        return np.asarray(np.ldexp(sub * self.ratio, shift), np.float64)
 
     def high(self, index: ArrayLike) -> Floats:
         """Return the highest value of each bucket, float64."""
-        return np.asarray(self.high_steps(index) * self.ratio, np.float64)
+        if self.reaches(index):
+            return np.asarray(self.high_steps(index) * self.ratio, np.float64)
+        sub, shift = self.parts(index)
+        steps = np.ldexp(sub + 1.0, np.minimum(shift, _FAR)) - 1  # of which far up nothing is left of the one
+        return np.asarray(np.where(shift < _FAR, steps * self.ratio, np.ldexp((sub + 1) * self.ratio, shift)), np.float64)
 
     def mid(self, index: ArrayLike) -> Floats:
         """Return the middle of each bucket, float64."""
-        return np.asarray(self.mid_steps(index) * self.ratio, np.float64)
+        if self.reaches(index):
+            return np.asarray(self.mid_steps(index) * self.ratio, np.float64)
+        sub, shift = self.parts(index)
+        return np.asarray(np.ldexp((sub + np.where(shift > 0, 0.5, 0.0)) * self.ratio, shift), np.float64)
 
     def scaled(self, factor: float) -> HdrBuckets:
         """Return the same buckets over values `factor` times as large."""
@@ -255,21 +274,16 @@ class EdgeBuckets(Buckets):
 
 
 def coarser(a: HdrBuckets, b: HdrBuckets) -> HdrBuckets:
-    """Return a layout that both can be re-recorded into: the coarser of each dimension.
+    """Return the layout that both can be added in: the finer steps, the fewer digits.
 
-    Where the scales are a power of two apart (a DoubleHistogram's ranges) no bucket is cut; otherwise a value may move
-    by one bucket of the result.
+    A layout has no upper end, so fine steps cost nothing; only digits are coarsened.
 
     Examples
     --------
     >>> coarser(HdrBuckets(3, 1), HdrBuckets(2, 1000))
-    HdrBuckets(2, 1000)
+    HdrBuckets(2, 1)
     >>> coarser(HdrBuckets(3, 1, 0.5), HdrBuckets(3, 1, 2.0))
-    HdrBuckets(3, 4, scale=0.5)
+    HdrBuckets(3, 1, scale=0.5)
     """
-    fine, coarse = sorted((a, b), key=lambda layout: layout.scale)
-    steps = coarse.scale / fine.scale
-    if not math.log2(steps).is_integer():
-        return HdrBuckets(min(a.digits, b.digits), coarse.lowest, coarse.scale)
-    lifted = coarse.lowest * int(steps)
-    return HdrBuckets(min(a.digits, b.digits), max(fine.lowest, lifted, key=int.bit_length), fine.scale)
+    fine = min(a, b, key=lambda layout: (layout.scale * 2.0**layout.unit_magnitude, layout.scale))
+    return HdrBuckets(min(a.digits, b.digits), fine.lowest, fine.scale)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import UsageError
-from latencykit.histogram import merge_histograms
+from latencykit.histogram import merge_histograms, reported
 from latencykit.log import HistogramLog, merge_logs
 from latencykit.summary import Summary
 
@@ -49,4 +49,4 @@ def merge(rungs: Iterable[Any] | Mapping[str, Any], align: str = "absolute") -> 
             _ = part + part
     if all(isinstance(part, HistogramLog) for part in parts):
         return merge_logs(parts, align)
-    return merge_histograms([part.histogram() for part in parts])
+    return reported(merge_histograms([part.histogram() for part in parts]))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from latencykit.errors import MixedInputsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["UNSTATED", "Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs"]
+__all__ = ["UNSTATED", "Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs", "reporting"]
 
 Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
@@ -22,6 +24,7 @@ UNSTATED = "the unit of the values is not stated"
 """How the note on an assumed unit begins."""
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+_report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
 
@@ -128,6 +131,39 @@ class Run:
         ('a', 'b')
         """
         return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+
+    def report(self, *notes: str) -> None:
+        """Pass notes that arise long after reading on to whoever prints them; see `reporting`."""
+        say = _report.get()
+        if say is not None:
+            for note in notes:
+                say(f"{self.source}: {note}" if self.source else note)
+
+
+@contextlib.contextmanager
+def reporting(say: Callable[[str], None]) -> Iterator[None]:
+    """While the block runs, pass on each note that a run reports, once.
+
+    A log is summed up long after it was read, when its other notes have been printed.
+
+    Examples
+    --------
+    >>> with reporting(print):
+    ...     Run(source="run.hlog").report("a bucket is up to 0.1 % wide")
+    run.hlog: a bucket is up to 0.1 % wide
+    """
+    before: set[str] = set()
+
+    def once(text: str) -> None:
+        if text not in before:
+            before.add(text)
+            say(text)
+
+    token = _report.set(once)
+    try:
+        yield
+    finally:
+        _report.reset(token)
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:

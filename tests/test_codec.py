@@ -703,11 +703,19 @@ def test_the_first_bad_one_of_many_is_named():
         assert str(caught.value) == str(alone.value)
 
 
-def test_unlike_payloads_are_not_decoded_together():
-    three, two, words = (open_payload(text(raw)) for raw in (GOOD, plain(b"\x02", digits=2), plain(bytes(8), cookie=0x1C849381)))
-    for other in (two, words):
-        with pytest.raises(UsageError, match="one layout"):
-            decode_rows([three, other])
+def test_varints_and_words_are_not_decoded_together():
+    varints, words = (open_payload(text(raw)) for raw in (GOOD, plain(bytes(8), cookie=0x1C849381)))
+    assert not varints.layout.joins(words.layout)
+    with pytest.raises(UsageError, match="cannot be decoded together"):
+        decode_rows([varints, words])
+
+
+def test_payloads_of_unlike_layouts_are_decoded_together():
+    texts = [encode(HdrBuckets(digits, lowest), [5, 40], [1, digits + 1]) for digits, lowest in ((3, 1), (1, 1), (2, 1000))]
+    texts.append(encode(HdrBuckets(3, 1, 0.37), [5, 40], [1, 4], double=True))
+    payloads = [open_payload(one) for one in texts]
+    assert all(payload.layout.joins(payloads[0].layout) for payload in payloads)
+    assert at_once(payloads) == [pairs(payload) for payload in payloads]
 
 
 def test_slots_are_as_many_as_the_values_need():

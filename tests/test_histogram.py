@@ -84,7 +84,7 @@ def test_agrees_with_the_hdrhistogram_package():
     assert back.get_value_at_percentile(99) == theirs.get_value_at_percentile(99)
 
 
-def test_unlike_layouts_meet_in_the_coarser_one_and_say_so():
+def test_unlike_digits_are_added_in_the_fewest_and_the_sum_says_so():
     fine, coarse = lk.Histogram.of([1_234_567], digits=3), lk.Histogram.of([7_654_321], digits=2)
     both = fine + coarse
     assert both.buckets == coarser(HdrBuckets(3), HdrBuckets(2))

@@ -17,6 +17,7 @@ import click
 
 from latencykit.errors import NotHeldError, UsageError
 from latencykit.limits import limits
+from latencykit.run import reporting
 from latencykit.units import parse_duration, parse_moment, printable, without_secrets
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def inputs(*, nargs: int = -1, required: bool = True) -> Callable[[Callable[...,
         def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> Any:
             named = {key: options.pop(key) for key in Inputs.__dataclass_fields__ if key in options}
             given = Inputs(files=(files,) if isinstance(files, str) else files, **named)
-            with limits(**{name.strip(): size for name, _, size in (part.partition("=") for part in limit)}):
+            bounds = {name.strip(): size for name, _, size in (part.partition("=") for part in limit)}
+            with limits(**bounds), reporting(note):
                 return function(given, **options)
 
         for option in reversed(_OPTIONS):

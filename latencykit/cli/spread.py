@@ -18,6 +18,7 @@ from latencykit.cluster.places import source_of
 from latencykit.cluster.progress import bar
 from latencykit.errors import LatencyKitError, UsageError
 from latencykit.merging import merge
+from latencykit.run import reporting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +54,8 @@ def answer_of(
         if travels:
             anew = functools.partial(_series_again, place, given)
             found = [(name, light(rung, travels, functools.partial(anew, k))) for k, (name, rung) in enumerate(found)]
-        answers = tuple((name, rung if ask is None else ask(rung)) for name, rung in found)
+        with reporting(said.append):
+            answers = tuple((name, rung if ask is None else ask(rung)) for name, rung in found)
     except LatencyKitError as error:
         return Answer((), tuple(said), error)
     return Answer(answers, tuple(said), None, getattr(source, "restarted", False))

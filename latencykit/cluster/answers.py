@@ -14,7 +14,7 @@ import numpy as np
 
 from latencykit.blocks import Block, MemoryPart
 from latencykit.errors import LimitError, UsageError
-from latencykit.histogram import Histogram, merge_histograms
+from latencykit.histogram import Histogram, merge_histograms, reported
 from latencykit.log import HistogramLog, SlotPart, slot_numbers
 from latencykit.run import merge_runs
 from latencykit.samples import Samples
@@ -73,7 +73,7 @@ class Totals:
         if len(parts) == 1:
             return replace(parts[0], run=run)
         whole = merge_histograms([replace(part, run=run) for part in parts])
-        return whole.but(**{name: getattr(run, name) for name in ("failed", "timeouts", "dropped", "unfinished")})
+        return reported(whole.but(**{name: getattr(run, name) for name in ("failed", "timeouts", "dropped", "unfinished")}))
 
     @staticmethod
     def sum(totals: Sequence[Totals]) -> Totals:

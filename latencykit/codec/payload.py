@@ -67,8 +67,8 @@ class Layout:
     slots: int
 
     def joins(self, other: Layout) -> bool:
-        """Whether payloads of both can be decoded in one call of `decode_rows`."""
-        return (self.buckets, self.word) == (other.buckets, other.word)
+        """Whether payloads of both can be decoded in one call of `decode_rows`: their counts are written alike."""
+        return self.word == other.word
 
 
 class Payload(NamedTuple):

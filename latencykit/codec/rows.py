@@ -1,4 +1,4 @@
-"""Many payloads → one block of sparse rows, in a fixed number of array operations.
+"""Many payloads → one block of sparse rows, in a fixed number of array operations, whatever layouts they are of.
 
 A V2 payload is a list of varints: a positive one is the count of the next bucket, 0 is one empty bucket, and −n are n
 of them. Nearly all varints of an ordinary log have one byte, so there `_short` treats bytes as numbers and mends the
@@ -55,12 +55,12 @@ class _Rows(NamedTuple):
 
 
 def decode_rows(payloads: Sequence[Payload], limits: Limits | None = None) -> tuple[Ints, Ints, Ints]:
-    """Decode payloads of one layout into a block of sparse rows.
+    """Decode payloads into a block of sparse rows.
 
     Parameters
     ----------
     payloads : sequence of Payload
-        Of equal `buckets` and `word`; some hundred KiB of bodies at a time keep the temporaries in the cache.
+        Of equal `word`, whatever their buckets; some hundred KiB of bodies at a time keep the temporaries in the cache.
     limits : Limits, optional
         ``limits.block`` bounds the bodies of one call.
 
@@ -123,7 +123,7 @@ def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
         raise LimitError(f"payloads of more than {most:,} bytes were to be decoded at once; pass fewer")
     first, kinds = payloads.layouts[0], set(payloads.layouts)
     if not all(first.joins(kind) for kind in kinds):
-        raise UsageError("only payloads of one layout can be decoded together")
+        raise UsageError("varints and words of 2, 4 or 8 bytes cannot be decoded together")
     slots = np.array(first.slots)
     if len(kinds) > 1:
         slots = np.fromiter((layout.slots for layout in payloads.layouts), np.int64, ends.size)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from latencykit.formats.base import Confidence, Format
 from latencykit.formats.hlog_writer import own_comment, own_facts
 from latencykit.formats.raw.names import unit_in
 from latencykit.histogram import Histogram
+from latencykit.layouts import COST, on_grid
 from latencykit.run import Run
 from latencykit.summary import Summary
 from latencykit.units import NANOSECONDS, printable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Spectrum", "parse_spectrum", "percentile_levels"]
 
+_ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
 _LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one
 _NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf(?:inity)?|nan)"
 _HEADER = re.compile(
@@ -162,6 +164,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     text = source.text()
     lines = text.splitlines()
     notes = ["rebuilt from percentile rows: between two rows nothing is known"]
+    notes += [line[2:].rstrip("]") for line in lines if line.startswith(f"#[{COST}")]
 
     def fail(number: int, seen: str, expected: str) -> Exception | None:
         if number == len(lines) and not text.endswith("\n"):
@@ -232,7 +235,7 @@ def _rows(histogram: Histogram, ticks: int) -> Iterator[tuple[int, float, int]]:
 
 def _decimal(value: float, places: int) -> str:
     """Rounded as Java prints a double: its shortest decimal form, half up."""
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _ANY_SIZE):f}"
 
 
 def hgrm_lines(histogram: Histogram, ratio: float, ticks: int = 5, style: str = "text") -> list[str]:
@@ -241,18 +244,20 @@ def hgrm_lines(histogram: Histogram, ratio: float, ticks: int = 5, style: str = 
     Parameters
     ----------
     histogram : Histogram
-        Of HDR buckets.
+        Of HDR buckets, or a sum of such of unlike layouts.
     ratio : float
         What values are divided by: 1e6 for milliseconds of a histogram of nanoseconds.
     ticks : int, default 5
         Rows in each half of the distance to 100 %.
     style : {"text", "csv"}
     """
-    if not isinstance(histogram.buckets, HdrBuckets):
+    layout, index, counts = on_grid(histogram.buckets, histogram.index, histogram.counts)
+    if not isinstance(layout, HdrBuckets):
         raise UsageError("only HDR histograms can be printed as the reference does; write .csv or .json instead")
     if ticks < 1:
         raise UsageError(f"ticks must be 1 or more, not {ticks}")
-    places, csv = histogram.buckets.digits, style == "csv"
+    histogram = replace(histogram, buckets=layout, index=index, counts=counts)
+    places, csv = layout.digits, style == "csv"
     lines = (
         ['"Value","Percentile","TotalCount","1/(1-Percentile)"']
         if csv
@@ -274,9 +279,7 @@ def _footer_lines(histogram: Histogram, ratio: float, places: int) -> list[str]:
     assert isinstance(layout, HdrBuckets)
     empty = not histogram.count
     mean, std, top = (0.0 if empty else getattr(histogram, name) / ratio for name in ("mean", "std", "max"))
-    steps = 0 if empty else int(layout.high_steps(histogram.index[-1]))
-    half = layout.unit_magnitude + layout.half_magnitude + 1
-    buckets = max(1, steps.bit_length() - half + 1)
+    buckets = 1 if empty else max(1, int(histogram.index[-1]) >> layout.half_magnitude)
     return [
         f"#[Mean    = {_decimal(mean, places):>12}, StdDeviation   = {_decimal(std, places):>12}]",
         f"#[Max     = {_decimal(top, places):>12}, Total count    = {histogram.count:>12}]",
@@ -295,7 +298,8 @@ def write_hgrm(rung: Any, path: Path, *, out_unit: str | None = None, ticks: int
     lines = hgrm_lines(histogram, ratio, ticks, style)
     facts = {"unit": unit} | ({"unit_from": "assumed"} if histogram.run.unit_from == "assumed" else {})
     if style != "csv":
-        lines.append(f"#[{own_comment(facts)}]")
+        costs = [note for note in histogram.run.notes if note.startswith(COST)]
+        lines += [f"#[{text}]" for text in (own_comment(facts), *costs)]
     elif unit in NANOSECONDS and unit != "ms":  # comments have no place in CSV, and without a unit it is read as milliseconds
         lines[0] = lines[0].replace('"Value"', f'"Value({unit})"')
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -28,6 +28,7 @@ from latencykit.formats.hlog_lines import (
 )
 from latencykit.formats.hlog_part import AHEAD, KEEP, SPAN, BlockBuilder, HlogPart, narrow
 from latencykit.formats.hlog_writer import own_facts, write_hlog
+from latencykit.layouts import COST
 from latencykit.limits import in_force
 from latencykit.log import HistogramLog
 from latencykit.run import Run
@@ -279,6 +280,7 @@ class _Scan:
                 if origin == "assumed":
                     unit, origin = its_unit, "file"
                 break
+        self.notes += [comment[2:].rstrip("]") for comment in self.comments if comment.startswith(f"#[{COST}")]
         own = own_facts(text)
         facts |= {name: value for name, value in own.items() if name in ("corrected", "measure", "loop")}
         if own.get("unit") in (*NANOSECONDS, "none") and self._told_unit(text)[1] == "assumed":

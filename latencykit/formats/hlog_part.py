@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.blocks import Block, MemoryPart
+from latencykit.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.codec import Payloads, RowError, decode_rows, open_payloads
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ KEEP = 12 << 20
 
 
 class BlockBuilder:
-    """Gathers opened payloads of one layout and decodes them a block at a time.
+    """Gathers opened payloads and decodes them some at a time, into a block for each of their layouts.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class BlockBuilder:
         if all(layout.joins(first) for layout in set(payloads.layouts)):
             yield from self._take(rows, payloads)
             return
-        for k, row in enumerate(rows):  # a change of layouts is rare
+        for k, row in enumerate(rows):  # a change of versions is rare
             if self._parts and not payloads[k].layout.joins(self._parts[0].layouts[0]):
                 yield from self.flush()
             yield from self._take([row], payloads[k : k + 1])
@@ -89,7 +89,8 @@ class BlockBuilder:
                 del rows[bad.row]
                 parts = [payloads[: bad.row], payloads[bad.row + 1 :]]
                 continue
-            yield Block(np.array(rows, np.int64), indptr, index, counts, payloads.layouts[0].buckets)
+            layouts = [layout.buckets for layout in payloads.layouts]
+            yield from blocks_by_layout(np.array(rows, np.int64), indptr, index, counts, layouts)
             return
 
 

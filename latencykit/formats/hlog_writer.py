@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 from latencykit import codec
 from latencykit.buckets import HdrBuckets
 from latencykit.errors import UsageError
+from latencykit.layouts import CellBuckets, cost, on_grid, widest
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ class HlogWriter:
         line = f"{front}{start:.3f},{length:.3f},{high / 1e6:.3f},".encode("utf-8", "surrogateescape")
         self._stream.write(line + payload + b"\n")
 
+    def comment(self, text: str) -> None:
+        """Write a comment between intervals, as ``#[…]``."""
+        self._stream.write(f"#[{_one_line(text)}]\n".encode("utf-8", "surrogateescape"))
+
 
 def _one_line(text: str) -> str:
     return " ".join(text.split()).replace("]", ")")
@@ -169,13 +174,25 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
     tags = log.tag_of_rows()
     waiting: dict[int, tuple[HdrBuckets, NDArray[np.int64], NDArray[np.int64]]] = {}
     following = 0
+    widest_yet = 0.0
     for block in log.blocks():
-        if not isinstance(block.buckets, HdrBuckets):
+        if not isinstance(block.buckets, HdrBuckets | CellBuckets):
             raise UsageError("only HDR buckets fit into an .hlog; write .csv, .json or .parquet instead")
-        buckets = HdrBuckets(block.buckets.digits, block.buckets.lowest, block.buckets.scale / factor)
+        if isinstance(block.buckets, CellBuckets) and block.buckets.overlap:
+            width, low, high = widest(block.buckets, block.index)
+            if width > widest_yet:
+                widest_yet = width
+                writer.comment(cost(width, low, high, log.unit))
         for k, row in enumerate(block.rows.tolist()):
             entries = slice(int(block.indptr[k]), int(block.indptr[k + 1]))
-            waiting[row] = (buckets, block.index[entries], block.counts[entries])
+            layout, index, counts = on_grid(block.buckets, block.index[entries], block.counts[entries])
+            assert isinstance(layout, HdrBuckets)
+            if not layout.reaches(index):
+                raise UsageError(
+                    "an .hlog cannot hold values that differ by more than 2**63 in one interval; write shorter intervals, "
+                    "or .csv, .json or .parquet"
+                )
+            waiting[row] = (HdrBuckets(layout.digits, layout.lowest, layout.scale / factor), index, counts)
         while following in waiting:
             writer.interval(
                 float(log.starts[following]),

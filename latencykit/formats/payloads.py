@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.blocks import Block, MemoryPart
+from latencykit.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.codec import PayloadError, RowError, decode_rows, open_payload
 from latencykit.histogram import Histogram
 from latencykit.log import HistogramLog
@@ -48,13 +48,14 @@ def log_of_payloads(
 ) -> HistogramLog:
     """Return one interval a payload; starts and lengths are seconds from the log's start."""
     payloads = [_opened(text, source, name) for text in texts]
-    blocks, row = [], 0
+    blocks: list[Block] = []
+    row = 0
     while row < len(payloads):
         end = row + 1
         while end < len(payloads) and payloads[end].layout.joins(payloads[row].layout):
             end += 1
         indptr, index, counts = _decoded(payloads[row:end], source, name)
-        blocks.append(Block(np.arange(row, end), indptr, index, counts, payloads[row].buckets))
+        blocks += blocks_by_layout(np.arange(row, end), indptr, index, counts, [one.buckets for one in payloads[row:end]])
         row = end
     return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run, factor=NANOSECONDS[unit])
 

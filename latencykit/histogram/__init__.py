@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from latencykit.histogram.adding import merge_histograms
+from latencykit.histogram.adding import merge_histograms, reported
 from latencykit.histogram.noun import STANDARD_PERCENTILES, Histogram
 from latencykit.histogram.stepping import histogram_of, statistic_of
 from latencykit.histogram.trust import PercentileRow
 
-__all__ = ["STANDARD_PERCENTILES", "Histogram", "PercentileRow", "histogram_of", "merge_histograms", "statistic_of"]
+__all__ = [
+    "STANDARD_PERCENTILES",
+    "Histogram",
+    "PercentileRow",
+    "histogram_of",
+    "merge_histograms",
+    "reported",
+    "statistic_of",
+]

@@ -1,4 +1,4 @@
-"""Adding histograms up: equal layouts add their counts, unlike ones meet in a layout that both fit into."""
+"""Adding histograms up: equal layouts add their counts, unlike ones are added in the finest steps of all."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.buckets import HdrBuckets, coarser
+from latencykit.buckets import HdrBuckets
 from latencykit.errors import LimitError
 from latencykit.histogram.noun import Histogram
+from latencykit.layouts import COST, CellBuckets, add_up, cost, grid_of, is_spread, widest
 from latencykit.run import merge_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["merge_histograms"]
+    from numpy.typing import NDArray
+
+    from latencykit.buckets import Buckets
+    from latencykit.run import Run
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["merge_histograms", "reported"]
 
 
 def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
-    """Return the sum of histograms; unlike HDR layouts meet in the coarser of each dimension, and a note says so.
+    """Return the sum of histograms; unlike HDR layouts are added in the finest steps and the fewest digits.
+
+    A note says what that costs, if it costs anything.
 
     Raises
     ------
@@ -32,21 +42,40 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     3
     """
     run = merge_runs([part.run.but(unit=part.unit) for part in parts])
-    layout = parts[0].buckets
-    if any(part.buckets != layout for part in parts[1:]):
-        if all(isinstance(part.buckets, HdrBuckets) for part in parts):
-            parts, note = _on_one_grid(parts)
-            run = run.noting(note)
-            layout = parts[0].buckets
-        else:
-            return replace(_edge_union(parts), run=run, **_censored(parts))
-    index = np.unique(np.concatenate([part.index for part in parts]))
-    counts = np.zeros(index.size, np.int64)
-    for part in parts:
-        np.add.at(counts, np.searchsorted(index, part.index), part.counts)
     if sum(part.count for part in parts) >= 1 << 63:
         raise LimitError("the sum of the counts does not fit in 63 bits")
+    layout = parts[0].buckets
+    if any(part.buckets != layout for part in parts[1:]):
+        if not all(isinstance(part.buckets, HdrBuckets | CellBuckets) for part in parts):
+            return replace(_edge_union(parts), run=run, **_censored(parts))
+        layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
+        run = _noted(run, parts, layout, index)
+    else:
+        index = np.unique(np.concatenate([part.index for part in parts]))
+        counts = np.zeros(index.size, np.int64)
+        for part in parts:
+            np.add.at(counts, np.searchsorted(index, part.index), part.counts)
     return Histogram(layout, index, counts, parts[0].unit, run, _told(parts), **_censored(parts))
+
+
+def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -> Run:
+    """Say what the sum of unlike layouts costs; what earlier sums of the same counts cost is part of it."""
+    grid = grid_of(layout)
+    spread = [part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))]
+    digits = sorted({grid_of(one).digits for one in spread} | {grid.digits})
+    before = [note for note in run.notes if note.startswith(COST)]
+    run = run.but(notes=tuple(note for note in run.notes if not note.startswith(COST)))
+    overlap = isinstance(layout, CellBuckets) and layout.overlap
+    if len(digits) == 1 and not overlap and not before:
+        return run
+    (width, low, high), common = widest(layout, index), 1 / (1 << grid.half_magnitude)
+    return run.noting(cost(max(width, common), low, high if width > common else 0.0, parts[0].unit, digits))
+
+
+def reported(histogram: Histogram) -> Histogram:
+    """Return the sum of a whole log or of files as it is, and report what it costs; see `latencykit.run.reporting`."""
+    histogram.run.report(*(note for note in histogram.run.notes if note.startswith(COST)))
+    return histogram
 
 
 def _told(parts: Sequence[Histogram]) -> dict[str, float]:
@@ -63,16 +92,6 @@ def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
         "censored": sum(part.censored for part in parts),
         "censored_at": min(part.censored_at for part in parts),
     }
-
-
-def _on_one_grid(parts: Sequence[Histogram]) -> tuple[list[Histogram], str]:
-    layouts = [part.buckets for part in parts if isinstance(part.buckets, HdrBuckets)]
-    grid = layouts[0]
-    for layout in layouts[1:]:
-        grid = coarser(grid, layout)
-    width = 100.0 / (1 << grid.half_magnitude)
-    note = f"layouts of {len(set(layouts))} kinds were merged into {grid.digits} digits: a bucket is up to {width:.2g} % wide"
-    return [part.rebucket(grid) if part.buckets != grid else part for part in parts], note
 
 
 def _edge_union(parts: Sequence[Histogram]) -> Histogram:

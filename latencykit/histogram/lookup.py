@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.buckets import EdgeBuckets
 from latencykit.stats.quantiles import ranks, surely_within
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["brackets_at", "stated_range", "values_at"]
+__all__ = ["brackets_at", "least_of", "stated_range", "values_at"]
 
 
 def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
@@ -36,7 +37,7 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
         highs = _within(histogram, histogram.buckets.high(histogram.index))
         below = int(histogram.counts[highs <= histogram.censored_at].sum())
     position, bounded = _positions(histogram, wanted, below)
-    values = np.where(p == 0, histogram.buckets.low(histogram.index[position]), histogram.buckets.high(histogram.index[position]))
+    values = np.where(p == 0, least_of(histogram), histogram.buckets.high(histogram.index[position]))
     values = _as_printed(histogram, p, _within(histogram, values))
     if histogram.censored:
         inside = (wanted > below) & (wanted <= below + histogram.censored)
@@ -81,6 +82,12 @@ def stated_range(histogram: Histogram) -> tuple[float, float]:
     """Return the lowest and the highest value that the source states; a percentile that it prints may lie higher."""
     top = histogram.printed[1][-1] if histogram.printed[1] else -np.inf
     return histogram.told.get("min", -np.inf), max(histogram.told.get("max", np.inf), top)
+
+
+def least_of(histogram: Histogram) -> float:
+    """Return the lowest edge of all buckets; listed ones may overlap, so that it need not be the first one's."""
+    candidates = histogram.index if isinstance(histogram.buckets, EdgeBuckets) else histogram.index[:1]
+    return float(histogram.buckets.low(candidates).min())
 
 
 def _within(histogram: Histogram, values: Floats) -> Floats:

@@ -11,9 +11,10 @@ import numpy as np
 from latencykit.buckets import EdgeBuckets, HdrBuckets
 from latencykit.errors import LimitError, UsageError
 from latencykit.histogram.counting import count_values
-from latencykit.histogram.lookup import stated_range, values_at
+from latencykit.histogram.lookup import least_of, stated_range, values_at
 from latencykit.histogram.rebuilding import counts_of_hdrh, percentile_buckets, to_hdrh
 from latencykit.histogram.trust import PercentileRow, highest_pinned_down, statistic_bracket, trusted_rows
+from latencykit.layouts import cells_of
 from latencykit.rooms import html_of
 from latencykit.run import Run, merge_runs
 from latencykit.stats.counted import Counted
@@ -185,7 +186,7 @@ class Histogram:
     @property
     def min(self) -> float:
         """Lowest value: the lower edge of the lowest bucket, unless the source states it."""
-        return self._told("min", lambda: float(self.buckets.low(self.index[0])))
+        return self._told("min", lambda: least_of(self))
 
     @property
     def max(self) -> float:
@@ -380,12 +381,9 @@ class Histogram:
         A bucket goes where its highest value lies, so that nothing reads better than before; with
         `as_reference`, where its lowest value lies, as the reference's ``add`` does.
         """
-        values: NDArray[Any] = self.buckets.low(self.index) if as_reference else self.buckets.high(self.index)
-        if isinstance(self.buckets, HdrBuckets) and self.buckets.scale == layout.scale:
-            values = self.buckets.low_steps(self.index) if as_reference else self.buckets.high_steps(self.index)
-            moved = HdrBuckets(layout.digits, layout.lowest).index_of(values)
-        else:
-            moved = layout.index_of(values)
+        moved = cells_of(layout, self.buckets, self.index)[0 if as_reference else 1]
+        if not layout.reaches(moved):
+            raise UsageError(f"values up to {format_value(self.max, self.unit)} do not fit into {layout}")
         index, inverse = np.unique(moved, return_inverse=True)
         counts = np.zeros(index.size, np.int64)
         np.add.at(counts, inverse, self.counts)

@@ -14,7 +14,7 @@ import numpy as np
 
 from latencykit.blocks import Block, SeriesFold, TotalsFold, feed
 from latencykit.errors import UsageError
-from latencykit.histogram import STANDARD_PERCENTILES, Histogram, merge_histograms
+from latencykit.histogram import STANDARD_PERCENTILES, Histogram, merge_histograms, reported
 from latencykit.rooms import html_of
 from latencykit.run import Run
 from latencykit.units import format_count, format_duration, format_percentile, parse_duration, parse_moment, unit_factor
@@ -328,9 +328,8 @@ class HistogramLog:
             return Histogram(like or HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64), self.unit, run)
         if len(parts) == 1:
             return parts[0]
-        return merge_histograms(parts).but(
-            **{name: getattr(run, name) for name in ("failed", "timeouts", "dropped", "unfinished")}
-        )
+        whole = merge_histograms(parts)
+        return reported(whole.but(**{name: getattr(run, name) for name in ("failed", "timeouts", "dropped", "unfinished")}))
 
     def series_of(self, fold: SeriesFold) -> IntervalSeries:
         """Return the arrays that a scanned `series_fold` holds, with the intervals' times."""

@@ -47,10 +47,10 @@ class SlotPart:
 
 def _as_blocks(fold: TotalsFold, slots: Ints) -> Iterator[Block]:
     """The totals of some slots as blocks, one a layout; a slot of several layouts is brought to one."""
-    held: dict[int, Histogram] = {}
+    parts: dict[int, list[Histogram]] = {}
     for slot, buckets, index, counts in fold.totals():
-        part = Histogram(buckets, index, counts)
-        held[slot] = merge_histograms([held[slot], part]) if slot in held else part
+        parts.setdefault(slot, []).append(Histogram(buckets, index, counts))
+    held = {slot: several[0] if len(several) == 1 else merge_histograms(several) for slot, several in parts.items()}
     layouts: dict[Buckets, list[int]] = {}
     for slot, histogram in sorted(held.items()):
         layouts.setdefault(histogram.buckets, []).append(slot)

@@ -46,7 +46,7 @@ def html(rung: Any) -> str:
         f"<tr><td style='text-align:left;color:{_GREY}'>{_safe(name)}</td><td style='text-align:right'>{_safe(value)}</td></tr>"
         for name, value in key_numbers(counted)
     )
-    notes = "".join(f"<div style='color:{_GREY};font-size:85%'>{_safe(note, 200)}</div>" for note in rung.run.notes)
+    notes = "".join(f"<div style='color:{_GREY};font-size:85%'>{_safe(note, 200)}</div>" for note in counted.run.notes)
     picture = "" if isinstance(counted, Summary) else curve_svg(counted)
     return (
         f"<div style='font-family:sans-serif;max-width:560px'><b>{_safe(_title(rung))}</b>"

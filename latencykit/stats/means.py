@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,9 +40,11 @@ def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
         return float("nan"), float("nan")
     total = float(counts.sum())
     reals = values.astype(np.float64)
+    order = max(0, math.frexp(float(reals.max()))[1] - 400)  # by a power of two, which rounds nothing, squares stay finite
+    reals = np.ldexp(reals, -order) if order else reals
     mean = float(np.cumsum(reals * counts)[-1]) / total
     deviation = reals - mean
-    return mean, float(np.sqrt(np.cumsum(deviation * deviation * counts)[-1] / total))
+    return math.ldexp(mean, order), math.ldexp(float(np.sqrt(np.cumsum(deviation * deviation * counts)[-1] / total)), order)
 
 
 def row_mean_std(rows: Ints, values: NDArray[np.generic], counts: Ints, size: int) -> tuple[Floats, Floats]:

@@ -1,0 +1,238 @@
+"""Sums over unlike HDR layouts: the finest steps, the fewest digits, and no bucket that claims more than its source.
+
+A layout has no upper end, so the finest steps of all can hold the values of all; only digits have to be coarsened. What
+has coarser steps than its neighbours (a larger ``lowestDiscernibleValue``) keeps its own edges: such a bucket covers a
+run of the cells of the common grid, and runs may overlap. The ratios of DoubleHistograms are powers of two, so that
+nothing at all is lost there.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.buckets import EdgeBuckets, HdrBuckets, coarser
+from latencykit.units import format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.buckets import Buckets
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Counts = tuple[Buckets, Ints, Ints]
+
+__all__ = ["COST", "CellBuckets", "add_up", "cells_of", "cost", "grid_of", "is_spread", "on_grid", "widest"]
+
+COST = "unlike histogram layouts"
+"""How the note begins that says what a sum of them costs."""
+
+_EXACT = 1 << 53  # above this a float64 cannot represent every integer
+_UP, _DOWN = 1 + 2.0**-51, 1 - 2.0**-51  # keep what no float represents exactly out of the cells beside its own
+_KEPT = 40  # low bits of a bucket's highest value: all ones, and more than any layout looks at
+
+
+class CellBuckets(EdgeBuckets):
+    """Buckets that are runs of cells of one HDR layout, in the order of their last cells; runs may overlap.
+
+    Parameters
+    ----------
+    grid : HdrBuckets
+        It may reach beyond 2**63 steps.
+    first, last : array_like of int, shape (buckets,)
+        Cells that each bucket covers.
+
+    Examples
+    --------
+    >>> buckets = CellBuckets(HdrBuckets(3), [0, 5], [5, 9])
+    >>> buckets.low([0, 1]).tolist(), buckets.high([0, 1]).tolist()
+    ([0.0, 5.0], [5.0, 9.0])
+    """
+
+    def __init__(self, grid: HdrBuckets, first: ArrayLike, last: ArrayLike) -> None:
+        self.grid, self.first, self.last = grid, np.asarray(first, np.int64), np.asarray(last, np.int64)
+        super().__init__(grid.low(self.first), grid.high(self.last))
+
+    @property
+    def overlap(self) -> bool:
+        """Whether some bucket is wider than its cell."""
+        return bool((self.first != self.last).any())
+
+    def mid(self, index: ArrayLike) -> Floats:
+        """Return the middle of each bucket, float64."""
+        i = np.asarray(index, np.int64)
+        alone = self.first[i] == self.last[i]
+        between = super().mid(i) + self.grid.scale / 2  # half of as many steps, as in an HDR layout
+        return np.where(alone, self.grid.mid(self.last[i]), between)
+
+    def scaled(self, factor: float) -> CellBuckets:
+        """Return the same buckets over values `factor` times as large."""
+        return CellBuckets(self.grid.scaled(factor), self.first, self.last)
+
+
+def cells_of(grid: HdrBuckets, buckets: Buckets, index: ArrayLike) -> tuple[Ints, Ints]:
+    """Return the cells of `grid` that hold the lowest and the highest value of each bucket.
+
+    Exact where the scales are a power of two apart; else within rounding.
+
+    Examples
+    --------
+    >>> [cells.tolist() for cells in cells_of(HdrBuckets(3), HdrBuckets(3, 1000), [0, 1, 1024])]
+    [[0, 512, 10240], [511, 1023, 10240]]
+    """
+    i = np.asarray(index, np.int64)
+    if isinstance(buckets, CellBuckets):
+        if buckets.grid == grid:
+            return buckets.first[i], buckets.last[i]
+        return cells_of(grid, buckets.grid, buckets.first[i])[0], cells_of(grid, buckets.grid, buckets.last[i])[1]
+    if isinstance(buckets, HdrBuckets) and _divides(grid, buckets):
+        sub, shift = buckets.parts(i)
+        kept = np.minimum(shift, _KEPT)
+        doublings = math.frexp(buckets.scale)[1] - math.frexp(grid.scale)[1] - grid.unit_magnitude
+        highest = _cells(grid, ((sub + 1) << kept) - 1, shift - kept + doublings)
+        return _cells(grid, sub, shift + doublings), highest
+    return _cells_of_values(grid, buckets.low(i)), _cells_of_values(grid, buckets.high(i), above=True)
+
+
+def _divides(grid: HdrBuckets, buckets: Buckets) -> bool:
+    """Whether the scales are a power of two apart."""
+    return math.frexp(grid_of(buckets).scale)[0] == math.frexp(grid.scale)[0]
+
+
+def _cells_of_values(grid: HdrBuckets, values: Floats, *, above: bool = False) -> Ints:
+    """Cell of each value, or the first that ends at or above it; of any size, for mantissas and exponents are divided apart."""
+    mantissa, exponent = math.frexp(grid.scale)
+    own, order = np.frexp(values)
+    steps = np.ldexp(own / mantissa * (_DOWN if above else _UP), 53).astype(np.int64)
+    doublings = order.astype(np.int64) - (exponent + grid.unit_magnitude + 53)
+    if above:  # whole steps of the grid
+        shift = np.clip(-doublings, 0, 62)
+        steps, doublings = (steps + ((np.int64(1) << shift) - 1)) >> shift, np.maximum(doublings, 0)
+    return _cells(grid, steps, doublings)
+
+
+def _cells(grid: HdrBuckets, number: Ints, exponent: Ints) -> Ints:
+    """Cell that holds ``number * 2**exponent`` of the grid's narrowest cells, where that may exceed any integer."""
+    half = grid.half_magnitude
+    exact = np.where(number >= _EXACT, number & ~np.int64(2047), number)  # must not round up to one more bit
+    bits = np.frexp(exact.astype(np.float64))[1].astype(np.int64)
+    top = bits + exponent
+    up, down = np.clip(exponent, 0, half + 1), np.clip(-exponent, 0, 63)
+    linear = np.where(exponent >= 0, np.where(top <= half + 1, number, 0) << up, number >> down)
+    extra = bits - (half + 1)
+    leading = np.where(extra > 0, number >> np.clip(extra, 0, 63), number << np.clip(-extra, 0, half + 1))
+    return np.where((top <= half + 1) | (number == 0), linear, ((top - half) << half) + leading - (1 << half))
+
+
+def grid_of(buckets: Buckets) -> HdrBuckets:
+    """Return the HDR layout whose cells these buckets are, or are made of."""
+    assert isinstance(buckets, HdrBuckets | CellBuckets)
+    return buckets.grid if isinstance(buckets, CellBuckets) else buckets
+
+
+def add_up(parts: Sequence[Counts]) -> Counts:
+    """Return the layout, indices and counts of the sum of counts in HDR layouts of any kind.
+
+    Parameters
+    ----------
+    parts : sequence of (Buckets, ndarray of int64, ndarray of int64)
+        `HdrBuckets` or `CellBuckets`, indices and counts.
+
+    Returns
+    -------
+    buckets : HdrBuckets or CellBuckets
+        An HDR layout of the finest steps and the fewest digits where each bucket lies within one of its cells, else
+        runs of its cells. Parts without values other than zero have no say in it.
+    index, counts : ndarray of int64
+
+    Examples
+    --------
+    >>> one = np.array([1])
+    >>> add_up([(HdrBuckets(3), np.array([21]), one), (HdrBuckets(3, 1, 512.0), np.array([1953]), one)])
+    (HdrBuckets(3, 1), array([   21, 11169]), array([1, 1]))
+    """
+    spread = [part for part in parts if is_spread(part)] or [part for part in parts if part[1].size][:1] or list(parts[:1])
+    grid = reduce(coarser, {grid_of(buckets) for buckets, *_ in spread})
+    near: list[Counts] = []
+    far: list[Counts] = []  # of other mantissas: looked up together, for each may be of a layout of its own
+    for part in parts:
+        (far if is_spread(part) and not _divides(grid, part[0]) else near).append(part)
+    cells = [cells_of(grid, part[0], part[1]) if is_spread(part) else (part[1], part[1]) for part in near]
+    if far:
+        low = np.concatenate([part[0].low(part[1]) for part in far])
+        high = np.concatenate([part[0].high(part[1]) for part in far])
+        cells.append((_cells_of_values(grid, low), _cells_of_values(grid, high, above=True)))
+    first, last = (np.concatenate(side) for side in zip(*cells, strict=True))
+    counts = np.concatenate([part[2] for part in near + far])
+    if (first == last).all() and grid.reaches(last):
+        unique, inverse = np.unique(last, return_inverse=True)
+        return grid, unique, _added(counts, inverse, unique.size)
+    runs, inverse = np.unique((last << 32) + first, return_inverse=True)  # in the order of their last cells
+    return CellBuckets(grid, runs & 0xFFFFFFFF, runs >> 32), np.arange(runs.size), _added(counts, inverse, runs.size)
+
+
+def is_spread(part: Counts) -> bool:
+    """Return whether it counts anything but exact zeros."""
+    buckets, index, _ = part
+    exact = isinstance(buckets, HdrBuckets) and buckets.unit_magnitude == 0
+    return bool(index.size) and not (exact and int(index[-1]) == 0)
+
+
+def _added(counts: Ints, place: Ints, size: int) -> Ints:
+    total = np.zeros(size, np.int64)
+    np.add.at(total, place, counts)
+    return total
+
+
+def on_grid(buckets: Buckets, index: Ints, counts: Ints) -> Counts:
+    """Return the same counts in an HDR layout, each run of cells counted in its highest; other layouts as they are."""
+    if not isinstance(buckets, CellBuckets):
+        return buckets, index, counts
+    cells, inverse = np.unique(buckets.last[index], return_inverse=True)
+    return buckets.grid, cells, _added(counts, inverse, cells.size)
+
+
+def widest(buckets: Buckets, index: Ints) -> tuple[float, float, float]:
+    """Return the greatest width of a bucket relative to its highest value, and the lowest and highest value of that bucket.
+
+    Examples
+    --------
+    >>> widest(HdrBuckets(3, 1000), np.array([0, 2047]))
+    (1.0, 0.0, 511.0)
+    """
+    low, high = buckets.low(index), buckets.high(index)
+    width = np.divide(high - low, high, out=np.zeros(high.shape), where=high > 0)
+    at = int(width.argmax()) if width.size else -1
+    return (float(width[at]), float(low[at]), float(high[at])) if width.size else (0.0, 0.0, 0.0)
+
+
+def cost(width: float, low: float, high: float, unit: str, digits: Sequence[int] = ()) -> str:
+    """Return the note on what a sum of unlike layouts costs.
+
+    Parameters
+    ----------
+    width, low, high : float
+        Of its widest bucket, as `widest` gives them; `high` is 0 where all are as wide as their digits make them.
+    unit : str
+    digits : sequence of int
+        Those of the layouts, ascending, where they differ.
+
+    Examples
+    --------
+    >>> cost(0.00781, 0, 0, "ns", [2, 3])
+    'unlike histogram layouts of 2 and 3 digits were added: a bucket is up to 0.79 % wide'
+    >>> cost(1.0, 0, 511, "ns")
+    'unlike histogram layouts were added: a bucket is up to 100 % wide (0 to 511 ns)'
+    """
+    percent = 100 * width
+    step = 10.0 ** (math.floor(math.log10(percent)) - 1)  # two digits, and never less than it is
+    shown = f"{math.ceil(round(percent / step, 9)) * step:.3g}"
+    kinds = f" of {', '.join(map(str, digits[:-1]))} and {digits[-1]} digits" if len(digits) > 1 else ""
+    where = f" ({format_value(low, unit)} to {format_value(high, unit)})" if high else ""
+    return f"{COST}{kinds} were added: a bucket is up to {shown} % wide{where}"
