@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from latencykit.fanning import fan_outs
 from latencykit.histogram import Histogram
 from latencykit.report.markup import esc, section, table
 from latencykit.report.record import number
 from latencykit.stats.fanout import samples_needed
-from latencykit.stats.percentiles import is_resolved
 from latencykit.units import format_count
 
 if TYPE_CHECKING:
@@ -49,18 +47,13 @@ def _rows(one: PageSeries) -> list[dict[str, Any]]:
 
 
 def _values(found: FanOut, top: float) -> list[dict[str, Any]]:
-    model = found.distribution
-    at = np.minimum(
-        np.searchsorted(np.cumsum(model.probabilities), np.array(_PERCENTILES) / 100 * (1 - 1e-12)), model.index.size - 1
-    )
-    high = np.minimum(model.percentile(_PERCENTILES), top)
-    low = np.minimum(model.buckets.low(model.index[at]), high)
+    rows = [found.row(p) for p in _PERCENTILES]
     return [
         {
-            "value": number(value), "low": number(edge), "resolved": bool(sure), "open": bool(model.at_least(p)),
-            "supported": found.supported(p),
+            "value": number(min(row.value, top)), "low": number(min(row.bucket_low, top)), "resolved": row.resolved,
+            "open": not math.isfinite(row.bucket_high), "supported": row.supported,
         }
-        for value, edge, sure, p in zip(high.tolist(), low.tolist(), is_resolved(low, high), _PERCENTILES, strict=True)
+        for row in rows
     ]  # fmt: skip
 
 
@@ -78,7 +71,8 @@ def _words(apart: FanOut, together: FanOut | None) -> str:
 
 
 def _share(found: FanOut) -> str:
-    return f"{100 * found.above[99.0]:.0f} %"
+    low, high = (f"{100 * share:.0f}" for share in found.above_between.get(99.0, (found.above[99.0],) * 2))
+    return f"{high} %" if low == high else f"{low}–{high} %"
 
 
 def _cut(percentile: float) -> str:

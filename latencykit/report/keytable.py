@@ -26,7 +26,8 @@ _PRINTED = 8
 def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
     """Return the columns of the table beside the curve: the familiar percentiles, and those that the tools printed."""
     printed = {p for one in series for p, _ in one.printed} - set(_FAMILIAR)
-    return sorted({*_FAMILIAR, *(printed if len(printed) <= _PRINTED else ())})
+    known = {p for p in _FAMILIAR if any(p in one.rows(_FAMILIAR) for one in series)}
+    return sorted({*known, *(printed if len(printed) <= _PRINTED else ())})
 
 
 def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
@@ -48,7 +49,7 @@ def _numbers(one: PageSeries, position: int, percentiles: Sequence[float]) -> st
         row = rows.get(p)
         known = "" if row is None or row["value"] is None else f" data-value='{float(row['value'])!r}'"
         cells.append(f"<td data-percentile='{format_percentile(p)}'{known}>{'' if row is None else _cell(row, record)}</td>")
-    cells.append(f"<td>{_statistic('mean', record)}</td>")
+    cells.append(f"<td>{_statistic(record, 'mean')}</td>")
     name = f"<th scope='row'><i class='swatch {one.look[0]}'></i>{esc(one.name)}</th>"
     return f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>"
 
@@ -75,11 +76,11 @@ def _column(one: PageSeries) -> dict[str, str]:
         if row["value"] is not None and row["percentile"] < 100:
             found[f"p{format_percentile(row['percentile'])}"] = _cell(row, record) + _interval(row, record)
     top = one.rows([100.0]).get(100.0)
-    stated = {"max": "" if top is None else _cell(top, record), "mean": _statistic("mean", record)}
-    stated |= {"standard deviation": _statistic("std", record), "min": _statistic("min", record)}
+    stated = {"max": "" if top is None else _cell(top, record)}
+    stated |= {word: _statistic(record, name) for word, name in (("mean", "mean"), ("standard deviation", "std"), ("min", "min"))}
     stated |= {name: esc(format_value(value, record["unit"])) for name, value in one.further_statistics.items()}
     for name in TRIMMED:
-        stated[name] = _between(record.get("trimmed", {}).get(name), record)
+        stated[name] = _trimmed(record.get("trimmed", {}).get(name), record)
     return found | {name: text for name, text in stated.items() if text}
 
 
@@ -92,21 +93,18 @@ def _cell(row: dict[str, Any], record: dict[str, Any]) -> str:
     return esc(format_row(shown, _show(record)))
 
 
-def _value(value: float | None, record: dict[str, Any]) -> str:
+def _statistic(record: dict[str, Any], name: str) -> str:
+    """A mean or an extreme, or the range that the source leaves of it."""
+    bounds, value = record.get("ranges", {}).get(name), record.get(name)
+    if bounds is not None:
+        return esc(format_range(bounds["low"], bounds["high"], _show(record)))
     return "" if value is None else esc(_show(record)(value))
 
 
-def _statistic(name: str, record: dict[str, Any]) -> str:
-    """A mean, deviation or minimum, or the range that wide buckets leave of it."""
-    ends = record.get("ranges", {}).get(name)
-    return _value(record.get(name), record) if ends is None else esc(format_range(ends["low"], ends["high"], _show(record)))
-
-
-def _between(trim: dict[str, Any] | None, record: dict[str, Any]) -> str:
-    """A trimmed mean, or the range that wide buckets leave of it."""
-    if trim is None or trim["low"] is None:
+def _trimmed(trim: dict[str, Any] | None, record: dict[str, Any]) -> str:
+    if trim is None or trim["high"] is None:
         return ""
-    return _value(trim["value"], record) if trim["resolved"] else esc(format_range(trim["low"], trim["high"], _show(record)))
+    return esc(_show(record)(trim["value"]) if trim["resolved"] else format_range(trim["low"], trim["high"], _show(record)))
 
 
 def _interval(row: dict[str, Any], record: dict[str, Any]) -> str:

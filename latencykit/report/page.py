@@ -160,7 +160,7 @@ def _header(title: str, found: Sequence[Found]) -> str:
 
 
 def _headline(one: PageSeries) -> str:
-    return headline(one.counted, one.numbers["highest_supported_percentile"])
+    return headline(one.counted, one.numbers["supported_up_to"])
 
 
 def _without_script(series: Sequence[PageSeries]) -> str:

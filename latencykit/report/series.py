@@ -33,6 +33,9 @@ __all__ = ["PageSeries", "edges_of", "fitted", "page_series"]
 _ROOM = 2_000_000
 """Characters that the packed series of a page may take together; with more of them, slots grow wider."""
 
+_CHOSEN = 12
+"""Percentiles that somebody chose to print; more are the rows of a spectrum."""
+
 _BAND, _POINTS, _A_NINE = 80, 4000, 1000
 """Places of the band along a curve; points that a curve may have, and places of a nine that are kept of more."""
 
@@ -96,8 +99,6 @@ class PageSeries:
     def rows(self, percentiles: Sequence[float]) -> dict[float, dict[str, Any]]:
         """Percentile → row of the whole run, of those that the source knows."""
         held = {row["percentile"]: row for row in self.numbers["percentiles"]}
-        if isinstance(self.counted, Summary):
-            held = {p: _known(p, value) for p, value in self.counted.percentiles.items()}
         if isinstance(self.counted, Summary) and "max" in self.counted.stats:
             held.setdefault(100.0, _known(100.0, self.counted.stats["max"]))
         further = [p for p in percentiles if p not in held]
@@ -119,10 +120,11 @@ class PageSeries:
 
     @property
     def printed(self) -> list[tuple[float, float]]:
-        """Percentiles that the tool printed, and their values."""
+        """Percentiles that the tool printed because somebody chose them, and their values; a spectrum has none."""
         if isinstance(self.counted, Summary):
             return sorted(self.counted.percentiles.items())
-        return list(zip(*self.counted.printed, strict=True)) if isinstance(self.counted, Histogram) else []
+        rows = list(zip(*self.counted.printed, strict=True)) if isinstance(self.counted, Histogram) else []
+        return rows if len(rows) <= _CHOSEN else []
 
     @property
     def reason(self) -> str:
@@ -148,19 +150,19 @@ class PageSeries:
         found["curve"] |= {"mean": number(self.counted.mean), "limit": 100, "solid": 100}
         if isinstance(self.counted, Distribution):
             return found
-        found["curve"]["limit"] = self.counted.highest_supported_percentile()
+        found["curve"]["limit"] = self.counted.sample_limit()
         if self.counted.run.corrected not in ("us", "tool"):
             found["band"] = self._band()
-        percentile, words = self.supplied or (self.numbers["highest_supported_percentile"], "")
+        percentile, words = self.supplied or (self.numbers["supported_up_to"], "")
         if self.slots is not None and self.supplied is None:
-            weak, words = solid_up_to(self.slots, self.counted.highest_supported_percentile())
+            weak, words = solid_up_to(self.slots, self.counted.sample_limit())
             percentile = min(weak, percentile)
         found["curve"]["solid"], found["rests"] = percentile, words
         return found
 
     def _band(self) -> list[list[float | int | None]]:
         """Confidence intervals along the curve, as far as the sample bounds it."""
-        last = -np.log10(max(1 - self.counted.highest_supported_percentile() / 100, 1e-12))
+        last = -np.log10(max(1 - self.counted.sample_limit() / 100, 1e-12))
         percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
         rows = series_record(self.name, self.rung, percentiles.tolist(), histogram=self.counted)["percentiles"]
         held = [row for row in rows if row["low"] is not None and row["high"] is not None]
@@ -247,7 +249,8 @@ def _of_model(name: str, model: Distribution) -> dict[str, Any]:
     rows = [_known(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]]
     return {
         "name": name, "rung": "model", "unit": model.unit, "count": None, "mean": number(model.mean), "std": None,
-        "percentiles": rows, "highest_supported_percentile": 100.0, "rests_on": None, "notes": list(model.run.notes),
+        "percentiles": rows, "highest_supported_percentile": 100.0, "supported_up_to": 100.0, "ranges": {}, "rests_on": None,
+        "notes": list(model.run.notes),
     }  # fmt: skip
 
 

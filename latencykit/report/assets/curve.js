@@ -128,13 +128,14 @@ function drawLine(page, root, one, spread, x, y) {
   });
   // What knows no time stays as it is, and steps back behind what was selected.
   const back = page.span && !one.data ? "faint" : "";
+  const many = page.series.filter((other) => other.whole && !other.hidden).length > 2 ? "many" : "";
   const draw = (some, first, until, style) => {
     const path = stairs(some, first, until, x, y);
     if (path) root.append(svg("path", { class: `line ${one.cls} ${style} ${back}`, d: path }));
   };
   const ranges = steps.filter((step) => !step.open && !step.sure && step.to > step.from);
   const boxes = ranges.map((step) => boxPath(x.to(step.from), x.to(step.to), y.to(step.low), y.to(step.value)));
-  if (boxes.length) root.append(svg("path", { class: `range ${one.cls} ${back}`, d: boxes.join("") }));
+  if (boxes.length) root.append(svg("path", { class: `range ${one.cls} ${back} ${many}`, d: boxes.join("") }));
   const known = steps.filter((step) => !step.open && step.sure);
   // What enough events bear, what is based on a few, and what the sample cannot support.
   for (const [first, until, style] of [[0, solid, one.dash], [solid, limit, "few"], [limit, end, "dotted"]]) draw(known, first, until, style);

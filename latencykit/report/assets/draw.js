@@ -33,7 +33,7 @@ function logarithmic(low, high, first, last) {
 function frame(host, height, label) {
   const width = Math.max(260, Math.floor(host.clientWidth));
   const narrow = width < 560;
-  const box = { left: narrow ? 50 : 62, right: width - (narrow ? 14 : 108), top: 14, bottom: height - 40, width, height, narrow };
+  const box = { left: narrow ? 50 : 62, right: width - (narrow ? 14 : 124), top: 14, bottom: height - 40, width, height, narrow };
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label });
   return { root, box };
 }
