@@ -58,7 +58,7 @@ def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> 
         mass = np.concatenate(([0.0], np.cumsum(steps)))  # logarithms of P(k) / P(first)
         below = np.cumsum(np.exp(mass - mass.max()))
         out[:, column] = first + np.searchsorted(below, np.asarray(probabilities) * below[-1])
-    return out.reshape(-1, *np.shape(q))
+    return out.reshape(len(probabilities), *np.shape(q))
 
 
 def _binomial_quantiles_by_scipy(probabilities: Sequence[float], n: int, q: Floats) -> Ints:
