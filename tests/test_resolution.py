@@ -386,3 +386,34 @@ def test_what_lies_beyond_the_last_printed_percentile_is_open():
     assert low.tolist() == [1e6, 1e6, 2e6, 2e6, 2e6]
     assert high.tolist() == [1e6, 2e6, 2e6, np.inf, np.inf]
     assert open_above.tolist() == [False, False, False, True, True]
+
+
+def test_sums_and_differences_keep_what_every_part_states():
+    one, two = sample("stall"), sample("pareto", 3000)
+    parts = [of_tool(values, (50.0, 99.0), "linear", mean=True) for values in (one, two)]
+    every = np.concatenate((one, two))
+    assert (parts[0] + parts[1]).bracket("mean") == (pytest.approx(every.mean()), pytest.approx(every.mean()))
+    edges = np.concatenate(([0.0], 1e5 * 4.0 ** np.arange(12)))
+    early, late = (
+        lk.Histogram.from_buckets(edges[:-1], edges[1:], np.histogram(v, edges)[0], told={"mean": float(v.mean())})
+        for v in (one[::2], one)
+    )
+    assert (late - early).mean == pytest.approx(one[1::2].mean())
+    stated = lk.Histogram.of(one)
+    assert (stated + stated).told == {}
+
+
+def test_a_summary_holds_only_what_is_known():
+    values = sample("lognormal")
+    found = of_tool(values, (50.0, 99.0), "linear", mean=True).summary()
+    assert set(found.percentiles) == {50.0, 99.0, 100.0}
+    assert set(found.stats) == {"mean", "min", "max"}
+    assert found.count == values.size
+    assert set(in_buckets(values, 2.0).summary().percentiles) == set()
+    assert set(lk.Histogram.of(values).summary().stats) == {"mean", "std", "min", "max"}
+
+
+def test_a_handful_of_values_is_compared_by_its_ends():
+    few = lk.Histogram.of([1_000_000])
+    assert few.percentile_rows([]) == []
+    assert [row.statistic for row in lk.compare(few, few).changes] == ["p100", "mean", "tm99"]

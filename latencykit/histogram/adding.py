@@ -79,11 +79,18 @@ def reported(histogram: Histogram) -> Histogram:
 
 
 def _told(parts: Sequence[Histogram]) -> dict[str, float]:
-    """Extremes that every part states are stated by the sum, too."""
+    """What every part states is stated of the sum, too: extremes, and the mean and the deviation of all."""
     told: dict[str, float] = {}
     for name, pick in (("min", min), ("max", max)):
         if all(name in part.told for part in parts):
             told[name] = pick(part.told[name] for part in parts)
+    sizes = np.array([part.requests for part in parts], np.float64)
+    if sizes.sum() > 0 and all("mean" in part.told for part in parts):
+        means = np.array([part.told["mean"] for part in parts])
+        told["mean"] = float(np.average(means, weights=sizes))
+        if all("std" in part.told for part in parts):
+            squares = np.array([part.told["std"] for part in parts]) ** 2 + (means - told["mean"]) ** 2
+            told["std"] = float(np.sqrt(np.average(squares, weights=sizes)))
     return told
 
 

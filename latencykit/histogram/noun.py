@@ -19,6 +19,7 @@ from latencykit.rooms import html_of
 from latencykit.run import Run, merge_runs
 from latencykit.stats.counted import Counted
 from latencykit.stats.means import mean_std
+from latencykit.stats.percentiles import is_resolved
 from latencykit.stats.quantiles import highest_supported_percentile
 from latencykit.summary import Summary
 from latencykit.units import format_count, format_row, format_value, unit_factor
@@ -365,12 +366,15 @@ class Histogram:
         counts[other.index] -= other.counts
         if (counts < 0).any() or self.censored < other.censored:
             raise UsageError("a bucket shrank between the two: swap them, or the counter was reset in between")
-        index = np.flatnonzero(counts)
+        index, size = np.flatnonzero(counts), self.requests - other.requests
+        told = {}
+        if size > 0 and "mean" in self.told and "mean" in other.told:  # sums are counters, too
+            told["mean"] = (self.told["mean"] * self.requests - other.told["mean"] * other.requests) / size
         return replace(
             self,
             index=index,
             counts=counts[index],
-            told={},
+            told=told,
             printed=((), ()),
             censored=self.censored - other.censored,
         )
@@ -410,10 +414,10 @@ class Histogram:
         return self
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
-        """Step down to named statistics."""
-        stats = {name: getattr(self, name) for name in ("mean", "std", "min", "max")}
-        values = np.asarray(self.percentile(list(percentiles))).tolist()
-        return Summary(stats, dict(zip(percentiles, values, strict=True)), self.count, self.unit, self.run)
+        """Step down to named statistics: those that the source pins down within a tenth."""
+        names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bracket(name))]
+        known = {row.percentile: row.value for row in self.percentile_rows(list(percentiles)) if row.resolved}
+        return Summary({name: getattr(self, name) for name in names}, known, self.requests, self.unit, self.run)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row a bucket: low, high, count."""
