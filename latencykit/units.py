@@ -250,7 +250,7 @@ def parse_moment(value: Any, epoch: int | None = None) -> float:
     >>> parse_moment(0.3), parse_moment("1m2.3s"), parse_moment("2026-01-31T12:00:05", 1769860800 * 10**9)
     (0.3, 62.3, 5.0)
     """
-    words = value.strip() if isinstance(value, str) else value
+    words: Any = value.strip() if isinstance(value, str) else value
     kind = getattr(getattr(words, "dtype", None), "kind", "")  # of NumPy, which is not imported for it
     if kind == "m" or isinstance(words, timedelta):
         return int(words.astype("m8[ns]").astype("i8")) / 1e9 if kind else words / timedelta(seconds=1)

@@ -110,7 +110,8 @@ class PageSeries:
     @property
     def late(self) -> int:
         """Requests that timed out."""
-        return self.counted.run.timeouts or getattr(self.counted, "censored", 0)
+        late: int = self.counted.run.timeouts or getattr(self.counted, "censored", 0)
+        return late
 
     @property
     def further_statistics(self) -> dict[str, float]:
@@ -216,7 +217,8 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
     width = math.lcm(*widths)
     width *= math.ceil((starts[-1] - starts[0]) / (2 * MOST) / (width / 1e9)) or 1
     first, last = slot_numbers(starts[[0, -1]], width / 1e9).tolist()
-    return slot_edges(np.arange(first, last + 2, dtype=np.float64), width / 1e9).tolist()
+    edges: list[float] = slot_edges(np.arange(first, last + 2, dtype=np.float64), width / 1e9).tolist()
+    return edges
 
 
 def _written(starts: Any, near: float) -> Any:
