@@ -14,6 +14,7 @@ import latencykit as lk
 from latencykit.blocks import MemoryPart, block_of_rows
 from latencykit.buckets import HdrBuckets
 from latencykit.formats.writing import write
+from latencykit.keynumbers import statistic_text
 from latencykit.report.page import page_html
 from latencykit.report.record import series_record
 from latencykit.units import format_value
@@ -297,7 +298,7 @@ def test_the_span_that_the_page_prints_selects_the_same_requests_everywhere(tmp_
             rows = {f"p{p['percentile']:g}": p for p in record["percentiles"]} | {"max": record["percentiles"][-1]}
             for column in ("p50", "p90", "p99", "p99.9", "max"):
                 assert_no_better(row[column], rows[column], part.unit, exact=fine["entries"] < 50_000)
-            assert row["mean"] == format_value(held.mean, "ns")
+            assert row["mean"] == mean_text(held)
         if world in WRITTEN:
             words = ["summary", *files.values(), "--format", "json", "--from", begin, "--to", end]
             status, out, _ = run(*words)
@@ -317,6 +318,10 @@ def assert_no_better(text: str, row: dict[str, Any], unit: str, *, exact: bool) 
         assert bare == value
     if bare.startswith("≥ ") and row["bucket_high"] is None:
         assert bare == f"≥ {value}" or nanoseconds(bare[2:]) <= row["value"] * 1.01
+
+
+def mean_text(histogram: lk.Histogram) -> str:
+    return statistic_text(histogram, "mean")
 
 
 def nanoseconds(text: str) -> float:
@@ -357,7 +362,7 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
         record = series_record(name, one)
         rows = {row["percentile"]: row for row in record["percentiles"]}
         assert named[name][0] == f"{record['count']:,}"
-        assert named[name][-1] == format_value(record["mean"], "ns")
+        assert named[name][-1] == mean_text(one.histogram())
         key = dict(
             page.page.eval_on_selector_all(
                 "#key-numbers tbody tr",

@@ -67,12 +67,14 @@ function distribution(data, first, last) {
     bound = Math.min(bound, data.bound[s]);
   }
   const total = count + late, percentile = [], value = [], low = [];
-  let below = 0, known = -1;
-  const step = (number, high, least) => {
+  let below = 0, known = -1, least = 0, most = 0;
+  const step = (number, high, edge) => {
+    least += number * edge;
+    most += number * high;
     below += number;
     percentile.push((100 * below) / total);
     value.push(high);
-    low.push(least);
+    low.push(edge);
   };
   const timedOut = () => {
     known = value.length;
@@ -86,8 +88,14 @@ function distribution(data, first, last) {
   }
   if (late && known < 0) timedOut();
   if (known < 0) known = value.length;
-  const limit = supportedBy(total);
-  return { percentile, value, low, known, count, late, total, mean: count ? sum / count : null, limit, solid: limit };
+  const limit = supportedBy(total), mean = total ? meanOf(sum / count, least / total, most / total, late > 0) : null;
+  return { percentile, value, low, known, count, late, total, mean, limit, solid: limit };
+}
+
+// A mean as a row: the number where the buckets pin it down, else what it lies between.
+function meanOf(mean, low, high, open) {
+  const resolved = !open && isResolved(low, high);
+  return { value: open ? low : resolved ? mean : high, low, resolved, open, supported: true };
 }
 
 // A curve that the package worked out: the whole run, exactly.

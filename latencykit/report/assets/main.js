@@ -198,7 +198,7 @@ function numbersOf(one, spread, page, position) {
     const row = rowAt(spread, percentile);
     return el("td", { "data-value": row.value, "data-percentile": percentile }, rowText(row, unit));
   });
-  const count = spread ? spread.count : 0, mean = blank || spread.mean === null ? "" : valueText(spread.mean, unit);
+  const count = spread ? spread.count : 0, mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
   return el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
 }
 
