@@ -233,7 +233,7 @@ def _checked(numbers: Sequence[int], k: int | None, correlation: float) -> None:
 def _log_of(rung: Any) -> HistogramLog | None:
     """The intervals of what knows time, of all tags together; None of what does not."""
     if isinstance(rung, Samples):
-        rung = rung.to_log("1s") if rung.start is not None and rung.good.any() else None
+        rung = rung.to_log("1s", by_start=True) if rung.start is not None and rung.good.any() else None
     if not isinstance(rung, HistogramLog):
         return None
     log = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.errors import UsageError
-from latencykit.units import NANOSECONDS
+from latencykit.units import NANOSECONDS, checked_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,8 +45,7 @@ def sample_columns(frame: pd.DataFrame, columns: Mapping[str, str], unit: str) -
     missing = [name for name in columns.values() if name not in frame.columns]
     if missing:
         raise UsageError(f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}")
-    if unit not in (*NANOSECONDS, "none"):
-        raise UsageError(f"unit must be one of ns, us, ms, s, none; not {unit!r}")
+    checked_unit(unit)
     found: dict[str, NDArray[Any]] = {}
     for role, name in columns.items():
         cells = frame[name]

@@ -14,7 +14,21 @@ from latencykit.errors import LatencyKitError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["naming", "whole"]
+__all__ = ["checked_page", "naming", "whole"]
+
+
+def checked_page(path: Path) -> Path:
+    """Return the path of a page to write: ``.html``, ``.htm``, or a device or pipe.
+
+    Raises
+    ------
+    UsageError
+        For another suffix.
+    """
+    special = path.exists() and not path.is_file()
+    if path.suffix.lower() not in (".html", ".htm") and not special:
+        raise UsageError(f"{path.name}: a page is written as .html; name it {path.stem}.html, or draw a picture with chart")
+    return path
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from latencykit.limits import in_force
 from latencykit.log import HistogramLog
 from latencykit.rooms import html_of
 from latencykit.run import Run
-from latencykit.units import NANOSECONDS, format_count, format_duration, parse_duration, parse_moment
+from latencykit.units import NANOSECONDS, checked_unit, format_count, format_duration, parse_duration, parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -301,14 +301,16 @@ class Samples:
         bound = float(late.min()) if late.size else float("inf")
         return replace(counted, censored=int(late.size), censored_at=bound, told=exact)
 
-    def to_log(self, interval: str | float = "1s", digits: int = 3) -> HistogramLog:
-        """Count the good requests into intervals by the time of their reply, as a recorder would.
+    def to_log(self, interval: str | float = "1s", digits: int = 3, *, by_start: bool = False) -> HistogramLog:
+        """Count the good requests into intervals by the time of their reply, as a recorder would, or of their start.
 
         Parameters
         ----------
         interval : str or float, default "1s"
             ``"1s"``, ``"100ms"``, or seconds.
         digits : int, default 3
+        by_start : bool, default False
+            Count each request in the interval that it was sent in.
 
         Raises
         ------
@@ -318,8 +320,8 @@ class Samples:
         width = parse_duration(interval, "s")
         good, origin = self.good, self._origin
         assert self.start is not None
-        end = (self.start + self.duration)[good] - origin
-        slot = (end // int(max(width, 1))).astype(np.int64)
+        moment = (self.start if by_start else self.start + self.duration)[good] - origin
+        slot = (moment // int(max(width, 1))).astype(np.int64)
         size = int(slot.max(initial=-1)) + 1
         if size > in_force().intervals:
             raise LimitError(f"intervals of {format_duration(width)} would make {size:,} of them; take longer ones")
@@ -383,9 +385,7 @@ def _refuse_ages(columns: dict[str, Any]) -> None:
 def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
     """Times of a unit as int64 nanoseconds; floats are rounded to the nearest one."""
     given = np.asarray(values)
-    factor = 1.0 if unit == "none" else NANOSECONDS.get(unit)
-    if factor is None:
-        raise UsageError(f"unit must be one of ns, us, ms, s, none; not {unit!r}")
+    factor = NANOSECONDS.get(checked_unit(unit), 1.0)
     if given.dtype.kind in "iu":
         return given.astype(np.int64) * np.int64(factor)
     reals = given.astype(np.float64) * factor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from latencykit.errors import MixedInputsError, NotHeldError
 from latencykit.rooms import html_of
 from latencykit.run import Run
-from latencykit.units import format_percentile, parse_percentile, unit_factor
+from latencykit.units import checked_unit, format_percentile, parse_percentile, unit_factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +50,9 @@ class Summary:
     count: int | None = None
     unit: str = "ns"
     run: Run = field(default_factory=Run)
+
+    def __post_init__(self) -> None:
+        checked_unit(self.unit)
 
     @property
     def mean(self) -> float:

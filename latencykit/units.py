@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from latencykit.errors import NotHeldError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = [
     "NANOSECONDS",
+    "checked_unit",
+    "did_you_mean",
     "format_change",
     "format_count",
     "format_duration",
@@ -66,6 +68,28 @@ def unit_factor(source: str, target: str) -> float:
     if source not in NANOSECONDS or target not in NANOSECONDS:
         raise UsageError(f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with unit=")
     return NANOSECONDS[source] / NANOSECONDS[target]
+
+
+def checked_unit(unit: str) -> str:
+    """Return a unit that values may have: ``ns``, ``us``, ``ms``, ``s``, or ``none``.
+
+    Raises
+    ------
+    UsageError
+        For any other text, with the unit that it may stand for.
+
+    Examples
+    --------
+    >>> checked_unit("msec")
+    Traceback (most recent call last):
+    latencykit.errors.UsageError: unit must be one of ns, us, ms, s, none; not 'msec'. Did you mean 'ms'?
+    """
+    if unit in NANOSECONDS or unit == "none":
+        return unit
+    factor = _SPELLINGS.get(unit, _SPELLINGS.get(unit.lower())) if isinstance(unit, str) else None
+    meant = next((name for name, size in NANOSECONDS.items() if size == factor), None)
+    hint = f". Did you mean {meant!r}?" if meant else ""
+    raise UsageError(f"unit must be one of ns, us, ms, s, none; not {unit!r}{hint}")
 
 
 def parse_duration(text: str | float, default: str | None = None) -> float:
@@ -313,6 +337,24 @@ def format_percentile(percentile: float) -> str:
     """
     text = repr(float(percentile))
     return text.removesuffix(".0")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of a message on a word that is not among those known: the one that may be meant, or all of them.
+
+    Examples
+    --------
+    >>> did_you_mean("gte", ["get", "put"]), did_you_mean("nope", ["get", ""]), did_you_mean("nope", [])
+    ("; did you mean 'get'?", "; there are '' and 'get'", '')
+    """
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    close = get_close_matches(word, names, 1)
+    if close:
+        return f"; did you mean {printable(close[0])!r}?"
+    shown = [repr(printable(name)) for name in names[:20]]
+    return f"; there are {', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else f"; there is {shown[0]}" if shown else ""
 
 
 def printable(text: str, limit: int = 60) -> str:

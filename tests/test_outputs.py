@@ -267,7 +267,7 @@ def test_a_pipe_is_written_to_not_replaced(run, tmp_path):
 
 
 def test_a_page_of_the_library_is_whole_or_not_there(tmp_path):
-    log = tmp_path / "a.hlog"
+    log = tmp_path / "a.html"
     log.write_bytes(LOG.read_bytes())
     with pytest.raises(lk.LatencyKitError, match="is one of the inputs"):
         lk.report(lk.read(log), log, files=[log])

@@ -45,12 +45,6 @@ def content(h):
     return kept[np.lexsort(kept.T[::-1])].tolist()
 
 
-def lowest_at(h, p):
-    """The least that a percentile can be: buckets may overlap, so by the order of their lower edges."""
-    edges = np.repeat(h.buckets.low(h.index), h.counts)
-    return np.sort(edges)[max(1, int(np.ceil(np.nextafter(p, -1) * h.count / 100))) - 1]
-
-
 def exact(values, p):
     return np.sort(values)[max(1, int(np.ceil(np.nextafter(p, -1) * values.size / 100))) - 1]
 
@@ -64,8 +58,10 @@ def test_a_percentile_of_a_sum_encloses_that_of_the_pooled_values(layouts, data,
     pooled = np.concatenate([values for _, values in parts])
     assert total.count == pooled.size
     truth, above = exact(pooled, p), 1 + 1e-9
-    assert lowest_at(total, p) <= truth * above
-    assert truth <= total.percentile(p) * above
+    (row,) = total.percentile_rows([p])
+    assert row.bucket_low <= truth * above
+    assert truth <= row.value * above
+    assert row.value == row.bucket_high == total.percentile(p)
     assert total.min <= pooled.min() * above
     assert pooled.max() <= total.max * above
 

@@ -73,7 +73,7 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
     latencykit chart run.hlog --kind dashboard --slo 99.9=20ms,max=1s
     latencykit chart run.hlog --term
     """
-    page = out is not None and out.suffix.lower() == ".html"
+    page = out is not None and out.suffix.lower() in (".html", ".htm")
     if term and given.out_unit is not None:
         raise UsageError("--out-unit is for pictures; the terminal gives each value the unit that suits it")
     _refuse({name: value for name, value in look.items() if value}, kind, term=term, page=page)

@@ -18,7 +18,7 @@ import click
 from latencykit.errors import NotHeldError, UsageError
 from latencykit.limits import limits
 from latencykit.run import reporting
-from latencykit.units import parse_duration, parse_moment, printable, without_secrets
+from latencykit.units import did_you_mean, parse_duration, parse_moment, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -359,15 +359,18 @@ def series_of(
     chosen: list[tuple[str, Any]] = []
     missing = [name for name in given.series if name not in found]
     if missing:
-        raise UsageError(f"{path}: holds no series {missing[0]!r}; it holds {', '.join(found)}")
+        raise UsageError(f"{path}: holds no series {missing[0]!r}{did_you_mean(missing[0], found)}")
+    tags: set[str] = set()
     for name, rung in found.items():
         if given.series and name not in given.series:
             continue
         for label, one in expand_tags(name, with_measure(rung, given.measure)).items():
+            tags.add((one.run.tags or ("",))[0])
             if not given.tag or (one.run.tags or ("",))[0] in given.tag:
                 chosen.append((label, _window(one, given, say)))
-    if not chosen and not part:
-        raise UsageError(f"{path}: no line has the tag {given.tag[0]!r}")
+    unknown = [] if part else [tag for tag in given.tag if tag not in tags]
+    if unknown:
+        raise UsageError(f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}")
     return chosen
 
 

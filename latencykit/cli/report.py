@@ -41,6 +41,10 @@ def command(
     latencykit report before=a.hlog after=b.hlog -o both.html
     latencykit report run.hlog --unit ns --slo 99.9=20ms,max=1s
     """
+    if out is not None:
+        from latencykit.outputs import checked_page
+
+        checked_page(out)
     loaded = without_aggregates(load(given, again=True))
     target = out or beside(loaded[0].path, ".html")
     how = {"expected_interval": expected_interval, "rate": rate, "connections": connections}

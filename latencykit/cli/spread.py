@@ -115,7 +115,7 @@ def slots_of_all(given: Inputs, width: float, align: str = "absolute") -> Slots:
 
 def _total(given: Inputs, engine: Engine, ask: Callable[[Any], Any]) -> Any:
     # Ranges of lines only where nothing that is said of a file depends on seeing all of it.
-    divide = not given.lenient and given.begin is None and given.end is None
+    divide = not (given.lenient or given.tag) and given.begin is None and given.end is None
     jobs = jobs_of([path for _, path in expand(given.files)], divide=divide)
     read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, as_one=True)
     answer = engine.total(read, jobs, _bar(), lenient=given.lenient)

@@ -20,7 +20,7 @@ from latencykit.formats.shaping import distinct
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
-from latencykit.units import format_count, parse_moment, without_secrets
+from latencykit.units import did_you_mean, format_count, parse_moment, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +74,7 @@ def answer_of(place: Place, reading: Reading, ask: Callable[[Any], Any]) -> Answ
 def _one_series(found: dict[str, Any], reading: Reading, path: str) -> Any:
     if reading.series is not None:
         if reading.series not in found:
-            raise UsageError(f"{path}: holds no series {reading.series!r}; it holds {', '.join(found)}")
+            raise UsageError(f"{path}: holds no series {reading.series!r}{did_you_mean(reading.series, found)}")
         return found[reading.series]
     if len(found) > 1:
         raise UsageError(f"{path}: holds several series: {', '.join(found)}; name one with series= (--series)")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["correct", "expected_interval_of"]
+__all__ = ["back_filled", "correct", "expected_interval_of"]
 
 _WIDE = 1.25  # a bucket whose edges are farther apart than this does not say where its requests lie
 _DIGITS = 3
@@ -54,8 +54,7 @@ def correct(
     ----------
     rung : Samples, HistogramLog or Histogram
     expected_interval : str or float, optional
-        Between two requests of one connection: ``"10ms"``, or nanoseconds (plain numbers where the values have no
-        unit).
+        Between two requests of one connection, with its unit: ``"10ms"``. A bare number is for values without a unit.
     rate, connections : float and int, optional
         In its place: requests per second of all connections together, and how many those are (1 unless the source
         says); the interval is connections / rate. What the source itself says is used where nothing is given.
@@ -72,7 +71,8 @@ def correct(
     AlreadyCorrectedError
         Where we, the tool, or a schedule already took care of it: twice would invent latencies.
     UsageError
-        Where no interval is given or known, or one so short that thousands of fills would stand for each request.
+        Where no interval is given or known, or one without a unit, or one so short that thousands of fills would stand
+        for each request.
 
     Notes
     -----
@@ -94,13 +94,21 @@ def correct(
         raise NotHeldError("a summary holds no distribution to correct; read an output that keeps a histogram or samples")
     _refuse_twice(rung.run, force)
     interval = expected_interval_of(rung, expected_interval, rate=rate, connections=connections)
-    shown = format_duration(interval) if rung.unit in NANOSECONDS else f"{interval:g}"
     if not (force or isinstance(rung, Histogram)):  # of which each bucket is filled from but once
-        _refuse_nonsense(rung, interval, shown)
+        _refuse_nonsense(rung, interval, _shown(interval, rung.unit))
+    return back_filled(rung, interval)
+
+
+def _shown(interval: float, unit: str) -> str:
+    return format_duration(interval) if unit in NANOSECONDS else f"{interval:g}"
+
+
+def back_filled(rung: Samples | HistogramLog | Histogram, interval: float) -> Any:
+    """Return what `correct` returns for an interval in nanoseconds; nothing is refused."""
     known: dict[str, Any] = {
         "corrected": "us",
         "expected_interval": interval,
-        "notes": rung.run.noting(f"back-filled with an expected interval of {shown}").notes,
+        "notes": rung.run.noting(f"back-filled with an expected interval of {_shown(interval, rung.unit)}").notes,
     }
     if isinstance(rung, HistogramLog):
         return _correct_log(rung, interval).but(**known)
@@ -133,7 +141,7 @@ def expected_interval_of(
     """
     run = rung.run
     if given is not None:
-        interval = parse_duration(given, "ns")
+        interval = parse_duration(given, None if rung.unit in NANOSECONDS else "ns")
     elif rate or not run.expected_interval:
         speed = rate or run.rate
         if not speed:

@@ -208,7 +208,8 @@ def facts_of(
 ) -> Facts:
     """Bring a rung to nanoseconds and take what the caller says of it."""
     same = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
-    interval = None if expected_interval is None else parse_duration(expected_interval, "ns")
+    bare = None if rung.unit in NANOSECONDS else "ns"  # a bare number is for values without a unit
+    interval = None if expected_interval is None else parse_duration(expected_interval, bare)
     if interval is not None and not 0 < interval < math.inf:
         raise UsageError(f"an expected interval must be longer than nothing, not {expected_interval!r}")
     for name, value in (("a rate", rate), ("a number of connections", connections)):

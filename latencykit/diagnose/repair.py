@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.diagnose.backfill import correct
+from latencykit.diagnose.backfill import back_filled
 from latencykit.diagnose.floor import physics_floor
 from latencykit.diagnose.retiming import chains, retime
 from latencykit.diagnose.sends import sends_in_slow_times
@@ -50,7 +50,7 @@ def repaired(facts: Facts, method: str | None) -> Histogram | None:
             rung = rung.but(duration=facts.told_duration)
         timed: Histogram = retime(rung, facts.rate, facts.connections).histogram()
         return timed
-    filled: Histogram = correct(facts.rung, facts.interval, force=True).histogram()
+    filled: Histogram = back_filled(facts.rung, facts.interval).histogram()
     return filled
 
 

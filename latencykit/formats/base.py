@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from latencykit.errors import CorruptInputError, LimitError, MissingPackageError, UsageError
+from latencykit.errors import CorruptInputError, LimitError, MissingPackageError
 from latencykit.formats.damage import Tally
 from latencykit.formats.unpacking import Unpacked, compression
 from latencykit.formats.watching import Watch, Watched
@@ -22,7 +22,7 @@ from latencykit.log import HistogramLog
 from latencykit.outputs import naming
 from latencykit.samples import Samples
 from latencykit.summary import Summary
-from latencykit.units import NANOSECONDS, printable, without_secrets
+from latencykit.units import checked_unit, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,8 +127,8 @@ class ReadOptions:
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.unit is not None and self.unit not in (*NANOSECONDS, "none"):
-            raise UsageError(f"unit must be one of ns, us, ms, s, none; not {self.unit!r}")
+        if self.unit is not None:
+            checked_unit(self.unit)
 
     def resolve_unit(self, default: str, origin: UnitFrom = "format") -> tuple[str, UnitFrom]:
         """Return the unit of the stored values, and where it comes from: the option wins over the reader's `default`."""

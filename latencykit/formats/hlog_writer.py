@@ -150,6 +150,7 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
         rung = _single(rung)
     if not isinstance(rung, HistogramLog):
         raise UsageError("a summary has no buckets to write into an .hlog; convert the tool's full output instead")
+    rung = _from_zero(rung)
     factor, unit = _stored_unit(rung)
     guessed = rung.run.unit_from == "assumed"
     told = {"unit": unit if guessed or unit == "none" else "unknown", "unit_from": "assumed" if guessed else "unknown"}
@@ -160,6 +161,14 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
         writer = HlogWriter(stream, rung.start, stated, [*comments, *([own_comment(known)] if known else [])])
         writer.header()
         _write_rows(rung, writer, factor)
+
+
+def _from_zero(log: HistogramLog) -> HistogramLog:
+    """The log with its earliest interval as its start, if any began before that: readers drop negative time stamps."""
+    early = min(float(log.starts.min(initial=0.0)), 0.0)
+    if not early:
+        return log
+    return log.shifted(-early)
 
 
 def _stored_unit(log: HistogramLog) -> tuple[float, str]:

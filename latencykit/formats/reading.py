@@ -27,7 +27,7 @@ from latencykit.formats.stated import settled
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.summary import Summary
-from latencykit.units import NANOSECONDS, printable, without_login
+from latencykit.units import NANOSECONDS, did_you_mean, printable, without_login
 
 if TYPE_CHECKING:
     import os
@@ -299,7 +299,7 @@ def read(
     if series is None and len(found) > 1:
         raise UsageError(f"{path}: holds several series: {', '.join(found)}; name one with series= (or take read_all)")
     if series is not None and series not in found:
-        raise UsageError(f"{path}: holds no series {series!r}; it holds {', '.join(found)}")
+        raise UsageError(f"{path}: holds no series {series!r}{did_you_mean(series, found)}")
     rung = with_measure(found[series] if series is not None else next(iter(found.values())), measure)
     if tag is None:
         return rung

@@ -22,7 +22,7 @@ from latencykit.stats.means import mean_std
 from latencykit.stats.percentiles import is_resolved
 from latencykit.stats.quantiles import highest_supported_percentile
 from latencykit.summary import Summary
-from latencykit.units import format_count, format_row, format_value, unit_factor
+from latencykit.units import checked_unit, format_count, format_row, format_value, unit_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -82,6 +82,7 @@ class Histogram:
     censored_at: float = float("inf")
 
     def __post_init__(self) -> None:
+        checked_unit(self.unit)
         if float(np.sum(self.counts, dtype=np.float64)) >= 2.0**63 or (self.counts < 0).any():
             raise LimitError("the counts add up to 2^63 or more, or are negative; such counts are damaged")
 

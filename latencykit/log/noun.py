@@ -17,7 +17,16 @@ from latencykit.errors import UsageError
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram, merge_histograms, reported
 from latencykit.rooms import html_of
 from latencykit.run import Run
-from latencykit.units import format_count, format_duration, format_percentile, parse_duration, parse_moment, unit_factor
+from latencykit.units import (
+    checked_unit,
+    did_you_mean,
+    format_count,
+    format_duration,
+    format_percentile,
+    parse_duration,
+    parse_moment,
+    unit_factor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -151,7 +160,7 @@ class HistogramLog:
         self._tag_names = tuple(tag_names)
         self._factor = factor
         self._whole = whole
-        self.unit, self.run = unit, run or Run(unit=unit)
+        self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
     def __len__(self) -> int:
         return int(self.starts.size)
@@ -216,7 +225,7 @@ class HistogramLog:
         code = self._tag_names.index(tag) if tag in self._tag_names else -1
         rows = np.flatnonzero(self._tag_code == code)
         if not rows.size:
-            raise UsageError(f"no interval is tagged {tag!r}; the tags are {', '.join(map(repr, self.tags)) or 'none'}")
+            raise UsageError(f"no interval is tagged {tag!r}{did_you_mean(tag, self.tags)}")
         return self.rows(rows, run=self.run.but(tags=(tag,) if tag else ()))
 
     def by_tag(self) -> dict[str, HistogramLog]:
@@ -234,6 +243,13 @@ class HistogramLog:
         if unit == self.unit:
             return self
         return self.rows(np.arange(len(self)), unit=unit, factor=self._factor * unit_factor(self.unit, unit))
+
+    def shifted(self, seconds: float) -> HistogramLog:
+        """Return the same intervals counted from a start that lies so much earlier."""
+        start = None if self.run.start is None else self.run.start - seconds
+        later = self.rows(np.arange(len(self)), run=self.run.but(start=start))
+        later.starts = self.starts + seconds
+        return later
 
     def but(self, **changes: Any) -> HistogramLog:
         """Return a copy with some facts of the run changed."""

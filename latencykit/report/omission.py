@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.diagnose import correct, diagnose
+from latencykit.diagnose import diagnose
+from latencykit.diagnose.backfill import back_filled
 from latencykit.distribution import Distribution
 from latencykit.log import HistogramLog
 from latencykit.report.markup import bullets, esc, section, table
@@ -69,8 +70,9 @@ def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
         if one.diagnosis is None or one.diagnosis.verdict != "omits" or one.diagnosis.corrected is None:
             continue
         own, slots, rung = one.series, None, one.diagnosis.corrected
-        if one.diagnosis.method == "backfill" and isinstance(own.rung, HistogramLog):
-            slots, rung = slots_of(correct(own.rung, one.diagnosis.expected_interval, force=True))
+        interval = one.diagnosis.expected_interval
+        if one.diagnosis.method == "backfill" and interval is not None and isinstance(own.rung, HistogramLog):
+            slots, rung = slots_of(back_filled(own.rung, interval))
         look = ("honest", "") if len(found) == 1 else ("honest" if own.look[0] == "raw" else own.look[0], "dash3")
         supplied = _supplied_from(one.diagnosis.corrected, own.counted), _number(one.diagnosis)
         name = f"{own.name}, corrected"

@@ -47,7 +47,8 @@ def report(
     Raises
     ------
     UsageError
-        Where there is nothing to show, and where the page would be written over one of `files`.
+        Where there is nothing to show, where the suffix is not ``.html`` or ``.htm``, and where the page would be written
+        over one of `files`.
     MixedInputsError
         Where bare numbers and times stand side by side.
     LatencyKitError
@@ -66,11 +67,11 @@ def report(
     ...     "Half of the 2 requests" in page.read_text()
     True
     """
-    from latencykit.outputs import whole
+    from latencykit.outputs import checked_page, whole
     from latencykit.report.page import page_html
     from latencykit.report.provenance import input_file
 
-    target = Path(path)
+    target = checked_page(Path(path))
     text = page_html(rungs, title=title, slo=slo, files=[input_file(one) for one in files], command=command, **diagnosis)
     with whole(target, files) as temporary:
         temporary.write_text(text, encoding="utf-8")

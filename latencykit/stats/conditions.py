@@ -112,6 +112,9 @@ def statistic_name(text: str) -> str:
 
     Examples
     --------
+    >>> statistic_name("0.99")
+    Traceback (most recent call last):
+    latencykit.errors.UsageError: p0.99 lies below the first percent: was p99 meant? Write 99
     >>> statistic_name("99.9"), statistic_name("avg"), statistic_name("max"), statistic_name("tm99")
     ('p99.9', 'mean', 'p100', 'tm99')
     """
@@ -125,4 +128,8 @@ def statistic_name(text: str) -> str:
     if word[:1] in "tw" or word == "iqm":
         parse_trim(text)
         return text.strip()
-    return f"p{format_percentile(parse_percentile(text))}"
+    percentile = parse_percentile(text)
+    if 0 < percentile < 1:
+        meant = format_percentile(float(f"{100 * percentile:.12g}"))
+        raise UsageError(f"p{format_percentile(percentile)} lies below the first percent: was p{meant} meant? Write {meant}")
+    return f"p{format_percentile(percentile)}"

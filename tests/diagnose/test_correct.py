@@ -73,7 +73,7 @@ def test_the_rule_by_hand(digits: int) -> None:
 
 def test_threshold_and_smallest_fill() -> None:
     assert fills_of(np.array([0, 9, 10, 19, 20, 29, 30, 105]), 10).tolist() == [0, 0, 0, 0, 1, 1, 2, 9]
-    filled = lk.correct(lk.Histogram.of([105]), 10)
+    filled = lk.correct(lk.Histogram.of([105]), "10ns")
     assert filled.buckets.low(filled.index).tolist() == [15, 25, 35, 45, 55, 65, 75, 85, 95, 105]
 
 
@@ -82,7 +82,7 @@ def test_a_long_stall_at_a_short_interval_is_counted_not_listed() -> None:
     assert filled.count == pytest.approx(1e8 + 1000 * 1000, rel=1e-4)
     assert filled.percentile(50) / 1e9 == pytest.approx(49.5, rel=1e-3)
     with pytest.raises(LimitError):
-        lk.correct(lk.Histogram.of([1 << 62] * 4), 1)
+        lk.correct(lk.Histogram.of([1 << 62] * 4), "1ns")
 
 
 def test_the_articles_numbers_come_back() -> None:
@@ -108,13 +108,13 @@ def test_a_log_is_corrected_interval_by_interval() -> None:
 
 
 def test_correcting_twice_is_refused() -> None:
-    once = lk.correct(lk.Histogram.of([100]), 10)
+    once = lk.correct(lk.Histogram.of([100]), "10ns")
     with pytest.raises(AlreadyCorrectedError, match=r"already back-filled; .*force=True"):
-        lk.correct(once, 10)
-    assert lk.correct(once, 10, force=True).count > once.count
+        lk.correct(once, "10ns")
+    assert lk.correct(once, "10ns", force=True).count > once.count
     for by in ("tool", "schedule"):
         with pytest.raises(AlreadyCorrectedError):
-            lk.correct(lk.Histogram.of([100]).but(corrected=by), 10)
+            lk.correct(lk.Histogram.of([100]).but(corrected=by), "10ns")
 
 
 def test_what_is_needed_is_asked_for() -> None:
@@ -150,6 +150,6 @@ def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
     raw = lk.Samples(start=np.arange(1001) * 10**6, duration=[1_000_000] * 1000 + [10_000_000_000])
     for rung in (raw, raw.to_log("1s")):
         with pytest.raises(UsageError, match=r"an expected interval of 10 ns would put 1,\d+,\d+,\d+ requests beside the 1,001"):
-            lk.correct(rung, 10)
+            lk.correct(rung, "10ns")
         assert lk.correct(rung, "100us").histogram().count > 1e5
-    assert lk.correct(raw, 10, force=True).count == 1_100_000_000
+    assert lk.correct(raw, "10ns", force=True).count == 1_100_000_000

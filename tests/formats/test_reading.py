@@ -361,7 +361,7 @@ def test_several_series_and_none_named(file, only):
     with pytest.raises(UsageError, match=r"in\.txt: holds several series: GET, SET; name one with series="):
         lk.read(path)
     assert lk.read(path, series="SET").max == 2
-    with pytest.raises(UsageError, match="holds no series 'DEL'; it holds GET, SET"):
+    with pytest.raises(UsageError, match="holds no series 'DEL'; there are 'GET' and 'SET'"):
         lk.read(path, series="DEL")
     assert list(lk.read_all(path, series="GET")) == ["GET"]
     assert list(lk.read_all(path, series=["SET", "GET"])) == ["GET", "SET"]
