@@ -283,6 +283,7 @@ class _Scan:
         self.notes += [comment[2:].rstrip("]") for comment in self.comments if comment.startswith(f"#[{COST}")]
         own = own_facts(text)
         facts |= {name: value for name, value in own.items() if name in ("corrected", "measure", "loop")}
+        facts["failures_known"] = "failures" not in own
         if own.get("unit") in (*NANOSECONDS, "none") and self._told_unit(text)[1] == "assumed":
             unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"
         unit, unit_from = self.options.resolve_unit(unit, origin)

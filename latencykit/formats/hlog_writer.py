@@ -156,6 +156,9 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
     told = {"unit": unit if guessed or unit == "none" else "unknown", "unit_from": "assumed" if guessed else "unknown"}
     told |= {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
     known = {name: value for name, value in told.items() if value != "unknown"}
+    run = rung.run
+    if not run.failures_known or run.failed + run.timeouts + run.dropped + run.unfinished:
+        known["failures"] = "not in this log"
     with path.open("wb") as stream:
         stated = "none" if guessed else unit  # a guess must not become a fact by being copied
         writer = HlogWriter(stream, rung.start, stated, [*comments, *([own_comment(known)] if known else [])])

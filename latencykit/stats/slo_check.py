@@ -125,7 +125,7 @@ def _failed(source: Any, limit: float, confidence: float) -> SLORow:
     value = failed / attempts
     if not source.run.failures_known:  # those that are known prove a limit missed, never met
         low, _ = share_interval(failed, attempts, confidence)
-        why = "the source says something of failures that is not understood"
+        why = "how many requests failed is not known: the source does not say, or not in a way that is understood"
         return _settled("failed", limit, value, low if limit else value, 1.0, "none", why)
     if limit == 0:  # "none may fail" is about these requests; no sample bounds a share by nothing
         return SLORow("failed", limit, value, value, value, "missed" if failed else "met")

@@ -16,6 +16,7 @@ import pytest
 import latencykit as lk
 from latencykit.errors import LatencyKitError
 from latencykit.formats.raw.outcomes import candidate, outcome_of_word, reading_of
+from latencykit.formats.writing import write
 from latencykit.samples import OUTCOMES
 from latencykit.stats.slo import SLO
 
@@ -458,3 +459,42 @@ def test_a_late_cell_of_another_country_is_damage(tmp_path, good, odd):
     path = written(tmp_path, {"id": range(1001), "latency_ms": [good] * 1000 + [odd]}, "semicolon")
     with pytest.raises(LatencyKitError, match=r"t\.csv:1002: "):
         lk.read(path)
+
+
+def test_failures_that_a_log_cannot_hold_are_not_taken_for_none(tmp_path):
+    columns = {"start_s": [0, 1, 2], "latency_ms": [1, 2, 3], "status": [200, 200, 500]}
+    write({"x": lk.read(written(tmp_path, columns, "csv"))}, tmp_path / "x.hlog")
+    again = lk.read(tmp_path / "x.hlog")
+    assert not again.run.failures_known
+    assert [row.outcome for row in SLO.parse("failed=1%").check(again.histogram())] == ["unknown"]
+    write({"x": lk.read(written(tmp_path, columns | {"status": [200] * 3}, "csv"))}, tmp_path / "y.hlog")
+    assert lk.read(tmp_path / "y.hlog").run.failures_known
+
+
+CELLS_OF_A_KIND = [
+    ["1", "2", "3.5"], ["10", "200"], ["1,234", "1.234,5"], ["1e400", "", "nan", "+Inf"], ["p50", "p90", "max", "count"], ["0.5", "0.9", "0.99"],
+    ["200", "500"], ["ok", "boom"], ["ms", "s", "b"], ["1700000000", "1700000001"], ["5ms", "1.5 s"], ["true", ""], ["a"], ["1", "5", "+Inf"],
+]  # fmt: skip
+ODD_NAMES = [
+    "latency_ms", "latency", "value_us", "le", "upper_ms", "low_ms", "high_ms", "bucket_ms", "count", "n", "weight", "percentile", "q", "unit", "status", "error", "success", "timestamp", "time", "start_s", "op", "name", "series", "exit_code", "x", "cumulative_count", "duration_ns_assumed", "state", "grpc_code",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_table_breaks_a_reader(tmp_path, seed):
+    dice = random.Random(seed)
+    said = []
+    for _ in range(40):
+        names = dice.sample(ODD_NAMES, dice.randint(1, 4))
+        rows = dice.randint(0, 6)
+        columns = {name: dice.choices(dice.choice(CELLS_OF_A_KIND), k=rows) for name in names}
+        path = written(tmp_path, columns, dice.choice(CONTAINERS[:6]))
+        try:
+            found = lk.read_all(path, unit=dice.choice([None, None, "ms", "none"]))
+        except LatencyKitError as error:
+            said.append(str(error))
+            continue
+        for one in found.values():
+            assert one.run.unit_from in ("file", "option", "assumed")
+            assert isinstance(one, lk.Summary) or one.histogram().count >= 0
+    assert not [text for text in said if "cannot be read as" in text or "\n" in text]

@@ -41,8 +41,8 @@ _LOWER = word_set("ge gt lower lb low lo from min start begin left bottom")
 _ALONE = word_set("le lt ge gt upper lower ub lb")  # needs no word such as bucket beside it
 _PAIRED = _ALONE | {"high", "low", "hi", "lo", "from", "to", "left", "right"}
 _FILL = _BIN | word_set("limit latency duration value time response service elapsed of in inclusive exclusive")
-_LEVELS = word_set("percentile percentiles pctile centile pct perc percent quantile quantiles q p level")
-_SURE_LEVELS = _LEVELS - {"q", "p", "level", "percent", "pct", "perc"}
+_LEVELS = word_set("percentile percentiles pctile centile pct perc percent quantile quantiles q p")
+_SURE_LEVELS = _LEVELS - {"q", "p", "percent", "pct", "perc"}
 _P = re.compile(r"p[ _]?(\d+(?:[._]\d+)?)|(\d+(?:\.\d+)?) ?(?:%|th|st|nd|rd)(?: ?(?:percentile|%ile|pct))?", re.IGNORECASE)
 _WORDS: dict[str, float | str] = {
     "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max", "maximum": "max",
@@ -312,14 +312,14 @@ def _against(sample: pd.DataFrame, parts: Sequence[Named], value: Named, count: 
     """Why a column that is named as counts holds none; None where it does, ``""`` where nothing needs to be said."""
     if _timed(parts, value):
         return "the table has times or connections of single rows"
-    cells, numbers = sample[value.column].astype(str), _floats(sample[count.column])
+    cells, numbers = sample[value.column].map(str), _floats(sample[count.column])
     if numbers.size >= _FEW and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
         return "it numbers the rows"
     if "weight" in count.stem or "freq" in count.stem or "occurrence" in count.stem:
         return None
     groups = [one.column for one in roles_of((one.column for one in parts), value.column).values() if one is not value]
     groups += [one.column for one in parts if candidate(one.column) is not None and one not in (value, count)]
-    keys = sample[[name for name in dict.fromkeys(groups) if name != count.column]].astype(str)
+    keys = sample[[name for name in dict.fromkeys(groups) if name != count.column]].map(str)
     if (keys.assign(__value=cells)).duplicated().any():
         return "values occur more than once"
     if _counting(count) == "sure" or len(parts) == 2:

@@ -41,7 +41,7 @@ _MOST_TAGS = 200
 _FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
-_PLACE = "\0place"
+_PLACE, _LEVEL, _TEXT = "\0place", "\0level", "\0text"  # names that no role has
 
 
 @dataclass
@@ -254,7 +254,8 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
     assert shape is not None
     kept: list[Columns] = []
     for frame in frames:
-        texts = {name: frame[name].astype(str).to_numpy(object) for name in (shape.level, plan.duration) if name}
+        columns = {_LEVEL: shape.level, _TEXT: plan.duration} if shape.level is not None else {}
+        texts = {name: frame[column].astype(str).to_numpy(object) for name, column in columns.items()}
         place = np.arange(len(frame))
         part = rows.columns(frame.assign(**{_PLACE: place}))
         used = part.pop(_PLACE, place)
@@ -276,7 +277,7 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
 
 def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Rung:
     """One series of a table of counts or percentiles."""
-    plan, shape = rows.plan, rows.plan.shape
+    shape = rows.plan.shape
     assert shape is not None
 
     def fail(seen: str) -> Exception:
@@ -284,9 +285,8 @@ def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Rung:
 
     outcome = columns.pop("outcome", None)
     if shape.kind == "percentiles":
-        assert shape.level is not None
         try:
-            return percentile_rung(columns, columns[shape.level].tolist(), columns[plan.duration].tolist(), shape, run)
+            return percentile_rung(columns, columns[_LEVEL].tolist(), columns[_TEXT].tolist(), shape, run)
         except ValueError as error:
             raise fail(str(error)) from None
     if outcome is not None:
@@ -383,4 +383,5 @@ def _finished(
 ) -> Histogram:
     tag = rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
     facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
+    facts["failures_known"] = run.failures_known
     return total.but(unit=run.unit, unit_from=run.unit_from, tags=(tag,) if tag else (), notes=tuple(notes), **facts, **known)

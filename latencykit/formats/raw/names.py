@@ -17,6 +17,13 @@ _UNITS = {
     **dict.fromkeys(("ms", "msec", "msecs", "milli", "millis", "millisec", "millisecond", "milliseconds"), "ms"),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
 }
+_WITHIN = frozenset(
+    (
+        "ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "usec", "usecs", "micros", "microsecond", "microseconds",
+        "nsec", "nanos", "nanosecond", "nanoseconds", "seconds",
+    )
+)  # fmt: skip
+"""Units that a name may state before its end: others are also words (us, micro, second)."""
 _LONGEST = 200  # of a name that may state its unit: the pattern takes quadratic time on a hostile one
 _BRACKETS = re.compile(r"^(.*?)[\s_.:-]*[(\[{<]\s*(?:in\s+)?([A-Za-zµμ]+)\s*[)\]}>]\s*$")
 _FOREIGN_MICRO = re.compile("[\ufffd\udcb5](?=s(?:[^a-z]|$))")  # the byte of µ in Latin-1, as UTF-8 readers leave it
@@ -124,6 +131,9 @@ def named(column: str) -> Named:
     for spelling in ("ns", "us", "ms"):  # latencyms
         if whole.endswith(spelling) and whole.removesuffix(spelling) in _LATENCY:
             return Named(column, whole.removesuffix(spelling), spelling)
+    within = [word for word in words[:-1] if word in _WITHIN]
+    if len(within) == 1:  # latency_ms_client
+        return Named(column, "_".join(word for word in words if word != within[0]), unit_in(within[0]))
     return Named(column, whole, None)
 
 

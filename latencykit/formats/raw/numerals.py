@@ -28,6 +28,7 @@ _UNCLEAR_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _WHOLE = re.compile(rf"\d+{_EXPONENT}")
 _GERMAN = re.compile(rf"[-+]?(?:\d{{1,3}}(?:\.\d{{3}})+|\d{{1,3}}(?:{_GROUP}\d{{3}})+|\d*)(?:,\d*)?{_EXPONENT}")
 _ENGLISH = re.compile(rf"[-+]?(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,3}}(?:{_GROUP}\d{{3}})+|\d*)(?:\.\d*)?{_EXPONENT}")
+_LOCAL = re.compile(rf"\d,|,\d|\d{_GROUP}\d")
 _LONGEST = 60
 
 
@@ -80,6 +81,8 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
     ({'a': 'comma', 'b': 'comma', 'c': 'comma'}, ['b', 'c'])
     """
     kept = {name: list(cells) for name, cells in columns.items()}
+    if not any(_LOCAL.search(cell) for cells in kept.values() for cell in cells):  # as programs write nearly all tables
+        return {}, []
     found = {name: style for name, cells in kept.items() if (style := style_of(cells)) is not None}
     clear = {"comma" if style == "comma" else "point" for style in found.values() if style in ("comma", "point", "grouped")}
     decided: list[str] = []

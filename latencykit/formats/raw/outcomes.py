@@ -60,10 +60,10 @@ _CARRIERS = word_set(
     "label number num id count total occurred seen raised thrown happened hit bool boolean is"
 )
 _MODIFIERS = word_set(
-    "http https grpc rpc response resp reply request req call api server client upstream backend origin downstream final last "
+    "http https grpc rpc response resp res reply request req call api server client upstream backend downstream final last "
     "first test check sample transaction txn operation op query job task step return ret retval returned sub was has had did is "
     "tcp tls dns connection conn network net curl process proc command cmd sys os elb target edge proxy gateway health db sql "
-    "redis cache span trace otel probe "
+    "redis cache span trace otel probe service svc app lb nginx envoy origin sc win"
 )
 _VOCABULARY = _SAID | _NOT | _CARRIERS | _MODIFIERS | {"timed", "time", "out"}
 _LONGEST = 200  # characters of a name, of a cell

@@ -130,9 +130,10 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
         missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
         cells = pd.to_numeric(cells.astype(object), errors="coerce")
     reals = cells.to_numpy(np.float64, na_value=np.nan)
-    if reals.size and not missing.any() and max(-reals.min(), reals.max()) * factor <= _LARGEST:
+    if reals.size and not missing.any() and max(-reals.min(), reals.max()) <= _LARGEST / factor:
         return Times(np.round(reals * factor, 3) if unit != "none" else reals, nothing, nothing)
-    damaged = ~missing & ~(np.abs(np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf))) * factor <= _LARGEST)
+    size = np.abs(np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf, posinf=np.inf, neginf=-np.inf)))
+    damaged = ~missing & ~(size <= _LARGEST / factor)
     kept = np.where(missing | damaged, 0.0, reals)
     return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, damaged)
 
