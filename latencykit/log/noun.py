@@ -57,6 +57,7 @@ def slot_edges(slot: Floats, width: float) -> Floats:
     """The moments at which slots begin, whole nanoseconds."""
     return np.asarray(np.round(slot * width, 9))
 
+
 _FARTHEST = 1e18  # seconds
 
 
