@@ -136,6 +136,9 @@ def _text_report(part: Section) -> Rung:
             raise part.corrupt(row.start(), seen, "as many values as names", "run vegeta report anew") from None
     if not {"Requests", "Latencies"} <= set(rows):
         raise part.corrupt(0, "a row is missing", "Requests and Latencies", "run vegeta report anew")
+    for name, value in (("Requests", "total"), ("Duration", "total"), ("Success", "ratio")):
+        if name in rows and value not in rows[name]:
+            raise part.corrupt(part.text.find(name), f"{name} has no {value}", "one", "run vegeta report anew")
     requests, told = rows["Requests"], rows["Latencies"]
     codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
     _, ended, errors = part.text.partition("Error Set:")

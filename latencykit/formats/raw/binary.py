@@ -82,11 +82,22 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Rung]:
                 raise source.corrupt(None, "the table has no rows", "one row a request", "")
 
             def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
-                return (batch.to_pandas() for batch in file.iter_batches(batch_size=_ROWS, columns=columns))
+                return (_frame_of(batch) for batch in file.iter_batches(batch_size=_ROWS, columns=columns))
 
-            return _rungs(begin.to_pandas(), frames, source, options)
-        except (pa.ArrowException, OSError) as error:
+            return _rungs(_frame_of(begin), frames, source, options)
+        except LatencyKitError:
+            raise
+        except (pa.ArrowException, OSError, UnicodeError) as error:
             raise _damaged(source, "Parquet", error) from None
+
+
+def _frame_of(batch: Any) -> pd.DataFrame:
+    """A batch as pandas has it; without what pandas once noted in the file, where that is damaged."""
+    try:
+        frame: pd.DataFrame = batch.to_pandas()
+    except (AttributeError, LookupError, TypeError, ValueError):
+        frame = batch.replace_schema_metadata(None).to_pandas()
+    return frame
 
 
 def _damaged(source: Source, what: str, error: Exception) -> LatencyKitError:
@@ -121,12 +132,12 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Rung]:
                 raise source.corrupt(None, "the table has no rows", "one row a request", "")
 
             def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
-                return (batch.select(columns).to_pandas() for batch in batches())
+                return (_frame_of(batch.select(columns)) for batch in batches())
 
-            return _rungs(begin.slice(0, _SAMPLE).to_pandas(), frames, source, options)
+            return _rungs(_frame_of(begin.slice(0, _SAMPLE)), frames, source, options)
         except LatencyKitError:
             raise
-        except (pa.ArrowException, OSError, ValueError) as error:  # also pandas' own words in it, as JSON
+        except (pa.ArrowException, OSError, UnicodeError) as error:
             raise _damaged(source, "Arrow", error) from None
 
 
