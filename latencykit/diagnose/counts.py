@@ -32,6 +32,7 @@ _WAVER = 3.0  # standard deviations of what they waver by
 _FINE = 0.02  # of the stall: where counts waver by more, a match could be chance, and proves nothing
 _SCHEDULE = 0.25  # of the variance of independent users: counts that waver less keep to a schedule
 _FAILED = 0.2  # of those missing: so many failures may be what is missing
+_IN_FLIGHT = 3  # requests may be under way by chance when a clock is set forward, or traffic pauses
 _POWER = 8.0  # requests in a fifth of a stall, to show that all of it is there
 _LEAST_PART = 0.5  # of what each part of a stall leaves
 _THERE = 0.8
@@ -82,8 +83,8 @@ def counts_in_stalls(stalls: Stalls, rate: float, failures: int) -> Counts | Non
     p = float(min(1.0, len(stalls) * 0.5 * math.erfc(float(sigma[largest]) / math.sqrt(2.0)))) if match.any() else 1.0
     failed = failures > _FAILED * (missing if missing >= LEAST else float(due.sum()))
     steady = counts.wavering**2 <= max(_SCHEDULE * counts.usual, 1.0 if counts.usual >= _POWER else 0.0)
-    # One request that is slow by itself, or whose clock was set forward, fits any hole; a connection loses to each hiccup.
-    sure = steady and not failed and (waiting[largest] > 1 or counts.alone or int(match.sum()) > 1)
+    # Few requests that are slow by themselves, or whose clock was set forward, fit any hole; a connection loses to each hiccup.
+    sure = steady and not failed and (waiting[largest] > _IN_FLIGHT or counts.alone or int(match.sum()) > 1)
     level = "strong" if p < STRONG and missing >= LEAST and sure else "weak" if p < WEAK else "none"
     longest = stalls.duration >= stalls.duration.max() * _THERE
     lost_none = not stalls.missing[longest].any() and missing <= _TRIFLE * float(due.sum())

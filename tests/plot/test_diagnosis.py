@@ -43,7 +43,7 @@ def test_course_above_and_curves_below() -> None:
     assert line(lower, "corrected").get_color() == BLUE
     heading = page.artists[-1]
     assert heading.title == "hey leaves out what its stalls hit"
-    assert heading.conditions.startswith("about 60")
+    assert heading.conditions.startswith("coordinated omission detected: about 599 requests")
     assert "10 ms" in heading.conditions
 
 
