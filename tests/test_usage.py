@@ -69,7 +69,7 @@ def test_an_interval_has_its_own_unit_whatever_that_of_the_values(unit):
 
 @pytest.mark.parametrize("name", ["page.png", "page.pdf", "page.svg", "page", "page.html.gz", "page.json"])
 def test_a_page_is_html(name, tmp_path):
-    with pytest.raises(UsageError, match=r"a page is written as \.html"):
+    with pytest.raises(UsageError, match="a page is written as"):
         lk.report(H, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
