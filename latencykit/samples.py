@@ -13,7 +13,7 @@ from latencykit.errors import LimitError, NotHeldError, UsageError
 from latencykit.frames import sample_columns, word_column
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.limits import in_force
-from latencykit.log import HistogramLog
+from latencykit.log import HistogramLog, slot_edges
 from latencykit.rooms import html_of
 from latencykit.run import Run
 from latencykit.units import NANOSECONDS, checked_unit, format_count, format_duration, parse_duration, parse_moment
@@ -107,6 +107,7 @@ class Samples:
             object.__setattr__(self, name, array)
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
         object.__setattr__(self, "run", known)
+        object.__setattr__(self, "_clock", None)
 
     @classmethod
     def from_frame(
@@ -193,7 +194,7 @@ class Samples:
     def but(self, **changes: Any) -> Samples:
         """Return a copy with some facts of the run changed."""
         copy = object.__new__(Samples)
-        for name in ("start", "duration", "intended", "outcome", "connection", "tag", "unit"):
+        for name in ("start", "duration", "intended", "outcome", "connection", "tag", "unit", "_clock"):
             object.__setattr__(copy, name, getattr(self, name))
         object.__setattr__(copy, "run", replace(self.run, **changes))
         return copy
@@ -216,21 +217,23 @@ class Samples:
         for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
             column = getattr(self, name)
             object.__setattr__(copy, name, None if column is None else column[rows])
+        if self.start is not None:  # times of a part count from where those of the whole do
+            object.__setattr__(copy, "_clock", self._zero)
         return copy
 
     @property
     def epoch(self) -> int | None:
         """Nanoseconds since the epoch from which times of the run count, where the samples know it."""
-        if self.start is not None and self._origin > 10**17:
-            return self._origin
+        if self.start is not None and self._zero > 10**17:
+            return self._zero
         return None if self.run.start is None else round(self.run.start * 1e6) * 1000
 
     @property
     def offsets(self) -> NDArray[np.float64]:
-        """Seconds from the first moment that the samples know of to each send, float64, shape (n,)."""
-        origin = self._origin
+        """Seconds from the run's first moment to each send, float64, shape (n,); of a part, too, from that of the whole."""
+        zero = self._zero
         assert self.start is not None
-        return np.asarray((self.start - origin) / 1e9, np.float64)
+        return np.asarray((self.start - zero) / 1e9, np.float64)
 
     def between(self, start: Any = -np.inf, end: Any = np.inf) -> Samples:
         """Return the requests with start ≤ t < end, where t is when a request was sent.
@@ -238,7 +241,7 @@ class Samples:
         Parameters
         ----------
         start, end : float, str or datetime
-            Seconds from the first moment that the samples know of, a duration (``"5s"``), or a timestamp.
+            Seconds from the run's first moment (of a part, too), a duration (``"5s"``), or a timestamp.
         """
         first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
         return self.select((self.offsets >= first) & (self.offsets < last))
@@ -264,6 +267,12 @@ class Samples:
         if self.start is None or not len(self):
             return self.run.duration or 0.0
         return float((self.start + self.duration).max() - self._origin) / 1e9
+
+    @property
+    def _zero(self) -> int:
+        """The moment that times count from, ns: the first of the samples, or of those that these are a part of."""
+        clock: int | None = self._clock  # type: ignore[attr-defined]
+        return self._origin if clock is None else clock
 
     @property
     def _origin(self) -> int:
@@ -318,10 +327,11 @@ class Samples:
             Where no start times are known.
         """
         width = parse_duration(interval, "s")
-        good, origin = self.good, self._origin
+        good, origin = self.good, self._zero
         assert self.start is not None
+        first = (self._origin - origin) // int(max(width, 1))
         moment = (self.start if by_start else self.start + self.duration)[good] - origin
-        slot = (moment // int(max(width, 1))).astype(np.int64)
+        slot = (moment // int(max(width, 1))).astype(np.int64) - first
         size = int(slot.max(initial=-1)) + 1
         if size > in_force().intervals:
             raise LimitError(f"intervals of {format_duration(width)} would make {size:,} of them; take longer ones")
@@ -329,7 +339,7 @@ class Samples:
         code = np.zeros(slot.size, np.int64) if self.tag is None else np.searchsorted(np.asarray(names), self.tag[good])
         buckets = HdrBuckets(digits)
         block = block_of_rows(slot * len(names) + code, buckets.index_of(self.values[good]), size * len(names), buckets)
-        starts = np.repeat(np.arange(size) * (width / 1e9), len(names))
+        starts = np.repeat(slot_edges(first + np.arange(size, dtype=np.float64), width / 1e9), len(names))
         run = self._run_with_failures(self.run)
         epoch = origin / 1e9 if origin > 10**17 else run.start
         return HistogramLog(

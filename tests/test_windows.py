@@ -102,3 +102,18 @@ def test_the_command_line_takes_the_same_windows(run):
         assert json.loads(out)["series"][0]["count"] == log.between(begin, end).histogram().count > 0
     assert "are the same moment" in run("summary", CTRLZ, "--from", "5", "--to", "5s")[2]
     assert run("check", CTRLZ, "--unit", "ns", "--slo", "max=1s", "--from", "6", "--to", "5")[0] == 2
+
+
+def test_a_part_of_samples_counts_time_from_where_the_whole_does():
+    whole = samples_of([0.0, 1.25, 2.5, 3.0, 7.75], EPOCH * 10**9)
+    part = whole.between(1, 5)
+    assert part.offsets.tolist() == [1.25, 2.5, 3.0]
+    assert part.between(2, 3).offsets.tolist() == whole.between(2, 3).offsets.tolist() == [2.5]
+    assert len(part.between("2015-09-09T15:24:41.5")) == len(part.between(2.5)) == 2
+    log = part.to_log("500ms")
+    assert log.starts[0] == 1.0
+    assert log.between(2.5, 3).histogram().count == 1
+    assert log.start == float(EPOCH)
+    tags = lk.Samples(start=[0, 10, 20, 30], duration=[1, 1, 1, 1], tag=["a", "b", "a", "b"], unit="s")
+    assert tags.tagged("b").between(5, 15).offsets.tolist() == tags.between(5, 15).tagged("b").offsets.tolist() == [10.0]
+    assert tags.tagged("b").elapsed == 21.0

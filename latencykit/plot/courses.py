@@ -177,8 +177,7 @@ def failures(rung: Any, course: Course) -> Floats | None:
     """Return the failed requests a second of each interval, where the source knows when they failed."""
     if not isinstance(rung, Samples) or rung.outcome is None or rung.start is None or rung.good.all():
         return None
-    begin = int(rung.start.min() if rung.intended is None else min(rung.start.min(), rung.intended.min()))
-    moment = ((rung.start + rung.duration)[~rung.good] - begin) / 1e9
+    moment = (rung.offsets + rung.duration / 1e9)[~rung.good]
     slot = np.searchsorted(course.start, moment, "right") - 1
     inside = (slot >= 0) & (moment <= course.end[np.maximum(slot, 0)])
     number = np.bincount(slot[inside], minlength=course.start.size).astype(np.float64)

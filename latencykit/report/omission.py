@@ -132,7 +132,8 @@ def stalls_model(found: Sequence[Found]) -> list[dict[str, Any]]:
             missing = int(stalls.missing[k])
             label = f"stall {format_duration(float(stalls.duration[k]) * 1e9, 2)}"
             label += f" · ~{format_count(missing)} requests missing" if missing and one.diagnosis.verdict == "omits" else ""
-            model.append({"start": float(stalls.start[k]), "end": float(stalls.end[k]), "label": label if k in named else ""})
+            start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
+            model.append({"start": start, "end": end, "label": label if k in named else ""})
     return model
 
 
@@ -147,11 +148,11 @@ def _stalls(one: Found, *, several: bool) -> str:
     stalls = one.diagnosis.found
     rows: list[list[str]] = []
     for k in _longest(one.diagnosis, _LISTED):
-        start, end = float(stalls.start[k]), float(stalls.end[k])
+        start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
         button = (
             f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>" if one.series.slots is not None else ""
         )
-        cells = [format_duration(seconds * 1e9) for seconds in (start, end, end - start)]
+        cells = [_seconds(start), _seconds(end), format_duration((end - start) * 1e9)]
         share = f"{100 * float(stalls.share[k]):.3g} %"
         worst, missing = format_duration(float(stalls.worst[k])), format_count(int(stalls.missing[k]))
         rows.append([str(len(rows) + 1), *cells, worst, missing, share, button])
@@ -160,6 +161,11 @@ def _stalls(one: Found, *, several: bool) -> str:
     header = ["", "from", "to", "length", "worst request", "requests missing", "delayed", ""]
     name = f"<p><b>{esc(one.series.name)}</b></p>" if several else ""
     return name + table(header, rows, caption) + bullets(_sentence(note) for note in stalls.notes)
+
+
+def _seconds(moment: float) -> str:
+    """A moment to the millisecond, as ``--from`` and ``--to`` take it."""
+    return f"{moment:.3f}".rstrip("0").rstrip(".") + " s"
 
 
 # ---------------------------------------------------------------- raw against corrected

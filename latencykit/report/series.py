@@ -84,6 +84,12 @@ class PageSeries:
                 held |= {"timeouts": np.bincount(slot, minlength=bound.size).tolist(), "bound": numbers(bound.tolist())}
         return held
 
+    @property
+    def begin(self) -> float:
+        """Where the first request of a part lies on the time axis of the whole, seconds; stalls count from it."""
+        timed = isinstance(self.rung, Samples) and self.rung.start is not None and len(self.rung)
+        return float(self.rung.offsets.min()) if timed else 0.0
+
     def _slot_of(self, which: Any) -> Any:
         """The slot that each of the chosen requests was sent in."""
         assert self.slots is not None
@@ -178,7 +184,7 @@ def page_series(named: Mapping[str, Any]) -> list[PageSeries]:
         slots, counted = None, None
         if isinstance(rung, Samples) and rung.start is not None and len(rung):
             log = started(rung)
-            slots = _exact(rung, replace(slots_of(log)[0], width=float(log.lengths[0])))
+            slots = _exact(rung, replace(slots_of(log)[0], width=float(log.lengths[0]))) if len(log) else None
         elif isinstance(rung, HistogramLog) and len(rung):
             slots, counted = slots_of(rung)
         if counted is None:

@@ -120,12 +120,13 @@ def started(samples: Samples, most: int = MOST, digits: int = 3) -> HistogramLog
     (18, 0.05, 50)
     """
     offset, size = samples.offsets, len(samples)
-    span = float(offset.max())
-    width = nice_width(min(max(span / (most - 1), 100 * span / size), span / 20))
+    span = float(np.ptp(offset))
+    width = nice_width(min(max(span / (most - 2), 100 * span / size), span / 20))
     slot, good = slot_numbers(offset, width), samples.good
-    buckets, number = HdrBuckets(digits), int(slot.max()) + 1
-    block = block_of_rows(slot[good], buckets.index_of(samples.values[good]), number, buckets)
-    starts = slot_edges(np.arange(number, dtype=np.float64), width)
+    first = int(slot.min())
+    number, buckets = int(slot.max()) - first + 1, HdrBuckets(digits)  # failed ones have their place in time, too
+    block = block_of_rows(slot[good] - first, buckets.index_of(samples.values[good]), number, buckets)
+    starts = slot_edges(first + np.arange(number, dtype=np.float64), width)
     return HistogramLog(starts, np.full(number, width), [MemoryPart([block])], unit=samples.unit, run=samples.run)
 
 

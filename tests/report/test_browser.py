@@ -245,6 +245,7 @@ def log_of(starts: Any, seed: int, **run: Any) -> lk.HistogramLog:
 def requests(rng: np.random.Generator, size: int, rate: float) -> lk.Samples:
     start = np.cumsum(rng.exponential(1e9 / rate, size)).astype(np.int64) + 10**18
     outcome = rng.choice(["ok", "ok", "ok", "error", "timeout"], size)
+    outcome[-size // 20 :] = "timeout"  # the server went away
     took = np.where(outcome == "timeout", 2 * 10**9, rng.lognormal(14, 1, size).astype(np.int64))
     return lk.Samples(start=start, duration=took, outcome=outcome)
 
@@ -262,6 +263,7 @@ def worlds() -> dict[str, Any]:
         "two widths": {"a": log_of(np.arange(700) * 1.0, 9), "b": log_of(np.arange(900) * 0.3, 10)},
         "samples": {"a": requests(rng, 4000, 37)},
         "samples and log": {"a": requests(rng, 3000, 20), "b": log_of(np.arange(700) * 0.25, 12)},
+        "a part of samples": {"a": requests(rng, 4000, 37).between(20, 71)},
         "late start": {"a": log_of(np.arange(20) * 5 + 43200.0, 13)},
     }
 

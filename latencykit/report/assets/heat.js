@@ -91,5 +91,5 @@ function tipHeat(page, event, data, x, y, box, root) {
     spread ||= last > first;
   }
   const text = `${spread ? "about " : ""}${grouped(inside)} of ${grouped(data.count[s])} requests near ${valueText(middle, page.model.unit, 2)}`;
-  tip.show(event, `${secondsText(data.start[s])} to ${secondsText(data.end[s])}`, [{ text }]);
+  tip.show(event, `${secondsText(Number(data.start[s].toFixed(6)))} to ${secondsText(Number(data.end[s].toFixed(6)))}`, [{ text }]);
 }
