@@ -335,6 +335,7 @@ def test_percentiles_with_a_count_and_statistics_are_a_histogram(tmp_path):
         ({"value_ms": [1, 2, 3], "count": [0, 0, 0]}, "no request was counted"),
         ({"low_ms": [0, 5], "high_ms": [1, 2], "count": [1, 2]}, "lower edge"),
         ({"time_s": [1, 2, 3], "p50_ms": [1, 2, 3], "p99_ms": [4, 5, 6]}, "rows are statistics"),
+        ({"time_s": [0, 1, 2, 3], "requests": [120, 130, 90, 4]}, "may be a latency or the time at which 'requests' was counted"),
         ({"time_s": [1, 2, 3], "mean_ms": [1, 2, 3], "count": [4, 5, 6]}, "rows are statistics"),
     ],
 )

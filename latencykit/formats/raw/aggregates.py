@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latencykit.errors import UsageError
 from latencykit.formats.raw.names import Named, are_statistics, latency_columns, named, only_by_default, roles_of, word_set
 from latencykit.formats.raw.outcomes import candidate, words_of
 from latencykit.formats.raw.values import EMPTY, kind_of
@@ -274,12 +275,23 @@ def _counts(sample: pd.DataFrame, parts: Sequence[Named], column: str | None, no
     value = _value(rest, sample, column)
     if value is None or (only_by_default(value) and are_statistics(one.column for one in rest)):
         return None
+    if column is None and _may_be_a_clock(sample[value.column], value):
+        raise UsageError(
+            f"column {value.column!r} may be a latency or the time at which {count.column!r} was counted; "
+            "name it with --column (column=) if it is a latency"
+        )
     why = _against(sample, parts, value, count)
     if why is None:
         return Shape("counts", value, "value", None, count.column, cumulative, notes=(_said(count, "values"),))
     if why:
         notes.append(f"column {count.column!r} is not taken as counts ({why}): each row is one request")
     return None
+
+
+def _may_be_a_clock(cells: pd.Series[Any], one: Named) -> bool:
+    """Whether a column such as ``time_s`` goes on in equal steps: counts beside it may be those of each second."""
+    steps = np.diff(_floats(cells)) if one.stem == "time" and one.unit in (None, "s") else np.zeros(0)
+    return steps.size > 1 and bool((steps > 0).all()) and float(np.ptp(steps)) <= 1e-6 * float(steps.max())
 
 
 def _said(count: Named, of: str) -> str:
