@@ -15,7 +15,7 @@ from latencykit.summary import Summary
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from latencykit.stats.changes import ChangePoint
+    from latencykit.stats.changes import ChangePoints
 
 __all__ = ["change_points"]
 
@@ -23,7 +23,7 @@ __all__ = ["change_points"]
 def change_points(
     runs: Sequence[Any] | Mapping[str, Any], statistic: str | float = "p99", *, alpha: float = 0.01, permutations: int = 499,
     least: int = 5, seed: int = 0,
-) -> list[ChangePoint]:  # fmt: skip
+) -> ChangePoints:  # fmt: skip
     """Return where a series of runs changes, in order.
 
     Parameters
@@ -39,9 +39,9 @@ def change_points(
 
     Returns
     -------
-    list of ChangePoint
-        Position of the first run of what is new, the chance of so clear a split without a change, and the medians
-        before and after.
+    ChangePoints
+        A list: position of the first run of what is new, the probability of so clear a split without a change, and
+        the medians before and after. Empty where runs are not exchangeable, as its ``note`` says.
 
     Raises
     ------

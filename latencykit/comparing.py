@@ -149,7 +149,12 @@ def compare(
     """
     if not 0 < confidence < 1 or (run_noise is not None and not 0 <= run_noise < 1) or not margin >= 0:
         raise UsageError("a confidence lies between 0 and 1, the noise of runs from 0 to below 1, and a margin is 0 or more")
-    sides = _side(base, "base"), _side(new, "new")
+    given = _listed(base, "base"), _listed(new, "new")
+    evidence: list[Any] = [_evidence(side[0]) for side in given] if len(given[0]) == len(given[1]) == 1 else [None, None]
+    if None in evidence:
+        sides = [_held(one) for one in given[0]], [_held(one) for one in given[1]]
+    else:
+        sides = [histogram_of(evidence[0].whole, "a comparison")], [histogram_of(evidence[1].whole, "a comparison")]
     units = {rung.unit for side in sides for rung in side}
     if len(units) > 1:
         raise MixedInputsError(
@@ -164,22 +169,30 @@ def compare(
         wanted = _default(one, two, confidence) if percentiles is None else list(percentiles)
         wanted += [p for name in also if name[0] == "p" and (p := float(name[1:])) not in wanted]
         named = dict.fromkeys([*means, *(name for name in also if name[0] != "p")])
-        found = _of_requests(one, two, sorted(wanted), list(named), confidence, run_noise, margin, replicates, seed)
+        dependence = tuple(side.dependence for side in evidence)
+        found = _of_requests(one, two, dependence, sorted(wanted), list(named), confidence, run_noise, margin, replicates, seed)
     runs = len(sides[0]), len(sides[1])
     return replace(found, warnings=_warnings(sides), unit=units.pop(), runs=runs)
 
 
-def _side(given: Any, name: str) -> list[Side]:
+def _listed(given: Any, name: str) -> list[Any]:
     rungs = [given] if hasattr(given, "run") else list(given.values()) if hasattr(given, "values") else list(given)
     if not rungs:
         raise UsageError(f"the {name} side is empty; name at least one run")
-    held: list[Side] = []
-    for rung in rungs:
-        if isinstance(rung, Summary):
-            held.append(rung.to_unit("ns") if rung.unit in NANOSECONDS else rung)
-        else:
-            held.append(histogram_of(rung, "a comparison"))
-    return held
+    return rungs
+
+
+def _held(rung: Any) -> Side:
+    if isinstance(rung, Summary):
+        return rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
+    return histogram_of(rung, "a comparison")
+
+
+def _evidence(rung: Any) -> Any:
+    """How far the numbers of a single run can be trusted; None for a Summary, and for what is no measurement."""
+    if isinstance(rung, Summary) or not hasattr(rung, "evidence"):
+        return None
+    return (rung.to_unit("ns") if getattr(rung, "unit", None) in NANOSECONDS else rung).evidence()
 
 
 def _default(one: Any, two: Any, confidence: float) -> list[float]:
@@ -232,11 +245,12 @@ def _of_summaries(sides: tuple[list[Side], list[Side]], names: list[str]) -> Com
 
 
 def _of_requests(
-    base: Any, new: Any, percentiles: list[float], means: list[str], confidence: float, run_noise: float | None, margin: float,
-    replicates: int, seed: int,
+    base: Any, new: Any, dependence: Any, percentiles: list[float], means: list[str], confidence: float, run_noise: float | None,
+    margin: float, replicates: int, seed: int,
 ) -> Comparison:  # fmt: skip
     corrected = any(side.run.corrected in ("us", "tool") for side in (base, new))
     options: dict[str, Any] = {"run_noise": run_noise, "corrected": corrected, "replicates": replicates, "seed": seed}
+    options["dependence"] = dependence
     rows = compare_counts(base.counted, new.counted, percentiles, means, confidence=confidence, **options)
     rows = [row if row.statistic.startswith("slow") else row.between(*(_known(s, row) for s in (base, new))) for row in rows]
     reasons = []

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.errors import NotHeldError, UsageError
-from latencykit.histogram import histogram_of
+from latencykit.histogram import Histogram, histogram_of
+from latencykit.histogram.evidence import Evidence
+from latencykit.stats.dependence import levels_in_company, normal_quantile
 from latencykit.stats.load import Capacity, capacity, saturated
+from latencykit.stats.percentiles import values_at_ranks
 from latencykit.stats.slo import SLO
 from latencykit.stats.usl import ScalabilityLaw, fit_scalability
 from latencykit.summary import Summary
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from latencykit.histogram import Histogram
+    from latencykit.histogram import PercentileRow
     from latencykit.stats.slo_check import SLORow
 
 __all__ = ["LoadCurve", "LoadRow", "load_curve"]
@@ -41,8 +44,10 @@ class LoadRow:
     offered, achieved : float
         NaN where the source does not say.
     saturated : bool
-        An open or paced loop that did not carry what was offered.
+        An open or paced loop that surely did not carry what was offered.
     rung : Histogram or Summary
+    evidence : Evidence or None
+        How far the numbers of the run can be trusted; None of a Summary.
     """
 
     name: str
@@ -51,6 +56,11 @@ class LoadRow:
     achieved: float
     saturated: bool
     rung: Histogram | Summary
+    evidence: Evidence | None = None
+
+    def percentile_rows(self, percentiles: Sequence[float], confidence: float = 0.95) -> list[PercentileRow]:
+        """Return percentiles with their intervals; runs at several loads are set side by side, as they were seen."""
+        return [] if self.evidence is None else self.evidence.rows(percentiles, confidence, rare=False)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +116,61 @@ class LoadCurve:
         return dict(zip(wanted, row.rung.percentile(list(wanted)).tolist(), strict=True))
 
 
+@dataclass(frozen=True, eq=False)
+class _Queued(Evidence):
+    """Counts without time of a system with a queue.
+
+    Who waits, waits together with others. Little's law says with how many: L = rate × waiting time. In an M/M/1 queue
+    requests beyond a high percentile come in groups of 1 / (1 − ρ)² = (1 + L)² on average, and twice as many count as one
+    event, since groups differ in size.
+    """
+
+    waiting: float
+
+    @property
+    def company(self) -> float:
+        """Requests that count as one event."""
+        return 2 * (1 + self.waiting) ** 2
+
+    def rows(
+        self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
+    ) -> tuple[list[PercentileRow], tuple[str, ...]]:
+        rows, _ = super().rows(percentiles, confidence, rare=rare)
+        total = self.whole.count + self.whole.censored
+        end = normal_quantile((1 + confidence) / 2)
+        levels = levels_in_company([row.percentile for row in rows], [-end, end], total, self.company)
+        ends = zip(*values_at_ranks(self.whole.counted, *(levels * total).T), strict=True)
+        wider = [
+            row if not 0 < row.percentile < 100 or math.isnan(row.high)
+            else replace(row, low=min(row.low, bottom), high=max(row.high, top))
+            for row, (bottom, top) in zip(rows, ends, strict=True)
+        ]  # fmt: skip
+        why = "requests that queue are slow together, and counts do not show when: measure for longer, or keep a log"
+        return wider, (why,) if any(math.isinf(row.high) for row in wider) else ()
+
+    def mean(self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True) -> tuple[float, float]:
+        below, above = super().mean(name, confidence, rare=rare)
+        return below * math.sqrt(self.company), above * math.sqrt(self.company)
+
+
+def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
+    """Runs of which only counts are known, with those that wait: what takes longer than the fastest tenth at the lowest load."""
+    known = [row for row in rows if isinstance(row.rung, Histogram) and row.rung.count]
+    if len(known) < 2:
+        return rows
+    alone = float(known[0].rung.percentile(10))
+
+    def queued(row: LoadRow) -> LoadRow:
+        counted, evidence = row.rung, row.evidence
+        if row not in known or isinstance(counted, Summary) or counted.unit != "ns":
+            return row
+        if evidence is None or evidence.dependence is not None:
+            return row
+        return replace(row, evidence=_Queued(counted, row.rate * max(counted.mean - alone, 0.0) / 1e9))
+
+    return [queued(row) for row in rows]
+
+
 def load_curve(runs: Mapping[str, Any], slo: SLO | str | None = None, confidence: float = 0.95) -> LoadCurve:
     """Return how latency rises with load, and the largest load that meets an SLO.
 
@@ -138,22 +203,25 @@ def load_curve(runs: Mapping[str, Any], slo: SLO | str | None = None, confidence
     """
     if not runs:
         raise UsageError("a load curve needs runs at different loads")
-    rows = tuple(sorted((_row(str(name), rung) for name, rung in runs.items()), key=lambda row: row.rate))
+    given = sorted((_row(str(name), rung, confidence) for name, rung in runs.items()), key=lambda row: row.rate)
+    rows = tuple(_with_queues(given))
     limits = SLO.parse(slo) if isinstance(slo, str) else slo
     if limits is None:
         return LoadCurve(rows)
-    checks = tuple(tuple(limits.check(row.rung, confidence)) for row in rows)
+    checks = tuple(tuple(limits.check(row.evidence or row.rung, confidence, rare=False)) for row in rows)
     found = [_capacity(rows, [check[k] for check in checks]) for k in range(len(limits.limits))]
     worst = min(range(len(found)), key=lambda k: (_order(found[k]), k))
     return LoadCurve(rows, limits, checks, found[worst], limits.limits[worst].statistic)
 
 
-def _row(name: str, rung: Any) -> LoadRow:
+def _row(name: str, rung: Any, confidence: float) -> LoadRow:
     """A run with its rates."""
-    if isinstance(rung, Summary):
-        held: Any = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
-    else:
-        held = histogram_of(rung, "a load curve")
+    known = hasattr(rung, "unit") and rung.unit in NANOSECONDS
+    held: Any = rung.to_unit("ns") if known else rung
+    evidence = None
+    if not isinstance(rung, Summary):
+        evidence = held.evidence() if hasattr(held, "evidence") else None
+        held = histogram_of(held if evidence is None else evidence.whole, "a load curve")
     run = held.run
     offered = _named(name) or run.rate or math.nan
     achieved = run.achieved or (held.count / run.duration if held.count and run.duration else math.nan)
@@ -162,8 +230,18 @@ def _row(name: str, rung: Any) -> LoadRow:
         raise NotHeldError(
             f"{name}: says neither its rate nor how long it took; write the offered rate as its name: 5000={run.source or 'path'}"
         )
-    lost = run.loop != "closed" and not math.isnan(offered + achieved) and bool(saturated(offered, achieved))
-    return LoadRow(name, rate, offered, achieved, lost, held)
+    lost = run.loop != "closed" and not math.isnan(offered + achieved)
+    lost = lost and bool(saturated(offered, achieved, _error(held, evidence, achieved, confidence)))
+    return LoadRow(name, rate, offered, achieved, lost, held, evidence)
+
+
+def _error(held: Any, evidence: Evidence | None, achieved: float, confidence: float) -> float:
+    """By how much a rate may be higher: as of random arrivals, or as the counts over time vary where that is more."""
+    if not held.count:
+        return 0.0
+    spread = 0.0 if evidence is None or evidence.dependence is None else evidence.dependence.spread_of_count
+    # of many loads none must be called saturated by chance
+    return normal_quantile(1 - (1 - confidence) / 20) * max(achieved / math.sqrt(held.count), achieved * spread)
 
 
 def _named(name: str) -> float | None:
@@ -180,14 +258,14 @@ def _named(name: str) -> float | None:
 def _capacity(rows: Sequence[LoadRow], checks: Sequence[SLORow]) -> Capacity:
     """The largest load that meets one limit."""
     rate = np.array([row.rate for row in rows])
-    values, highs = (np.array([getattr(check, name) for check in checks]) for name in ("value", "high"))
+    values, lows, highs = (np.array([getattr(check, name) for check in checks]) for name in ("value", "low", "high"))
     lost = np.array([row.saturated for row in rows])
     limit = checks[0].limit
     if np.isnan(values).any() or limit <= 0 or not (values > 0).all():  # shares, zeros, unknowns: pass or fail is all there is
-        met = np.array([check.outcome == "met" for check in checks])
-        values = np.where(met, 0.5, 2.0)
-        return _without_point(capacity(rate, values, 1.0, values, lost))
-    return capacity(rate, values, limit, np.where(np.isnan(highs), np.inf, highs), lost)
+        met, missed = (np.array([check.outcome == outcome for check in checks]) for outcome in ("met", "missed"))
+        ends = np.where(met, 0.5, 2.0), np.where(missed, 2.0, 0.5)
+        return _without_point(capacity(rate, ends[0], 1.0, ends[0], lost, ends[1]))
+    return capacity(rate, values, limit, np.where(np.isnan(highs), np.inf, highs), lost, np.nan_to_num(lows, nan=0.0))
 
 
 def _without_point(found: Capacity) -> Capacity:

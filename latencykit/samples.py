@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.histogram.evidence import Evidence
     from latencykit.run import Measure
     from latencykit.summary import Summary
 
@@ -309,6 +310,25 @@ class Samples:
         late = np.zeros(0, np.int64) if self.outcome is None else values[self.outcome == OUTCOMES.index("timeout")]
         bound = float(late.min()) if late.size else float("inf")
         return replace(counted, censored=int(late.size), censored_at=bound, told=exact)
+
+    def evidence(self, whole: Histogram | None = None) -> Evidence:
+        """Return how far the latencies can be trusted; requests belong to the moment when they began.
+
+        Parameters
+        ----------
+        whole : Histogram, optional
+            ``samples.histogram()``, where it is known already.
+        """
+        from latencykit.histogram.evidence import Evidence
+        from latencykit.log.tails import tails_of_requests
+
+        counted = self.histogram() if whole is None else whole
+        if self.start is None or not counted.count:
+            return Evidence(counted)
+        begin, good = self.start - self._origin, self.good
+        late = begin[~good] if self.outcome is None else begin[self.outcome == OUTCOMES.index("timeout")]
+        tag = None if self.tag is None else np.unique(self.tag[good], return_inverse=True)[1].reshape(-1)
+        return tails_of_requests(begin[good], self.values[good], late, tag, counted)
 
     def to_log(self, interval: str | float = "1s", digits: int = 3, *, by_start: bool = False) -> HistogramLog:
         """Count the good requests into intervals by the time of their reply, as a recorder would, or of their start.

@@ -86,7 +86,7 @@ def checked_unit(unit: str) -> str:
     """
     if unit in NANOSECONDS or unit == "none":
         return unit
-    factor = _SPELLINGS.get(unit, _SPELLINGS.get(unit.lower())) if isinstance(unit, str) else None
+    factor = _SPELLINGS.get(unit, _SPELLINGS.get(str(unit).lower()))
     meant = next((name for name, size in NANOSECONDS.items() if size == factor), None)
     hint = f". Did you mean {meant!r}?" if meant else ""
     raise UsageError(f"unit must be one of ns, us, ms, s, none; not {unit!r}{hint}")

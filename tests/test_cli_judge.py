@@ -103,16 +103,18 @@ def test_compare_two_runs(run):
     assert (found["basis"], found["verdict"], found["failed"]) == ("requests", "inconclusive", [])
     first = found["rows"][0]
     assert set(first) >= {"percentile", "base", "new", "change", "low", "high", "significant"}
-    assert first["low"] < first["change"] < first["high"]
+    assert (first["low"], first["high"]) == (None, None)  # one stall fills the log: its intervals are too few
     assert found["rows"][-1]["percentile"] == 100
     assert "unit" in err  # the notes of the sources
 
 
-def test_compare_gates(run):
-    assert run("compare", RAW, SCHEDULED, "--fail-if", "p75 > +5%")[0] == 1
-    assert run("compare", SCHEDULED, RAW, "--fail-if", "p75 > +5%")[0] == 0
-    assert run("compare", RAW, SCHEDULED, "--run-noise", "3%")[0] == 1
-    assert run("compare", SCHEDULED, RAW, "--run-noise", "3%")[0] == 0
+def test_compare_gates(run, sides):
+    base, new = sides / "base0.json", sides / "new0.json"
+    assert run("compare", base, new, "--fail-if", "p75 > +5%")[0] == 1
+    assert run("compare", new, base, "--fail-if", "p75 > +5%")[0] == 0
+    assert run("compare", base, new, "--run-noise", "3%")[0] == 1
+    assert run("compare", new, base, "--run-noise", "3%")[0] == 0
+    assert run("compare", RAW, SCHEDULED, "--fail-if", "p75 > +5%")[0] == 0  # the difference is one stall
     unsure = run("compare", RAW, SCHEDULED, "--fail-if", "p99.99 > +5%", "--format", "json")
     assert unsure[0] == 0
     assert any(row["percentile"] == 99.99 and row["low"] is None for row in json.loads(unsure[1])["rows"])
@@ -169,7 +171,7 @@ def test_check_outcomes(run):
     status, out, _ = run("check", RAW, "--unit", "ns", "--slo", "50=1ms,99.9=20ms,max=1s", "--format", "json")
     found = json.loads(out)
     assert (status, found["passed"]) == (1, False)
-    assert [row["outcome"] for row in found["rows"]] == ["met", "unknown", "missed"]
+    assert [row["outcome"] for row in found["rows"]] == ["unknown", "unknown", "missed"]  # 16 intervals hold requests
     assert set(found["rows"][0]) >= {"series", "statistic", "limit", "value", "low", "high", "outcome", "margin"}
     assert found["rows"][0]["limit"] == 1_000_000
 
@@ -196,11 +198,11 @@ def test_check_takes_files_and_writes_junit(run, tmp_path):
     assert status == 0
     assert "p99.99" in out
     suite = ET.parse(report).getroot()
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "1")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "2")
     assert suite.find(".//testcase").get("classname") == "a<b&c"
     assert suite.find(".//skipped") is not None
     run("check", RAW, "--unit", "ns", "--slo", spec, "--strict", "--junit", report)
-    assert ET.parse(report).getroot().get("failures") == "1"
+    assert ET.parse(report).getroot().get("failures") == "2"
 
 
 def test_check_writes_nothing_for_unreadable_input(run, tmp_path):
@@ -215,7 +217,7 @@ def test_check_says_how_far_beyond(run):
 
 def test_check_in_every_style(run):
     rows = list(csv.DictReader(io.StringIO(run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "csv")[1])))
-    assert rows[0]["outcome"] == "met"
+    assert rows[0]["outcome"] == "unknown"
     assert run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[1].startswith("| series |")
 
 

@@ -20,7 +20,7 @@ from latencykit.formats.shaping import distinct
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
-from latencykit.units import did_you_mean, format_count, parse_moment, without_secrets
+from latencykit.units import NANOSECONDS, did_you_mean, format_count, parse_moment, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latencykit.cluster.places import Place
+    from latencykit.log.tails import Tails
     from latencykit.run import Measure
     from latencykit.summary import Summary
 
@@ -170,6 +171,11 @@ class ClusterLog:
     def histogram(self) -> Histogram:
         """Return the sum of everything, all tags together."""
         return Totals.sum([totals for _, totals in self._total(totals_of)]).histogram
+
+    def evidence(self, interval: str | float = "10s") -> Tails:
+        """Return how far the numbers of everything can be trusted, from counts of time bins; see `HistogramLog.evidence`."""
+        log = self.resample(interval)
+        return (log.to_unit("ns") if log.unit in NANOSECONDS else log).evidence()
 
     def histograms(self) -> dict[str, Histogram]:
         """Return the sum of every tag, ``""`` for untagged intervals."""

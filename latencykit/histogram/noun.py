@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.buckets import Buckets
+    from latencykit.histogram.evidence import Evidence
     from latencykit.stats.trimmed import Trimmed
 
     Ints = NDArray[np.int64]
@@ -280,6 +281,12 @@ class Histogram:
     def percentile_rows(self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and whether the sample supports it."""
         return trusted_rows(self, np.atleast_1d(np.asarray(percentiles, np.float64)), confidence)
+
+    def evidence(self) -> Evidence:
+        """Return how far the numbers can be trusted, as of independent requests: counts do not know when they were."""
+        from latencykit.histogram.evidence import Evidence
+
+        return Evidence(self)
 
     def percentiles(self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95) -> pd.DataFrame:
         """Return a table of percentiles with the columns of `PercentileRow`, indexed by percentile."""

@@ -160,6 +160,7 @@ class HistogramLog:
         self._tag_names = tuple(tag_names)
         self._factor = factor
         self._whole = whole
+        self._tails: Tails | None = None
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
     def __len__(self) -> int:
@@ -383,6 +384,16 @@ class HistogramLog:
         self._whole = found if like is None else self._whole
         return found
 
+    def histogram_and(self, *folds: Fold) -> Histogram:
+        """Return the sum of all intervals, and show every block to `folds` in the same pass."""
+        if self._whole is None:
+            fold = self.totals_fold()
+            self.scan(fold, *folds)
+            self._whole = self.histogram_of(fold)
+        else:
+            self.scan(*folds)
+        return self._whole
+
     def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
         """Return count, extremes and percentiles of every interval, in one pass."""
         fold = self.series_fold(percentiles, moments=moments)
@@ -404,23 +415,25 @@ class HistogramLog:
         named = {f"p{format_percentile(p)}": series.values[:, k] for k, p in enumerate(series.percentiles)}
         return pd.DataFrame(columns | named)
 
-    def tails(self, whole: Histogram | None = None) -> Tails:
-        """Return what the log knows of its tail beyond counts: events, and intervals of confidence that know of time."""
+    def evidence(self, whole: Histogram | None = None) -> Tails:
+        """Return what the log knows beyond counts: events, and intervals of confidence that know of time."""
         from latencykit.log.tails import tails_of
 
-        return tails_of(self, whole)
+        self._tails = self._tails or tails_of(self, whole)
+        return self._tails
 
     def percentile_rows(self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95) -> list[PercentileRow]:
-        """Return percentiles of all intervals, with how many events each rests on.
+        """Return percentiles of all intervals, with how many events each is based on.
 
-        Confidence intervals come from resampled blocks of time, and are as wide as those of independent requests at
-        least; where the log is too short for twenty independent blocks there is none.
+        Confidence intervals allow for requests that are slow together, and are as wide as those of independent requests
+        at least. There is no upper end where a percentile is based on fewer than twenty independent events, and no
+        interval where the log is too short to show how far requests depend on each other.
         """
-        return self.tails().rows(np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence)[0]
+        return self.evidence().rows(np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence)[0]
 
     def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
         """Return how many stalls, intervals and tags make up what lies above each percentile; each has its ``words``."""
-        return self.tails().events([float(p) for p in percentiles])
+        return self.evidence().events([float(p) for p in percentiles])
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
         """Step down to named statistics of all intervals."""

@@ -115,7 +115,9 @@ def _whole(base: Any, new: Any, confidence: float, last: float) -> tuple[Floats,
     one, two = (histogram_of(side, "a comparison") for side in sides)
     places = np.linspace(0.02, last, 160)
     found = shift(one.counted, two.counted, 100.0 * (1.0 - 10.0**-places), confidence=confidence, replicates=400)
-    return (found.percentile, found.ratio, found.low, found.high) if found.percentile.size > 1 else None
+    timed = any(hasattr(side, "starts") or getattr(side, "start", None) is not None for side in sides)
+    band = (found.ratio, found.ratio) if timed else (found.low, found.high)  # the band is one of independent requests
+    return (found.percentile, found.ratio, *band) if found.percentile.size > 1 else None
 
 
 def _ratio_axis(ax: Axes, rows: list[Change], whole: tuple[Floats, Floats, Floats, Floats] | None) -> None:
@@ -164,7 +166,7 @@ def _points(ax: Axes, rows: list[Change], labels: LineLabels) -> None:
         at, ratio, colour = row.percentile or 0.0, 1 + row.change, _colour(row)
         low = 1 + row.low if row.low > -1 else bottom
         high = 1 + row.high if math.isfinite(row.high) else top
-        bounded = row.low > -1 or not math.isnan(row.p_value)
+        bounded = row.low > -1 or math.isfinite(row.high)
         if bounded:
             look: dict[str, Any] = {"color": colour, "linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
             ax.plot([at, at], [max(low, bottom), min(high, top)], label="_interval", **look)
@@ -174,7 +176,7 @@ def _points(ax: Axes, rows: list[Change], labels: LineLabels) -> None:
             zorder=4, clip_on=False, label=f"_{row.statistic}",
         )  # fmt: skip
         words = f"{percentile_text(at)} {format_change(row.change)}"
-        tip = min(max(high, ratio), top) if bounded else ratio
+        tip = min(max(high, ratio), top) if math.isfinite(row.high) else ratio
         labels.point(ax, words, (at, tip), [mark], above=bounded, fontsize=9, color=colour)
 
 

@@ -170,14 +170,14 @@ def _course(rates: Any, values: Any) -> tuple[Any, Any]:
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
     if isinstance(row.rung, Summary):
         return True
-    return p <= row.rung.sample_limit(confidence)
+    return row.percentile_rows([p], confidence)[0].supported
 
 
 def _ends(row: LoadRow, p: float, confidence: float) -> tuple[float, float]:
     """The interval of a percentile, up to the maximum where it has no upper end."""
     if isinstance(row.rung, Summary):
         return math.nan, math.nan
-    found = row.rung.percentile_rows([p], confidence)[0]
+    found = row.percentile_rows([p], confidence)[0]
     high = found.high if math.isfinite(found.high) else max(row.rung.max, found.value)
     return (found.low, high) if math.isfinite(found.low) else (found.bucket_low, found.bucket_high)
 

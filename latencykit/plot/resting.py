@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["dashes", "resting"]
 
-_FEW, _LONG = 4, 5_000
-"""More series are told apart by nothing finer than their curves; longer logs are read once only."""
+_FEW = 4
+"""More series are told apart by nothing finer than their curves."""
 
 
 def resting(series: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
@@ -29,12 +29,9 @@ def resting(series: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, 
     """
     found: dict[str, tuple[float, str]] = {}
     for label, rung in series.items() if len(series) <= _FEW else ():
-        whole, log = counted.get(label), rung
-        if isinstance(rung, Samples) and rung.start is not None:
-            seconds = rung.elapsed
-            log = rung.to_log(max(seconds / 60 if seconds < 30 else 1.0, seconds / 4000, 1e-6))
-        if isinstance(log, HistogramLog) and isinstance(whole, Histogram) and whole.count and len(log) <= _LONG:
-            at, words = log.tails(whole).solid_up_to()
+        whole = counted.get(label)
+        if isinstance(rung, Samples | HistogramLog) and isinstance(whole, Histogram) and whole.count:
+            at, words = rung.evidence(whole).solid_up_to()
             found |= {label: (at, words)} if words else {}
     return found
 

@@ -69,7 +69,7 @@ def _percentiles(row: LoadRow, percentiles: Sequence[float], confidence: float) 
             | {"supported": None if limit is None else p <= limit}
             for p, v in held
         ]
-    rows = row.rung.percentile_rows(percentiles, confidence)
+    rows = row.percentile_rows(percentiles, confidence)
     return [
         {"percentile": one.percentile, **{key: number(getattr(one, key)) for key in _FIELDS}}
         | {"resolved": one.resolved, "supported": one.supported}
@@ -117,6 +117,9 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
         bracket = f"between {_rate(found.low)} (met) and {_rate(found.high)} (not)"
         if math.isnan(found.rate):
             said.append(f"no load measured meets {curve.slo}: {found.reason}")
+        elif not found.low:
+            end = "" if math.isinf(found.high) else f"; {_rate(found.high)} misses it"
+            said.append(f"{curve.slo}: the largest load is about {_rate(found.rate)}{end}; {found.reason}")
         elif math.isinf(found.high):
             said.append(f"{curve.slo}: met up to {_rate(found.low)}; {found.reason}")
         else:

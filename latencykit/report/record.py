@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.histogram.trust import highest_pinned_down
 from latencykit.log import HistogramLog
 from latencykit.samples import Samples
 from latencykit.stats.percentiles import is_resolved
@@ -25,13 +25,10 @@ if TYPE_CHECKING:
 
     Rung = Samples | HistogramLog | Histogram | Summary
 
-LONG = 5_000
-"""Intervals of a log up to which a second pass is made over it, for confidence and events."""
-
 _PRINTED = 12
 """Percentiles that a tool prints because somebody chose them; more are the rows of a spectrum."""
 
-__all__ = ["LONG", "TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]
+__all__ = ["TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]
 
 TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
 """Two-sided trimmed means: the share that is left out on each side."""
@@ -80,10 +77,14 @@ def series_record(
     rung = in_nanoseconds(rung)
     if isinstance(rung, Summary):
         return _of_summary(name, rung, percentiles, confidence)
-    counted = in_nanoseconds(histogram if histogram is not None else rung.histogram())
+    if histogram is None or isinstance(rung, Histogram):
+        evidence = rung.evidence()
+    else:
+        evidence = rung.evidence(in_nanoseconds(histogram))
+    counted = evidence.whole
     run: Run = counted.run
     asked = default_percentiles(counted) if percentiles is None else percentiles
-    rows, rests_on, why = _trusted(rung, counted, asked, confidence)
+    rows, limit, rests_on, why = _trusted(evidence, asked, confidence)
     ranges, means = _ranges(counted), trimmed_means(counted)
     unknown: dict[str, None] = dict.fromkeys([name for name in ("mean", "std") if name in ranges])
     open_ones = [*unknown, *(name for name, value in means.items() if value is None)]
@@ -99,8 +100,8 @@ def series_record(
         "percentiles": [_row(row) for row in rows],
         "trimmed_means": means,
         "trimmed": _trimmed(counted, (*TRIMMED, *trims)),
-        "highest_supported_percentile": number(counted.highest_supported_percentile(confidence)),
-        "supported_up_to": number(counted.sample_limit(confidence)),
+        "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
+        "supported_up_to": number(limit),
         "rests_on": rests_on,
     }
 
@@ -121,27 +122,18 @@ def _ranges(histogram: Histogram) -> dict[str, dict[str, Any]]:
 
 
 def _trusted(
-    rung: Any, counted: Histogram, percentiles: Sequence[float], confidence: float
-) -> tuple[list[PercentileRow], str | None, list[str]]:
-    """Percentiles with their intervals; of what knows time, also what the tail rests on, and what to say of that."""
-    if not counted.count + counted.censored:
-        return [], None, []
-    rows = counted.percentile_rows(percentiles, confidence)
-    if not counted.count or not (isinstance(rung, HistogramLog) or (isinstance(rung, Samples) and rung.start is not None)):
-        return rows, None, []
-    log = rung if isinstance(rung, HistogramLog) else rung.to_log(_width(rung.elapsed))
-    if len(log) > LONG:
-        said = f"a log of more than {LONG:,} intervals is read once: no confidence and no events; cut it with --from and --to"
-        return [replace(row, low=math.nan, high=math.nan) for row in rows], None, [said]
-    tails = log.tails(counted)
-    rows, why = tails.rows(percentiles, confidence)
-    sure = [row.percentile for row in rows if row.supported and 50 <= row.percentile < 100]
-    return rows, tails.events(sure[-1:])[0].words if sure else None, [f"of percentiles: {one}" for one in why]
-
-
-def _width(seconds: float) -> float:
-    """Intervals of a second where that makes a fair number of them."""
-    return 1.0 if 30 <= seconds <= 4000 else max(seconds / (60 if seconds < 30 else 4000), 1e-6)
+    evidence: Any, percentiles: Sequence[float], confidence: float
+) -> tuple[list[PercentileRow], float, str | None, list[str]]:
+    """Percentiles with their intervals, how far they are supported, what the tail is based on, and why ends are open."""
+    if not evidence.whole.count + evidence.whole.censored:
+        return [], 0.0, None, []
+    rows, why = evidence.rows(percentiles, confidence)
+    words = None
+    if evidence.dependence is not None:
+        most = evidence.whole.sample_limit(confidence)  # of so many requests, had they been independent
+        sure = [row.percentile for row in rows if 50 <= row.percentile <= most]
+        words = evidence.events(sure[-1:])[0].words if sure else None
+    return rows, evidence.solid_up_to(confidence)[0], words, list(why)
 
 
 def _trimmed(histogram: Histogram, specs: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.stats.block_bootstrap import tail_groups
 from latencykit.stats.counted import Counted
+from latencykit.stats.dependence import tail_groups
 from latencykit.stats.quantiles import ranks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.stats.dependence import Dependence
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Draws", "draw_means", "draw_percentiles", "rank_draws"]
+__all__ = ["ENDS", "Draws", "draw_means", "draw_percentiles", "draw_shifts", "rank_draws"]
 
 _MOST_BUCKETS = 512
 _BATCH = 128  # replicates a pass: a few MB of counts
+ENDS = np.linspace(-4.0, 4.0, 42)
+"""Normal quantiles at which confidence distributions are worked out; 0 is none of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +78,44 @@ def rank_draws(total: int, percentiles: ArrayLike, replicates: int, rng: np.rand
     return out
 
 
-def draw_percentiles(counted: Counted, percentiles: ArrayLike, replicates: int, rng: np.random.Generator) -> Draws:
-    """Return bootstrap replicates of percentiles, shape (replicates, p); see `rank_draws`."""
+def draw_percentiles(
+    counted: Counted, percentiles: ArrayLike, replicates: int, rng: np.random.Generator, dependence: Dependence | None = None
+) -> Draws:
+    """Return replicates of percentiles, shape (replicates, p).
+
+    Those of independent requests are bootstrap ranks, see `rank_draws`. Where the dependence of the requests is known,
+    replicates come from the confidence distribution: the end of the one-sided interval at a level drawn at random.
+    """
     held = counted.occupied()
     best, worst = held.at_best(), held.at_worst()
-    drawn = rank_draws(held.total, percentiles, replicates, rng)
+    if dependence is None:
+        drawn = rank_draws(held.total, percentiles, replicates, rng)
+    else:
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        levels = np.where(p[:, None] < 100, dependence.levels(p, ENDS), 1.0)
+        places = rng.standard_normal(replicates)  # one level for all: percentiles of a run go up and down together
+        shares = np.stack([np.interp(places, ENDS, level) for level in levels], axis=1)
+        drawn = np.clip(np.ceil(shares * held.total), 1, held.total).astype(np.int64)
     low = best.low[np.searchsorted(best.cumulative, drawn, "left")]
     return Draws(low, worst.high[np.searchsorted(worst.cumulative, drawn, "left")])
+
+
+def draw_shifts(values: tuple[Floats, Floats], shifts: Floats, replicates: int, rng: np.random.Generator) -> Draws:
+    """Return replicates of statistics from their confidence distributions.
+
+    Parameters
+    ----------
+    values : tuple of two ndarrays of float64, shape (statistics,)
+        At least and at most, as the buckets allow.
+    shifts : ndarray of float64, shape (statistics, ends)
+        How far each may differ at the ends of `ENDS`.
+    replicates : int
+    rng : numpy.random.Generator
+    """
+    places = rng.standard_normal(replicates)
+    finite = np.nan_to_num(shifts, nan=0.0, posinf=0.0)  # open ends are judged by nobody; see `compare_counts`
+    moved = np.stack([np.interp(places, ENDS, one) for one in finite], axis=1)
+    return Draws(np.maximum(values[0] + moved, 0.0), values[1] + moved)
 
 
 def draw_means(counted: Counted, trims: list[tuple[float, float]], replicates: int, rng: np.random.Generator) -> Draws:

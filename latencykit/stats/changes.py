@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +18,17 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["ChangePoint", "change_points"]
+__all__ = ["ChangePoint", "ChangePoints", "change_points"]
 
 _MOST_RUNS = 5000  # distances of all pairs: 200 MB
 _BATCH_CELLS = 4_000_000
+_DOUBT = 2.2  # standard errors of the correlation from run to run, beyond which runs are not exchangeable
+_ALLOWED = 0.25  # standard errors by which it may be higher than estimated
+
+_NOT_EXCHANGEABLE = (
+    "successive runs resemble each other more than runs further apart (correlation {:.2f} within stretches): their order "
+    "is not exchangeable, so that no change can be distinguished from drift"
+)
 
 
 @dataclass(frozen=True)
@@ -47,9 +56,24 @@ class ChangePoint:
         return self.after / self.before - 1 if self.before else float("nan")
 
 
+class ChangePoints(list[ChangePoint]):
+    """Change points in order.
+
+    Attributes
+    ----------
+    exchangeable : bool
+        Whether runs between changes came in any order, which a change point presupposes; where they did not, none is given.
+    note : str
+        Why there is none; ``""`` where there is nothing to say.
+    """
+
+    exchangeable: bool = True
+    note: str = ""
+
+
 def change_points(
     values: ArrayLike, *, alpha: float = 0.01, permutations: int = 499, least: int = 5, seed: int = 0
-) -> list[ChangePoint]:
+) -> ChangePoints:
     """Return where a series of runs changes its level or spread, in order.
 
     Parameters
@@ -65,7 +89,8 @@ def change_points(
 
     Returns
     -------
-    list of ChangePoint
+    ChangePoints
+        A list of ChangePoint, empty where the runs are not exchangeable: see its ``note``.
 
     Raises
     ------
@@ -77,6 +102,11 @@ def change_points(
     E-divisive (Matteson and James, 2014): the split with the largest energy distance between its sides is tested by
     shuffling the stretch, and each side is searched again. Distances are cut at what ten medians of them are, so that
     one run with a stall is no change.
+
+    Shuffling presupposes that runs without a change could have come in any order. A slow drift makes successive runs
+    alike and would pass for a change, so the correlation of successive residuals (as normal scores, less the medians of
+    their stretches, corrected for its bias) is looked at: where it is clear, nothing is accused; where it may be there, a
+    split also has to be clearer than in series of that correlation and no change.
 
     Examples
     --------
@@ -97,25 +127,97 @@ def change_points(
     typical = float(np.median(distance[np.triu_indices(series.size, 1)])) if series.size > 1 else 0.0
     if typical > 0:
         distance = np.minimum(distance, 10 * typical)
-    rng = np.random.default_rng(seed)
-    found: list[tuple[int, float]] = []
-    stretches = [(0, series.size)]
-    while stretches:
-        start, end = stretches.pop()
-        split = _best_split(distance[start:end, start:end], alpha, permutations, least, rng)
-        if split is not None:
-            found.append((start + split[0], split[1]))
-            stretches += [(start, start + split[0]), (start + split[0], end)]
-    found.sort()
+    search = _Search(distance, 10 * typical if typical > 0 else np.inf, alpha, permutations, least)
+    found = search.splits(seed)
+    if series.size < 2 * least or not typical:
+        return ChangePoints()
+    residual, stretch = _residuals(scale, [position for position, _ in found])
+    correlation, error = _successive(residual, stretch)
+    if correlation > _DOUBT * error:
+        none = ChangePoints()
+        none.exchangeable, none.note = False, _NOT_EXCHANGEABLE.format(correlation)
+        return none
+    possible = min(correlation + _ALLOWED * error, 0.95)
+    if found and possible > 0:
+        found = search.splits(seed, np.sort(residual), possible)
     edges = [0, *(position for position, _ in found), series.size]
-    levels = [float(np.median(series[a:b])) for a, b in itertools.pairwise(edges)] if series.size else []
-    return [ChangePoint(position, p, levels[k], levels[k + 1]) for k, (position, p) in enumerate(found)]
+    levels = [float(np.median(series[a:b])) for a, b in itertools.pairwise(edges)]
+    return ChangePoints(ChangePoint(position, p, levels[k], levels[k + 1]) for k, (position, p) in enumerate(found))
+
+
+def _residuals(values: Floats, positions: list[int]) -> tuple[Floats, Ints]:
+    """Values less the medians of their stretches, and the number of each one's stretch."""
+    edges = [0, *positions, values.size]
+    parts = [values[a:b] - np.median(values[a:b]) for a, b in itertools.pairwise(edges) if b > a]
+    return np.concatenate(parts or [values]), np.repeat(np.arange(len(parts)), [part.size for part in parts])
+
+
+def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
+    """Correlation of successive residuals within stretches, and its standard error; outliers count by their ranks."""
+    n, stretches = residual.size, int(stretch[-1]) + 1
+    normal = NormalDist()
+    scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])[np.argsort(np.argsort(residual, kind="stable"))]
+    scores -= (np.bincount(stretch, scores) / np.bincount(stretch))[stretch]
+    same = stretch[1:] == stretch[:-1]
+    raw = float((scores[1:] * scores[:-1])[same].sum() / max((scores**2).sum(), 1e-300))
+    # every level that was fitted takes some correlation away (Marriott and Pope, 1954), and so did the search for it
+    return raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Stretches split where that is clearest, as long as a split is believed."""
+
+    distance: Floats
+    cut: float
+    alpha: float
+    permutations: int
+    least: int
+
+    def splits(self, seed: int, residual: Floats | None = None, correlation: float = 0.0) -> list[tuple[int, float]]:
+        """Positions and p-values; with residuals, splits also have to be clearer than in drift of that correlation."""
+        rng = np.random.default_rng(seed)
+        found: list[tuple[int, float]] = []
+        stretches = [(0, len(self.distance))]
+        while stretches:
+            start, end = stretches.pop()
+            part = self.distance[start:end, start:end]
+            split = _best_split(part, self.alpha, self.permutations, self.least, rng)
+            if split is None:
+                continue
+            position, p_value, best = split
+            if residual is not None:
+                p_value = max(p_value, self._of_drift(end - start, best, residual, correlation, seed))
+            if p_value <= self.alpha:
+                found.append((start + position, p_value))
+                stretches += [(start, start + position), (start + position, end)]
+        return sorted(found)
+
+    def _of_drift(self, n: int, best: float, residual: Floats, correlation: float, seed: int) -> float:
+        """Probability of so clear a split in an autoregression with the residuals' distribution."""
+        rng = np.random.default_rng([seed, n])
+        as_clear, batch = 1, max(1, _BATCH_CELLS // (n * n))
+        for first in range(0, self.permutations, batch):
+            noise = rng.standard_normal((min(batch, self.permutations - first), n))
+            for k in range(1, n):
+                noise[:, k] = correlation * noise[:, k - 1] + math.sqrt(1 - correlation**2) * noise[:, k]
+            places = (_normal_share(noise) * residual.size).astype(np.int64)
+            values = residual[np.minimum(places, residual.size - 1)]
+            distance = np.minimum(np.abs(values[:, :, None] - values[:, None, :]), self.cut)
+            as_clear += int((_energies(distance, self.least).max(axis=1) >= best * (1 - 1e-12)).sum())
+        return as_clear / (self.permutations + 1)
+
+
+def _normal_share(z: Floats) -> Floats:
+    """Normal distribution function, to 1e-4: enough to choose a rank."""
+    grid = np.linspace(-6, 6, 2401)
+    return np.interp(z, grid, [NormalDist().cdf(one) for one in grid])
 
 
 def _best_split(
     distance: Floats, alpha: float, permutations: int, least: int, rng: np.random.Generator
-) -> tuple[int, float] | None:
-    """The clearest split and its p-value, if it is believed."""
+) -> tuple[int, float, float] | None:
+    """The clearest split, its p-value and its energy, if it is believed."""
     n = len(distance)
     if n < 2 * least:
         return None
@@ -129,7 +231,7 @@ def _best_split(
         shuffled = distance[order[:, :, None], order[:, None, :]]
         as_clear += int((_energies(shuffled, least).max(axis=1) >= best * (1 - 1e-12)).sum())
     p_value = as_clear / (permutations + 1)
-    return (least + int(energies.argmax()), p_value) if p_value <= alpha else None
+    return (least + int(energies.argmax()), p_value, best) if p_value <= alpha else None
 
 
 def _energies(distance: Floats, least: int) -> Floats:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.stats.chances import poisson_at_least
+from latencykit.stats.dependence import LEAST_EVENTS
 from latencykit.stats.quantiles import median, running_sums
 from latencykit.units import format_count, format_duration, format_percentile
 
@@ -76,8 +77,8 @@ class Events:
         return max(1, round(self.effective)) if self.requests > 0 else 0
 
     def supports(self, confidence: float = 0.95) -> bool:
-        """Return whether the events can bound the percentile from above, as as many independent requests could."""
-        return self.effective >= -math.log((1 - confidence) / 2)
+        """Return whether there are enough events to bound the percentile from above."""
+        return self.effective >= max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
 
     @property
     def words(self) -> str:
@@ -243,15 +244,26 @@ def solid_up_to(events_of: Callable[[list[float]], list[Events]], limit: float, 
         ``"1 stall"``; empty where there is nothing to say.
     """
     last = -math.log10(max(1 - limit / 100, 1e-12))
-    asked = [p for p in (100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, int(last * _STEPS) + 1)) if p < limit]
-    found = events_of(asked) if asked else []
-    weak = next((k for k in range(len(found)) if not any(one.supports(confidence) for one in found[k:])), len(found))
-    if weak == len(found):
+    asked = [100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, math.ceil(last * _STEPS) + 1)]
+    weak, first = _first_weak(events_of, asked, confidence)
+    if first is None:
         return limit, ""
-    first = found[weak]
+    below = asked[weak - 1] if weak else 0.0
+    between = [100 - (100 - below) * ((100 - asked[weak]) / (100 - below)) ** (k / _STEPS) for k in range(1, _STEPS)]
+    solid = [below, *between][_first_weak(events_of, between, confidence)[0]]
     if first.stall_share >= 0.5:
-        return asked[weak], _number(first.stalls, "stall")
-    return asked[weak], _number(max(1, first.count), "event")
+        return solid, _number(first.stalls, "stall")
+    return solid, _number(first.count, "event") if first.count else ""
+
+
+def _first_weak(
+    events_of: Callable[[list[float]], list[Events]], asked: list[float], confidence: float
+) -> tuple[int, Events | None]:
+    """The first percentile from which on all have too few events: its position, and these; where none has, their number."""
+    found = events_of(asked) if asked else []
+    enough = [k for k, one in enumerate(found) if one.supports(confidence)]
+    weak = enough[-1] + 1 if enough else 0
+    return weak, found[weak] if weak < len(found) else None
 
 
 def _events_of(

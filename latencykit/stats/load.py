@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
 
 __all__ = ["Capacity", "Machines", "capacity", "machines_needed", "mm1_capacity", "saturated"]
 
@@ -30,10 +31,10 @@ class Capacity:
     ----------
     rate : float
         Estimate: where the rising curve through the measured loads crosses the limit; the highest load that passed
-        where none failed; NaN where none passed.
+        where none failed; NaN where it begins beyond the limit.
     low, high : float
-        The highest load that surely passed (0 where none did), and the lowest above it that did not (infinite where
-        all passed).
+        The highest load that surely passed (0 where none did), and the lowest above it that surely failed (infinite
+        where none did).
     reason : str
         What the reader has to know; ``""`` where the limit was crossed.
     """
@@ -45,7 +46,12 @@ class Capacity:
 
 
 def capacity(
-    rate: ArrayLike, value: ArrayLike, limit: float, high: ArrayLike | None = None, saturated: ArrayLike | None = None
+    rate: ArrayLike,
+    value: ArrayLike,
+    limit: float,
+    high: ArrayLike | None = None,
+    saturated: ArrayLike | None = None,
+    low: ArrayLike | None = None,
 ) -> Capacity:
     """Return the largest load at which a latency stays within a limit.
 
@@ -61,7 +67,10 @@ def capacity(
         Upper end of each value's confidence interval, infinite where it is open: a load passes only if that is within
         the limit. By default the value itself.
     saturated : array_like of bool, shape (runs,), optional
-        Runs that did not carry the load that was offered: they pass nothing.
+        Runs that did not carry the load that was offered: they fail.
+    low : array_like of float, shape (runs,), optional
+        Lower end of each value's confidence interval: a load fails only if that is beyond the limit. By default the
+        value itself.
 
     Returns
     -------
@@ -70,8 +79,10 @@ def capacity(
     Notes
     -----
     Latency rises with load; what falls is noise, so the logarithms of the values are pooled to a rising curve
-    (isotonic regression). Between the last load that passed and the first that did not, the reciprocal of
+    (isotonic regression). Between the last load on it within the limit and the first beyond, the reciprocal of
     the latency is taken as a straight line: that is what a queue near its pole does, exactly so for M/M/1.
+    Loads that neither pass nor fail for sure lie inside the bracket, and so do all loads between one that fails and a
+    higher one that passes.
 
     Examples
     --------
@@ -79,36 +90,53 @@ def capacity(
     >>> round(found.rate), found.low, found.high
     (257, 200.0, 300.0)
     """
-    loads, values, uppers = _sorted(rate, value, value if high is None else high, saturated)
+    uppers, lowers = (value if part is None else part for part in (high, low))
+    loads, values, passes, fails = _sorted(rate, value, limit, uppers, lowers, saturated)
     if not (limit > 0 and (values > 0).all()):
         raise UsageError("a capacity needs latencies and a limit above 0")
-    fitted, above = _rising(values), np.maximum(_rising(uppers), _rising(values))
-    passing = int(np.argmin(np.append(above <= limit, False)))  # how many loads pass before the first that does not
-    if passing == loads.size:
-        top = float(loads[-1])
-        return Capacity(top, top, math.inf, "the limit was met at every load measured; the capacity is at least the highest")
-    first = float(loads[passing])
-    if not passing:
-        return Capacity(math.nan, 0.0, first, "the limit was not surely met at any load measured; measure lower ones")
-    last = float(loads[passing - 1])
-    reason = "" if fitted[passing] > limit else "the first load that failed did so only by its confidence interval"
-    rest = 1.0 if fitted[passing] <= limit else _crossing(1 / fitted[passing - 1], 1 / fitted[passing], 1 / limit)
-    return Capacity(last + rest * (first - last), last, first, reason)
+    failed, passed = np.flatnonzero(fails), np.flatnonzero(passes)
+    below = passed[passed < failed[0]] if failed.size else passed
+    above = failed[failed > passed[-1]] if passed.size else failed
+    bottom = float(loads[below[-1]]) if below.size else 0.0
+    top = float(loads[above[0]]) if above.size else math.inf
+    fitted = _rising(values)
+    beyond = np.flatnonzero(fitted > limit)
+    if beyond.size and not beyond[0]:
+        why = "the limit was not surely met at any load measured; measure lower ones"
+        return Capacity(bottom or math.nan, bottom, top, why)
+    if not beyond.size:
+        estimate = float(loads[-1])
+    else:
+        start, end = float(loads[beyond[0] - 1]), float(loads[beyond[0]])
+        estimate = start + _crossing(1 / fitted[beyond[0] - 1], 1 / fitted[beyond[0]], 1 / limit) * (end - start)
+    estimate = float(min(max(estimate, bottom), top))
+    if not bottom:
+        return Capacity(estimate, 0.0, top, "the limit was not surely met at any load measured; measure lower ones, or longer")
+    if math.isinf(top) and bottom == loads[-1]:
+        why = "the limit was met at every load measured; the capacity is at least the highest"
+        return Capacity(bottom, bottom, math.inf, why)
+    if math.isinf(top):
+        return Capacity(estimate, bottom, math.inf, "no load measured surely misses the limit; measure higher ones, or longer")
+    undecided = int((~passes & ~fails & (loads > bottom) & (loads < top)).sum())
+    reason = f"{undecided} load{'s' if undecided > 1 else ''} between them cannot be decided" if undecided else ""
+    return Capacity(estimate, bottom, top, reason)
 
 
-def _sorted(rate: ArrayLike, value: ArrayLike, high: ArrayLike, lost: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
-    """Ascending loads, each once, with the mean value and the highest upper end."""
-    loads, values, uppers = (np.asarray(part, np.float64) for part in (rate, value, high))
-    if not loads.size or not loads.shape == values.shape == uppers.shape:
+def _sorted(
+    rate: ArrayLike, value: ArrayLike, limit: float, high: ArrayLike, low: ArrayLike, lost: ArrayLike | None
+) -> tuple[Floats, Floats, Flags, Flags]:
+    """Ascending loads, each once, with the mean value, and which of them surely pass and fail."""
+    loads, values, uppers, lowers = (np.asarray(part, np.float64) for part in (rate, value, high, low))
+    if not loads.size or not loads.shape == values.shape == uppers.shape == lowers.shape:
         raise UsageError("a load curve needs as many latencies as loads, and at least one")
-    if lost is not None:
-        uppers = np.where(np.asarray(lost, np.bool_), np.inf, uppers)
+    saturated = np.zeros(loads.shape, np.bool_) if lost is None else np.asarray(lost, np.bool_)
     unique, inverse = np.unique(loads, return_inverse=True)
     each = np.bincount(inverse)
     means = np.exp(np.bincount(inverse, np.log(np.maximum(values, 1e-300))) / each)
-    tops = np.zeros(unique.size)
-    np.maximum.at(tops, inverse, uppers)
-    return unique, means * (values.min() > 0), tops
+    # of several runs at one load all have to agree
+    passes = np.bincount(inverse, (uppers <= limit) & ~saturated) == each
+    fails = np.bincount(inverse, (lowers > limit) | saturated) == each
+    return unique, means * (values.min() > 0), passes, fails
 
 
 def _rising(values: Floats) -> Floats:
@@ -138,17 +166,27 @@ def mm1_capacity(service_rate: float, limit: float, percentile: float) -> float:
     return max(0.0, service_rate + math.log(1 - percentile / 100) / limit)
 
 
-def saturated(offered: ArrayLike, achieved: ArrayLike, tolerance: float = 0.01) -> NDArray[np.bool_]:
-    """Return which runs did not carry the load that was offered: a surer sign of the pole than any knee.
+def saturated(offered: ArrayLike, achieved: ArrayLike, error: ArrayLike = 0.0, tolerance: float = 0.01) -> NDArray[np.bool_]:
+    """Return which runs surely did not carry the load that was offered: a surer sign of the pole than any knee.
 
     For open loops only; a closed loop offers no more than it gets.
 
+    Parameters
+    ----------
+    offered, achieved : array_like of float, shape (runs,)
+        Requests per second.
+    error : array_like of float, optional
+        By how much the achieved rate may be higher: what arrives at random varies.
+    tolerance : float, default 0.01
+        Share of the offered load that a generator loses at its start and end.
+
     Examples
     --------
-    >>> saturated([100, 200], [99.8, 171]).tolist()
-    [False, True]
+    >>> saturated([100, 200, 200], [99.8, 171, 171], [0, 0, 40]).tolist()
+    [False, True, False]
     """
-    return np.asarray(np.asarray(achieved, np.float64) < (1 - tolerance) * np.asarray(offered, np.float64))
+    most = np.asarray(achieved, np.float64) + np.asarray(error, np.float64)
+    return np.asarray(most < (1 - tolerance) * np.asarray(offered, np.float64))
 
 
 @dataclass(frozen=True)

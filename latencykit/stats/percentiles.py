@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["RESOLVED", "PercentileTable", "is_resolved", "percentile_table"]
+__all__ = ["RESOLVED", "PercentileTable", "is_resolved", "percentile_table", "values_at_ranks"]
 
 RESOLVED = 1.1
 """Upper edge over lower edge up to which a value counts as known: within a tenth."""
@@ -115,6 +115,32 @@ def percentile_table(
         high = np.maximum(high, value)
     supported = (p <= highest_supported_percentile(total, confidence)) & ~at_least
     return PercentileTable(p, value, low, high, bucket_low, bucket_high, supported, at_least)
+
+
+def values_at_ranks(counted: Counted, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the values at lower and upper ends that are given as ranks, fractions of a request being rounded outwards.
+
+    Parameters
+    ----------
+    counted : Counted
+    low, high : ndarray of float64, shape (p,)
+        0 means no lower bound (NaN), the number of values no upper bound (infinite).
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (p,)
+
+    Examples
+    --------
+    >>> from latencykit.stats.counted import Counted
+    >>> values_at_ranks(Counted.of(range(1, 101)), np.array([0.0, 9.5]), np.array([20.2, 100.0]))
+    (array([nan,  9.]), array([21., inf]))
+    """
+    held = counted.occupied()
+    first, last = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
+    best, worst = held.at_best(), held.at_worst()
+    bottom = np.where(first >= 1, best.low[_at(best, first)], np.nan)
+    return bottom, np.where(last < held.total, worst.high[_at(worst, last)], np.inf)
 
 
 def _at(counted: Counted, rank: Ints) -> Ints:

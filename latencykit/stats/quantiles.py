@@ -176,7 +176,7 @@ def rank_interval(total: int, percentiles: ArrayLike, confidence: float = 0.95) 
 
     The number of values below the true quantile is binomial, whatever the distribution: the interval holds
     for independent requests, and is what `scipy.stats.quantile_test` gives. Correlated requests (stalls) widen it;
-    see `latencykit.stats.blocks` for logs.
+    see `latencykit.stats.dependence` for data that know time.
 
     Parameters
     ----------

@@ -129,15 +129,16 @@ class SLO:
             raise UsageError(f"the SLO limits {twice} twice; keep the stricter one")
         return cls(held)
 
-    def check(self, source: Any, confidence: float = 0.95) -> list[SLORow]:
+    def check(self, source: Any, confidence: float = 0.95, *, rare: bool = True) -> list[SLORow]:
         """Return one row a limit: met, missed, or unknown where the measurement cannot tell.
 
         Parameters
         ----------
         source : Histogram, HistogramLog, Samples or Summary
-            Anything that steps down to a histogram, or a Summary. Values of the
-            rows are in its unit.
+            Or the evidence of one of them. Values of the rows are in its unit.
         confidence : float, default 0.95
+        rare : bool, default True
+            Allow for stalls that a short measurement need not have seen; see `Evidence.rows`.
 
         Returns
         -------
@@ -147,10 +148,13 @@ class SLO:
         -----
         A limit is met where the whole confidence interval, joined with the bucket, is within it; missed where all of
         it is beyond; anything else is unknown, and a percentile that the sample does not bound can only be missed or
-        unknown. Requests that failed count as slower than any limit.
+        unknown. Requests that failed count as slower than any limit. Where the source knows time, intervals allow for
+        requests that are slow together.
         """
-        source = source.histogram() if hasattr(source, "histogram") else source
-        return [check_limit(source, limit.statistic, limit.in_unit(source.unit), confidence) for limit in self.limits]
+        evidence = source if hasattr(source, "whole") else source.evidence() if hasattr(source, "histogram") else None
+        counted = source if evidence is None else evidence.whole
+        limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
+        return [check_limit(counted, *limit, confidence, evidence, rare=rare) for limit in limits]
 
     def staircase(self) -> tuple[Floats, Floats]:
         """Return the corners of the limits on percentiles, for drawing.

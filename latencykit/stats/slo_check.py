@@ -73,7 +73,9 @@ class SLORow:
         return 1 - value / self.limit if self.limit else math.nan if value else 0.0
 
 
-def check_limit(source: Any, statistic: str, limit: float, confidence: float) -> SLORow:
+def check_limit(
+    source: Any, statistic: str, limit: float, confidence: float, evidence: Any = None, *, rare: bool = True
+) -> SLORow:
     """Return whether a measurement meets a limit; see `latencykit.stats.slo.SLO.check`.
 
     Parameters
@@ -85,16 +87,21 @@ def check_limit(source: Any, statistic: str, limit: float, confidence: float) ->
     limit : float
         In the unit of `source`; a share (0..1) for ``failed``.
     confidence : float
+    evidence : Evidence, optional
+        Of the measurement that the source was counted from, where that knows more than counts do.
+    rare : bool, default True
+        Allow for stalls that a short measurement need not have seen.
     """
     if statistic == "failed":
         return _failed(source, limit, confidence)
     if not hasattr(source, "percentile_rows"):
         return _of_summary(source, statistic, limit)
+    evidence = source.evidence() if evidence is None else evidence
     if statistic == "max":
         return _maximum(source, limit)
     if statistic.startswith("p"):
-        return _percentile(source, float(statistic[1:]), limit, confidence)
-    return _mean(source, statistic, limit, confidence)
+        return _percentile(source, float(statistic[1:]), limit, confidence, evidence, rare=rare)
+    return _mean(source, statistic, limit, confidence, evidence, rare=rare)
 
 
 def _settled(statistic: str, limit: float, value: float, low: float, high: float, unit: str, reason: str = "") -> SLORow:
@@ -137,7 +144,7 @@ def _failed(source: Any, limit: float, confidence: float) -> SLORow:
     return _settled("failed", limit, value, low, high, "none", reason)
 
 
-def _percentile(source: Any, percentile: float, limit: float, confidence: float) -> SLORow:
+def _percentile(source: Any, percentile: float, limit: float, confidence: float, evidence: Any, *, rare: bool) -> SLORow:
     name, unit = f"p{format_percentile(percentile)}", source.unit
     outside, inside = _failures(source)
     good, counted = source.count, source.count + source.censored
@@ -149,13 +156,15 @@ def _percentile(source: Any, percentile: float, limit: float, confidence: float)
     reached = asked > 100 * (1 + 1e-12) or (inside == source.censored > 0 and percentile * attempts > 100 * good)
     if reached:
         return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", f"{failed}, and {name} falls among them", unit)
-    row = source.percentile_rows([min(asked, 100.0)], confidence)[0]
+    (row,), why = evidence.rows([min(asked, 100.0)], confidence, rare=rare)
     low, high = row.low, row.high
-    if math.isnan(high):  # corrected counts: only the bucket is known
-        low, high = row.bucket_low, row.bucket_high
-    low = -math.inf if math.isnan(low) else low
     reason = f"{failed} and count as slower" if outside else ""
-    if math.isinf(high) and low <= limit:
+    if math.isnan(high) and evidence.dependence is None:  # corrected counts: only the bucket is known
+        low, high = row.bucket_low, row.bucket_high
+    low, high = (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+    if math.isinf(high) and low <= limit and why:
+        reason = "; ".join(why)
+    elif math.isinf(high) and low <= limit:
         needed = f"{format_count(attempts)} requests do not bound {name}"
         reason = f"{needed}; it takes {format_count(samples_needed(percentile, confidence))}" if percentile < 100 else needed
     low, high = min(low, row.bucket_low), max(high, row.bucket_high)
@@ -179,10 +188,8 @@ def _maximum(source: Any, limit: float) -> SLORow:
     return replace(_settled("max", limit, top, min(edge, top), top, unit), bucket_low=min(edge, top), bucket_high=top)
 
 
-def _mean(source: Any, statistic: str, limit: float, confidence: float) -> SLORow:
-    """The mean of the successes, or a trimmed one; its error is the usual one, joined with the edges of the buckets."""
-    from scipy import special
-
+def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence: Any, *, rare: bool) -> SLORow:
+    """The mean of the successes, or a trimmed one; its error is joined with the edges of the buckets."""
     unit = source.unit
     if not source.count:
         return SLORow(statistic, limit, math.nan, math.nan, math.nan, "unknown", "there were no requests", unit)
@@ -192,11 +199,12 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float) -> SLORo
         low, high = source.bracket("mean")
         value = source.mean if is_resolved(low, high) else high
     ends = low, high
-    if statistic == "mean" and math.isfinite(high):
-        error = float(-special.ndtri((1 - confidence) / 2)) * source.bracket("std")[1] / math.sqrt(source.count)
-        low, high = max(low - error, source.bracket("min")[0]), high + error  # no mean lies below the fastest request
+    below, above = evidence.mean(statistic, confidence, rare=rare) if math.isfinite(high) else (0.0, 0.0)
+    low, high = max(low - below, source.bracket("min")[0]), high + above  # no mean lies below the fastest request
     outside, inside = _failures(source)
     reason = f"of the {format_count(source.count)} requests that did not fail" if outside + inside else ""
+    if math.isinf(above) and low <= limit:
+        reason = "the run is too short, or its slow requests too few and too unlike, to bound the mean from above"
     return replace(_settled(statistic, limit, value, low, high, unit, reason), bucket_low=ends[0], bucket_high=ends[1])
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.stats.block_bootstrap import block_intervals
 from latencykit.stats.bootstrap import draw_means, draw_percentiles
 from latencykit.stats.changes import change_points
 from latencykit.stats.compare import compare_counts
 from latencykit.stats.counted import Counted
+from latencykit.stats.dependence import Dependence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +27,14 @@ def jobs() -> dict[str, Callable[[], object]]:
     edges = np.geomspace(1, 1000, 1201)
     shape = 1000 * np.exp(-(((np.arange(1200) - 400) / 200.0) ** 2))
     base, new = (Counted(edges[:-1], edges[1:], rng.poisson(shape)) for _ in range(2))
-    rows, runs = rng.poisson(2.0, (3600, 400)), rng.normal(100, 3, 200)
+    rows, runs = rng.poisson(2.0, (3600, 400)).astype(float), rng.normal(100, 3, 200)
+    known = Dependence(rows, edges[:400])
+    ends = [-1.96, 1.96]
     return {
         "1,000 replicates of 6 percentiles": lambda: draw_percentiles(base, PERCENTILES, 1000, np.random.default_rng(1)),
         "1,000 replicates of the mean": lambda: draw_means(base, [(0.0, 1.0)], 1000, np.random.default_rng(1)),
         "a comparison of 6 percentiles and the mean": lambda: compare_counts(base, new, PERCENTILES),
-        "a block bootstrap of 4 percentiles": lambda: block_intervals(rows, [50, 90, 99, 99.9]),
+        "intervals of 4 percentiles that know of time": lambda: replace(known).levels([50, 90, 99, 99.9], ends),
         "change points of 200 runs": lambda: change_points(runs),
     }
 

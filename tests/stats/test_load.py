@@ -37,8 +37,8 @@ def test_noise_does_not_make_the_curve_fall() -> None:
 
 def test_the_upper_end_of_the_interval_decides() -> None:
     found = capacity([100, 200, 300], [10.0, 15.0, 40.0], 20.0, high=[12.0, 25.0, 60.0])
-    assert (found.low, found.high) == (100, 200)
-    assert "confidence interval" in found.reason
+    assert (found.low, found.high) == (100, 300)
+    assert "1 load between them cannot be decided" in found.reason
     open_end = capacity([100, 200, 300], [10.0, 15.0, 40.0], 20.0, high=[12.0, math.inf, math.inf])
     assert open_end.low == 100
 
@@ -57,6 +57,33 @@ def test_a_saturated_run_passes_nothing() -> None:
     assert lost.tolist() == [False, False, True]
     found = capacity([100, 200, 300], [10.0, 11.0, 12.0], 20.0, saturated=lost)
     assert (found.low, found.high) == (200, 300)
+
+
+def test_only_a_load_that_surely_fails_ends_the_bracket() -> None:
+    rates, values = [100, 200, 300, 400], [10.0, 15.0, 22.0, 40.0]
+    low, high = [9.0, 12.0, 18.0, 30.0], [11.0, 18.0, 27.0, 60.0]
+    found = capacity(rates, values, 20.0, high, low=low)
+    assert (found.low, found.high) == (200, 400)
+    assert 200 < found.rate < 300
+    never = capacity(rates[:3], values[:3], 20.0, high[:3], low=low[:3])
+    assert (never.low, never.high) == (200, math.inf)
+    assert "no load measured surely misses" in never.reason
+
+
+def test_contradicting_loads_lie_inside_the_bracket() -> None:
+    """A stall at 200 fails a load that is carried: 300 passes, so that nothing in between is known."""
+    found = capacity([100, 200, 300, 400], [10.0, 90.0, 12.0, 50.0], 20.0)
+    assert (found.low, found.high) == (100, 400)
+
+
+def test_a_load_that_repeats_is_decided_by_all_its_runs() -> None:
+    found = capacity([100, 200, 200, 300], [10.0, 15.0, 25.0, 40.0], 20.0)
+    assert (found.low, found.high) == (100, 300)
+
+
+def test_few_requests_do_not_show_saturation() -> None:
+    assert not saturated([500], [480], [29]).any()  # 1,000 requests at random
+    assert saturated([500], [480], [4]).all()
 
 
 def test_infinite_latencies_are_misses() -> None:

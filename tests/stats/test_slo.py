@@ -126,7 +126,8 @@ def test_values_above_a_scrape_are_unknown() -> None:
 
 
 def test_means_and_trimmed_means() -> None:
-    assert outcomes("mean=5.6ms, tm99=5.6ms, TM(:50%)=3.3ms", histogram()) == ["met", "met", "met"]
+    assert outcomes("mean=5.6ms, tm99=5.6ms, TM(:50%)=3.4ms", histogram()) == ["met", "met", "met"]
+    assert outcomes("TM(:50%)=3.3ms", histogram()) == ["unknown"]  # 3.25 ms, and its own error
     assert outcomes("mean=5.4ms", histogram()) == ["missed"]
     assert outcomes("mean=5.51ms", histogram()) == ["unknown"]
     assert "did not fail" in SLO.parse("mean=6ms").check(histogram(failed=3))[0].reason

@@ -1,0 +1,296 @@
+"""How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
+
+Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said is held against the
+truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis`` chooses tables, ``--quick`` takes few runs of short logs.
+
+* coverage: of the intervals that are given, how many hold the truth; and how many are given
+* verdicts: SLO limits 3 % below and above the truth, how often `met` and `missed` are wrong
+* pairs: two runs of one world compared: false alarms, and the power to see 20 %
+* changes: change points in series without a change, and with one
+* load: brackets of an M/M/1 queue's capacity
+* diagnosis: omission, see `tests.benchmarks.truth_diagnosis`
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+import latencykit as lk
+from latencykit.stats.changes import change_points
+from latencykit.stats.slo import SLO
+from tests.benchmarks import worlds
+from tests.benchmarks.worlds import Drift, Modes, Rhythm, Stalls, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+NAMES = ("p50", "p90", "p99", "p99.9", "mean")
+
+WORLDS: dict[str, World] = {
+    "i.i.d. lognormal, 75/s": World(),
+    "i.i.d. lognormal, 1,000/s": World(rate=1000.0),
+    "i.i.d. Pareto (2.5)": World(service=worlds.pareto),
+    "i.i.d. bimodal": World(service=worlds.bimodal),
+    "AR 3 s": Drift(time=3.0),
+    "AR 10 s": Drift(time=10.0),
+    "AR 30 s": Drift(time=30.0),
+    "stalls 6/min, 0.3 s": Stalls(per_minute=6.0, length=0.3),
+    "stalls 2/min, 0.5 s, constant": Stalls(per_minute=2.0, length=0.5, constant=True),
+    "stalls 1/min, 1 s": Stalls(per_minute=1.0, length=1.0),
+    "stalls 0.5/min, 2 s, exponential service": Stalls(per_minute=0.5, length=2.0, service=worlds.exponential),
+    "stalls 0.2/min, 5 s": Stalls(per_minute=0.2, length=5.0),
+    "slow mode, 3 of 30 s": Modes(),
+    "sine, 60 s": Rhythm(),
+}
+LENGTHS = (60.0, 300.0, 1000.0, 3600.0)
+
+
+def samples_of(world: World, rng: np.random.Generator, duration: float, factor: float = 1.0) -> lk.Samples:
+    """Return one run of a world as samples, its latencies multiplied by `factor`."""
+    start, latency = world.run(rng, duration)
+    return lk.Samples(start=start * 1e9, duration=latency * (1e9 * factor))
+
+
+def log_of(world: World, rng: np.random.Generator, duration: float, interval: str = "1s", factor: float = 1.0) -> Any:
+    """Return one run of a world as a recorder would have logged it."""
+    return samples_of(world, rng, duration, factor).to_log(interval)
+
+
+def in_parallel(job: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Return what `job` makes of each item; two processes share them."""
+    with ProcessPoolExecutor(2) as pool:
+        return list(pool.map(job, items))
+
+
+def markdown(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table under a heading."""
+    lines = [f"### {title}", "", f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows), ""])
+
+
+def share(part: float, whole: float) -> str:
+    """Return a share in percent, a dash for none."""
+    return f"{100 * part / whole:.0f}" if whole else "–"
+
+
+# ---------------------------------------------------------------- coverage and verdicts
+
+
+def stated(evidence: Any) -> list[tuple[float, float]]:
+    """Return low and high of the percentiles and of the mean; NaN and infinite where they are open."""
+    rows, _ = evidence.rows(PERCENTILES)
+    below, above = evidence.mean()
+    return [*((row.low, row.high) for row in rows), (evidence.whole.mean - below, evidence.whole.mean + above)]
+
+
+def cell(asked: tuple[str, float, str, int]) -> dict[str, Any]:
+    """Return, for one world and length, how often each statistic had an interval, held the truth, and misled a verdict."""
+    name, duration, interval, runs = asked
+    world = WORLDS[name]
+    truth = [*(world.percentile(p) * 1e9 for p in PERCENTILES), world.mean * 1e9]
+    given, held, met, missed = (np.zeros(len(NAMES)) for _ in range(4))
+    limits = [
+        SLO.parse(",".join(f"{n}={factor * t:.0f}ns" for n, t in zip(NAMES, truth, strict=True))) for factor in (0.97, 1.03)
+    ]
+    for run in range(runs):
+        rng = np.random.default_rng([run, int(duration), list(WORLDS).index(name)])
+        source = log_of(world, rng, duration, interval) if interval else samples_of(world, rng, duration)
+        evidence = source.evidence()
+        for k, ((low, high), true) in enumerate(zip(stated(evidence), truth, strict=True)):
+            closed = math.isfinite(low) and math.isfinite(high)
+            given[k] += closed
+            held[k] += closed and low <= true <= high
+        too_low, too_high = (limit.check(evidence) for limit in limits)
+        met += [row.outcome == "met" for row in too_low]
+        missed += [row.outcome == "missed" for row in too_high]
+    return {"given": given, "held": held, "met": met, "missed": missed, "runs": runs, "asked": asked}
+
+
+def cells(quick: bool) -> list[dict[str, Any]]:
+    """Return all cells: every world as a log of seconds, and some as samples, as logs of 0.1 s and of 10 s."""
+    lengths = LENGTHS[:2] if quick else LENGTHS
+    asked = [
+        (name, duration, "1s", 20 if quick else 40 if duration > 1000 else 60)
+        for name, world in WORLDS.items()
+        for duration in (lengths if world.rate < 500 else lengths[:2])
+    ]
+    if not quick:
+        others = ("i.i.d. lognormal, 75/s", "AR 10 s", "stalls 1/min, 1 s", "stalls 6/min, 0.3 s")
+        asked += [(name, duration, kind, 40) for name in others for duration in (300.0, 1800.0) for kind in ("", "100ms", "10s")]
+    return in_parallel(cell, asked)
+
+
+_CELLS: dict[bool, list[dict[str, Any]]] = {}
+
+
+def shared_cells(quick: bool) -> list[dict[str, Any]]:
+    """Return the cells, made once for both tables."""
+    return _CELLS.setdefault(quick, cells(quick)) if quick not in _CELLS else _CELLS[quick]
+
+
+def _labels(found: dict[str, Any]) -> list[str]:
+    name, duration, interval, _ = found["asked"]
+    return [name, f"{duration:.0f} s", {"": "samples"}.get(interval, f"log, {interval}")]
+
+
+def coverage(quick: bool) -> str:
+    """Return how many of the intervals that are given hold the truth."""
+    rows = []
+    for found in shared_cells(quick):
+        pairs = zip(found["held"], found["given"], strict=True)
+        rows.append(_labels(found) + [f"{share(held, given)} ({share(given, found['runs'])})" for held, given in pairs])
+    title = "Coverage of 95 % intervals in %, where both ends are given (and share of runs where they are)"
+    return markdown(title, ["traffic", "length", "as", *NAMES], rows)
+
+
+def verdicts(quick: bool) -> str:
+    """Return how often `met` is said of a limit 3 % below the truth, and `missed` of one 3 % above."""
+    rows = []
+    for found in shared_cells(quick):
+        pairs = zip(found["met"], found["missed"], strict=True)
+        rows.append(_labels(found) + [f"{share(met, found['runs'])}/{share(missed, found['runs'])}" for met, missed in pairs])
+    title = "Wrong SLO verdicts in %: met at 3 % below the truth / missed at 3 % above it"
+    return markdown(title, ["traffic", "length", "as", *NAMES], rows)
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def pair(run: int, *, name: str, duration: float) -> list[bool]:
+    """Return what is said of one pair: alarm, verdict; and of a pair of which the new side is 20 % slower."""
+    rng = np.random.default_rng([run, 77, int(duration), list(WORLDS).index(name)])
+    base, new, slower = (log_of(WORLDS[name], rng, duration, factor=factor) for factor in (1.0, 1.0, 1.2))
+    found = []
+    for other in (new, slower):
+        alone = lk.compare(base, other, also=["p50", "p99"])
+        known = lk.compare(base, other, run_noise=0.03)
+        found += [
+            bool(alone.failed(["p99 > +5%"])),
+            bool(alone.failed(["p50 > +5%"])),
+            known.verdict in ("better", "worse", "mixed"),
+        ]
+    return found
+
+
+def pairs(quick: bool) -> str:
+    """Return false alarms and power of comparisons of two runs."""
+    runs, rows = 20 if quick else 60, []
+    names = [name for name in WORLDS if "1,000" not in name]
+    for name in names:
+        found = np.array(in_parallel(partial(pair, name=name, duration=300.0), range(runs)))
+        rows.append([name, *(share(part, runs) for part in found.sum(axis=0))])
+    header = [
+        "traffic",
+        "p99 > +5%",
+        "p50 > +5%",
+        "verdict, noise 3 %",
+        "p99 > +5% at +20 %",
+        "p50 > +5% at +20 %",
+        "verdict at +20 %",
+    ]
+    title = f"Two runs of 300 s of one system, and of one that became 20 % slower: alarms in % of {runs}"
+    return markdown(title, header, rows)
+
+
+# ---------------------------------------------------------------- change points
+
+
+def series(run: int, *, runs: int, correlation: float, step: float) -> tuple[bool, bool]:
+    """Return whether a change was found, and whether the series was called not exchangeable."""
+    rng = np.random.default_rng([run, runs, int(100 * correlation), int(1000 * step)])
+    noise = rng.standard_normal(runs + 200)
+    for k in range(1, noise.size):
+        noise[k] = correlation * noise[k - 1] + math.sqrt(1 - correlation**2) * noise[k]
+    level = 0.0375 * noise[200:]
+    level[runs // 2 :] += math.log1p(step)
+    found = change_points(np.exp(level))
+    return bool(found), not found.exchangeable
+
+
+def changes(quick: bool) -> str:
+    """Return alarms of change points at a nominal 1 %."""
+    repeats, rows = 40 if quick else 200, []
+    kinds = [(60, 0.0, 0.0), (60, 0.3, 0.0), (60, 0.6, 0.0), (60, 0.9, 0.0), (30, 0.6, 0.0), (120, 0.6, 0.0)]
+    for runs, correlation, step in [*kinds, (60, 0.0, 0.03), (60, 0.0, 0.05), (60, 0.0, 0.1)]:
+        found = np.array(in_parallel(partial(series, runs=runs, correlation=correlation, step=step), range(repeats)))
+        rows.append([str(runs), f"{correlation:g}", f"{100 * step:.0f} %", *(share(part, repeats) for part in found.sum(axis=0))])
+    title = "Change points at a nominal 1 %: series of runs that vary by 3.75 %"
+    return markdown(title, ["runs", "correlation of successive runs", "change", "found, %", "not exchangeable, %"], rows)
+
+
+# ---------------------------------------------------------------- load
+
+
+def queue(rng: np.random.Generator, rate: float, requests: int) -> lk.Samples:
+    """Return requests to an M/M/1 queue that serves 1,000 per second, long after its start."""
+    before = 3000
+    arrival = np.cumsum(rng.exponential(1 / rate, requests + before))
+    work = np.cumsum(rng.exponential(1e-3, requests + before))
+    done = work + np.maximum.accumulate(arrival - np.concatenate(([0.0], work[:-1])))
+    return lk.Samples(start=(arrival[before:] - arrival[before]) * 1e9, duration=(done - arrival)[before:] * 1e9)
+
+
+def bracket(run: int, *, grid: tuple[int, ...], requests: int, timed: bool) -> tuple[bool, bool, bool]:
+    """Return whether the bracket holds the capacity, whether it is bounded, and whether half load is called saturated."""
+    rng = np.random.default_rng([run, requests, *grid])
+    runs = {str(rate): queue(rng, rate, requests) for rate in grid}
+    found = lk.load_curve(runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms").capacity
+    half = lk.load_curve({"500": queue(rng, 500, requests)}).rows[0].saturated
+    assert found is not None
+    return found.low <= 769.7 <= found.high, found.low > 0 and math.isfinite(found.high), half
+
+
+def load(quick: bool) -> str:
+    """Return how often the bracket of a capacity holds the truth."""
+    repeats, rows = 20 if quick else 40, []
+    grids = ((500, 600, 700, 800, 900), tuple(range(700, 860, 20)), (400, 750, 790, 950))
+    for requests in (1000, 5000, 20_000, 50_000)[: 2 if quick else 4]:
+        for grid in grids:
+            for timed in (True, False):
+                found = np.array(in_parallel(partial(bracket, grid=grid, requests=requests, timed=timed), range(repeats)))
+                label = [f"{requests:,}", f"{grid[0]}–{grid[-1]}", "samples" if timed else "histograms"]
+                rows.append(label + [share(part, repeats) for part in found.sum(axis=0)])
+    title = "M/M/1, p99 ≤ 20 ms, true capacity 769.7/s"
+    return markdown(
+        title, ["requests", "loads", "as", "bracket holds it, %", "bounded on both sides, %", "ρ = 0.5 saturated, %"], rows
+    )
+
+
+def diagnosis(quick: bool) -> str:
+    """Return the tables of omission, where they are there."""
+    if importlib.util.find_spec("tests.benchmarks.truth_diagnosis") is None:
+        return "### Diagnosis\n\nnot in this tree\n"
+    return str(importlib.import_module("tests.benchmarks.truth_diagnosis").tables(quick))
+
+
+TABLES: dict[str, Callable[[bool], str]] = {
+    "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load, "diagnosis": diagnosis,
+}  # fmt: skip
+
+
+@click.command()
+@click.option("--only", default=",".join(TABLES), show_default=True, help="Tables to print.")
+@click.option("--quick", is_flag=True, help="Few runs of short logs: to see that it works.")
+def main(only: str, quick: bool) -> None:
+    """Print how often confident statements are wrong."""
+    chosen = [name.strip() for name in only.split(",")]
+    unknown = [name for name in chosen if name not in TABLES]
+    if unknown:
+        raise click.UsageError(f"{unknown[0]!r} is not a table; choose from {', '.join(TABLES)}")
+    for name in chosen:
+        begin = time.perf_counter()
+        print(TABLES[name](quick), flush=True)
+        print(f"<!-- {name}: {time.perf_counter() - begin:.0f} s -->\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
