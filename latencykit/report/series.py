@@ -17,7 +17,6 @@ from latencykit.plot.curves import curve_of, place_of
 from latencykit.plot.style import BLUE, COLOURS, RED, series_styles
 from latencykit.report.pack import numbers, packed
 from latencykit.report.record import number, series_record
-from latencykit.report.resting import solid_up_to
 from latencykit.report.slots import MOST, slots_of, started
 from latencykit.samples import OUTCOMES, Samples
 from latencykit.summary import Summary
@@ -162,8 +161,7 @@ class PageSeries:
             found["band"] = self._band()
         percentile, words = self.supplied or (self.numbers["supported_up_to"], "")
         if self.slots is not None and self.supplied is None:
-            weak, words = solid_up_to(self.slots, self.counted.sample_limit())
-            percentile = min(weak, percentile)
+            percentile, words = self.rung.evidence(self.counted).solid_up_to()
         found["curve"]["solid"], found["rests"] = percentile, words
         return found
 
