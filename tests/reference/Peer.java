@@ -1,15 +1,24 @@
 // The reference as a second opinion. "write": histograms of many configurations, one a line, with their numbers and their payload.
 // "read": payloads from standard input, one a line, as numbers.
+// "logs": DoubleHistogram logs in a directory (the next argument), each with its sums and its percentile distributions.
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.HdrHistogram.AbstractHistogram;
 import org.HdrHistogram.AtomicHistogram;
 import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.DoubleHistogram;
 import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramLogProcessor;
+import org.HdrHistogram.HistogramLogWriter;
 import org.HdrHistogram.IntCountsHistogram;
 import org.HdrHistogram.PackedHistogram;
 import org.HdrHistogram.ShortCountsHistogram;
@@ -97,7 +106,64 @@ public class Peer {
         }
     }
 
+    // Busy seconds, idle ones, zeros, a single large value, counts: every interval ranges its values anew.
+    static DoubleHistogram interval(Random dice, int digits, double base) {
+        DoubleHistogram h = dice.nextBoolean() ? new DoubleHistogram(digits) : new DoubleHistogram(1L << (20 + dice.nextInt(20)), digits);
+        h.setAutoResize(true);
+        int kind = dice.nextInt(10);
+        double centre = base * Math.exp(dice.nextGaussian()), width = Math.log(1 + Math.pow(10, dice.nextInt(4))) / 3;
+        for (int left = kind == 0 ? 1 : kind == 1 ? 0 : 1 + dice.nextInt(300); left > 0; left--) {
+            double value = centre * Math.exp(dice.nextGaussian() * width);
+            if (kind == 0) value = base * Math.pow(10, dice.nextInt(7));
+            if (kind == 2 || (kind == 3 && dice.nextInt(10) == 0)) value = 0;
+            h.recordValueWithCount(value, kind == 4 ? 1 + dice.nextInt(1000) : 1);
+        }
+        return h;
+    }
+
+    static void logs(File folder, int number) throws Exception {
+        for (int k = 0; k < number; k++) {
+            Random dice = new Random(1600 + k);
+            int digits = 1 + k % 5, rows = 1 + dice.nextInt(25);
+            double base = Math.pow(10, -7 + dice.nextInt(12));
+            String[] tags = dice.nextInt(3) == 0 ? new String[] {null, "A", "bb"} : new String[] {null};
+            File log = new File(folder, String.format("%03d.hlog", k));
+            HistogramLogWriter writer = new HistogramLogWriter(log);
+            writer.outputLogFormatVersion();
+            writer.outputStartTime(1700000000000L);
+            writer.setBaseTime(1700000000000L);
+            writer.outputBaseTime(1700000000000L);
+            writer.outputLegend();
+            Map<String, DoubleHistogram> sums = new LinkedHashMap<>();
+            for (int row = 0; row < rows; row++) {
+                for (String tag : tags) {
+                    DoubleHistogram h = interval(dice, digits, base);
+                    h.setTag(tag);
+                    writer.outputIntervalHistogram(row, row + 1, h, 0.001);
+                    if (!sums.containsKey(tag)) {
+                        DoubleHistogram sum = h.copy(); // as HistogramLogProcessor does
+                        sum.reset();
+                        sum.setAutoResize(true);
+                        sums.put(tag, sum);
+                    }
+                    sums.get(tag).add(h);
+                }
+            }
+            writer.close();
+            for (Map.Entry<String, DoubleHistogram> sum : sums.entrySet()) {
+                String tag = sum.getKey() == null ? "" : sum.getKey();
+                System.out.println(String.format("%03d", k) + "\t" + tag + "\t" + numbers(sum.getValue()) + " " + sum.getValue().getStdDeviation());
+                String out = new File(folder, String.format("%03d.%s", k, tag)).getPath();
+                List<String> arguments = new ArrayList<>(Arrays.asList("-i", log.getPath(), "-o", out, "-outputValueUnitRatio", "1.0"));
+                if (sum.getKey() != null) arguments.addAll(Arrays.asList("-tag", tag));
+                new HistogramLogProcessor(arguments.toArray(new String[0])).run();
+            }
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
-        if (arguments[0].equals("write")) write(); else read();
+        if (arguments[0].equals("write")) write();
+        else if (arguments[0].equals("read")) read();
+        else logs(new File(arguments[1]), Integer.parseInt(arguments[2]));
     }
 }

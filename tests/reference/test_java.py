@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from latencykit.codec import Payload, decode_rows, encode, open_payload
+from latencykit.formats.hgrm import hgrm_lines
+from latencykit.formats.reading import read
 from latencykit.histogram import Histogram
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[st
     out = tmp_path_factory.mktemp("peer")
     subprocess.run(["javac", "-cp", jar, "-d", out, Path(__file__).with_name("Peer.java")], check=True, capture_output=True)
 
-    def run(what: str, given: str = "") -> list[str]:
-        command = ["java", "-Xmx512m", "-cp", f"{jar}{os.pathsep}{out}", "Peer", what]
+    def run(*what: str, given: str = "") -> list[str]:
+        command = ["java", "-Xmx512m", "-cp", f"{jar}{os.pathsep}{out}", "Peer", *what]
         return subprocess.run(command, input=given, check=True, capture_output=True, text=True).stdout.splitlines()
 
     return run
@@ -73,8 +75,27 @@ def test_the_reference_reads_what_we_write(reference, written):
     for _, _, payload in written:
         _, index, counts = decode_rows([payload])
         texts.append(encode(payload.buckets, index, counts, double=payload.double, highest=payload.highest).decode())
-    read = [list(map(float, line.split())) for line in reference("read", "\n".join(texts) + "\n")]
+    read = [list(map(float, line.split())) for line in reference("read", given="\n".join(texts) + "\n")]
     assert len(read) == len(written)
     for again, (name, theirs, _) in zip(read, written, strict=True):
         assert again[0] == theirs[0], name
         assert np.array(again[3:]) == pytest.approx(np.array(theirs[3:]), rel=CLOSE, abs=0), name
+
+
+def test_sums_of_double_histograms_equal_the_reference_in_every_row(reference, tmp_path):
+    """Every interval has its own ratio; idle ones have a far larger one, and empty ones have the largest of all."""
+    lines = [line.split("\t") for line in reference("logs", str(tmp_path), "60")]
+    assert len(lines) > 80
+    for name, tag, numbers in lines:
+        count, least, most, mean, *values, std = map(float, numbers.split())
+        h = read(tmp_path / f"{name}.hlog", unit="none", tag=tag).histogram()
+        assert h.count == count, name
+        if not h.count:
+            continue
+        ours = [h.min, h.mean, h.std, *h.percentile([float(p) for p in PERCENTILES])]
+        assert ours == pytest.approx([least, mean, std, *values], rel=CLOSE, abs=0), (name, tag)
+        assert h.max <= most  # it reaches to the next bucket there
+        assert h.run.notes == ()
+        theirs = (tmp_path / f"{name}.{tag}.hgrm").read_text().splitlines()
+        rows = [[line for line in text if line and not line.startswith("#")] for text in (hgrm_lines(h, 1.0), theirs)]
+        assert rows[0] == rows[1], (name, tag)
