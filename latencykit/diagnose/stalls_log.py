@@ -133,13 +133,15 @@ class _Rows:
 
     @cached_property
     def room(self) -> Floats:
-        """Requests that the usual rate has for each interval; none behind the last that counted so many or nearly.
+        """Requests that the usual rate has for each interval; none behind the last that counted half as many.
 
         What is counted there was sent before: traffic had ended.
         """
         room = self.rate * self.length
         full = np.flatnonzero(self.count >= _FEW * room)
         room[int(full[-1]) + 1 if full.size else 0 :] = 0.0
+        if self.count[0]:  # traffic began within it
+            room[0] = min(room[0], self.count[0])
         return room
 
 
@@ -224,9 +226,10 @@ def _borne_out(
     in_order[order] = reference * 1e9 / factor
     fold = SlowFold(in_order)
     log.scan(fold)
-    above = _sums(fold.counts[:, order], first, last)
-    covered, due = _sums(rows.length, first, last), rows.rate * duration
-    short, noise = _sums(rows.room - np.where(rows.room > 0, rows.count, 0), first, last), wavering * np.sqrt(number)
+    above = _own_sums(fold.counts[:, order], first, last, duration)
+    covered, due = _own_sums(rows.length, first, last, duration), rows.rate * duration
+    lost = rows.room - np.where(rows.room > 0, rows.count, 0)
+    short, noise = _own_sums(lost, first, last, duration), wavering * np.sqrt(number)
     share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
     even = share >= np.clip(_CLEAR / np.maximum(due, 1.0), _PART, _EVEN)
     even &= covered <= _LONG * (duration + float(median(rows.length)))  # else requests are slow throughout
@@ -285,7 +288,7 @@ def _halted(
     room, lost = rows.room, rows.room - np.where(rows.room > 0, rows.count, 0)
     silent = (_sums(room, within, behind) >= _CORE) & (_sums(lost, within, behind) >= (1 - _FEW) * _sums(room, within, behind))
     chance = _CHANCE * wavering * np.sqrt(last - first)
-    lacking = _sums(lost, first, last) >= np.maximum(np.maximum(_FEW * rows.rate * (end - begin), chance), _CORE)
+    lacking = _own_sums(lost, first, last, end - begin) >= np.maximum(np.maximum(_FEW * rows.rate * (end - begin), chance), _CORE)
     return silent, np.asarray(silent | lacking | (_sums(late.astype(np.int64), first, last) > 0))
 
 
@@ -339,3 +342,12 @@ def _sums(values: Floats | Ints, first: Ints, last: Ints) -> Floats:
     """Sums over the half-open ranges of the last axis."""
     total = np.concatenate((np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)), axis=-1)
     return np.asarray(total[..., last] - total[..., first])
+
+
+def _own_sums(values: Floats | Ints, first: Ints, last: Ints, size: Floats) -> Floats:
+    """The same over ranges that may overlap: what two of them share is the larger one's."""
+    touched, whose = _positions(first, last), np.repeat(np.arange(first.size), last - first)
+    largest = np.zeros(values.shape[-1])
+    np.maximum.at(largest, touched, size[whose])
+    own = np.where(size[whose] >= largest[touched], values[..., touched], 0)
+    return np.asarray(np.add.reduceat(own, np.searchsorted(whose, np.arange(first.size)), axis=-1), np.float64)
