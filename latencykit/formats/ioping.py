@@ -66,7 +66,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     stats = _STATS.search(text)
     if stats is None:
         return {}
-    low, mean, high, spread = (round(parse_duration(part), 3) for part in stats[1].split(" / "))
+    numbers = [round(parse_duration(part), 3) for part in stats[1].split(" / ")]
+    if len(numbers) != 4:
+        seen = f"min/avg/max/mdev are {len(numbers)} numbers"
+        raise source.corrupt(text.count("\n", 0, stats.start()) + 1, seen, "four", "run ioping anew")
+    low, mean, high, spread = numbers
     count = re.search(r"^(\d+(?:\.\d+)?) ?([kMG]?) requests completed", text, re.MULTILINE)
     number = round(float(count[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[count[2]]) if count else None
     return {"": Summary({"min": low, "mean": mean, "max": high, "std": spread}, {}, number, "ns", run.noting(_HINT))}

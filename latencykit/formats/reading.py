@@ -15,6 +15,7 @@ from latencykit.errors import (
     CorruptInputError,
     LatencyKitError,
     LimitError,
+    MixedInputsError,
     NotHeldError,
     ReaderError,
     UnknownFormatError,
@@ -199,8 +200,8 @@ def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Ru
             found = chosen.read(source, options)
         return {name: settled(rung, source) for name, rung in found.items()}
     except LatencyKitError as error:
-        if isinstance(error, LimitError) and source.shown not in str(error):
-            raise LimitError(f"{source.shown}: {error}") from error
+        if isinstance(error, (LimitError, MixedInputsError, NotHeldError)) and source.shown not in str(error):
+            raise type(error)(f"{source.shown}: {error}") from error
         if not isinstance(error, UsageError) or source.shown in str(error):
             raise
         raise source.corrupt(None, str(error)) from error

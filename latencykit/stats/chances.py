@@ -48,7 +48,7 @@ def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> 
     inside = np.clip(np.ravel(q), 1e-12, 1 - 1e-12)
     reach = np.ceil(8 * np.sqrt(n * inside * (1 - inside))) + 20  # what lies beyond is below 1e-14
     if float(reach.sum()) * 2 > _LONG:
-        return _binomial_quantiles_by_scipy(probabilities, n, inside).reshape(-1, *np.shape(q))
+        return _binomial_quantiles_by_scipy(probabilities, n, inside).reshape(len(probabilities), *np.shape(q))
     out = np.empty((len(probabilities), inside.size), np.int64)
     for column, (share, most) in enumerate(zip(inside.tolist(), reach.tolist(), strict=True)):
         mode = int((n + 1) * share)

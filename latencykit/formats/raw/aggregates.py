@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -140,13 +141,14 @@ def level_of(text: str) -> float | str | None:
 
 
 def _percentiles(sample: pd.DataFrame, parts: Sequence[Named], column: str | None) -> Shape | None:
+    kind = cache(lambda name: kind_of(sample[name]))  # of many columns that may hold percentiles, each asks all others
     for one in parts:
         fits = _levels_in(sample[one.column], one)
         if fits is None:
             continue
         rest = [other for other in parts if other is not one]
         counts = [other for other in rest if _counting(other) is not None]
-        value = _value([other for other in rest if other not in counts], sample, column)
+        value = _value([other for other in rest if other not in counts], kind, column)
         if value is not None:
             said = f"column {one.column!r} holds percentiles of column {value.column!r}: between them nothing is known"
             more = (f"column {one.column!r} holds fractions of 1: 0.99 is p99",) if fits == "fraction" else ()
@@ -178,14 +180,14 @@ def _levels_in(cells: pd.Series[Any], one: Named) -> Literal["labels", "fraction
     return "fraction" if numbers.max() <= 1 and (numbers.size > 1 or numbers.max() < 1) else "percent"
 
 
-def _value(rest: Sequence[Named], sample: pd.DataFrame, column: str | None) -> Named | None:
+def _value(rest: Sequence[Named], kind: Callable[[str], str], column: str | None) -> Named | None:
     """The column of values beside percentiles or counts."""
     if column is not None:
         return next((one for one in rest if one.column == column), None)
-    fitting = [one for one in latency_columns(one.column for one in rest)[0] if kind_of(sample[one.column]) in ("number", "span")]
+    fitting = [one for one in latency_columns(one.column for one in rest)[0] if kind(one.column) in ("number", "span")]
     if fitting and (len(fitting) == 1 or not only_by_default(fitting[0])):
         return fitting[0]
-    numbers = [one for one in rest if not are_statistics([one.column]) and kind_of(sample[one.column]) in ("number", "span")]
+    numbers = [one for one in rest if not are_statistics([one.column]) and kind(one.column) in ("number", "span")]
     return numbers[0] if not fitting and len(numbers) == 1 and numbers[0].unit is not None else None
 
 
@@ -272,7 +274,7 @@ def _counts(sample: pd.DataFrame, parts: Sequence[Named], column: str | None, no
     alone = [one for one in (*uppers, *lowers, *bins) if _edge(one) == "bin" or set(words_of(one.stem)) & (_ALONE | _BIN)]
     if alone and column in (None, alone[0].column) and not _timed(parts, alone[0]):
         return _edged(sample, alone[0], count, cumulative=cumulative)
-    value = _value(rest, sample, column)
+    value = _value(rest, lambda name: kind_of(sample[name]), column)
     if value is None or (only_by_default(value) and are_statistics(one.column for one in rest)):
         return None
     if column is None and _may_be_a_clock(sample[value.column], value):
