@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.formats.base import Rung
+    from latencykit.formats.raw.values import Kind
     from latencykit.run import Run
 
     Columns = Mapping[str, NDArray[Any]]
@@ -141,7 +142,12 @@ def level_of(text: str) -> float | str | None:
 
 
 def _percentiles(sample: pd.DataFrame, parts: Sequence[Named], column: str | None) -> Shape | None:
-    kind = cache(lambda name: kind_of(sample[name]))  # of many columns that may hold percentiles, each asks all others
+
+    @cache  # of many columns that may hold percentiles, each asks all others
+    def kind(name: str) -> Kind:
+        cells: pd.Series[Any] = sample[name]
+        return kind_of(cells)
+
     for one in parts:
         fits = _levels_in(sample[one.column], one)
         if fits is None:
