@@ -98,10 +98,10 @@ class Tails(Evidence):
         unseen = unseen_share(self._seconds) if rare else 0.0
         levels = self.dependence.levels(asked, [-end, end], unseen)
         low, high = values_at_ranks(self.whole.counted, *(levels * (self.whole.count + self.whole.censored)).T)
-        known = self.dependence.resolved(asked)
+        known, limit = self.dependence.resolved(asked), self.solid_up_to(confidence)[0]
         columns = (inner, low.tolist(), high.tolist(), levels.tolist(), known.tolist(), self.events(asked))
         for k, bottom, top, (_, share), sure, one in zip(*columns, strict=True):
-            supported = rows[k].supported and one.supports(confidence)
+            supported = rows[k].supported and one.supports(confidence) and p[k] <= limit
             row = replace(rows[k], supported=supported, events=one.count or None)
             top = top if supported and share < 1 else math.inf
             rows[k] = replace(row, low=_least(bottom, row), high=_most(top, row)) if sure else _none(row)

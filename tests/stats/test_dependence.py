@@ -109,6 +109,21 @@ def test_the_headline_is_what_the_rows_say() -> None:
     assert [row.supported for row in evidence.rows(places)[0]] == [True, False, False, False]
 
 
+def test_no_row_beyond_the_headline_is_supported() -> None:
+    """A short log with a burst: events may grow again far out, but one place decides."""
+    for run in range(4):
+        evidence = log_of(Stalls(per_minute=8.0, length=0.4, rate=300.0), np.random.default_rng(run), 24.0).evidence()
+        limit = evidence.solid_up_to()[0]
+        rows = evidence.rows([50, 75, 90, 95, 99, 99.5, 99.9, 99.99])[0]
+        assert not [row.percentile for row in rows if row.supported and row.percentile > limit]
+
+
+def test_a_log_is_counted_once_for_all_its_questions() -> None:
+    log = log_of(World(), np.random.default_rng(1), 60.0)
+    assert log.evidence() is log.evidence()
+    assert log.evidence(log.histogram()).whole is log.histogram()
+
+
 def test_a_drift_as_slow_as_the_run_leaves_nothing() -> None:
     row, tail = log_of(Drift(time=30.0, rate=40.0), np.random.default_rng(2), 120.0).evidence().rows([50, 99])[0]
     assert math.isnan(row.low)
