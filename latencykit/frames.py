@@ -91,7 +91,7 @@ def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
 
 
 def word_column(words: Sequence[str] | NDArray[Any]) -> pd.Series[Any]:
-    """Return words as a column; as plain objects where one is no UTF-8, which the strings of pandas cannot hold.
+    r"""Return words as a column; as plain objects where one is not UTF-8, which the strings of pandas cannot hold.
 
     Examples
     --------

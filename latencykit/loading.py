@@ -199,7 +199,7 @@ def load_curve(runs: Mapping[str, Any], slo: SLO | str | None = None, confidence
     >>> runs = {str(rate): Histogram.of(np.full(2000, 1e9 / (1000 - rate)), 3) for rate in (500, 700, 900, 990)}
     >>> found = load_curve(runs, "p99=20ms")
     >>> round(found.capacity.rate), found.capacity.low, found.capacity.high
-    (950, 900.0, 990.0)
+    (950, 0.0, 990.0)
     """
     if not runs:
         raise UsageError("a load curve needs runs at different loads")

@@ -80,7 +80,6 @@ def compare_counts(
     Examples
     --------
     >>> from latencykit.stats.counted import Counted
-    from latencykit.stats.dependence import LEAST_EVENTS
     >>> rng = np.random.default_rng(1)
     >>> sides = [Counted.of(rng.normal(mean, 1, 5000)) for mean in (100, 110)]
     >>> change = compare_counts(*sides, [50])[0]

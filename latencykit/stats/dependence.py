@@ -340,7 +340,7 @@ def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company:
     Examples
     --------
     >>> levels_in_company([99], [-1.96, 1.96], 100_000, 20).round(4).tolist()
-    [[0.9872, 0.9924]]
+    [[0.9624, 0.9928]]
     """
     wanted = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
     share = np.geomspace(1.0, 1 / (2 * total), 4000)
