@@ -62,7 +62,7 @@ def _unknown(facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str]
         return "some requests were left out, but neither the mean nor a supported percentile would move by a tenth"
     suspected = [one for one in evidence if one.level in ("weak", "strong")]
     if suspected and facts.corrected_by:
-        return f"a stall of {longest} leaves more behind than these corrected values hold"
+        return f"a stall of {longest} implies more slow requests than were recorded; one that delayed no others looks the same"
     if suspected and any(one.missing and one.test != "lower bound" for one in suspected):
         return f"omission, or traffic that paused for a reason of its own while one request took {longest}"
     if suspected:
