@@ -40,8 +40,7 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
     values = np.where(p == 0, least_of(histogram), histogram.buckets.high(histogram.index[position]))
     values = _as_printed(histogram, p, _within(histogram, values))
     if histogram.censored:
-        inside = (wanted > below) & (wanted <= below + histogram.censored)
-        values = np.where(inside, np.maximum(histogram.censored_at, values), values)
+        values = np.where(wanted > below, np.maximum(histogram.censored_at, values), values)
     return values, position, bounded
 
 
