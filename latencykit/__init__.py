@@ -1,58 +1,123 @@
-"""latencykit: the whole latency distribution, from what your tools already print.
+"""latencykit: see the full latency distribution in the output your tools already produce.
 
-Every name below is loaded when it is first used, so that ``import latencykit`` costs nothing.
+Every public name is imported when it is first used: ``import latencykit`` itself loads nothing.
 """
 
 from __future__ import annotations
 
-# Nothing is imported here: until `__main__` runs, an early Ctrl+C is Python's own, and ends in a traceback.
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # typing is not imported: until `__main__` runs, Ctrl+C is Python's own
 if TYPE_CHECKING:
     from typing import Any
 
+    from latencykit import distributed as distributed
+    from latencykit import plot as plot
+    from latencykit import simulate as simulate
+    from latencykit._limits import limits as limits
+    from latencykit.analysis.capacity import LoadCurve as LoadCurve
+    from latencykit.analysis.capacity import load_curve as load_curve
+    from latencykit.analysis.change_points import change_points as change_points
+    from latencykit.analysis.compare import Comparison as Comparison
+    from latencykit.analysis.compare import compare as compare
+    from latencykit.analysis.correct import correct as correct
+    from latencykit.analysis.fan_out import FanOut as FanOut
+    from latencykit.analysis.fan_out import fan_out as fan_out
+    from latencykit.analysis.fan_out import sequential as sequential
+    from latencykit.analysis.omission import Diagnosis as Diagnosis
+    from latencykit.analysis.omission import diagnose as diagnose
+    from latencykit.analysis.retime import retime as retime
+    from latencykit.analysis.slo import SLO as SLO
+    from latencykit.analysis.stalls import find_stalls as find_stalls
+    from latencykit.core.buckets import Buckets as Buckets
+    from latencykit.core.buckets import EdgeBuckets as EdgeBuckets
+    from latencykit.core.buckets import HdrBuckets as HdrBuckets
+    from latencykit.core.distribution import Distribution as Distribution
+    from latencykit.core.histogram import Histogram as Histogram
+    from latencykit.core.histogram_log import HistogramLog as HistogramLog
+    from latencykit.core.histogram_log import merge as merge
+    from latencykit.core.run import Run as Run
+    from latencykit.core.samples import Samples as Samples
+    from latencykit.core.summary import Summary as Summary
+    from latencykit.errors import AlreadyCorrectedError as AlreadyCorrectedError
+    from latencykit.errors import CorruptInputError as CorruptInputError
+    from latencykit.errors import DataNotAvailableError as DataNotAvailableError
+    from latencykit.errors import IncompatibleDataError as IncompatibleDataError
+    from latencykit.errors import InputError as InputError
+    from latencykit.errors import InputTooLargeError as InputTooLargeError
+    from latencykit.errors import InvalidArgumentError as InvalidArgumentError
+    from latencykit.errors import LatencyKitError as LatencyKitError
+    from latencykit.errors import MissingPackageError as MissingPackageError
+    from latencykit.errors import UnknownFormatError as UnknownFormatError
+    from latencykit.io.reading import formats as formats
+    from latencykit.io.reading import read as read
+    from latencykit.io.reading import read_all as read_all
+    from latencykit.io.writing import write as write
+    from latencykit.record.recorder import Recorder as Recorder
+    from latencykit.views.explore import explore as explore
+    from latencykit.views.page import report as report
+
 __version__ = "0.1.0"
 
-_NAMES = {
-    "Buckets": "latencykit.buckets",
-    "EdgeBuckets": "latencykit.buckets",
-    "HdrBuckets": "latencykit.buckets",
-    "Comparison": "latencykit.comparing",
-    "Distribution": "latencykit.distribution",
-    "Histogram": "latencykit.histogram",
-    "HistogramLog": "latencykit.log",
-    "Recorder": "latencykit.record.recorder",
-    "Run": "latencykit.run",
-    "SLO": "latencykit.stats.slo",
-    "Samples": "latencykit.samples",
-    "Summary": "latencykit.summary",
-    "change_points": "latencykit.changing",
-    "compare": "latencykit.comparing",
-    "fan_out": "latencykit.fanning",
-    "in_series": "latencykit.fanning",
-    "load_curve": "latencykit.loading",
-    "explore": "latencykit.report.explore",
-    "merge": "latencykit.merging",
-    "LatencyKitError": "latencykit.errors",
-    "correct": "latencykit.diagnose.backfill",
-    "retime": "latencykit.diagnose.retiming",
-    "find_stalls": "latencykit.diagnose.stalls",
-    "read": "latencykit.formats.reading",
-    "read_all": "latencykit.formats.reading",
+# The same names for the interpreter; a test holds both lists equal.
+_MODULE_OF = {
+    "distributed": "",
+    "plot": "",
+    "simulate": "",
+    "limits": "_limits",
+    "LoadCurve": "analysis.capacity",
+    "load_curve": "analysis.capacity",
+    "change_points": "analysis.change_points",
+    "Comparison": "analysis.compare",
+    "compare": "analysis.compare",
+    "correct": "analysis.correct",
+    "FanOut": "analysis.fan_out",
+    "fan_out": "analysis.fan_out",
+    "sequential": "analysis.fan_out",
+    "Diagnosis": "analysis.omission",
+    "diagnose": "analysis.omission",
+    "retime": "analysis.retime",
+    "SLO": "analysis.slo",
+    "find_stalls": "analysis.stalls",
+    "Buckets": "core.buckets",
+    "EdgeBuckets": "core.buckets",
+    "HdrBuckets": "core.buckets",
+    "Distribution": "core.distribution",
+    "Histogram": "core.histogram",
+    "HistogramLog": "core.histogram_log",
+    "merge": "core.histogram_log",
+    "Run": "core.run",
+    "Samples": "core.samples",
+    "Summary": "core.summary",
+    "AlreadyCorrectedError": "errors",
+    "CorruptInputError": "errors",
+    "DataNotAvailableError": "errors",
+    "IncompatibleDataError": "errors",
+    "InputError": "errors",
+    "InputTooLargeError": "errors",
+    "InvalidArgumentError": "errors",
+    "LatencyKitError": "errors",
+    "MissingPackageError": "errors",
+    "UnknownFormatError": "errors",
+    "formats": "io.reading",
+    "read": "io.reading",
+    "read_all": "io.reading",
+    "write": "io.writing",
+    "Recorder": "record.recorder",
+    "explore": "views.explore",
+    "report": "views.page",
 }
-_ROOMS = ("cluster", "diagnose", "formats", "limits", "plot", "report", "simulate")
 
-__all__ = sorted((*_NAMES, *_ROOMS))  # noqa: PLE0605 - the table above is the list
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the table above is the list
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in _NAMES:
-        value = getattr(importlib.import_module(_NAMES[name]), name)
-    elif name in _ROOMS:
-        value = importlib.import_module(f"latencykit.{name}")
-    else:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'latencykit' has no attribute {name!r}")
+    where = _MODULE_OF[name]
+    if not where:
+        return importlib.import_module(f"latencykit.{name}")
+    value = getattr(importlib.import_module(f"latencykit.{where}"), name)
     globals()[name] = value
     return value
 
@@ -62,7 +127,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Make ``%latency`` and ``%%latency`` known to a notebook; IPython calls this on ``%load_ext latencykit``."""
+    """Register the magics ``%latency`` and ``%%latency``; called by ``%load_ext latencykit``."""
     from latencykit.record.magic import load
 
     load(shell)

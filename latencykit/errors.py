@@ -11,14 +11,15 @@ import os
 __all__ = [
     "AlreadyCorrectedError",
     "CorruptInputError",
+    "InputError",
     "LatencyKitError",
-    "LimitError",
+    "InputTooLargeError",
     "MissingPackageError",
-    "MixedInputsError",
-    "NotHeldError",
+    "IncompatibleDataError",
+    "DataNotAvailableError",
     "ReaderError",
     "UnknownFormatError",
-    "UsageError",
+    "InvalidArgumentError",
 ]
 
 
@@ -26,15 +27,15 @@ class LatencyKitError(Exception):
     """The parent of all errors that latencykit raises on purpose."""
 
 
-class UsageError(LatencyKitError, ValueError):
+class InvalidArgumentError(LatencyKitError, ValueError):
     """An argument that cannot be used: a percentile above 100, a malformed duration, an unknown series."""
 
 
-class NotHeldError(LatencyKitError):
+class DataNotAvailableError(LatencyKitError, LookupError):
     """The source does not hold what was asked for; the message says which output of that tool would."""
 
 
-class MixedInputsError(LatencyKitError):
+class IncompatibleDataError(LatencyKitError, ValueError):
     """Things that must not be added: different units, measures or corrections, or summaries."""
 
 
@@ -42,11 +43,15 @@ class AlreadyCorrectedError(LatencyKitError):
     """Coordinated omission was already corrected for; doing it twice would invent latencies."""
 
 
-class LimitError(LatencyKitError):
+class InputError(LatencyKitError):
+    """Input that cannot be read: corrupt, of no known format, or larger than a limit."""
+
+
+class InputTooLargeError(InputError):
     """A limit that protects memory or time was reached."""
 
 
-class UnknownFormatError(LatencyKitError):
+class UnknownFormatError(InputError):
     """No reader recognises the input, or several do equally well."""
 
 
@@ -68,14 +73,16 @@ class MissingPackageError(LatencyKitError, ImportError):
     """
 
     def __init__(self, package: str, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs the package {package}; install it with: pip install 'latencykit[{extra}]'")
+        super().__init__(
+            f"{purpose} needs the package {package}; install it with: pip install 'latencykit[{extra}]'"
+        )
         self._given = (package, purpose, extra)
 
     def __reduce__(self) -> tuple[type[MissingPackageError], tuple[str, str, str]]:
         return type(self), self._given
 
 
-class CorruptInputError(LatencyKitError):
+class CorruptInputError(InputError):
     """Input that is damaged or not what it claims to be.
 
     Parameters
@@ -88,7 +95,7 @@ class CorruptInputError(LatencyKitError):
         What stands there.
     expected : str, optional
         What should.
-    way_out : str, optional
+    hint : str, optional
         What the user can do.
 
     Examples
@@ -97,20 +104,27 @@ class CorruptInputError(LatencyKitError):
     a.hlog:7: the timestamp is 'nan'; expected seconds; --lenient skips the line
     """
 
-    def __init__(self, path: str | os.PathLike[str], line: int | None, seen: str, expected: str = "", way_out: str = "") -> None:
-        self.path, self.line, self.seen, self.expected, self.way_out = (
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        line: int | None,
+        seen: str,
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        self.path, self.line, self.seen, self.expected, self.hint = (
             os.fspath(path),
             line,
             seen,
             expected,
-            way_out,
+            hint,
         )
         super().__init__(self._text())
 
     def _text(self) -> str:
         where = self.path if self.line is None else f"{self.path}:{self.line}"
         expected = f"expected {self.expected}" if self.expected else ""
-        return f"{where}: " + "; ".join(part for part in (self.seen, expected, self.way_out) if part)
+        return f"{where}: " + "; ".join(part for part in (self.seen, expected, self.hint) if part)
 
     def __reduce__(self) -> tuple[type[CorruptInputError], tuple[str, int | None, str, str, str]]:
-        return type(self), (self.path, self.line, self.seen, self.expected, self.way_out)
+        return type(self), (self.path, self.line, self.seen, self.expected, self.hint)

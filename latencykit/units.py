@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from latencykit.errors import NotHeldError, UsageError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,7 +50,9 @@ _SPELLINGS = {
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _PART = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*")
 _PERCENTILE = re.compile(rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*")
-_LOGIN = re.compile(r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@")  # a password may have a slash in it
+_LOGIN = re.compile(
+    r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
+)  # a password may have a slash in it
 _QUERY = re.compile(r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?")
 _STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
@@ -66,7 +68,9 @@ def unit_factor(source: str, target: str) -> float:
     if source == target:
         return 1.0
     if source not in NANOSECONDS or target not in NANOSECONDS:
-        raise UsageError(f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with unit=")
+        raise InvalidArgumentError(
+            f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with unit="
+        )
     return NANOSECONDS[source] / NANOSECONDS[target]
 
 
@@ -75,21 +79,21 @@ def checked_unit(unit: str) -> str:
 
     Raises
     ------
-    UsageError
+    InvalidArgumentError
         For any other text, with the unit that it may stand for.
 
     Examples
     --------
     >>> checked_unit("msec")
     Traceback (most recent call last):
-    latencykit.errors.UsageError: unit must be one of ns, us, ms, s, none; not 'msec'. Did you mean 'ms'?
+    latencykit.errors.InvalidArgumentError: unit must be one of ns, us, ms, s, none; not 'msec'. Did you mean 'ms'?
     """
     if unit in NANOSECONDS or unit == "none":
         return unit
     factor = _SPELLINGS.get(unit, _SPELLINGS.get(str(unit).lower()))
     meant = next((name for name, size in NANOSECONDS.items() if size == factor), None)
     hint = f". Did you mean {meant!r}?" if meant else ""
-    raise UsageError(f"unit must be one of ns, us, ms, s, none; not {unit!r}{hint}")
+    raise InvalidArgumentError(f"unit must be one of ns, us, ms, s, none; not {unit!r}{hint}")
 
 
 def parse_duration(text: str | float, default: str | None = None) -> float:
@@ -109,7 +113,7 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
 
     Raises
     ------
-    UsageError
+    InvalidArgumentError
         Where the text is no duration.
 
     Examples
@@ -127,7 +131,9 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
             break
         total, at = total + float(part[1]) * factor, part.end()
     if at == 0 or at != len(words) or not math.isfinite(total):
-        raise UsageError(f"{printable(words, 60)!r} is no duration; write a number and a unit, such as 250us, 1.5ms or 2s")
+        raise InvalidArgumentError(
+            f"{printable(words, 60)!r} is no duration; write a number and a unit, such as 250us, 1.5ms or 2s"
+        )
     return total
 
 
@@ -163,7 +169,9 @@ def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
     return _plain(float(value), max(digits, len(f"{abs(value):.0f}")), comma=True)
 
 
-def format_range(low: float | None, high: float | None, show: Callable[[float], str] = format_duration) -> str:
+def format_range(
+    low: float | None, high: float | None, show: Callable[[float], str] = format_duration
+) -> str:
     """Return what lies somewhere between two values, for people; the unit once where both have the same.
 
     Parameters
@@ -208,7 +216,11 @@ def format_row(row: Any, show: Callable[[float], str] = format_duration) -> str:
     held = row if isinstance(row, Mapping) else vars(row)
     if held["value"] is None or math.isnan(held["value"]):
         return ""
-    text = show(held["value"]) if held["resolved"] else format_range(held["bucket_low"], held["bucket_high"], show)
+    text = (
+        show(held["value"])
+        if held["resolved"]
+        else format_range(held["bucket_low"], held["bucket_high"], show)
+    )
     return f"({text})" if held["supported"] is False else text
 
 
@@ -243,7 +255,13 @@ def format_change(change: float) -> str:
     if math.isnan(change):
         return ""
     if change >= 9.995:
-        return "× ∞" if math.isinf(change) else f"× {change + 1:,.3g}" if change < 999 else f"× {change + 1:,.0f}"
+        return (
+            "× ∞"
+            if math.isinf(change)
+            else f"× {change + 1:,.3g}"
+            if change < 999
+            else f"× {change + 1:,.0f}"
+        )
     percent = 100 * change
     if abs(percent) < 0.005:
         return "0 %"
@@ -264,9 +282,9 @@ def parse_moment(value: Any, epoch: int | None = None) -> float:
 
     Raises
     ------
-    UsageError
+    InvalidArgumentError
         Where the value is not a moment.
-    NotHeldError
+    DataNotAvailableError
         For a timestamp of a run whose start is unknown.
 
     Examples
@@ -275,9 +293,13 @@ def parse_moment(value: Any, epoch: int | None = None) -> float:
     (0.3, 62.3, 5.0)
     """
     words: Any = value.strip() if isinstance(value, str) else value
-    kind = getattr(getattr(words, "dtype", None), "kind", "")  # of NumPy, which is not imported for it
+    kind = getattr(
+        getattr(words, "dtype", None), "kind", ""
+    )  # of NumPy, which is not imported for it
     if kind == "m" or isinstance(words, timedelta):
-        return int(words.astype("m8[ns]").astype("i8")) / 1e9 if kind else words / timedelta(seconds=1)
+        return (
+            int(words.astype("m8[ns]").astype("i8")) / 1e9 if kind else words / timedelta(seconds=1)
+        )
     if kind == "M" or isinstance(words, datetime):
         return _since(words, epoch)
     try:
@@ -289,11 +311,13 @@ def parse_moment(value: Any, epoch: int | None = None) -> float:
     try:
         if isinstance(words, str) and words[-1:].isalpha() and not words.endswith("Z"):
             nanoseconds = parse_duration(words)
-            whole = round(nanoseconds)  # 1.1 s in floating point is a hair more than as many nanoseconds
+            whole = round(
+                nanoseconds
+            )  # 1.1 s in floating point is a hair more than as many nanoseconds
             return (whole if math.isclose(nanoseconds, whole, rel_tol=1e-15) else nanoseconds) / 1e9
         return _since(datetime.fromisoformat(words), epoch)
     except (TypeError, ValueError):  # an argument that is wrong is a ValueError, too
-        raise UsageError(
+        raise InvalidArgumentError(
             f"{printable(str(value))!r} is not a time; write seconds from the start, a duration such as 5s, "
             "or an ISO time such as 2026-01-31T12:00:00"
         ) from None
@@ -302,7 +326,9 @@ def parse_moment(value: Any, epoch: int | None = None) -> float:
 def _since(moment: Any, epoch: int | None) -> float:
     """Seconds from the epoch of a run, exact to the nanosecond."""
     if epoch is None:
-        raise NotHeldError("this source does not say when it began; give times in seconds from its start")
+        raise DataNotAvailableError(
+            "this source does not say when it began; give times in seconds from its start"
+        )
     if isinstance(moment, datetime):
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         nanoseconds = (aware - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000
@@ -323,7 +349,9 @@ def parse_percentile(text: str | float) -> float:
     found = _PERCENTILE.fullmatch(str(text))
     value = float(found[1]) if found else math.nan
     if not 0 <= value <= 100:
-        raise UsageError(f"{text!r} is no percentile; write a number from 0 to 100, such as 99.9")
+        raise InvalidArgumentError(
+            f"{text!r} is no percentile; write a number from 0 to 100, such as 99.9"
+        )
     return value
 
 
@@ -354,7 +382,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {printable(close[0])!r}?"
     shown = [repr(printable(name)) for name in names[:20]]
-    return f"; there are {', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else f"; there is {shown[0]}" if shown else ""
+    return (
+        f"; there are {', '.join(shown[:-1])} and {shown[-1]}"
+        if len(shown) > 1
+        else f"; there is {shown[0]}"
+        if shown
+        else ""
+    )
 
 
 def printable(text: str, limit: int = 60) -> str:
@@ -366,7 +400,10 @@ def printable(text: str, limit: int = 60) -> str:
     'a\\x1b[31mb'
     """
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in cut)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for c in cut
+    )
 
 
 def without_login(text: str) -> str:

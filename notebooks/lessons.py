@@ -69,7 +69,7 @@ ANSWERS = {
     "5.3": ("clean", 0, "lk.diagnose(suspects['2'].histogram()).verdict"),
     "9.1": (36_887, 0, "fanout.samples_needed(99.99)"),
     "9.2": ("omits", 0, "lk.diagnose(lk.read(DATA / 'ctrlz-uncorrected.hlog')).verdict"),
-    "9.3": ("NotHeldError", 0, "type(error).__name__"),
+    "9.3": ("DataNotAvailableError", 0, "type(error).__name__"),
     "1.1": (8.32, 0.02, "2,995,731 requests, 100 a second, 3,600 seconds an hour."),
     "1.2": (3, 0, "h.count_above(h.percentile(h.highest_supported_percentile()))"),
     "1.3": (45, 12, "Count in how many of the 200 draws sample.max() < 6.908."),

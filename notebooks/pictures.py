@@ -10,7 +10,7 @@ import pandas as pd
 
 import latencykit as lk
 import latencykit.plot  # the percentile scale
-from latencykit.stats import fanout, hedge
+from latencykit.analysis import fan_out as fanout, fan_out as hedge
 
 DATA = Path("data") if Path("data").is_dir() else Path("..") / "data"
 RED, BLUE, AMBER, INK, GREY = "#d0312d", "#0b5cbf", "#c77700", "#1a1d23", "#8a909a"
@@ -73,7 +73,7 @@ def bars_with_whiskers(services):
     plt.show()
 
 
-def key_numbers(log):
+def key_statistics(log):
     """Return the key numbers of a log of time, in milliseconds."""
     h = log.histogram().to_unit("ms")
     values = {f"p{p:g}, ms": round(h.percentile(p), 1) for p in (99, 99.9)}
@@ -394,7 +394,7 @@ def _rank_sum(base, new):
 
 def equal_sides(comparisons, noise, runs=5, n=700, seed=11):
     """P-values of comparisons of equal sides: of all requests together, and of one p90 a run."""
-    from latencykit.stats.runs import compare_runs
+    from latencykit.analysis.compare import compare_runs
 
     rng = np.random.default_rng(seed)
     together, single = [], []

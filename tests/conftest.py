@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 mpl.use("Agg")
-settings.register_profile("steady", derandomize=True, deadline=None)  # the same examples everywhere, on slow machines too
+settings.register_profile(
+    "steady", derandomize=True, deadline=None
+)  # the same examples everywhere, on slow machines too
 settings.load_profile("steady")
 
 # What runs in the background of a shell, or under nohup, ignores signals that tests send, and hands that on to its children.
-for number, usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL), ("SIGTERM", signal.SIG_DFL)):
+for number, usual in (
+    ("SIGINT", signal.default_int_handler),
+    ("SIGHUP", signal.SIG_DFL),
+    ("SIGTERM", signal.SIG_DFL),
+):
     if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
         signal.signal(getattr(signal, number), usual)
 
@@ -34,7 +40,9 @@ def golden_of(log: Path) -> dict[str, Any]:
     """The reference's numbers for a log: as encoded where its own sum re-recorded the buckets."""
     encoded = log.with_suffix(".encoded.json")
     rust = log.parent / "rust.golden.json"
-    path = encoded if encoded.exists() else rust if rust.exists() else log.with_suffix(".golden.json")
+    path = (
+        encoded if encoded.exists() else rust if rust.exists() else log.with_suffix(".golden.json")
+    )
     return json.loads(path.read_text())
 
 
@@ -60,8 +68,14 @@ def data() -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium, headless; its event loop ends with the module, so that others can run theirs."""
-    api = pytest.importorskip("playwright.sync_api", reason="the package playwright drives the browser")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="the package playwright drives the browser"
+    )
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if chromium is None:
         pytest.skip("no Chromium here")
     with api.sync_playwright() as playwright:

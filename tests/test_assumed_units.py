@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.analysis.compare import unit_doubts
+from latencykit.core.run import Run, merge_runs
 from latencykit.errors import LatencyKitError
-from latencykit.formats.writing import write
-from latencykit.plot.words import joined
-from latencykit.run import Run, merge_runs
-from latencykit.stats.comparable import unit_doubts
+from latencykit.io.writing import write_series as write
+from latencykit.plot.figure import joined
 
 VALUES = np.random.default_rng(11).lognormal(14, 1, 3000)
 
@@ -24,7 +24,13 @@ def bare(path, factor=1.0):
     """A log that states no unit."""
     samples = lk.Samples(start=np.arange(3000) * 10_000_000, duration=VALUES * factor)
     write({"x": samples.to_log("1s").but(unit_from="assumed")}, path)
-    path.write_text("".join(line + "\n" for line in path.read_text().splitlines() if not line.startswith("#[latencykit")))
+    path.write_text(
+        "".join(
+            line + "\n"
+            for line in path.read_text().splitlines()
+            if not line.startswith("#[latencykit")
+        )
+    )
     return path
 
 
@@ -53,7 +59,9 @@ def test_what_prints_for_people_says_so_where_it_prints(run, log, words):
     assert "assuming" not in out + err
 
 
-@pytest.mark.parametrize("words", [["summary"], ["fanout", "-n", "2"], ["diagnose"], ["load"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["summary"], ["fanout", "-n", "2"], ["diagnose"], ["load"]], ids=" ".join
+)
 def test_json_says_where_the_unit_comes_from(run, log, words):
     path = f"100={log}" if words == ["load"] else log
     record = json.loads(run(*words, path, "--format", "json")[1])
@@ -62,14 +70,18 @@ def test_json_says_where_the_unit_comes_from(run, log, words):
         assert any("assuming nanoseconds" in note for note in one["notes"])
 
 
-@pytest.mark.parametrize("kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"])
+@pytest.mark.parametrize(
+    "kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
+)
 def test_charts_say_so(run, log, tmp_path, kind):
     assert run("-q", "chart", log, "--kind", kind, "-o", tmp_path / "x.svg")[0] == 0
     assert "assumed to be ns" in re.sub(r"\s+", " ", (tmp_path / "x.svg").read_text())
 
 
 def test_a_chart_of_a_guess_and_a_fact_says_which_is_which():
-    guess, fact = (lk.Histogram.of(VALUES, run=Run(unit_from=origin)) for origin in ("assumed", "file"))
+    guess, fact = (
+        lk.Histogram.of(VALUES, run=Run(unit_from=origin)) for origin in ("assumed", "file")
+    )
     assert joined({"a": guess, "b": fact}) == "values assumed to be ns in a"
     assert joined({"a": guess, "b": guess}) == "values assumed to be ns"
     assert joined({"b": fact}) == ""
@@ -78,7 +90,11 @@ def test_a_chart_of_a_guess_and_a_fact_says_which_is_which():
 def test_pages_and_pictures_of_other_commands_say_so(run, log, tmp_path):
     assert run("-q", "report", log, "-o", tmp_path / "r.html")[0] == 0
     assert "assuming nanoseconds" in (tmp_path / "r.html").read_text()
-    for words in (["load", f"100={log}", f"200={bare(tmp_path / 'b.hlog')}"], ["diagnose", log], ["fanout", log, "-n", "2"]):
+    for words in (
+        ["load", f"100={log}", f"200={bare(tmp_path / 'b.hlog')}"],
+        ["diagnose", log],
+        ["fanout", log, "-n", "2"],
+    ):
         assert run("-q", *words, "-o", tmp_path / "x.svg")[0] == 0
         assert "assumed to be ns" in (tmp_path / "x.svg").read_text()
 
@@ -104,9 +120,13 @@ def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
     for one in again.values():
         assert one.run.unit_from == "assumed"
         assert one.run.unit_note in one.run.notes
-        assert one.histogram().percentile(50) == pytest.approx(lk.read(log).histogram().percentile(50), rel=2e-3)
+        assert one.histogram().percentile(50) == pytest.approx(
+            lk.read(log).histogram().percentile(50), rel=2e-3
+        )
     assert run("check", target, "--slo", "99=1s")[0] == 2
-    for one in lk.read_all(target, unit="s" if suffix == ".hgrm" else "us").values():  # a guess gives way to the user
+    for one in lk.read_all(
+        target, unit="s" if suffix == ".hgrm" else "us"
+    ).values():  # a guess gives way to the user
         assert one.run.unit_from == "option"
         assert one.histogram().to_unit("ns").percentile(50) == pytest.approx(
             1e3 * lk.read(log).histogram().percentile(50), rel=2e-3
@@ -121,7 +141,9 @@ def test_a_fact_stays_a_fact(tmp_path, suffix, unit):
     write({"x": h}, target, **({"out_unit": unit} if suffix == ".hgrm" else {}))
     again = lk.read(target)
     assert again.run.unit_from != "assumed"
-    assert again.histogram().to_unit("us").percentile(90) == pytest.approx(h.percentile(90), rel=2e-3 if unit != "s" else 0.3)
+    assert again.histogram().to_unit("us").percentile(90) == pytest.approx(
+        h.percentile(90), rel=2e-3 if unit != "s" else 0.3
+    )
 
 
 def test_a_guess_other_than_nanoseconds_survives_a_log(tmp_path):
@@ -146,10 +168,17 @@ def test_a_distribution_without_any_sign_of_its_unit_is_assumed(tmp_path, log):
     write({"x": lk.read(log, unit="ns")}, tmp_path / "x.hgrm")
     text = (tmp_path / "x.hgrm").read_text()
     assert lk.read(tmp_path / "x.hgrm").run.unit_from == "file"
-    (tmp_path / "x.hgrm").write_text("".join(line + "\n" for line in text.splitlines() if "latencykit" not in line))
+    (tmp_path / "x.hgrm").write_text(
+        "".join(line + "\n" for line in text.splitlines() if "latencykit" not in line)
+    )
     assert lk.read(tmp_path / "x.hgrm").run.unit_from == "assumed"
-    (tmp_path / "x.hgrm").write_text(text.replace("Value ", "Value(us) ", 1).replace("#[latencykit unit: ms]", ""))
-    assert (lk.read(tmp_path / "x.hgrm").run.unit, lk.read(tmp_path / "x.hgrm").run.unit_from) == ("us", "file")
+    (tmp_path / "x.hgrm").write_text(
+        text.replace("Value ", "Value(us) ", 1).replace("#[latencykit unit: ms]", "")
+    )
+    assert (lk.read(tmp_path / "x.hgrm").run.unit, lk.read(tmp_path / "x.hgrm").run.unit_from) == (
+        "us",
+        "file",
+    )
 
 
 # ---------------------------------------------------------------- together
@@ -173,11 +202,16 @@ def test_guesses_a_thousandfold_apart_are_warned_of(run, tmp_path, log):
     assert "the medians differ by a factor of" in err
     warnings = json.loads(run("compare", log, other, "--format", "json")[1])["warnings"]
     assert any("a unit is only assumed" in text for text in warnings)
-    assert "the medians differ by a factor of" in run("merge", log, other, "-o", tmp_path / "m.hlog")[2]
+    assert (
+        "the medians differ by a factor of"
+        in run("merge", log, other, "-o", tmp_path / "m.hlog")[2]
+    )
     near = bare(tmp_path / "c.hlog", 1.5)
     assert "factor" not in run("compare", log, near)[2]
     assert "assuming nanoseconds" in " ".join(lk.compare(lk.read(log), lk.read(near)).warnings)
-    assert "assum" not in " ".join(lk.compare(lk.read(log, unit="ns"), lk.read(other, unit="ns")).warnings)
+    assert "assum" not in " ".join(
+        lk.compare(lk.read(log, unit="ns"), lk.read(other, unit="ns")).warnings
+    )
 
 
 @pytest.mark.parametrize("factor", [1e3, 1e6, 1e-3, 400.0, 2500.0])
@@ -213,19 +247,28 @@ rpc_count 9
         ("rpcDurationMs", "", "ms", "format"), ("rpc_seconds", "in milliseconds", "s", "format"),
     ],
 )  # fmt: skip
-def test_a_name_or_a_description_is_believed_before_a_default(tmp_path, name, described, unit, origin):
+def test_a_name_or_a_description_is_believed_before_a_default(
+    tmp_path, name, described, unit, origin
+):
     path = tmp_path / "x.prom"
-    path.write_text(re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described)))
+    path.write_text(
+        re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described))
+    )
     found = lk.read(path)
     assert (found.run.unit, found.run.unit_from) == (unit, origin)
     assert found.max == {"us": 1e3, "ms": 1e6, "s": 1e9}[unit] * 10
     assert (found.run.unit_note is not None) == (origin == "assumed")
 
 
-@pytest.mark.parametrize("described", ["Size of replies in bytes", "Payload (KiB)", "Number of rows", "Memory in kilobytes"])
+@pytest.mark.parametrize(
+    "described",
+    ["Size of replies in bytes", "Payload (KiB)", "Number of rows", "Memory in kilobytes"],
+)
 @pytest.mark.parametrize("name", ["rpc", "rpc_per_second", "rpc_size", "payload_bytes_hist"])
 def test_bytes_are_no_latency(tmp_path, name, described):
     path = tmp_path / "x.prom"
-    path.write_text(re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described)))
+    path.write_text(
+        re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described))
+    )
     with pytest.raises(LatencyKitError, match="holds no latencies"):
         lk.read(path)

@@ -38,7 +38,13 @@ def envelope(stream: bytes, length: int | None = None, cookie: int = 0x1C849314)
 
 def words(body: bytes, cookie: int = 0x1C849321, **fields: int) -> str:
     """A V1 payload of words of two bytes, not compressed."""
-    told = {"size": len(body), "offset": 0, "digits": 3, "low": 1, "high": 3_600_000_000_000} | fields
+    told = {
+        "size": len(body),
+        "offset": 0,
+        "digits": 3,
+        "low": 1,
+        "high": 3_600_000_000_000,
+    } | fields
     return text(struct.pack(">Iiiiqqd", cookie, *told.values(), 1.0) + body)
 
 
@@ -120,10 +126,19 @@ WHOLE: dict[str, tuple[bytes, str]] = {
     "1 blank": (b"\n\n", "the file is empty"),
     "4 UTF-16": (LINES.encode("utf-16"), "UTF-16"),
     "4 UTF-16 without a mark": (LINES.encode("utf-16-le"), "UTF-16"),
-    "12 bomb of one line": (gzip.compress(b"#[Histogram log format version 1.3]\n" + b"1" * (65 << 20)), "--limit line"),
-    "12 bomb of lines": (gzip.compress(b"#[Histogram log format version 1.3]\n" + b"\n" * (2 << 20)), "--limit others"),
+    "12 bomb of one line": (
+        gzip.compress(b"#[Histogram log format version 1.3]\n" + b"1" * (65 << 20)),
+        "--limit line",
+    ),
+    "12 bomb of lines": (
+        gzip.compress(b"#[Histogram log format version 1.3]\n" + b"\n" * (2 << 20)),
+        "--limit others",
+    ),
     "54 a lone row of percentiles": (b"1.0 0.5 1 2.00\n", "name one with --column"),
-    "64 a pickle": (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94.", "no reader knows"),
+    "64 a pickle": (
+        b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94.",
+        "no reader knows",
+    ),
 }
 
 
@@ -151,7 +166,10 @@ TAKEN: dict[str, bytes] = {
     "5 CRLF": LINES.replace("\n", "\r\n").encode(),
     "5 CR": LINES.replace("\n", "\r").encode(),
     "5 mixed": (line(stamp="0.0").replace("\n", "\r\n") + line()).encode(),
-    "6 foreign bytes": b"# \xff\xfe\n" + line(stamp="0.0").encode() + b"Tag=\xe4," + line().encode(),
+    "6 foreign bytes": b"# \xff\xfe\n"
+    + line(stamp="0.0").encode()
+    + b"Tag=\xe4,"
+    + line().encode(),
     "8 no last line break": LINES.rstrip("\n").encode(),
     "9 last line cut": (LINES + line(stamp="2.0")[:30]).encode(),
     "11 gzip": gzip.compress(LINES.encode()),
@@ -170,7 +188,9 @@ TAKEN: dict[str, bytes] = {
     "47 no length": (line(stamp="0.0", length="0.0") + line()).encode(),
     "48 start twice": ("#[StartTime: 5.0]\n" + line() + "#[StartTime: 9.0]\n" + line()).encode(),
     "49 empty tag": (line(tag="Tag=,", stamp="0.0") + line()).encode(),
-    "49 strange tag": (line(tag="Tag==\u202e\U0001f600 'x',", stamp="0.0") + line(tag='Tag=a "b" ,')).encode(),
+    "49 strange tag": (
+        line(tag="Tag==\u202e\U0001f600 'x',", stamp="0.0") + line(tag='Tag=a "b" ,')
+    ).encode(),
     "50 tag like a path": (line(tag="Tag=../../x,", stamp="0.0") + line(tag="Tag=CON,")).encode(),
 }
 
@@ -223,4 +243,7 @@ def test_every_row_of_the_catalogue_has_its_test():
 
 def test_no_yaml_and_no_pickle_is_ever_loaded():
     package = "".join(path.read_text() for path in Path(lk.__file__).parent.rglob("*.py"))
-    assert not re.search(r"\bimport (?:yaml|joblib|dill|cloudpickle)\b|pickle\.loads?\(|allow_pickle=True|read_pickle", package)
+    assert not re.search(
+        r"\bimport (?:yaml|joblib|dill|cloudpickle)\b|pickle\.loads?\(|allow_pickle=True|read_pickle",
+        package,
+    )

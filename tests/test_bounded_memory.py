@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from latencykit import codec
-from latencykit.buckets import HdrBuckets
-from latencykit.formats.hlog_writer import HlogWriter
+from latencykit import hdr as codec
+from latencykit.core.buckets import HdrBuckets
+from latencykit.io.hlog import HlogWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,9 @@ def busy_log(path: Path, intervals: int) -> tuple[int, int]:
 
 def peak(path: Path) -> tuple[int, int]:
     """Ask all questions in a fresh process; return the count that all agree on, and the peak of its memory in bytes."""
-    done = subprocess.run([sys.executable, "-c", QUESTIONS, str(path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", QUESTIONS, str(path)], capture_output=True, text=True, check=True
+    )
     count, size = map(int, done.stdout.split())
     return count, size
 

@@ -33,16 +33,24 @@ def test_every_command_is_listed_and_has_help(run):
 
 def test_help_loads_click_alone():
     heavy = "('numpy', 'scipy', 'pandas', 'matplotlib')"
-    code = f"import sys, latencykit, latencykit.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = (
+        f"import sys, latencykit, latencykit.cli; print([m for m in {heavy} if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
-    ("command", "more"), [("summary", "matplotlib"), ("diagnose", "matplotlib"), ("chart", "matplotlib.pyplot")]
+    ("command", "more"),
+    [("summary", "matplotlib"), ("diagnose", "matplotlib"), ("chart", "matplotlib.pyplot")],
 )
 def test_everyday_commands_do_not_load_what_takes_long(command, more, tmp_path):
-    words = ["-q", command, str(CTRLZ), *(["-o", str(tmp_path / "x.png")] if command == "chart" else [])]
+    words = [
+        "-q",
+        command,
+        str(CTRLZ),
+        *(["-o", str(tmp_path / "x.png")] if command == "chart" else []),
+    ]
     heavy = ("scipy", "pandas", "dask", "pyarrow", more)
     code = (
         "import sys; from latencykit.cli import main\n"
@@ -57,7 +65,13 @@ def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
     status, out, err = run("summary", CTRLZ, "--format", "json")
     record = json.loads(out)
     (series,) = record["series"]
-    assert (status, record["schema_version"], series["unit"], series["rung"], series["format"]) == (0, 1, "ns", "log", "hlog")
+    assert (status, record["schema_version"], series["unit"], series["rung"], series["format"]) == (
+        0,
+        1,
+        "ns",
+        "log",
+        "hlog",
+    )
     assert (series["count"], series["max"], series["unit_from"]) == (6852, 6002049023, "assumed")
     keys = {
         "name",
@@ -89,8 +103,16 @@ def test_the_unit_option_scales_to_nanoseconds(run):
 
 def test_one_series_a_tag(run):
     series = json.loads(run("summary", TAGGED, "--format", "json")[1])["series"]
-    assert [(one["name"], one["tags"], one["count"]) for one in series] == [("get", ["get"], 3180), ("set", ["set"], 795)]
-    assert [one["name"] for one in json.loads(run("summary", TAGGED, "--tag", "set", "--format", "json")[1])["series"]] == ["set"]
+    assert [(one["name"], one["tags"], one["count"]) for one in series] == [
+        ("get", ["get"], 3180),
+        ("set", ["set"], 795),
+    ]
+    assert [
+        one["name"]
+        for one in json.loads(run("summary", TAGGED, "--tag", "set", "--format", "json")[1])[
+            "series"
+        ]
+    ] == ["set"]
 
 
 def test_labels_globs_and_merge(run):
@@ -103,7 +125,9 @@ def test_labels_globs_and_merge(run):
 
 
 def test_intervals_add_up(run):
-    series = json.loads(run("summary", CTRLZ, "--interval", "5s", "--percentiles", "50,99", "--format", "json")[1])["series"][0]
+    series = json.loads(
+        run("summary", CTRLZ, "--interval", "5s", "--percentiles", "50,99", "--format", "json")[1]
+    )["series"][0]
     assert sum(row["count"] for row in series["intervals"]) == series["count"] == 6852
     assert max(row["max"] or 0 for row in series["intervals"]) == series["max"]
     assert set(series["intervals"][0]["percentiles"]) == {"50", "99"}
@@ -119,7 +143,10 @@ def test_from_and_to_say_what_they_left_out(run):
 def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
     (clipped,) = (DATA / "formats/redis-benchmark/clipped").glob("*.txt")
     assert "≥ 3 s" in run("summary", clipped)[1]
-    assert json.loads(run("summary", clipped, "--format", "json")[1])["series"][0]["max_at_least"] is True
+    assert (
+        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0]["max_at_least"]
+        is True
+    )
     assert "≥" not in run("summary", CTRLZ)[1]
 
 
@@ -131,8 +158,12 @@ def test_tables(run, style):
     assert "p99.9" in out
 
 
-@pytest.mark.parametrize("kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"])
-@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    "kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
+)
+@pytest.mark.parametrize(
+    ("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
 def test_charts_of_every_kind(run, tmp_path, kind, suffix, magic):
     out = tmp_path / f"x{suffix}"
     assert run("-q", "chart", CTRLZ, "--kind", kind, "-o", out)[0] == 0
@@ -183,7 +214,10 @@ def test_adding_a_file_to_itself_is_said(run, tmp_path):
     told = f"{CTRLZ}: named more than once, and its requests count as often"
     assert told in run("merge", CTRLZ, SCHEDULED, f"again={CTRLZ}", "-o", tmp_path / "all.hlog")[2]
     assert told in run("summary", CTRLZ, CTRLZ, "--merge")[2]
-    assert "more than once" not in run("summary", CTRLZ, CTRLZ)[2] + run("summary", CTRLZ, SCHEDULED, "--merge")[2]
+    assert (
+        "more than once"
+        not in run("summary", CTRLZ, CTRLZ)[2] + run("summary", CTRLZ, SCHEDULED, "--merge")[2]
+    )
     status, _, err = run("summary", "-", "-")
     assert status == 2
     assert "standard input is named more than once" in err
@@ -197,7 +231,9 @@ def test_an_expected_interval_says_its_unit(run, command):
 
 
 def test_a_window_that_ends_before_it_begins_passes_no_gate(run):
-    status, out, err = run("check", CTRLZ, "--unit", "ns", "--slo", "max=1ns", "--from", "5", "--to", "1")
+    status, out, err = run(
+        "check", CTRLZ, "--unit", "ns", "--slo", "max=1ns", "--from", "5", "--to", "1"
+    )
     assert (status, out) == (2, "")
     assert "--from 5 is later than --to 1" in err
 
@@ -228,13 +264,22 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
         (["chart", str(CTRLZ), "--size", "7"], "a size is"),
         (["chart", str(TAGGED), "--kind", "heatmap", "-o", "x.png"], "one series, not 2"),
-        (["chart", str(CTRLZ), "--kind", "density", "--y", "linear"], "--y is for --kind percentiles or timeline"),
-        (["chart", str(CTRLZ), "--kind", "timeline", "--confidence", "0.9"], "--confidence is for --kind percentiles or ccdf or"),
+        (
+            ["chart", str(CTRLZ), "--kind", "density", "--y", "linear"],
+            "--y is for --kind percentiles or timeline",
+        ),
+        (
+            ["chart", str(CTRLZ), "--kind", "timeline", "--confidence", "0.9"],
+            "--confidence is for --kind percentiles or ccdf or",
+        ),
         (["chart", str(CTRLZ), "--term", "--slo", "99=1s"], "--slo is for pictures"),
         (["chart", str(CTRLZ), "--nines", "3", "-o", "x.html"], "--nines is for pictures"),
         (["chart", str(CTRLZ), "--runs", "--confidence", "0.9"], "--runs draws the range"),
         (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
-        (["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"], "--out-unit has no place in a log"),
+        (
+            ["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"],
+            "--out-unit has no place in a log",
+        ),
         (["report", str(CTRLZ), "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
         (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
         (["nonsense"], "No such command"),
@@ -305,7 +350,12 @@ def test_formats_lists_what_it_reads(run):
     rows = json.loads(run("formats", "--format", "json")[1])
     assert {"name", "title", "suffixes", "rung", "reads", "writes"} == set(rows[0])
     assert {"hlog", "hgrm", "json"} <= {row["name"] for row in rows}
-    assert run("formats")[0] == run("formats", "--format", "markdown")[0] == run("formats", "--format", "csv")[0] == 0
+    assert (
+        run("formats")[0]
+        == run("formats", "--format", "markdown")[0]
+        == run("formats", "--format", "csv")[0]
+        == 0
+    )
 
 
 def test_standard_input_and_a_closed_pipe():
@@ -313,6 +363,10 @@ def test_standard_input_and_a_closed_pipe():
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1].startswith("stdin,6852,")
     quiet = subprocess.run(
-        f"{sys.executable} -m latencykit formats | head -1", shell=True, capture_output=True, text=True, check=False
+        f"{sys.executable} -m latencykit formats | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "Traceback" not in quiet.stderr

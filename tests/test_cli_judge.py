@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.formats.writing import write
+from latencykit.io.writing import write_series as write
 from tests.conftest import DATA
 
 RAW = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
@@ -41,13 +41,20 @@ def test_fanout_to_the_letter(run):
     (series,) = json.loads(out)["series"]
     one, hundred = series["rows"]
     assert status == 0
-    assert (series["name"], one["n"], hundred["n"], hundred["model"]) == ("scheduled.hlog", 1, 100, "mixture")
+    assert (series["name"], one["n"], hundred["n"], hundred["model"]) == (
+        "scheduled.hlog",
+        1,
+        100,
+        "mixture",
+    )
     assert hundred["share_above"]["99"] == pytest.approx(0.30, abs=0.01)
     assert hundred["independent"]["share_above"]["99"] == pytest.approx(0.634, abs=1e-3)
     held = {row["percentile"]: row for row in hundred["percentiles"]}
     assert held[50]["supported"]
     assert not held[99.9]["supported"]
-    alone = json.loads(run("fanout", SCHEDULED, "-n", "100", "--independent", "--format", "json")[1])["series"][0]["rows"][0]
+    alone = json.loads(
+        run("fanout", SCHEDULED, "-n", "100", "--independent", "--format", "json")[1]
+    )["series"][0]["rows"][0]
     assert alone["model"] == "independent"
     assert "independent" not in alone
 
@@ -60,18 +67,33 @@ def test_fanout_says_what_it_would_take(run):
 
 
 def test_fanout_in_every_style(run):
-    rows = list(csv.DictReader(io.StringIO(run("fanout", SCHEDULED, "-n", "10", "--format", "csv", "--out-unit", "ms")[1])))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(
+                run("fanout", SCHEDULED, "-n", "10", "--format", "csv", "--out-unit", "ms")[1]
+            )
+        )
+    )
     assert [row["model"] for row in rows] == ["mixture", "if independent"]
     assert 5000 < float(rows[0]["p99"]) < 6100
-    assert run("fanout", SCHEDULED, "-n", "10", "--format", "markdown")[1].startswith("| series | calls |")
+    assert run("fanout", SCHEDULED, "-n", "10", "--format", "markdown")[1].startswith(
+        "| series | calls |"
+    )
 
 
 def test_fanout_of_each_tag_and_models(run):
-    names = [series["name"] for series in json.loads(run("fanout", TAGGED, "--format", "json")[1])["series"]]
+    names = [
+        series["name"]
+        for series in json.loads(run("fanout", TAGGED, "--format", "json")[1])["series"]
+    ]
     assert names == ["get", "set"]
-    hedged = json.loads(run("fanout", RAW, "-n", "10", "--hedge-after", "95", "--format", "json")[1])["series"][0]["rows"][0]
+    hedged = json.loads(
+        run("fanout", RAW, "-n", "10", "--hedge-after", "95", "--format", "json")[1]
+    )["series"][0]["rows"][0]
     assert hedged["added_load"] == pytest.approx(0.05, abs=0.002)
-    in_a_row = json.loads(run("fanout", RAW, "--series-of", "5", "--format", "json")[1])["series"][0]["rows"][0]
+    in_a_row = json.loads(run("fanout", RAW, "--series-of", "5", "--format", "json")[1])["series"][
+        0
+    ]["rows"][0]
     assert in_a_row["n"] == 5
     assert in_a_row["percentiles"][0]["value"] > 5 * 40_000
 
@@ -103,7 +125,10 @@ def test_compare_two_runs(run):
     assert (found["basis"], found["verdict"], found["failed"]) == ("requests", "inconclusive", [])
     first = found["rows"][0]
     assert set(first) >= {"percentile", "base", "new", "change", "low", "high", "significant"}
-    assert (first["low"], first["high"]) == (None, None)  # one stall fills the log: its intervals are too few
+    assert (first["low"], first["high"]) == (
+        None,
+        None,
+    )  # one stall fills the log: its intervals are too few
     assert found["rows"][-1]["percentile"] == 100
     assert "unit" in err  # the notes of the sources
 
@@ -114,10 +139,14 @@ def test_compare_gates(run, sides):
     assert run("compare", new, base, "--fail-if", "p75 > +5%")[0] == 0
     assert run("compare", base, new, "--run-noise", "3%")[0] == 1
     assert run("compare", new, base, "--run-noise", "3%")[0] == 0
-    assert run("compare", RAW, SCHEDULED, "--fail-if", "p75 > +5%")[0] == 0  # the difference is one stall
+    assert (
+        run("compare", RAW, SCHEDULED, "--fail-if", "p75 > +5%")[0] == 0
+    )  # the difference is one stall
     unsure = run("compare", RAW, SCHEDULED, "--fail-if", "p99.99 > +5%", "--format", "json")
     assert unsure[0] == 0
-    assert any(row["percentile"] == 99.99 and row["low"] is None for row in json.loads(unsure[1])["rows"])
+    assert any(
+        row["percentile"] == 99.99 and row["low"] is None for row in json.loads(unsure[1])["rows"]
+    )
 
 
 def test_compare_several_runs(run, sides):
@@ -135,7 +164,13 @@ def test_compare_several_runs(run, sides):
 def test_a_run_counts_once_on_its_side(run, sides, tmp_path):
     (tmp_path / "again.json").hardlink_to(sides / "base0.json")
     status, out, err = run(
-        "compare", "--base", sides / "base*.json", "--base", tmp_path / "again.json", "--new", sides / "new*.json"
+        "compare",
+        "--base",
+        sides / "base*.json",
+        "--base",
+        tmp_path / "again.json",
+        "--new",
+        sides / "new*.json",
     )
     assert (status, out) == (2, "")
     assert "again.json: is named twice on one side" in err
@@ -168,11 +203,26 @@ def test_compare_nonsense(run, words):
 
 
 def test_check_outcomes(run):
-    status, out, _ = run("check", RAW, "--unit", "ns", "--slo", "50=1ms,99.9=20ms,max=1s", "--format", "json")
+    status, out, _ = run(
+        "check", RAW, "--unit", "ns", "--slo", "50=1ms,99.9=20ms,max=1s", "--format", "json"
+    )
     found = json.loads(out)
     assert (status, found["passed"]) == (1, False)
-    assert [row["outcome"] for row in found["rows"]] == ["unknown", "unknown", "missed"]  # 16 intervals hold requests
-    assert set(found["rows"][0]) >= {"series", "statistic", "limit", "value", "low", "high", "outcome", "margin"}
+    assert [row["outcome"] for row in found["rows"]] == [
+        "unknown",
+        "unknown",
+        "missed",
+    ]  # 16 intervals hold requests
+    assert set(found["rows"][0]) >= {
+        "series",
+        "statistic",
+        "limit",
+        "value",
+        "low",
+        "high",
+        "outcome",
+        "margin",
+    }
     assert found["rows"][0]["limit"] == 1_000_000
 
 
@@ -216,12 +266,21 @@ def test_check_says_how_far_beyond(run):
 
 
 def test_check_in_every_style(run):
-    rows = list(csv.DictReader(io.StringIO(run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "csv")[1])))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "csv")[1])
+        )
+    )
     assert rows[0]["outcome"] == "unknown"
-    assert run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[1].startswith("| series |")
+    assert run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[
+        1
+    ].startswith("| series |")
 
 
-@pytest.mark.parametrize("spec", ["", "x", "99=20", "101=1ms", "p99>20ms", "99=1ms,99=2ms", "none.txt", "max=nan", "<a/>"])
+@pytest.mark.parametrize(
+    "spec",
+    ["", "x", "99=20", "101=1ms", "p99>20ms", "99=1ms,99=2ms", "none.txt", "max=nan", "<a/>"],
+)
 def test_check_of_nonsense(run, spec):
     status, out, err = run("check", RAW, "--unit", "ns", "--slo", spec)
     assert (status, out) == (2, "")
@@ -258,7 +317,9 @@ def test_load_in_words(run, sweep):
     words = ("load", *sweep)
     assert "met up to 950/s" in run(*words, "--slo", "50=1s")[1]
     assert "no load measured meets" in run(*words, "--slo", "50=1us")[1]
-    assert "machines needed" in run(*words, "--slo", "99=20ms", "--offered", "5000", "--spare", "1")[1]
+    assert (
+        "machines needed" in run(*words, "--slo", "99=20ms", "--offered", "5000", "--spare", "1")[1]
+    )
     rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv", "--out-unit", "ms")[1])))
     assert [row["offered"] for row in rows] == ["300", "600", "700", "750", "780", "850", "950"]
 
@@ -267,4 +328,6 @@ def test_load_of_nonsense(run, sweep):
     assert "choose one with --series" in run("load", WRK2)[2]
     assert run("load", *sweep, "--offered", "5")[0] == 2
     assert run("load", "nowhere.csv")[0] == 2
-    assert "says neither its rate" in run("load", MEANS, "--series", "BenchmarkConcat/plus/n=8-2")[2]
+    assert (
+        "says neither its rate" in run("load", MEANS, "--series", "BenchmarkConcat/plus/n=8-2")[2]
+    )

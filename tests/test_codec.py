@@ -18,23 +18,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latencykit import codec
-from latencykit.buckets import HdrBuckets
-from latencykit.codec import (
-    Limits,
-    Payload,
-    PayloadError,
-    RowError,
-    decode_rows,
-    encode,
-    open_payload,
-    open_payloads,
-    rows,
-    slots_of,
-)
-from latencykit.errors import LatencyKitError, LimitError, UsageError
+from latencykit import hdr as codec
+from latencykit._limits import Limits
+from latencykit.core.buckets import HdrBuckets
+from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyKitError
+from latencykit.hdr import payload as rows
+from latencykit.hdr.limits import PayloadError, RowError
+from latencykit.hdr.payload import Payload, decode_rows, open_payload, open_payloads, slots_of
+from latencykit.hdr.write import encode
 
-GOLDENS = [json.loads(line) for line in (Path(__file__).parent / "data/payloads/goldens.jsonl").read_text().splitlines()]
+GOLDENS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "data/payloads/goldens.jsonl").read_text().splitlines()
+]
 OTHER = encode(HdrBuckets(3), [5, 700], [3, 1])
 HOUR = 3_600_000_000_000
 TOP = (1 << 63) - 1
@@ -105,7 +101,9 @@ def squeezed(raw: bytes, cookie: int = 0x1C849314) -> bytes:
     return envelope(zlib.compress(raw), cookie)
 
 
-def doubled(raw: bytes, digits: int = 3, dynamic_range: int = 1 << 20, cookie: int = 0x0C72124F) -> bytes:
+def doubled(
+    raw: bytes, digits: int = 3, dynamic_range: int = 1 << 20, cookie: int = 0x0C72124F
+) -> bytes:
     return struct.pack(">Iiq", cookie, digits, dynamic_range) + raw
 
 
@@ -149,7 +147,9 @@ def opened(request: pytest.FixtureRequest):
     with pytest.MonkeyPatch.context() as patch:
         for name in ("isal", "isal.isal_zlib", "pybase64"):
             patch.setitem(sys.modules, name, None)
-        plain, module = (fresh(f"latencykit.codec.{name}", patch) for name in ("inflating", "payload"))
+        plain, module = (
+            fresh(f"latencykit.hdr.{name}", patch) for name in ("inflating", "payload")
+        )
     assert plain.inflate is zlib.decompress
     assert module.inflater is zlib.decompressobj
     return module.open_payload
@@ -175,7 +175,11 @@ def test_golden(golden, opened):
     cumulative = np.cumsum(counts)
     for percentile, value in golden["percentiles"].items():
         p, n = float(percentile), golden["count"]
-        rank = int(p / 100 * n + 0.5) if golden.get("rank") == "round" else math.ceil(math.nextafter(p, -math.inf) * n / 100)
+        rank = (
+            int(p / 100 * n + 0.5)
+            if golden.get("rank") == "round"
+            else math.ceil(math.nextafter(p, -math.inf) * n / 100)
+        )
         at = index[np.searchsorted(cumulative, max(rank, 1))]
         edge = buckets.low if p == 0 or golden.get("edge") == "low" else buckets.high
         assert edge(at) == value, percentile
@@ -205,28 +209,40 @@ def test_goldens_decode_together_as_they_do_alone():
         assert at_once(group) == [pairs(payload) for payload in group]
 
 
-@pytest.mark.parametrize("golden", [g for g in GOLDENS if g["name"].startswith("java 2.2.2")], ids=lambda g: g["name"])
+@pytest.mark.parametrize(
+    "golden", [g for g in GOLDENS if g["name"].startswith("java 2.2.2")], ids=lambda g: g["name"]
+)
 def test_writes_what_the_reference_wrote(golden):
     payload = open_payload(golden["base64"].encode())
     _, index, counts = decode_rows([payload])
-    again = base64.b64decode(encode(payload.buckets, index, counts, double=payload.double, highest=payload.highest))
+    again = base64.b64decode(
+        encode(payload.buckets, index, counts, double=payload.double, highest=payload.highest)
+    )
     theirs = base64.b64decode(golden["base64"])
     if payload.double:
         assert struct.unpack_from(">Ii", again) == struct.unpack_from(">Ii", theirs)
         # Of the dynamic range only the power of two survives in what the histogram inside says.
-        assert len({struct.unpack_from(">q", raw, 8)[0].bit_length() for raw in (again, theirs)}) == 1
+        assert (
+            len({struct.unpack_from(">q", raw, 8)[0].bit_length() for raw in (again, theirs)}) == 1
+        )
         again, theirs = again[16:], theirs[16:]
     if "not compressed" in golden["name"]:
         assert zlib.decompress(again[8:]) == theirs
         return
     assert again[:4] == theirs[:4]
     ours, original = (bytearray(zlib.decompress(raw[8:])) for raw in (again, theirs))
-    ours[8:12] = original[8:12] = bytes(4)  # the normalizing offset says how the writer kept its counts
+    ours[8:12] = original[8:12] = bytes(
+        4
+    )  # the normalizing offset says how the writer kept its counts
     assert ours == original
 
 
 def test_an_auto_sized_histogram_needs_no_highest_value():
-    sized = [g for g in GOLDENS if g["name"].startswith("java 2.2.2 auto-resize") or g["name"].startswith("jHiccup log 0")]
+    sized = [
+        g
+        for g in GOLDENS
+        if g["name"].startswith("java 2.2.2 auto-resize") or g["name"].startswith("jHiccup log 0")
+    ]
     assert len(sized) > 5
     for golden in sized:
         payload = open_payload(golden["base64"].encode())
@@ -242,7 +258,12 @@ def test_an_auto_sized_histogram_needs_no_highest_value():
 layouts = st.builds(
     HdrBuckets, st.integers(0, 5), st.one_of(st.just(1), st.integers(1, 1 << 44)), st.just(1.0)
 )  # 44 + 18 bits is what five digits leave
-count = st.one_of(st.integers(1, 63), st.integers(64, 1 << 20), st.integers(1, 1 << 55), st.integers(1 << 55, 1 << 62))
+count = st.one_of(
+    st.integers(1, 63),
+    st.integers(64, 1 << 20),
+    st.integers(1, 1 << 55),
+    st.integers(1 << 55, 1 << 62),
+)
 
 
 @st.composite
@@ -263,7 +284,10 @@ def test_round_trip(data):
     drawn = data.draw(st.lists(histograms(buckets), min_size=1, max_size=8))
     texts = [encode(buckets, index, counts) for index, counts in drawn]
     payloads = [open_payload(one) for one in texts]
-    assert all(payload.buckets == buckets and payload.buckets.lowest == buckets.lowest for payload in payloads)
+    assert all(
+        payload.buckets == buckets and payload.buckets.lowest == buckets.lowest
+        for payload in payloads
+    )
     expected = [list(zip(*one, strict=True)) for one in drawn]
     assert at_once(payloads) == expected
     for payload, (index, counts) in zip(payloads, drawn, strict=True):
@@ -310,7 +334,9 @@ def test_both_ways_agree_with_one_number_at_a_time(drawn):
     data = b"".join(bodies)
     if not data:
         return
-    every = rows._Rows(data, np.cumsum([len(body) for body in bodies]), np.array(payloads[0].layout.slots))
+    every = rows._Rows(
+        data, np.cumsum([len(body) for body in bodies]), np.array(payloads[0].layout.slots)
+    )
     array = np.frombuffer(data, np.uint8)
     more = np.flatnonzero(array > 127)
     short, long = (way(every, array, more) for way in (rows._short, rows._long))
@@ -325,7 +351,9 @@ def test_each_way_is_taken():
     for share, wide in ((0.0, 0), (0.02, 0), (0.5, 0), (0.02, 1)):
         drawn = []
         for _ in range(50):
-            counts = np.where(rng.random(200) < share, rng.integers(64, 1 << 40, 200), rng.integers(1, 64, 200))
+            counts = np.where(
+                rng.random(200) < share, rng.integers(64, 1 << 40, 200), rng.integers(1, 64, 200)
+            )
             index = np.cumsum(rng.integers(1, 90, 200))
             drawn.append((index.tolist(), counts.tolist()))
         if wide:
@@ -337,7 +365,13 @@ def test_each_way_is_taken():
 def test_nine_bytes_that_all_look_unfinished():
     """The largest counts end in a byte above 127; several in a row, at the end of a row, and before another row."""
     assert varint(TOP)[-1] > 127
-    drawn = [([3], [TOP]), ([0, 1], [1 << 62, 5]), ([2, 3], [7, (1 << 62) + 1]), ([0], [1]), ([0], [TOP])]
+    drawn = [
+        ([3], [TOP]),
+        ([0, 1], [1 << 62, 5]),
+        ([2, 3], [7, (1 << 62) + 1]),
+        ([0], [1]),
+        ([0], [TOP]),
+    ]
     payloads = [open_payload(encode(HdrBuckets(2), *one)) for one in drawn]
     assert at_once(payloads) == [list(zip(*one, strict=True)) for one in drawn]
 
@@ -407,7 +441,9 @@ def test_the_python_port_reads_what_we_write():
     rng = np.random.default_rng(11)
     for digits in (1, 2, 3, 4, 5):
         buckets = HdrBuckets(digits)
-        index, counts = np.unique(buckets.index_of(rng.lognormal(9, 2, 3000).astype(np.int64)), return_counts=True)
+        index, counts = np.unique(
+            buckets.index_of(rng.lognormal(9, 2, 3000).astype(np.int64)), return_counts=True
+        )
         counts[-1] = 1 << 40
         theirs = hdrh.HdrHistogram.decode(encode(buckets, index, counts, highest=HOUR))
         assert theirs.get_total_count() == counts.sum()
@@ -520,14 +556,29 @@ UNDECODABLE = {
     "only a cut number": (plain(b"\x80"), "end inside a number"),
     "a nine-byte number cut": (plain(b"\x02" + b"\xff" * 8), "end inside a number"),
     "cut after a nine-byte number": (plain(b"\xfe" * 9 + b"\xff" * 3), "end inside a number"),
-    "empty buckets beyond the last": (plain(varint(-33_793)), "run of 33793 empty buckets; the header allows 33792"),
+    "empty buckets beyond the last": (
+        plain(varint(-33_793)),
+        "run of 33793 empty buckets; the header allows 33792",
+    ),
     "most empty buckets of all": (plain(b"\xff" * 9), f"run of {1 << 63} empty buckets"),
     "2**31 empty buckets": (plain(varint(-(1 << 31))), "run of 2147483648 empty buckets"),
-    "a count beyond the last": (plain(varint(-2048) + b"\x02", highest=2), "fill 2049 buckets; the header allows 2048"),
-    "runs that add up beyond the last": (plain(varint(-2000) + varint(-49), highest=2), "fill 2049 buckets"),
-    "runs of one byte beyond the last": (plain(b"\x7f" * 33, highest=2), "fill 2112 buckets; the header allows 2048"),
+    "a count beyond the last": (
+        plain(varint(-2048) + b"\x02", highest=2),
+        "fill 2049 buckets; the header allows 2048",
+    ),
+    "runs that add up beyond the last": (
+        plain(varint(-2000) + varint(-49), highest=2),
+        "fill 2049 buckets",
+    ),
+    "runs of one byte beyond the last": (
+        plain(b"\x7f" * 33, highest=2),
+        "fill 2112 buckets; the header allows 2048",
+    ),
     "one count too many": (plain(b"\x02" * 2049, highest=2), "fill more buckets than the 2048"),
-    "one empty bucket too many": (plain(b"\x00" * 2049, highest=2), "fill more buckets than the 2048"),
+    "one empty bucket too many": (
+        plain(b"\x00" * 2049, highest=2),
+        "fill more buckets than the 2048",
+    ),
     "sum of 2**63": (plain(varint(HUGE) + varint(HUGE)), r"more than 2\*\*63 - 1"),
     "sum that comes round to 0": (plain(varint(HUGE) * 4), r"more than 2\*\*63 - 1"),
     "sum one above": (plain(varint(TOP) + b"\x02"), r"more than 2\*\*63 - 1"),
@@ -536,7 +587,11 @@ UNDECODABLE = {
 UNDECODABLE_WORDS = {
     "negative count, 8 bytes": (8, np.array([1, -3], ">i8").tobytes(), "count is negative: -3"),
     "negative count, 4 bytes": (4, np.array([-1], ">i4").tobytes(), "count is negative: -1"),
-    "negative count, 2 bytes": (2, np.array([0, -32768], ">i2").tobytes(), "count is negative: -32768"),
+    "negative count, 2 bytes": (
+        2,
+        np.array([0, -32768], ">i2").tobytes(),
+        "count is negative: -32768",
+    ),
     "sum of 2**63": (8, np.array([HUGE, HUGE], ">i8").tobytes(), r"more than 2\*\*63 - 1"),
 }
 
@@ -657,7 +712,10 @@ def test_a_payload_larger_than_what_is_inflated_in_one_go(opened):
 
 def test_limits():
     whole = text(envelope(STREAM))
-    assert open_payload(whole, Limits(line=len(whole), inflated=len(GOOD), slots=33_792)).body == b"\x09\x04"
+    assert (
+        open_payload(whole, Limits(line=len(whole), inflated=len(GOOD), slots=33_792)).body
+        == b"\x09\x04"
+    )
     for limits, reason in (
         (Limits(line=len(whole) - 1), "bytes of base64; at most"),
         (Limits(inflated=len(GOOD) - 1), "inflates to more than 41 bytes"),
@@ -669,7 +727,7 @@ def test_limits():
     assert largest.layout.slots == slots_of(HdrBuckets(5), TOP) == 6_160_384
     payload = open_payload(whole)
     decode_rows([payload] * 10, Limits(block=20))
-    with pytest.raises(LimitError, match="more than 20 bytes"):
+    with pytest.raises(InputTooLargeError, match="more than 20 bytes"):
         decode_rows([payload] * 11, Limits(block=20))
 
 
@@ -706,12 +764,15 @@ def test_the_first_bad_one_of_many_is_named():
 def test_varints_and_words_are_not_decoded_together():
     varints, words = (open_payload(text(raw)) for raw in (GOOD, plain(bytes(8), cookie=0x1C849381)))
     assert not varints.layout.joins(words.layout)
-    with pytest.raises(UsageError, match="cannot be decoded together"):
+    with pytest.raises(InvalidArgumentError, match="cannot be decoded together"):
         decode_rows([varints, words])
 
 
 def test_payloads_of_unlike_layouts_are_decoded_together():
-    texts = [encode(HdrBuckets(digits, lowest), [5, 40], [1, digits + 1]) for digits, lowest in ((3, 1), (1, 1), (2, 1000))]
+    texts = [
+        encode(HdrBuckets(digits, lowest), [5, 40], [1, digits + 1])
+        for digits, lowest in ((3, 1), (1, 1), (2, 1000))
+    ]
     texts.append(encode(HdrBuckets(3, 1, 0.37), [5, 40], [1, 4], double=True))
     payloads = [open_payload(one) for one in texts]
     assert all(payload.layout.joins(payloads[0].layout) for payload in payloads)
@@ -749,7 +810,7 @@ def test_slots_are_as_many_as_the_values_need():
     ],
 )
 def test_what_cannot_be_written(buckets, index, counts, options, reason):
-    with pytest.raises(UsageError, match=reason):
+    with pytest.raises(InvalidArgumentError, match=reason):
         encode(buckets, index, counts, **options)
 
 
@@ -769,12 +830,15 @@ def test_errors_belong_to_the_family_and_travel():
 
 
 def test_what_is_read_of_a_log_at_once_is_opened_together(monkeypatch):
-    from latencykit.formats.hlog_part import SPAN
+    from latencykit.io.hlog import SPAN
 
     def alone(*_: Any) -> None:
         raise AssertionError("one by one is ten times as slow")
 
-    monkeypatch.setattr("latencykit.codec.many.open_payload", alone)
-    idle, busy = encode(HdrBuckets(3), [7], [1]), encode(HdrBuckets(3), np.arange(4000) * 3, np.arange(4000) % 60 + 1)
+    monkeypatch.setattr("latencykit.hdr.payload.open_payload", alone)
+    idle, busy = (
+        encode(HdrBuckets(3), [7], [1]),
+        encode(HdrBuckets(3), np.arange(4000) * 3, np.arange(4000) % 60 + 1),
+    )
     for one in (idle, busy):
         assert len(open_payloads([one] * (SPAN // len(one) + 1))) > SPAN // len(one)

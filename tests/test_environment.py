@@ -34,7 +34,11 @@ for words in (
 
 def everything(tmp_path: Path, code: str = ALL, **environment: str | None) -> str:
     """Run the commands that print and draw under an environment; return what they printed."""
-    held = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)} | environment
+    held = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    } | environment
     done = subprocess.run(
         [sys.executable, "-c", code, str(LOG), str(tmp_path)],
         env={name: value for name, value in held.items() if value is not None},
@@ -58,10 +62,14 @@ def german(tmp_path_factory):
     """A folder with a locale whose decimal mark is a comma."""
     folder = tmp_path_factory.mktemp("locale")
     made = shutil.which("localedef") and subprocess.run(
-        ["localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")], capture_output=True, check=False
+        ["localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")],
+        capture_output=True,
+        check=False,
     )
     if not made or made.returncode:
-        pytest.skip("localedef cannot make a German locale here; Debian's package locales brings it")
+        pytest.skip(
+            "localedef cannot make a German locale here; Debian's package locales brings it"
+        )
     return str(folder)
 
 
@@ -69,8 +77,19 @@ def german(tmp_path_factory):
     "environment",
     [
         {"HOME": None, "LC_ALL": "C", "COLUMNS": "20", "LINES": "3"},
-        {"HOME": NOWHERE, "XDG_CONFIG_HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE, "TZ": "Antarctica/Troll"},
-        {"MPLCONFIGDIR": NOWHERE, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "TZ": "no/such/zone"},
+        {
+            "HOME": NOWHERE,
+            "XDG_CONFIG_HOME": NOWHERE,
+            "XDG_CACHE_HOME": NOWHERE,
+            "TZ": "Antarctica/Troll",
+        },
+        {
+            "MPLCONFIGDIR": NOWHERE,
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
+            "TZ": "no/such/zone",
+        },
         {"PYTHONIOENCODING": "ascii", "DISPLAY": ":99", "MPLBACKEND": "TkAgg"},
         {"PYTHONIOENCODING": "cp1252", "TERM": "dumb", "NO_COLOR": "1"},
         {"PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "0"},
@@ -85,13 +104,18 @@ def test_a_decimal_comma_changes_no_number(tmp_path, german):
     plain, foreign = tmp_path / "plain", tmp_path / "foreign"
     plain.mkdir()
     foreign.mkdir()
-    code = "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert locale.localeconv()['decimal_point'] == ','\n" + ALL
+    code = (
+        "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert locale.localeconv()['decimal_point'] == ','\n"
+        + ALL
+    )
     printed = everything(foreign, code, LOCPATH=german, LC_ALL="de_DE.UTF-8")
     assert printed == everything(plain, LC_ALL="C.UTF-8")
     assert (foreign / "chart.png").read_bytes() == (plain / "chart.png").read_bytes()
 
 
-@pytest.mark.skipif(not Path("/proc").exists(), reason="there is no folder here that is closed even to root")
+@pytest.mark.skipif(
+    not Path("/proc").exists(), reason="there is no folder here that is closed even to root"
+)
 @pytest.mark.parametrize("name", [f"{NOWHERE}/x.png", "/proc/x.png", "x.png"])
 def test_a_closed_folder_is_told_in_a_line(run, monkeypatch, name):
     monkeypatch.chdir("/proc")
@@ -105,7 +129,10 @@ def test_names_that_are_no_text_keep_their_bytes(tmp_path, german):
     shutil.copyfile(LOG, source)
     environment = os.environ | {"LC_ALL": "de_DE.UTF-8", "LOCPATH": german}
     done = subprocess.run(
-        [sys.executable, "-m", "latencykit", "-q", "chart", source], capture_output=True, check=False, env=environment
+        [sys.executable, "-m", "latencykit", "-q", "chart", source],
+        capture_output=True,
+        check=False,
+        env=environment,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, source + b".png\n", b"")
     assert Path(os.fsdecode(source + b".png")).exists()

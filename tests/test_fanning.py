@@ -6,22 +6,26 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.blocks import MemoryPart, block_of_rows
-from latencykit.errors import NotHeldError, UsageError
-from latencykit.fanning import fan_outs, in_series
+from latencykit.analysis.fan_out import fan_outs, sequential
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from tests.conftest import DATA
 
 SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
 
 
-def log_of(*intervals: np.ndarray, tags: list[int] | None = None, digits: int = 3) -> lk.HistogramLog:
+def log_of(
+    *intervals: np.ndarray, tags: list[int] | None = None, digits: int = 3
+) -> lk.HistogramLog:
     """A log of one-second intervals."""
     layout = lk.HdrBuckets(digits)
     rows = np.repeat(np.arange(len(intervals)), [len(part) for part in intervals])
     block = block_of_rows(rows, layout.index_of(np.concatenate(intervals)), len(intervals), layout)
     names = ("",) if tags is None else ("a", "b")
     where = np.arange(len(intervals)) if tags is None else np.arange(len(intervals)) // 2
-    return lk.HistogramLog(where, np.ones(len(intervals)), [MemoryPart([block])], tag_code=tags, tag_names=names)
+    return lk.HistogramLog(
+        where, np.ones(len(intervals)), [MemoryPart([block])], tag_code=tags, tag_names=names
+    )
 
 
 def test_a_stall_hits_few_users_but_all_their_calls():
@@ -100,7 +104,9 @@ def test_shared_stalls_defeat_a_hedge():
     parts = [rng.lognormal(13, 0.3, 2000) for _ in range(40)]
     parts[7] = parts[7] + 1e9  # one second in which every server stands still
     log = log_of(*parts)
-    together, apart = (lk.fan_out(log, 1, hedge_after=95, independent=flag) for flag in (False, True))
+    together, apart = (
+        lk.fan_out(log, 1, hedge_after=95, independent=flag) for flag in (False, True)
+    )
     assert together.percentile(99) > 1e9
     assert apart.percentile(99) < 1e8
 
@@ -116,7 +122,12 @@ def test_support_is_that_of_one_call():
 
 def test_timeouts_are_slower_than_anything_known():
     durations = np.where(np.arange(1000) < 20, 2000.0, 5.0)
-    requests = lk.Samples(start=np.arange(1000), duration=durations, outcome=["timeout"] * 20 + ["ok"] * 980, unit="ms")
+    requests = lk.Samples(
+        start=np.arange(1000),
+        duration=durations,
+        outcome=["timeout"] * 20 + ["ok"] * 980,
+        unit="ms",
+    )
     found = fan_outs(requests, [1, 100])
     assert not found[0].distribution.at_least(90)
     assert found[1].distribution.at_least(50)
@@ -128,11 +139,13 @@ def test_samples_know_when():
     slow = np.where(np.arange(20_000) // 1000 == 4, 900, 1)
     requests = lk.Samples(start=np.arange(20_000), duration=slow, unit="ms")
     assert fan_outs(requests, [100])[0].model == "mixture"
-    assert fan_outs(requests.select(np.arange(20_000)), [100], independent=True)[0].above[99] == pytest.approx(0.634, abs=1e-3)
+    assert fan_outs(requests.select(np.arange(20_000)), [100], independent=True)[0].above[
+        99
+    ] == pytest.approx(0.634, abs=1e-3)
 
 
 def test_a_sequence_of_calls():
-    found = in_series(lk.Histogram.of([1_000] * 99 + [1_000_000]), 100)
+    found = sequential(lk.Histogram.of([1_000] * 99 + [1_000_000]), 100)
     assert found.distribution.min <= 100_000 <= found.distribution.percentile(1)
     assert 1.09e6 < found.distribution.percentile(50) < 1.11e6  # 63 % have at least one slow call
     assert found.distribution.percentile(30) < 1.2e5
@@ -145,21 +158,21 @@ def test_a_sequence_of_calls():
      ([3], {"hedge_after": 101}), ([3], {"hedge_after": -1})],
 )  # fmt: skip
 def test_impossible_questions(numbers, options):
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         fan_outs(lk.Histogram.of([1, 2, 3]), numbers, **options)
 
 
 def test_nothing_to_fan_out():
-    with pytest.raises(NotHeldError, match="whole distribution"):
+    with pytest.raises(DataNotAvailableError, match="whole distribution"):
         lk.fan_out(lk.Summary({"mean": 1.0}), 10)
-    with pytest.raises(NotHeldError, match="nothing was counted"):
+    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         lk.fan_out(lk.Histogram.of([]), 10)
-    with pytest.raises(UsageError, match="takes what"):
+    with pytest.raises(InvalidArgumentError, match="takes what"):
         lk.fan_out([1, 2, 3], 10)
-    with pytest.raises(UsageError, match="knows how slow calls go together"):
+    with pytest.raises(InvalidArgumentError, match="knows how slow calls go together"):
         lk.fan_out(lk.read(SCHEDULED), 10, correlation=0.5)
-    with pytest.raises(UsageError, match="at least 1"):
-        in_series(lk.Histogram.of([1]), 0)
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
+        sequential(lk.Histogram.of([1]), 0)
 
 
 def test_a_model_answers_as_a_histogram_does():

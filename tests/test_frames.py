@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latencykit.errors import UsageError
-from latencykit.run import Run
-from latencykit.samples import Samples
+from latencykit.core.run import Run
+from latencykit.core.samples import Samples
+from latencykit.errors import InvalidArgumentError
 
 START = 1_795_219_788_779_885_974  # needs all 61 bits: a float64 would be off by 100 ns
 
@@ -21,22 +21,40 @@ def whole() -> Samples:
 
 
 def test_there_and_back_is_the_identity():
-    for samples in (whole(), Samples(duration=[3, 1]), Samples(duration=[2], start=[1], unit="none"), Samples(duration=[])):
+    for samples in (
+        whole(),
+        Samples(duration=[3, 1]),
+        Samples(duration=[2], start=[1], unit="none"),
+        Samples(duration=[]),
+    ):
         frame = samples.to_frame()
         again = Samples.from_frame(frame, unit=samples.unit, run=samples.run)
         assert again.run == samples.run
         for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
             one, other = getattr(samples, name), getattr(again, name)
             assert (one is None) == (other is None)
-            assert one is None or (one.dtype.kind == other.dtype.kind and one.tolist() == other.tolist())
-    assert list(whole().to_frame()) == ["start", "duration", "intended", "outcome", "connection", "tag"]
+            assert one is None or (
+                one.dtype.kind == other.dtype.kind and one.tolist() == other.tolist()
+            )
+    assert list(whole().to_frame()) == [
+        "start",
+        "duration",
+        "intended",
+        "outcome",
+        "connection",
+        "tag",
+    ]
     assert whole().to_frame()["outcome"].tolist() == ["ok", "timeout", "error"]
 
 
 @pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
 def test_datetimes_and_timedeltas_are_exact_whatever_the_unit_of_numbers(unit):
     naive = pd.to_datetime(np.array([START, START + 1]))
-    for sent in (naive, naive.tz_localize("UTC"), naive.tz_localize("UTC").tz_convert("Asia/Tokyo")):
+    for sent in (
+        naive,
+        naive.tz_localize("UTC"),
+        naive.tz_localize("UTC").tz_convert("Asia/Tokyo"),
+    ):
         frame = pd.DataFrame({"sent": sent, "took": pd.to_timedelta([1_500_001, 2], unit="ns")})
         samples = Samples.from_frame(frame, duration="took", start="sent", unit=unit)
         assert samples.start.tolist() == [START, START + 1]
@@ -48,16 +66,36 @@ def test_numbers_take_the_unit_and_whole_ones_stay_exact():
     samples = Samples.from_frame(frame, duration="t", unit="us")
     assert samples.duration.tolist() == [1_795_219_788_779_885_000, 1_795_219_788_779_886_000]
     assert samples.run.unit == "us"
-    assert Samples.from_frame(frame, duration="ms", unit="ms").duration.tolist() == [1500, 2_000_000]
-    assert Samples.from_frame(frame.astype({"t": "Int64", "ms": "Float64"}), duration="ms", start="t", unit="ms").start[0] > 0
-    assert Samples.from_frame(frame, duration="ms", unit="none", run=Run(tool="x", unit="none")).run.tool == "x"
+    assert Samples.from_frame(frame, duration="ms", unit="ms").duration.tolist() == [
+        1500,
+        2_000_000,
+    ]
+    assert (
+        Samples.from_frame(
+            frame.astype({"t": "Int64", "ms": "Float64"}), duration="ms", start="t", unit="ms"
+        ).start[0]
+        > 0
+    )
+    assert (
+        Samples.from_frame(
+            frame, duration="ms", unit="none", run=Run(tool="x", unit="none")
+        ).run.tool
+        == "x"
+    )
 
 
 def test_words_are_taken_as_they_come():
     frame = pd.DataFrame(
-        {"ms": [1, 2, 3], "who": ["a", "b", "a"], "op": ["get", None, "put"], "end": pd.Categorical(["ok", "error", "ok"])}
+        {
+            "ms": [1, 2, 3],
+            "who": ["a", "b", "a"],
+            "op": ["get", None, "put"],
+            "end": pd.Categorical(["ok", "error", "ok"]),
+        }
     )
-    samples = Samples.from_frame(frame, duration="ms", connection="who", tag="op", outcome="end", unit="ms")
+    samples = Samples.from_frame(
+        frame, duration="ms", connection="who", tag="op", outcome="end", unit="ms"
+    )
     assert samples.connection.tolist() == [0, 1, 0]
     assert samples.tags == ("", "get", "put")
     assert samples.good.tolist() == [True, False, True]
@@ -69,7 +107,11 @@ def test_words_are_taken_as_they_come():
         ({"ms": [1.0, None]}, {"duration": "ms"}, "1 empty cells"),
         ({"ms": pd.to_timedelta(["1s", None])}, {"duration": "ms"}, "1 empty cells"),
         ({"ms": ["fast", "slow"]}, {"duration": "ms"}, "holds no numbers"),
-        ({"ms": [1, 2], "ok": [True, False]}, {"duration": "ms", "outcome": "ok"}, "holds booleans"),
+        (
+            {"ms": [1, 2], "ok": [True, False]},
+            {"duration": "ms", "outcome": "ok"},
+            "holds booleans",
+        ),
         ({"ms": [1, 2], "end": ["ok", "sad"]}, {"duration": "ms", "outcome": "end"}, "'sad'"),
         ({"ms": [1, 2]}, {"duration": "us"}, "no column 'us'; the columns are ms"),
         ({"ms": [1, 2]}, {}, "no column 'duration'"),
@@ -80,15 +122,19 @@ def test_words_are_taken_as_they_come():
     ],
 )
 def test_what_cannot_be_taken_is_refused_by_name(frame, named, said):
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(InvalidArgumentError, match=said):
         Samples.from_frame(pd.DataFrame(frame), **named)
 
 
-@pytest.mark.parametrize("columns", [{"start": [-(1 << 62), 1 << 62]}, {"start": [0, (1 << 63) - 1], "intended": [0, 0]}])
+@pytest.mark.parametrize(
+    "columns", [{"start": [-(1 << 62), 1 << 62]}, {"start": [0, (1 << 63) - 1], "intended": [0, 0]}]
+)
 def test_times_further_apart_than_an_int64_holds_are_refused(columns):
-    with pytest.raises(UsageError, match="292 years"):
+    with pytest.raises(InvalidArgumentError, match="292 years"):
         Samples(duration=[1, 1], **columns)
-    assert Samples(duration=[1, 1], start=[0, (1 << 63) - 2]).elapsed == pytest.approx(9.22e9, rel=1e-3)
+    assert Samples(duration=[1, 1], start=[0, (1 << 63) - 2]).elapsed == pytest.approx(
+        9.22e9, rel=1e-3
+    )
 
 
 def test_a_tag_that_is_no_utf8_has_its_place_in_a_frame():

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import latencykit as lk
-from latencykit.buckets import HdrBuckets
+from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import CorruptInputError
-from latencykit.formats.hgrm import hgrm_lines
-from latencykit.formats.hlog_writer import write_hlog
+from latencykit.io.hgrm import hgrm_lines
+from latencykit.io.hlog import write_hlog
 from tests.conftest import DATA, LOGS, golden_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def test_sums_equal_the_reference(log):
         assert h.min == close(want["min"], rel=1e-3)
         assert h.max == close(want["max"], rel=1e-3)
         assert h.mean == (
-            pytest.approx(want["mean"], rel=1e-15 if "type" not in want else 1e-3) if want.get("type") != "int" else want["mean"]
+            pytest.approx(want["mean"], rel=1e-15 if "type" not in want else 1e-3)
+            if want.get("type") != "int"
+            else want["mean"]
         )
         if "stddev" in want:
             assert h.std == close(want["stddev"], rel=1e-3)
@@ -70,7 +72,9 @@ def test_every_interval_equals_the_reference(log):
         if not want["count"]:
             continue
         # A DoubleHistogram's maximum reaches to the next bucket there; its p100 does not.
-        assert series.max[row] == (want["percentiles"]["100.0"] if want["type"] == "double" else want["max"])
+        assert series.max[row] == (
+            want["percentiles"]["100.0"] if want["type"] == "double" else want["max"]
+        )
         assert series.min[row] == want["min"]
         assert series.mean[row] == want["mean"]
         assert series.std[row] == pytest.approx(want["stddev"], rel=1e-15)
@@ -87,11 +91,17 @@ def test_like_gives_the_sum_that_the_reference_prints():
 
 @pytest.mark.parametrize("style", ["text", "csv"])
 @pytest.mark.parametrize(
-    "log", [log for log in LOGS if log.with_suffix(".proc.hgrm").exists() and "double" not in str(log)], ids=ident
+    "log",
+    [log for log in LOGS if log.with_suffix(".proc.hgrm").exists() and "double" not in str(log)],
+    ids=ident,
 )
 def test_hgrm_rows_are_the_references_to_the_byte(log, style):
     golden = log.with_suffix(".proc.hgrm" if style == "text" else ".proc-csv.hgrm")
-    rows = [line for line in golden.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    rows = [
+        line
+        for line in golden.read_text().splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
     read = lk.read(log)
     if len(rows) < 3:
         pytest.skip("the reference wrote no rows: the log has tagged lines only")
@@ -101,7 +111,11 @@ def test_hgrm_rows_are_the_references_to_the_byte(log, style):
 
 def test_hgrm_footer_equals_the_references():
     log = DATA / "hlog/hdrhistogram-java-plain-2digits/log.hlog"
-    footer = [line for line in log.with_suffix(".proc.hgrm").read_text().splitlines() if line.startswith(("#[M", "#[B"))]
+    footer = [
+        line
+        for line in log.with_suffix(".proc.hgrm").read_text().splitlines()
+        if line.startswith(("#[M", "#[B"))
+    ]
     assert hgrm_lines(lk.read(log).histogram(), 1e6)[-3:] == footer
 
 
@@ -131,7 +145,12 @@ def test_tags_are_never_summed_unasked():
 
 def test_a_log_of_ten_years_ago_is_read():
     h = lk.read(DATA / "hlog/hdrhistogram-java-v0-1.2.1-3digits/log.hlog").histogram()
-    assert h.count == golden_of(DATA / "hlog/hdrhistogram-java-v0-1.2.1-3digits/log.hlog")["aggregate_by_tag"][""]["count"]
+    assert (
+        h.count
+        == golden_of(DATA / "hlog/hdrhistogram-java-v0-1.2.1-3digits/log.hlog")["aggregate_by_tag"][
+            ""
+        ]["count"]
+    )
 
 
 def interval(stamp: str, length: str = "1.000", payload: bytes | None = None) -> bytes:
@@ -142,9 +161,24 @@ def interval(stamp: str, length: str = "1.000", payload: bytes | None = None) ->
 @pytest.mark.parametrize(
     ("head", "stamps", "start", "offsets"),
     [
-        ("#[StartTime: 1441812279.474 (seconds since epoch)]\n", ("0.127", "1.134"), 1441812279.474, (0.127, 1.134)),
-        ("#[StartTime: 1441812279.474]\n", ("1441812279.500", "1441812280.5"), 1441812279.474, (0.026, 1.026)),
-        ("#[StartTime: 1441812279.474]\n#[BaseTime: 1441812279.474]\n", ("0.5", "1.5"), 1441812279.474, (0.5, 1.5)),
+        (
+            "#[StartTime: 1441812279.474 (seconds since epoch)]\n",
+            ("0.127", "1.134"),
+            1441812279.474,
+            (0.127, 1.134),
+        ),
+        (
+            "#[StartTime: 1441812279.474]\n",
+            ("1441812279.500", "1441812280.5"),
+            1441812279.474,
+            (0.026, 1.026),
+        ),
+        (
+            "#[StartTime: 1441812279.474]\n#[BaseTime: 1441812279.474]\n",
+            ("0.5", "1.5"),
+            1441812279.474,
+            (0.5, 1.5),
+        ),
         ("#[Basetime: 1441812279]\n", ("2.0", "3.0"), 1441812281.0, (0.0, 1.0)),
         ("", ("1441812279.500", "1441812280.5"), 1441812279.5, (0.0, 1.0)),
         ("", ("5.0", "6.0"), None, (0.0, 1.0)),
@@ -179,7 +213,10 @@ def test_unsorted_lines_are_sorted_and_said_so(tmp_path):
     path = tmp_path / "x.hlog"
     path.write_bytes(HEAD.encode() + interval("7.0") + interval("5.0") + interval("6.0"))
     log = lk.read(path)
-    assert (log.starts.tolist(), log.histogram().count) == ([-2.0, -1.0, 0.0], 3 * lk.read(path).between(0, 1).histogram().count)
+    assert (log.starts.tolist(), log.histogram().count) == (
+        [-2.0, -1.0, 0.0],
+        3 * lk.read(path).between(0, 1).histogram().count,
+    )
     assert any("sorted" in note for note in log.run.notes)
 
 
@@ -188,7 +225,12 @@ def test_unsorted_lines_are_sorted_and_said_so(tmp_path):
     [
         ("", None, "ns", "assumed"),
         ("", "us", "us", "option"),
-        ("#UNITS: StartTimestamp = seconds; values in the histogram = microseconds\n", None, "us", "file"),
+        (
+            "#UNITS: StartTimestamp = seconds; values in the histogram = microseconds\n",
+            None,
+            "us",
+            "file",
+        ),
         ("#[Logging for: READ]\n", None, "us", "file"),
         ("#[Logged with jHiccup version 2.0.11]\n", None, "ns", "file"),
     ],
@@ -215,14 +257,27 @@ def test_to_unit_changes_values_and_nothing_else():
         lambda data: data.replace(b"\n", b"\r\n"),
         lambda data: data.replace(b"\n", b"\r"),
         lambda data: b"\xef\xbb\xbf" + data,
-        lambda data: b"\xef\xbb\xbf" + b"".join(line for line in data.splitlines(True) if line[:1] not in b'#"'),
+        lambda data: (
+            b"\xef\xbb\xbf"
+            + b"".join(line for line in data.splitlines(True) if line[:1] not in b'#"')
+        ),
         gzip.compress,
         lambda data: data.rstrip(b"\n"),
         lambda data: data + b"\n\n",
         lambda data: data.replace(b"#[uncorrected", b"#[\xff\xfe uncorrected"),
         lambda data: data.replace(b",1.004,", b", 1.004 ,"),
     ],
-    ids=["crlf", "cr", "bom", "bom and no header", "gzip", "no last newline", "blank lines", "foreign bytes", "blanks"],
+    ids=[
+        "crlf",
+        "cr",
+        "bom",
+        "bom and no header",
+        "gzip",
+        "no last newline",
+        "blank lines",
+        "foreign bytes",
+        "blanks",
+    ],
 )
 def test_harmless_oddities_change_nothing(tmp_path, change):
     path = tmp_path / "odd.hlog"
@@ -235,7 +290,9 @@ DAMAGE = {
     "cut payload": lambda line: line[: len(line) // 2] + b"\n",
     "glued": lambda line: line.rstrip() + line,
     "nan stamp": lambda line: b"nan," + line.split(b",", 1)[1],
-    "infinite length": lambda line: line.split(b",")[0] + b",inf," + b",".join(line.split(b",")[2:]),
+    "infinite length": lambda line: (
+        line.split(b",")[0] + b",inf," + b",".join(line.split(b",")[2:])
+    ),
     "decimal commas": lambda line: line.replace(b".", b",", 3),
     "underscore": lambda line: b"1_0.0," + line.split(b",", 1)[1],
     "nul bytes": lambda line: line[:9] + b"\0\0" + line[11:],
@@ -297,13 +354,16 @@ def test_two_logs_end_to_end_keep_their_own_clocks(tmp_path):
 
 
 def test_a_large_log_is_decoded_when_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("latencykit.formats.hlog.KEEP", 0)
-    monkeypatch.setattr("latencykit.formats.hlog_part.CHUNK", 1)
+    monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
+    monkeypatch.setattr("latencykit.io.hlog.CHUNK", 1)
     lines = lines_of(CTRLZ)
     path = tmp_path / "large.hlog"
     path.write_bytes(b"".join(lines))
     assert lk.read(path).histogram().count == 6852
-    assert lk.read(path).between(2, 4).series().count.tolist() == lk.read(CTRLZ).between(2, 4).series().count.tolist()
+    assert (
+        lk.read(path).between(2, 4).series().count.tolist()
+        == lk.read(CTRLZ).between(2, 4).series().count.tolist()
+    )
     lines[9] = DAMAGE["bad base64"](lines[9])
     path.write_bytes(b"".join(lines))
     log = lk.read(path)
@@ -319,24 +379,33 @@ def facts(path: Path, *, lenient: bool = False) -> tuple[object, ...]:
     except CorruptInputError as error:
         return (str(error),)
     arrays = (log.starts, log.lengths, series.count, series.max, series.values)
-    return (*(repr(array.tolist()) for array in arrays), log.tag_of_rows(), log.run.notes)  # for NaN is no NaN
+    return (
+        *(repr(array.tolist()) for array in arrays),
+        log.tag_of_rows(),
+        log.run.notes,
+    )  # for NaN is no NaN
 
 
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("damage", ["none", *DAMAGE])
-def test_lines_taken_together_mean_what_they_mean_one_by_one(tmp_path, monkeypatch, damage, large, lenient):
+def test_lines_taken_together_mean_what_they_mean_one_by_one(
+    tmp_path, monkeypatch, damage, large, lenient
+):
     lines = [
-        line for path in (JHICCUP, TAGGED) for line in lines_of(path) if path is JHICCUP or not line.startswith((b"#", b'"'))
+        line
+        for path in (JHICCUP, TAGGED)
+        for line in lines_of(path)
+        if path is JHICCUP or not line.startswith((b"#", b'"'))
     ]
     if damage != "none":
         lines[20] = DAMAGE[damage](lines[20])
     path = tmp_path / "log.hlog"
     path.write_bytes(b"".join(lines))
     if large:
-        monkeypatch.setattr("latencykit.formats.hlog.KEEP", 0)
+        monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
     together = facts(path, lenient=lenient)
-    monkeypatch.setattr("latencykit.formats.hlog.SPAN", 1000)
+    monkeypatch.setattr("latencykit.io.hlog.SPAN", 1000)
     assert facts(path, lenient=lenient) == together
-    monkeypatch.setattr("latencykit.formats.hlog.columns_of", lambda *_: None)
+    monkeypatch.setattr("latencykit.io.hlog.columns_of", lambda *_: None)
     assert facts(path, lenient=lenient) == together

@@ -19,14 +19,23 @@ LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 def payload(counts: bytes, **header: object) -> str:
     """A V2 payload with any header, as it stands in a log."""
-    told = {"size": len(counts), "offset": 0, "digits": 3, "low": 1, "high": 3_600_000_000_000, "ratio": 1.0} | header
+    told = {
+        "size": len(counts),
+        "offset": 0,
+        "digits": 3,
+        "low": 1,
+        "high": 3_600_000_000_000,
+        "ratio": 1.0,
+    } | header
     inner = struct.pack(">iiiiqqd", 0x1C849313, *told.values()) + counts
     packed = zlib.compress(inner)
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 
 
 def log_of(path, *payloads: str, tag: str = ""):
-    path.write_text("".join(f"{tag}{k}.0,1.0,1.0,{one}\n" for k, one in enumerate(payloads)), encoding="utf-8")
+    path.write_text(
+        "".join(f"{tag}{k}.0,1.0,1.0,{one}\n" for k, one in enumerate(payloads)), encoding="utf-8"
+    )
     return path
 
 
@@ -59,7 +68,9 @@ def test_counts_beyond_all_numbers_are_refused(run, tmp_path):
 
 
 def test_nothing_foreign_reaches_the_terminal_as_a_command(run, tmp_path):
-    status, out, err = run("summary", log_of(tmp_path / "a.hlog", payload(b"\2"), tag="Tag=\x1b]0;x\x07\u202e,"))
+    status, out, err = run(
+        "summary", log_of(tmp_path / "a.hlog", payload(b"\2"), tag="Tag=\x1b]0;x\x07\u202e,")
+    )
     assert status == 0
     assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
     bad = tmp_path / "a\nb\x1b[31m.txt"
@@ -71,7 +82,13 @@ def test_nothing_foreign_reaches_the_terminal_as_a_command(run, tmp_path):
 
 def places(record: object, path: tuple[object, ...] = ()):
     """Every place in a JSON record, with the first element of each list."""
-    inside = record.items() if isinstance(record, dict) else enumerate(record[:1]) if isinstance(record, list) else ()
+    inside = (
+        record.items()
+        if isinstance(record, dict)
+        else enumerate(record[:1])
+        if isinstance(record, list)
+        else ()
+    )
     for key, value in inside:
         yield (*path, key)
         yield from places(value, (*path, key))
@@ -159,7 +176,14 @@ def test_an_option_of_thousands_of_digits_is_one_line(run, words):
 
 
 @pytest.mark.parametrize(
-    "text", ["1 {0} 3 4 5 6 7 8 9 10\n", "1795219554 {0} 3 4 5 6\n", "{0}\n", "# Histogram\n000001 {0}:\n", "a,{0}\n1,2\n"]
+    "text",
+    [
+        "1 {0} 3 4 5 6 7 8 9 10\n",
+        "1795219554 {0} 3 4 5 6\n",
+        "{0}\n",
+        "# Histogram\n000001 {0}:\n",
+        "a,{0}\n1,2\n",
+    ],
 )
 def test_digits_without_end_stop_no_detection(run, tmp_path, text):
     path = tmp_path / "a.txt"

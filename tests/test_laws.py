@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.buckets import HdrBuckets
+from latencykit.core.buckets import HdrBuckets
 
 VALUES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 LAYOUTS = st.builds(HdrBuckets, st.integers(0, 4), st.sampled_from([1, 100, 4096]))
@@ -27,7 +27,10 @@ def test_correction_adds_what_its_rule_says_and_takes_nothing_away(values, inter
     assert fixed.count == sum(max(1, value // interval) for value in values)
     assert fixed.max == max(values)
     kept = dict(zip(fixed.index.tolist(), fixed.counts.tolist(), strict=True))
-    assert all(kept[index] >= count for index, count in zip(raw.index.tolist(), raw.counts.tolist(), strict=True))
+    assert all(
+        kept[index] >= count
+        for index, count in zip(raw.index.tolist(), raw.counts.tolist(), strict=True)
+    )
 
 
 @given(VALUES, st.lists(st.integers(1, 99), min_size=2, max_size=6, unique=True))
@@ -47,13 +50,21 @@ def test_unlike_layouts_merge_without_loss_whatever_the_order(a, b, one, other):
     x, y = counted(a, one), counted(b, other)
     both, turned = x + y, y + x
     assert both.count == len(a) + len(b)
-    assert (both.index.tolist(), both.counts.tolist()) == (turned.index.tolist(), turned.counts.tolist())
+    assert (both.index.tolist(), both.counts.tolist()) == (
+        turned.index.tolist(),
+        turned.counts.tolist(),
+    )
     found = both.percentile(PERCENTILES)
     assert (np.diff(found) >= 0).all()
     assert (found[0], found[-1]) == (both.min, both.max)
 
 
-@given(VALUES, st.lists(st.tuples(st.integers(1, 99), st.integers(0, 10**7)), max_size=4), st.integers(0, 5), st.data())
+@given(
+    VALUES,
+    st.lists(st.tuples(st.integers(1, 99), st.integers(0, 10**7)), max_size=4),
+    st.integers(0, 5),
+    st.data(),
+)
 @settings(max_examples=60)
 def test_percentiles_ascend_whatever_the_source_states(values, printed, censored, data):
     """What a tool printed, its extremes and values above a bound, all at once."""

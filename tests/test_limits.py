@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit._limits import DEFAULT, in_force
 from latencykit.cli import main
-from latencykit.codec import PayloadError, open_payload, open_payloads
-from latencykit.errors import LimitError, UsageError
-from latencykit.limits import DEFAULT, in_force
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
+from latencykit.hdr.limits import PayloadError
+from latencykit.hdr.payload import open_payload, open_payloads
 from tests.conftest import DATA
 
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
@@ -28,20 +29,27 @@ def test_changes_hold_inside_and_end_with_the_block(monkeypatch):
     assert in_force() == DEFAULT
 
 
-@pytest.mark.parametrize("text", ["lines=3", "line", "line=", "line=0", "line=-1", "line=1e9", "line=3 bananas"])
+@pytest.mark.parametrize(
+    "text", ["lines=3", "line", "line=", "line=0", "line=-1", "line=1e9", "line=3 bananas"]
+)
 def test_what_is_no_limit_is_said(monkeypatch, text):
     monkeypatch.setenv("LATENCYKIT_LIMITS", text)
-    with pytest.raises(UsageError, match="limit"):
+    with pytest.raises(InvalidArgumentError, match="limit"):
         in_force()
 
 
 @pytest.mark.parametrize("name", TIGHT)
 @pytest.mark.parametrize("surface", ["library", "command line", "environment"])
-def test_a_log_beyond_a_limit_is_refused_with_the_way_out(tmp_path, capsys, monkeypatch, name, surface):
+def test_a_log_beyond_a_limit_is_refused_with_the_way_out(
+    tmp_path, capsys, monkeypatch, name, surface
+):
     path = tmp_path / "a.hlog"
     path.write_bytes(b"\n" * 3 + b"# nothing\n" * 3 + LOG.read_bytes())
     if surface == "library":
-        with lk.limits(**{name: TIGHT[name]}), pytest.raises(LimitError, match=f"a.hlog:[0-9]+: .*--limit {name}=SIZE"):
+        with (
+            lk.limits(**{name: TIGHT[name]}),
+            pytest.raises(InputTooLargeError, match=f"a.hlog:[0-9]+: .*--limit {name}=SIZE"),
+        ):
             lk.read(path)
         return
     words = ["-q", "summary", str(path)]
@@ -69,11 +77,18 @@ def test_rows_intervals_and_whole_files_know_their_limits(tmp_path):
     table.write_text("latency_ns,note\n1,a\n2," + "b" * (9 << 20) + "\n")
     np.savez_compressed(array, latency_ns=np.zeros(1 << 20))
     whole.write_bytes(gzip.compress(b'{"latencykit":1,' + b" " * (1 << 20)))
-    for path, changes in ((table, {"line": 1000}), (array, {"whole": "1MiB"}), (whole, {"whole": "1MiB"})):
-        with lk.limits(**changes), pytest.raises(LimitError, match=f"{path.name}.*--limit {next(iter(changes))}"):
+    for path, changes in (
+        (table, {"line": 1000}),
+        (array, {"whole": "1MiB"}),
+        (whole, {"whole": "1MiB"}),
+    ):
+        with (
+            lk.limits(**changes),
+            pytest.raises(InputTooLargeError, match=f"{path.name}.*--limit {next(iter(changes))}"),
+        ):
             lk.read(path)
     samples = lk.Samples(duration=[1, 1], start=[0, 10**15], unit="ns")
-    with lk.limits(intervals=1000), pytest.raises(LimitError, match="take longer ones"):
+    with lk.limits(intervals=1000), pytest.raises(InputTooLargeError, match="take longer ones"):
         samples.to_log("1s")
 
 

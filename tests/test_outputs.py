@@ -19,7 +19,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import latencykit as lk
-from latencykit.outputs import whole
+from latencykit._files import whole
 from tests.conftest import DATA
 
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
@@ -45,7 +45,9 @@ WRITERS = {
 
 
 def started(*words: object, **how: object) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([sys.executable, "-m", "latencykit", *map(str, words)], check=False, **how)
+    return subprocess.run(
+        [sys.executable, "-m", "latencykit", *map(str, words)], check=False, **how
+    )
 
 
 # ---------------------------------------------------------------- a disk without room
@@ -58,7 +60,9 @@ def full_disk(tmp_path_factory):
     if (
         shutil.which("mount") is None
         or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)], capture_output=True, check=False
+            ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)],
+            capture_output=True,
+            check=False,
         ).returncode
     ):
         pytest.skip("only root may mount a small file system")
@@ -75,7 +79,9 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(run, full_disk, name):
         pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
     status, _, err = run("-q", *WRITERS[name], full_disk / name)
     assert (status, err.count("\n")) == (2, 1)
-    assert err.startswith(f"latencykit: {full_disk / name}: cannot be written: No space left on device; ")
+    assert err.startswith(
+        f"latencykit: {full_disk / name}: cannot be written: No space left on device; "
+    )
     left = {path.name: path.stat().st_size for path in full_disk.iterdir() if path.name != "rest"}
     assert not left.pop("hiccup.hlog", 0)  # which is appended to, line by line
     assert left == {}
@@ -89,11 +95,16 @@ def test_lessons_are_not_copied_in_part(run, full_disk):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("words", [("summary", LOG), ("summary", LOG, "--format", "json"), ("--help",)])
+@pytest.mark.parametrize(
+    "words", [("summary", LOG), ("summary", LOG, "--format", "json"), ("--help",)]
+)
 def test_standard_output_without_room_is_one_line(words):
     with Path("/dev/full").open("wb") as full:
         done = started("-q", *words, stdout=full, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stderr) == (2, b"latencykit: standard output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"latencykit: standard output: No space left on device\n",
+    )
 
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
@@ -124,7 +135,7 @@ def test_no_help_for_a_reader_who_went_away():
 
 HALF = """
 import os, signal, time
-import latencykit.formats.csv_out as out
+import latencykit.io.writing as out
 def write_csv(series, path, percentiles=None):
     path.write_text("half of it")
     os.kill(os.getpid(), signal.{name})
@@ -162,9 +173,21 @@ main()
 @pytest.mark.parametrize("module", ["latencykit.cli", "click", "matplotlib.ft2font"])
 def test_an_interrupted_import_is_told_in_a_word(tmp_path, module):
     """Compiled modules abort the interpreter where they are interrupted; it waits until they are there."""
-    command = [sys.executable, "-c", CUT.format(module=module), "-q", "chart", str(LOG), "-o", str(tmp_path / "a.png")]
+    command = [
+        sys.executable,
+        "-c",
+        CUT.format(module=module),
+        "-q",
+        "chart",
+        str(LOG),
+        "-o",
+        str(tmp_path / "a.png"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) in ((130, "interrupted\n"), (-signal.SIGINT, "interrupted\n"))
+    assert (done.returncode, done.stderr) in (
+        (130, "interrupted\n"),
+        (-signal.SIGINT, "interrupted\n"),
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,7 +196,11 @@ def test_nothing_is_imported_before_an_early_interrupt_can_be_told():
     code = "import sys; before = set(sys.modules); import latencykit.__main__; print(*sorted(set(sys.modules) - before))"
     root = str(Path(lk.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": root}
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": root},
     )
     assert done.stdout.split() == ["__future__", "latencykit", "latencykit.__main__"]
 
@@ -185,7 +212,7 @@ class Finder:
         if name == "unheard_of":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
-from latencykit.cli.ending import in_order
+from latencykit.cli.signals import in_order
 with in_order():
     try:
         import unheard_of
@@ -288,7 +315,11 @@ NAMES = [
 @pytest.fixture
 def strange(tmp_path):
     """A log whose tags are made to be obeyed."""
-    line = next(line for line in LOG.read_text().splitlines() if "HIST" in line and not line.startswith(("#", '"')))
+    line = next(
+        line
+        for line in LOG.read_text().splitlines()
+        if "HIST" in line and not line.startswith(("#", '"'))
+    )
     path = tmp_path / "in" / "a.hlog"
     path.parent.mkdir()
     lines = [f"Tag={name.replace(' ', '_').replace(',', '')},{line}" for name in NAMES]
@@ -351,7 +382,8 @@ def test_nothing_printed_is_obeyed_by_a_terminal_or_a_spreadsheet(run, strange, 
         assert not [cell for cell in cells if cell[:1] in "=+@" and cell]
     elif style == "json":
         assert NAMES[5] in {
-            one.get("name", one.get("series")) for one in next(v for v in json.loads(out).values() if isinstance(v, list))
+            one.get("name", one.get("series"))
+            for one in next(v for v in json.loads(out).values() if isinstance(v, list))
         }
 
 
@@ -376,7 +408,10 @@ def test_a_csv_of_counts_is_safe_to_look_at_and_to_open(run, tmp_path, strange, 
         (["chart", LOG, "--kind", "x"], "'x' is not one of"),
         (["chart", LOG, "--fromat", "x"], "No such option"),
         (["chart", LOG, "--expected-interval", "1ns", "-o", "x.png"], "would put 6,8"),
-        (["chart", LOG, "--size", "20000x200", "--dpi", "400", "-o", "x.png"], "80,000 × 800 pixels are too many"),
+        (
+            ["chart", LOG, "--size", "20000x200", "--dpi", "400", "-o", "x.png"],
+            "80,000 × 800 pixels are too many",
+        ),
         (["check", LOG], "Missing option '--slo'; see `latencykit check --help`"),
         (["diagnose", LOG, "-o", "x.bmp"], "latencykit: x.bmp: charts are written as"),
         (["convert", LOG, "x.xyz"], "latencykit: x.xyz: cannot write .xyz; take"),
@@ -384,7 +419,10 @@ def test_a_csv_of_counts_is_safe_to_look_at_and_to_open(run, tmp_path, strange, 
         (["merge", LOG, "-o", "x.csv"], "x.csv: a merged log is written as .hlog"),
         (["chart", LOG, "--term", "--format", "json"], "leave one of them out"),
         (["ctrlz", "-o", "x.bmp", "--", "true"], "charts are written as"),
-        (["chart", LOG, "-o", "no/such/x.png"], "no/such: there is no such directory; make it first"),
+        (
+            ["chart", LOG, "-o", "no/such/x.png"],
+            "no/such: there is no such directory; make it first",
+        ),
     ],
 )
 def test_a_wrong_command_is_one_line(run, tmp_path, monkeypatch, words, says):
@@ -392,7 +430,16 @@ def test_a_wrong_command_is_one_line(run, tmp_path, monkeypatch, words, says):
     status, out, err = run(*words)
     assert (status, out) == (2, "")
     assert says in err.splitlines()[-1]
-    assert len([line for line in err.splitlines() if not line.startswith("note") and "assuming" not in line]) == 1
+    assert (
+        len(
+            [
+                line
+                for line in err.splitlines()
+                if not line.startswith("note") and "assuming" not in line
+            ]
+        )
+        == 1
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.fanning import fan_outs, in_series
-from latencykit.histogram.lookup import brackets_at
-from latencykit.keynumbers import key_numbers, statistic_text
-from latencykit.log import HistogramLog
-from latencykit.report.record import series_record
-from latencykit.report.summaries import intervals_text, summary_text
-from latencykit.stats.percentiles import RESOLVED, is_resolved
-from latencykit.stats.slo_check import check_limit
+from latencykit.analysis.fan_out import fan_outs, sequential
+from latencykit.analysis.slo import check_limit
+from latencykit.core.histogram import brackets_at
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.key_statistics import key_statistics, statistic_text
+from latencykit.core.quantiles import RESOLVED, is_resolved
 from latencykit.units import format_range, format_row
+from latencykit.views.record import series_record
+from latencykit.views.text import intervals_text, summary_text
 
 FORMATS = Path(__file__).parent / "data/formats"
 PRINTED = ((50.0, 99.0), (50.0, 75.0, 90.0, 99.0), (25.0, 50.0, 95.0, 99.5, 99.9), (10.0, 90.0))
@@ -34,9 +34,13 @@ def sample(world: str, size: int = 4321) -> np.ndarray:
     rng = np.random.default_rng([WORLDS.index(world), size])
     values = {
         "lognormal": lambda: rng.lognormal(14, 1, size),
-        "bimodal": lambda: np.where(rng.random(size) < 0.03, rng.normal(9e8, 1e7, size), rng.normal(1.5e6, 1e5, size)),
+        "bimodal": lambda: np.where(
+            rng.random(size) < 0.03, rng.normal(9e8, 1e7, size), rng.normal(1.5e6, 1e5, size)
+        ),
         "pareto": lambda: 1e6 * (1 + rng.pareto(1.1, size)),
-        "stall": lambda: np.concatenate((rng.exponential(1e6, size - size // 20), rng.uniform(0, 6e9, size // 20))),
+        "stall": lambda: np.concatenate(
+            (rng.exponential(1e6, size - size // 20), rng.uniform(0, 6e9, size // 20))
+        ),
     }[world]()
     return np.sort(values)
 
@@ -51,7 +55,9 @@ def of_tool(values, printed, method, *, extremes=True, mean=False):
 
 def in_buckets(values, factor):
     """The same values in buckets that widen by a factor, as Prometheus has them."""
-    edges = np.concatenate(([0.0], 1e5 * factor ** np.arange(0, math.ceil(math.log(values[-1] / 1e5, factor)) + 1)))
+    edges = np.concatenate(
+        ([0.0], 1e5 * factor ** np.arange(0, math.ceil(math.log(values[-1] / 1e5, factor)) + 1))
+    )
     counts = np.histogram(values, np.nextafter(edges, np.inf))[0]
     counts[0] += (values <= edges[0]).sum()
     return lk.Histogram.from_buckets(edges[:-1], edges[1:], counts)
@@ -77,7 +83,9 @@ def test_the_true_percentile_lies_in_the_range(world, printed, method, extremes)
         if row.percentile in printed:
             assert row.resolved
             assert row.value == pytest.approx(true)
-    assert h.percentile(100) == (values[-1] if extremes else np.percentile(values, printed[-1], method=method))
+    assert h.percentile(100) == (
+        values[-1] if extremes else np.percentile(values, printed[-1], method=method)
+    )
 
 
 @worlds
@@ -97,9 +105,16 @@ def test_buckets_of_any_width_hold_the_truth(world, factor):
     h = in_buckets(values, factor)
     rows = h.percentile_rows(ASKED)
     true = np.percentile(values, ASKED, method="inverted_cdf")
-    assert all(row.bucket_low <= one <= row.bucket_high for row, one in zip(rows, true, strict=True))
+    assert all(
+        row.bucket_low <= one <= row.bucket_high for row, one in zip(rows, true, strict=True)
+    )
     assert {row.resolved for row in rows if row.bucket_low > 0} == {factor < RESOLVED}
-    for name, one in (("mean", values.mean()), ("std", values.std()), ("min", values[0]), ("max", values[-1])):
+    for name, one in (
+        ("mean", values.mean()),
+        ("std", values.std()),
+        ("min", values[0]),
+        ("max", values[-1]),
+    ):
         low, high = h.bracket(name)
         assert low <= one <= high
 
@@ -126,7 +141,12 @@ def test_means_and_shares_lie_in_their_brackets(world, printed):
 def trimmed_mean(values, share):
     """Between two ranks, parts of a request at either end."""
     ends = np.arange(values.size + 1.0)
-    weight = np.clip(np.minimum(ends[1:], (1 - share) * values.size) - np.maximum(ends[:-1], share * values.size), 0, None)
+    weight = np.clip(
+        np.minimum(ends[1:], (1 - share) * values.size)
+        - np.maximum(ends[:-1], share * values.size),
+        0,
+        None,
+    )
     return float(weight @ values / weight.sum())
 
 
@@ -150,7 +170,7 @@ def test_sums_and_hedges_lie_in_their_ranges(world, k):
     values, rng = sample(world), np.random.default_rng(k)
     draws = rng.choice(values, (20_000, k))
     for h in (of_tool(values, (50.0, 75.0, 90.0, 99.0), "inverted_cdf"), in_buckets(values, 2.5)):
-        summed = in_series(h, k)
+        summed = sequential(h, k)
         (hedged,) = fan_outs(h, [1], hedge_after=90.0)
         delay = np.percentile(values, 90, method="inverted_cdf")
         answers = np.minimum(draws[:, 0], delay + draws[:, 1])
@@ -181,18 +201,26 @@ def test_shares_above_of_wide_buckets_have_bounds_that_hold_the_truth():
 def log_of(parts, factor):
     """One second each, in buckets that widen by a factor."""
     edges = 1e3 * factor ** np.arange(0, math.ceil(math.log(1e13 / 1e3, factor)))
-    buckets = lk.Histogram.from_buckets(edges[:-1], edges[1:], np.ones(edges.size - 1, np.int64)).buckets
+    buckets = lk.Histogram.from_buckets(
+        edges[:-1], edges[1:], np.ones(edges.size - 1, np.int64)
+    ).buckets
     return wide_log(buckets, [np.histogram(part, np.nextafter(edges, np.inf))[0] for part in parts])
 
 
 def wide_log(buckets, rows):
-    from latencykit.blocks import Block
+    from latencykit.core.blocks import Block
 
     class Part:
         def blocks(self, wanted):
             for row in wanted.tolist():
                 index = np.flatnonzero(rows[row])
-                yield Block(np.array([row]), np.array([0, index.size]), index, rows[row][index].astype(np.int64), buckets)
+                yield Block(
+                    np.array([row]),
+                    np.array([0, index.size]),
+                    index,
+                    rows[row][index].astype(np.int64),
+                    buckets,
+                )
 
     return HistogramLog(np.arange(len(rows), dtype=float), np.ones(len(rows)), [Part()], unit="ns")
 
@@ -201,8 +229,15 @@ def wide_log(buckets, rows):
 @pytest.mark.parametrize("printed", PRINTED)
 def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, printed):
     values = sample(world)
-    true = {f"p{p:g}": float(np.percentile(values, p, method="inverted_cdf")) for p in (50, 75, 90, 95, 99)}
-    true |= {"mean": float(values.mean()), "tm99": trimmed_mean(values, 0.01), "max": float(values[-1])}
+    true = {
+        f"p{p:g}": float(np.percentile(values, p, method="inverted_cdf"))
+        for p in (50, 75, 90, 95, 99)
+    }
+    true |= {
+        "mean": float(values.mean()),
+        "tm99": trimmed_mean(values, 0.01),
+        "max": float(values[-1]),
+    }
     seen = set()
     for h in (of_tool(values, printed, "inverted_cdf"), in_buckets(values, 2.0)):
         for name, value in true.items():
@@ -224,13 +259,18 @@ def test_what_the_tool_states_wins_over_the_buckets():
     assert rows["mean"].base == pytest.approx(values.mean())
     assert rows["mean"].change == pytest.approx(0.1)
     assert rows["mean"].low < 0.1 < rows["mean"].high
-    assert [rows[f"p{p}"].base for p in (50, 75, 90, 99)] == pytest.approx(np.percentile(values, [50, 75, 90, 99]).tolist())
+    assert [rows[f"p{p}"].base for p in (50, 75, 90, 99)] == pytest.approx(
+        np.percentile(values, [50, 75, 90, 99]).tolist()
+    )
     assert check_limit(h, "mean", values.mean() * 2, 0.95).value == pytest.approx(values.mean())
 
 
 def test_a_comparison_of_ranges_gives_no_number():
     one, two = (in_buckets(sample("lognormal") * factor, 2.0) for factor in (1.0, 1.3))
-    rows = {row.statistic: row for row in lk.compare(one, two, percentiles=[50, 99], run_noise=0.01).changes}
+    rows = {
+        row.statistic: row
+        for row in lk.compare(one, two, percentiles=[50, 99], run_noise=0.01).changes
+    }
     assert not rows["p50"].resolved
     assert math.isnan(rows["p50"].change)
     assert rows["p50"].low <= 0.3 <= rows["p50"].high
@@ -242,7 +282,9 @@ def test_a_comparison_of_ranges_gives_no_number():
 
 
 def test_several_runs_of_ranges_are_compared_by_what_is_known():
-    runs = [of_tool(sample("lognormal", 4000 + k), (50.0, 99.0), "linear", mean=True) for k in range(10)]
+    runs = [
+        of_tool(sample("lognormal", 4000 + k), (50.0, 99.0), "linear", mean=True) for k in range(10)
+    ]
     found = lk.compare(runs[:5], runs[5:])
     assert {row.statistic for row in found.changes} == {"p50", "p99", "p100", "mean"}
 
@@ -263,7 +305,11 @@ def test_overlapping_buckets_are_bounded_rank_by_rank():
     one, two = np.sort(rng.lognormal(14, 1, 3000)), np.sort(rng.lognormal(15, 1, 2000))
     both = in_buckets(one, 2.0) + lk.Histogram.from_buckets(*shifted_buckets(two))
     values = np.sort(np.concatenate((one, two)))
-    for row, true in zip(both.percentile_rows(ASKED), np.percentile(values, ASKED, method="inverted_cdf"), strict=True):
+    for row, true in zip(
+        both.percentile_rows(ASKED),
+        np.percentile(values, ASKED, method="inverted_cdf"),
+        strict=True,
+    ):
         assert row.bucket_low <= true <= row.bucket_high
     for name, share in (("tm95", 0.05), ("tm99", 0.01)):
         found = both.trimmed(name)
@@ -319,14 +365,20 @@ def test_fine_sources_have_the_usual_columns():
 def test_a_mean_of_wide_buckets_is_a_range():
     record = series_record("x", in_buckets(sample("lognormal"), 2.0))
     assert record["mean"] is None
-    assert record["ranges"]["mean"]["low"] < sample("lognormal").mean() < record["ranges"]["mean"]["high"]
+    assert (
+        record["ranges"]["mean"]["low"]
+        < sample("lognormal").mean()
+        < record["ranges"]["mean"]["high"]
+    )
     assert record["highest_supported_percentile"] == 0
     assert re.search(r"max.*mean", summary_text([record]).splitlines()[0])
     assert summary_text([record]).splitlines()[1].count("–") >= 10
 
 
 def test_csv_names_the_columns_that_are_supported_and_resolved():
-    (row,) = csv.DictReader(io.StringIO(summary_text([series_record("wrk", wrk(), [50, 95, 99.999])], "csv")))
+    (row,) = csv.DictReader(
+        io.StringIO(summary_text([series_record("wrk", wrk(), [50, 95, 99.999])], "csv"))
+    )
     assert row["resolved"].split() == ["p50", "p99.999"]
     assert row["supported"].split() == ["p50", "p95"]
     assert row["p95 (ns)"] == "5740000000"
@@ -334,8 +386,13 @@ def test_csv_names_the_columns_that_are_supported_and_resolved():
 
 
 def test_printed_numbers_of_a_known_sample_are_not_called_too_few():
-    few, many, unknown = (lk.Summary({}, {50.0: 1e6, 99.0: 2e6}, count) for count in (20, 10_000, None))
-    flags = [[row["supported"] for row in series_record("x", one)["percentiles"]] for one in (few, many, unknown)]
+    few, many, unknown = (
+        lk.Summary({}, {50.0: 1e6, 99.0: 2e6}, count) for count in (20, 10_000, None)
+    )
+    flags = [
+        [row["supported"] for row in series_record("x", one)["percentiles"]]
+        for one in (few, many, unknown)
+    ]
     assert flags == [[True, False], [True, True], [None, None]]
     assert "in brackets" not in summary_text([series_record("x", unknown)])
     assert "in brackets" not in summary_text([series_record("x", many)])
@@ -343,13 +400,20 @@ def test_printed_numbers_of_a_known_sample_are_not_called_too_few():
 
 
 def test_intervals_mark_what_their_few_requests_cannot_support():
-    from latencykit.report.record import interval_records
+    from latencykit.views.record import interval_records
 
     parts = [np.random.default_rng(k).lognormal(14, 1, 10 ** (k + 1)) for k in range(4)]
-    moments = np.concatenate([np.full(part.size, k * 10**9) + np.arange(part.size) for k, part in enumerate(parts)])
+    moments = np.concatenate(
+        [np.full(part.size, k * 10**9) + np.arange(part.size) for k, part in enumerate(parts)]
+    )
     log = lk.Samples(start=moments, duration=np.concatenate(parts)).to_log("1s")
     rows = interval_records(log.series([50.0, 99.0, 99.9]))
-    assert [sum(p <= row["supported_up_to"] for p in (50, 99, 99.9)) for row in rows] == [1, 1, 2, 3]
+    assert [sum(p <= row["supported_up_to"] for p in (50, 99, 99.9)) for row in rows] == [
+        1,
+        1,
+        2,
+        3,
+    ]
     assert all(row["ranges"] == {} for row in rows)
     record = {"name": "x", "unit": "ns", "intervals": rows}
     assert [line.count("(") for line in intervals_text([record]).splitlines()[1:5]] == [2, 2, 1, 0]
@@ -358,22 +422,34 @@ def test_intervals_mark_what_their_few_requests_cannot_support():
 
 
 def test_intervals_of_wide_buckets_are_ranges():
-    from latencykit.report.record import interval_records
+    from latencykit.views.record import interval_records
 
     parts = [np.random.default_rng(k).lognormal(14, 1, 500) for k in range(3)]
     rows = interval_records(log_of(parts, 2.0).series([50.0, 90.0]))
     for row, part in zip(rows, parts, strict=True):
-        for name, true in (("50", np.percentile(part, 50, method="inverted_cdf")), ("max", part.max())):
+        for name, true in (
+            ("50", np.percentile(part, 50, method="inverted_cdf")),
+            ("max", part.max()),
+        ):
             assert row["ranges"][name]["low"] <= true <= row["ranges"][name]["high"]
     assert "–" in intervals_text([{"name": "x", "unit": "ns", "intervals": rows}])
 
 
 def test_frames_and_notebooks_say_what_is_resolved():
     frame = wrk().percentiles([50, 95])
-    assert list(frame.columns) == ["value", "low", "high", "bucket_low", "bucket_high", "resolved", "supported", "events"]
+    assert list(frame.columns) == [
+        "value",
+        "low",
+        "high",
+        "bucket_low",
+        "bucket_high",
+        "resolved",
+        "supported",
+        "events",
+    ]
     assert frame.resolved.tolist() == [True, False]
     wide = in_buckets(sample("lognormal"), 2.0)
-    assert dict(key_numbers(wide))["mean"].count("–") == 1
+    assert dict(key_statistics(wide))["mean"].count("–") == 1
     assert "fill-opacity" in wide._repr_html_()
     assert "fill-opacity" not in lk.Histogram.of(sample("lognormal"))._repr_html_()
     assert "–" in repr(wide)
@@ -392,10 +468,15 @@ def test_sums_and_differences_keep_what_every_part_states():
     one, two = sample("stall"), sample("pareto", 3000)
     parts = [of_tool(values, (50.0, 99.0), "linear", mean=True) for values in (one, two)]
     every = np.concatenate((one, two))
-    assert (parts[0] + parts[1]).bracket("mean") == (pytest.approx(every.mean()), pytest.approx(every.mean()))
+    assert (parts[0] + parts[1]).bracket("mean") == (
+        pytest.approx(every.mean()),
+        pytest.approx(every.mean()),
+    )
     edges = np.concatenate(([0.0], 1e5 * 4.0 ** np.arange(12)))
     early, late = (
-        lk.Histogram.from_buckets(edges[:-1], edges[1:], np.histogram(v, edges)[0], told={"mean": float(v.mean())})
+        lk.Histogram.from_buckets(
+            edges[:-1], edges[1:], np.histogram(v, edges)[0], told={"mean": float(v.mean())}
+        )
         for v in (one[::2], one)
     )
     assert (late - early).mean == pytest.approx(one[1::2].mean())

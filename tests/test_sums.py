@@ -11,37 +11,56 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit import blocks
-from latencykit.blocks import Block, MemoryPart, TotalsFold
-from latencykit.buckets import EdgeBuckets, HdrBuckets, coarser
-from latencykit.errors import UsageError
-from latencykit.formats.hgrm import hgrm_lines
-from latencykit.formats.hlog_writer import HlogWriter
-from latencykit.formats.writing import write
-from latencykit.histogram import Histogram, merge_histograms
-from latencykit.layouts import CellBuckets, add_up, cells_of, grid_of, on_grid
-from latencykit.log import HistogramLog
-from latencykit.run import Run, reporting
+from latencykit.core import blocks
+from latencykit.core.blocks import Block, MemoryPart, TotalsFold
+from latencykit.core.buckets import (
+    CellBuckets,
+    EdgeBuckets,
+    HdrBuckets,
+    add_up,
+    cells_of,
+    coarser,
+    grid_of,
+    on_grid,
+)
+from latencykit.core.histogram import Histogram, merge_histograms
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import Run, reporting
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.hgrm import hgrm_lines
+from latencykit.io.hlog import HlogWriter
+from latencykit.io.writing import write_series as write
 
 steady = settings(derandomize=True, deadline=None, max_examples=40)
 
 WHOLE = st.builds(HdrBuckets, st.integers(1, 4), st.sampled_from([1, 3, 64, 1000, 20_000, 1 << 20]))
-DYADIC = st.builds(lambda digits, power: HdrBuckets(digits, 1, 2.0**power), st.integers(1, 5), st.integers(-60, 60))
-ANY_SCALE = st.builds(lambda digits, scale: HdrBuckets(digits, 1, scale), st.integers(1, 4), st.floats(1e-15, 1e15))
+DYADIC = st.builds(
+    lambda digits, power: HdrBuckets(digits, 1, 2.0**power), st.integers(1, 5), st.integers(-60, 60)
+)
+ANY_SCALE = st.builds(
+    lambda digits, scale: HdrBuckets(digits, 1, scale), st.integers(1, 4), st.floats(1e-15, 1e15)
+)
 
 
 @st.composite
 def counted(draw, layouts, *, top=1 << 40):
     """A histogram, and the values that it counted: in steps from 0 on, and often few ones."""
     layout = draw(layouts)
-    values = np.array(draw(st.lists(st.integers(0, top) | st.integers(0, 3000), min_size=1, max_size=12)), np.int64)
-    index, counts = np.unique(HdrBuckets(layout.digits, layout.lowest).index_of(values), return_counts=True)
+    values = np.array(
+        draw(st.lists(st.integers(0, top) | st.integers(0, 3000), min_size=1, max_size=12)),
+        np.int64,
+    )
+    index, counts = np.unique(
+        HdrBuckets(layout.digits, layout.lowest).index_of(values), return_counts=True
+    )
     return Histogram(layout, index, counts.astype(np.int64)), values * layout.scale
 
 
 def content(h):
     """Edges and counts: what a histogram says, whatever it calls its buckets."""
-    kept = np.stack([h.buckets.low(h.index), h.buckets.high(h.index), h.counts.astype(np.float64)], 1)
+    kept = np.stack(
+        [h.buckets.low(h.index), h.buckets.high(h.index), h.counts.astype(np.float64)], 1
+    )
     return kept[np.lexsort(kept.T[::-1])].tolist()
 
 
@@ -49,7 +68,9 @@ def exact(values, p):
     return np.sort(values)[max(1, int(np.ceil(np.nextafter(p, -1) * values.size / 100))) - 1]
 
 
-@pytest.mark.parametrize("layouts", [WHOLE, DYADIC, ANY_SCALE], ids=["whole", "dyadic", "any scale"])
+@pytest.mark.parametrize(
+    "layouts", [WHOLE, DYADIC, ANY_SCALE], ids=["whole", "dyadic", "any scale"]
+)
 @given(data=st.data(), p=st.floats(0.01, 100))
 @steady
 def test_a_percentile_of_a_sum_encloses_that_of_the_pooled_values(layouts, data, p):
@@ -74,7 +95,11 @@ def test_a_sum_has_no_bucket_wider_than_its_sources_and_its_digits(data):
     low, high = total.buckets.low(total.index), total.buckets.high(total.index)
     digits = 2.0 ** -grid_of(total.buckets).half_magnitude
     for a, b in zip(low, high, strict=True):
-        own = [h.buckets.high(h.index) - h.buckets.low(h.index) for h in parts if h.buckets.low(h.index).max() >= a]
+        own = [
+            h.buckets.high(h.index) - h.buckets.low(h.index)
+            for h in parts
+            if h.buckets.low(h.index).max() >= a
+        ]
         assert b - a <= max(digits * b, *(widths.max() for widths in own))
 
 
@@ -84,16 +109,29 @@ def test_a_sum_has_no_bucket_wider_than_its_sources_and_its_digits(data):
 def test_order_and_grouping_do_not_matter_where_digits_are_equal(layouts, data, digits):
     alike = layouts.map(lambda layout: HdrBuckets(digits, layout.lowest, layout.scale))
     a, b, c = (h for h, _ in data.draw(st.tuples(*[counted(alike)] * 3)))
-    assert content((a + b) + c) == content(a + (b + c)) == content(c + a + b) == content(merge_histograms([b, c, a]))
+    assert (
+        content((a + b) + c)
+        == content(a + (b + c))
+        == content(c + a + b)
+        == content(merge_histograms([b, c, a]))
+    )
 
 
-@given(one=counted(WHOLE | DYADIC | ANY_SCALE), other=WHOLE | DYADIC | ANY_SCALE, zeros=st.integers(0, 9))
+@given(
+    one=counted(WHOLE | DYADIC | ANY_SCALE),
+    other=WHOLE | DYADIC | ANY_SCALE,
+    zeros=st.integers(0, 9),
+)
 @steady
 def test_what_holds_no_values_or_zeros_alone_changes_no_bucket(one, other, zeros):
     h, _ = one
     empty = Histogram(other, np.zeros(0, np.int64), np.zeros(0, np.int64))
     for total in (h + empty, empty + h, empty + h + empty):
-        assert (total.buckets, total.index.tolist(), total.counts.tolist()) == (h.buckets, h.index.tolist(), h.counts.tolist())
+        assert (total.buckets, total.index.tolist(), total.counts.tolist()) == (
+            h.buckets,
+            h.index.tolist(),
+            h.counts.tolist(),
+        )
         assert total.run.notes == h.run.notes
     if zeros and not other.unit_magnitude and not h.buckets.unit_magnitude:
         total = h + Histogram(other, np.zeros(1, np.int64), np.array([zeros]))
@@ -117,7 +155,10 @@ def test_ratios_of_powers_of_two_cost_nothing(data):
     for h in parts:
         for low, count in zip(h.buckets.low(h.index).tolist(), h.counts.tolist(), strict=True):
             want[low] = want.get(low, 0) + count
-    assert dict(zip(total.buckets.low(total.index).tolist(), total.counts.tolist(), strict=True)) == want
+    assert (
+        dict(zip(total.buckets.low(total.index).tolist(), total.counts.tolist(), strict=True))
+        == want
+    )
 
 
 def test_one_large_value_leaves_the_others_alone():
@@ -159,7 +200,10 @@ def test_the_width_in_the_note_is_that_of_the_widest_bucket(data):
 
 
 def test_a_note_is_renewed_rather_than_repeated():
-    total = sum((Histogram.of([k * 100_003], digits=d) for k, d in ((2, 4), (3, 3), (5, 2))), start=Histogram.of([1], digits=5))
+    total = sum(
+        (Histogram.of([k * 100_003], digits=d) for k, d in ((2, 4), (3, 3), (5, 2))),
+        start=Histogram.of([1], digits=5),
+    )
     assert len(total.run.notes) == 1
     assert "up to 0.79 % wide" in total.run.notes[0]
 
@@ -176,7 +220,9 @@ def test_ranges_beyond_63_bits_neither_overflow_nor_lose_counts(small, large):
             assert total.count in (a.count + b.count, 2 * a.count + b.count)
             assert total.min == pytest.approx(a.min, rel=2e-3)
             assert total.percentile(0) == total.min
-            assert total.percentile(100 * a.count / total.count / 2) == pytest.approx(a.percentile(50), rel=2e-3)
+            assert total.percentile(100 * a.count / total.count / 2) == pytest.approx(
+                a.percentile(50), rel=2e-3
+            )
             assert total.max == pytest.approx(b.max, rel=2e-3)
             assert total.mean == pytest.approx(b.mean, rel=2e-3)
             assert np.isfinite(total.std)
@@ -192,7 +238,11 @@ def test_values_at_the_end_of_63_bits_stay_in_their_bucket():
     assert total.buckets.low(total.index[-1]) <= top <= total.buckets.high(total.index[-1])
 
 
-@given(layout=WHOLE | DYADIC, grid=WHOLE | DYADIC, values=st.lists(st.integers(0, (1 << 62) - 1), min_size=1, max_size=20))
+@given(
+    layout=WHOLE | DYADIC,
+    grid=WHOLE | DYADIC,
+    values=st.lists(st.integers(0, (1 << 62) - 1), min_size=1, max_size=20),
+)
 @steady
 def test_cells_are_those_that_the_values_are_counted_in(layout, grid, values):
     """By whole numbers of any size, against the arithmetic of indices."""
@@ -215,7 +265,7 @@ def holds(grid, cell, value, ratio):
 
 def test_what_does_not_fit_a_layout_is_refused():
     h = Histogram(HdrBuckets(3, 1, 2.0**80), np.array([2000]), np.array([1]))
-    with pytest.raises(UsageError, match="do not fit"):
+    with pytest.raises(InvalidArgumentError, match="do not fit"):
         h.rebucket(HdrBuckets(3))
 
 
@@ -260,7 +310,9 @@ def test_a_log_of_many_layouts_is_summed_within_bounds(monkeypatch):
     log_of(rows).scan(by_group)
     for group in range(3):
         counts = sum(int(part[3].sum()) for part in by_group.totals() if part[0] == group)
-        assert counts == sum(int(row[2].sum()) for row, g in zip(rows, groups, strict=True) if g == group)
+        assert counts == sum(
+            int(row[2].sum()) for row, g in zip(rows, groups, strict=True) if g == group
+        )
 
 
 def test_powers_of_two_are_summed_alike_however_little_room_there_is(monkeypatch):
@@ -277,7 +329,10 @@ def test_powers_of_two_are_summed_alike_however_little_room_there_is(monkeypatch
 
 
 def test_files_of_unlike_layouts_add_up_like_one(tmp_path):
-    rows = [(HdrBuckets(3, 1, 2.0 ** (k % 5)), np.array([1024 + 31 * k, 4000]), np.array([k + 1, 2])) for k in range(12)]
+    rows = [
+        (HdrBuckets(3, 1, 2.0 ** (k % 5)), np.array([1024 + 31 * k, 4000]), np.array([k + 1, 2]))
+        for k in range(12)
+    ]
     for name, some in (("a", rows[:5]), ("b", rows[5:]), ("all", rows)):
         with (tmp_path / f"{name}.hlog").open("wb") as stream:
             writer = HlogWriter(stream, 1.7e9, "ns")
@@ -301,11 +356,17 @@ def test_intervals_put_together_in_a_file_say_what_that_costs(tmp_path):
     log = log_of([(HdrBuckets(3), [5, 9], [3, 4]), (layout, [0, 3000], [1, 1])], run=Run(unit="ns"))
     path = tmp_path / "slots.hlog"
     write({"": log.resample("10s")}, path)
-    assert "#[unlike histogram layouts were added: a bucket is up to 100 % wide (0 to 524 µs)]" in path.read_text()
+    assert (
+        "#[unlike histogram layouts were added: a bucket is up to 100 % wide (0 to 524 µs)]"
+        in path.read_text()
+    )
     back = lk.read(path)
     assert any("up to 100 % wide" in note for note in back.run.notes)
     assert back.histogram().count == 9
-    assert back.histogram().percentile([50, 80, 100]).tolist() == log.histogram().percentile([50, 80, 100]).tolist()
+    assert (
+        back.histogram().percentile([50, 80, 100]).tolist()
+        == log.histogram().percentile([50, 80, 100]).tolist()
+    )
     write({"": log}, tmp_path / "whole.hgrm")
     rows = lk.read(tmp_path / "whole.hgrm")
     assert rows.count == 9
@@ -314,14 +375,16 @@ def test_intervals_put_together_in_a_file_say_what_that_costs(tmp_path):
 
 def test_an_interval_that_no_reader_could_hold_is_not_written(tmp_path):
     log = log_of([(HdrBuckets(3, 1, 1e-15), [2000], [1]), (HdrBuckets(3, 1, 1e15), [2000], [1])])
-    with pytest.raises(UsageError, match="cannot hold values that differ by more than"):
+    with pytest.raises(InvalidArgumentError, match="cannot hold values that differ by more than"):
         write({"": log.resample("10s")}, tmp_path / "x.hlog")
     write({"": log.resample("10s")}, tmp_path / "x.json")
     assert lk.read(tmp_path / "x.json").histogram().count == 2
 
 
 def test_costs_are_reported_once_and_name_their_source():
-    log = log_of([(HdrBuckets(3), [5], [1]), (HdrBuckets(2), [900], [1])], run=Run(source="run.hlog"))
+    log = log_of(
+        [(HdrBuckets(3), [5], [1]), (HdrBuckets(2), [900], [1])], run=Run(source="run.hlog")
+    )
     said: list[str] = []
     with reporting(said.append):
         log.histogram()
@@ -344,7 +407,10 @@ def test_a_common_layout_has_the_finest_steps_and_the_fewest_digits():
     assert coarser(HdrBuckets(3, 1000), HdrBuckets(2, 1)) == HdrBuckets(2)
     assert coarser(HdrBuckets(3, 1, 8.0), HdrBuckets(3, 1, 0.37)) == HdrBuckets(3, 1, 0.37)
     layout, index, counts = add_up(
-        [(HdrBuckets(3), np.array([0]), np.array([2])), (HdrBuckets(1, 1, 1e200), np.array([0]), np.array([3]))]
+        [
+            (HdrBuckets(3), np.array([0]), np.array([2])),
+            (HdrBuckets(1, 1, 1e200), np.array([0]), np.array([3])),
+        ]
     )
     assert (index.tolist(), counts.tolist()) == ([0], [5])
     assert layout.digits == 3

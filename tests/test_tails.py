@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.blocks import MemoryPart, block_of_rows
-from latencykit.report.record import series_record
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.views.record import series_record
 from tests.conftest import DATA
 
 SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
@@ -19,7 +19,9 @@ def log_of(values: np.ndarray, **options) -> lk.HistogramLog:
     """One interval of a second a row of values."""
     layout, rows = lk.HdrBuckets(3), np.repeat(np.arange(len(values)), values.shape[1])
     block = block_of_rows(rows, layout.index_of(values.ravel()), len(values), layout)
-    return lk.HistogramLog(np.arange(len(values)), np.ones(len(values)), [MemoryPart([block])], **options)
+    return lk.HistogramLog(
+        np.arange(len(values)), np.ones(len(values)), [MemoryPart([block])], **options
+    )
 
 
 def calm(intervals: int, size: int = 100, seed: int = 1) -> np.ndarray:
@@ -113,7 +115,10 @@ def test_trimmed_means_of_a_histogram():
     assert ten.trimmed_mean("TM(2:9)") == 6.0  # above 2, up to 9
     assert ten.winsorized_mean("wm90") == 5.5
     found = ten.trimmed("TM(:90%)")
-    assert (found.definition, found.leaves_out) == ("TM(:90%): mean without the highest 10 %", "1 request, up to 10")
+    assert (found.definition, found.leaves_out) == (
+        "TM(:90%): mean without the highest 10 %",
+        "1 request, up to 10",
+    )
     with pytest.raises(lk.LatencyKitError, match="no trimmed mean"):
         ten.trimmed_mean("tc90")
     with pytest.raises(lk.LatencyKitError, match="no winsorized mean"):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit import __version__
-from latencykit.cli.ending import in_order
+from latencykit.cli.signals import in_order
 from latencykit.errors import LatencyKitError
 from latencykit.units import printable, without_secrets
 
@@ -35,19 +35,55 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "Draw the whole distribution, or its course over time.",
             "latencykit chart run.hlog -o run.png",
         ),
-        ("summary", "Print the key numbers and how far they hold.", "latencykit summary run.hlog other.hlog"),
-        ("report", "Write an interactive page that needs no server.", "latencykit report run.hlog -o report.html"),
+        (
+            "summary",
+            "Print the key numbers and how far they hold.",
+            "latencykit summary run.hlog other.hlog",
+        ),
+        (
+            "report",
+            "Write an interactive page that needs no server.",
+            "latencykit report run.hlog -o report.html",
+        ),
     ),
     "Judge": (
-        ("diagnose", "Tell whether stalls were left out, and what is true.", "latencykit diagnose run.hlog --rate 500"),
-        ("check", "Check latencies against limits, in a pipeline.", "latencykit check run.hlog --unit ns --slo 99.9=20ms"),
-        ("compare", "Tell what changed, and how sure that is.", "latencykit compare before.hlog after.hlog"),
-        ("load", "Tell how much load a system carries.", "latencykit load 'rate-*.txt' --slo 99=20ms"),
-        ("fanout", "Tell what users see who wait for many calls.", "latencykit fanout run.hlog -n 1,10,100"),
+        (
+            "diagnose",
+            "Tell whether stalls were left out, and what is true.",
+            "latencykit diagnose run.hlog --rate 500",
+        ),
+        (
+            "check",
+            "Check latencies against limits, in a pipeline.",
+            "latencykit check run.hlog --unit ns --slo 99.9=20ms",
+        ),
+        (
+            "compare",
+            "Tell what changed, and how sure that is.",
+            "latencykit compare before.hlog after.hlog",
+        ),
+        (
+            "load",
+            "Tell how much load a system carries.",
+            "latencykit load 'rate-*.txt' --slo 99=20ms",
+        ),
+        (
+            "fanout",
+            "Tell what users see who wait for many calls.",
+            "latencykit fanout run.hlog -n 1,10,100",
+        ),
     ),
     "Measure": (
-        ("ctrlz", "Test live whether a load generator tells of a stall.", "latencykit ctrlz -- hey -z {duration}s {url}"),
-        ("hiccup", "Record this machine's own hiccups.", "latencykit hiccup -o hiccup.hlog --duration 10m"),
+        (
+            "ctrlz",
+            "Test live whether a load generator tells of a stall.",
+            "latencykit ctrlz -- hey -z {duration}s {url}",
+        ),
+        (
+            "hiccup",
+            "Record this machine's own hiccups.",
+            "latencykit hiccup -o hiccup.hlog --duration 10m",
+        ),
     ),
     "Convert": (
         ("convert", "Turn a file into another format.", "latencykit convert run.hlog run.hgrm"),
@@ -58,7 +94,13 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("formats", "List what can be read and written.", "latencykit formats"),
     ),
-    "Learn": (("lab", "Copy the lessons to a folder of yours and open them in JupyterLab.", "latencykit lab my-desk"),),
+    "Learn": (
+        (
+            "lab",
+            "Copy the lessons to a folder of yours and open them in JupyterLab.",
+            "latencykit lab my-desk",
+        ),
+    ),
 }
 
 
@@ -90,12 +132,20 @@ class Tasks(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # halves the time that importing numpy takes
+        os.environ.setdefault(
+            "OPENBLAS_NUM_THREADS", "1"
+        )  # halves the time that importing numpy takes
         module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         if command.help is None:  # the interpreter was told to drop what modules say of themselves
-            command.help = next("\n\n".join(said) for said in itertools.chain(*TASKS.values()) if said[0] == cmd_name)
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its cache is no news; -q means silence
+            command.help = next(
+                "\n\n".join(said)
+                for said in itertools.chain(*TASKS.values())
+                if said[0] == cmd_name
+            )
+        logging.getLogger("matplotlib").setLevel(
+            logging.ERROR
+        )  # where it keeps its cache is no news; -q means silence
         return command
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -109,12 +159,18 @@ class Tasks(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for task, commands in TASKS.items():
             with formatter.section(task):
-                formatter.write_dl([(name, f"{text}  e.g. {example}") for name, text, example in commands])
+                formatter.write_dl(
+                    [(name, f"{text}  e.g. {example}") for name, text, example in commands]
+                )
 
 
-@click.command(cls=Tasks, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.command(
+    cls=Tasks, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
+)
 @click.version_option(__version__, prog_name="latencykit")
-@click.option("-q", "--quiet", is_flag=True, help="Print no notes and no progress on standard error.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print no notes and no progress on standard error."
+)
 @click.pass_context
 def cli(ctx: click.Context, quiet: bool) -> None:
     """Read what your tools print, see the whole latency distribution, and know how far to trust it.
@@ -154,11 +210,16 @@ def _make_printable() -> None:
 def _status(words: Sequence[str]) -> int:
     """Run a command and return the exit status."""
     if not words:
-        click.echo(cli.get_help(click.Context(cli, info_name="latencykit", **cli.context_settings)), err=True)
+        click.echo(
+            cli.get_help(click.Context(cli, info_name="latencykit", **cli.context_settings)),
+            err=True,
+        )
         return 2
     try:
         given = {"args": tuple(words)}  # a report tells the command that made it
-        result: Any = cli.main(args=list(words), prog_name="latencykit", standalone_mode=False, obj=given)
+        result: Any = cli.main(
+            args=list(words), prog_name="latencykit", standalone_mode=False, obj=given
+        )
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
@@ -169,7 +230,9 @@ def _status(words: Sequence[str]) -> int:
     except LatencyKitError as error:
         return _told(str(error))
     except MemoryError:
-        return _told("there is not memory enough for this; --from and --to cut out a part, and --jobs 1 reads one file at a time")
+        return _told(
+            "there is not memory enough for this; --from and --to cut out a part, and --jobs 1 reads one file at a time"
+        )
     return result if isinstance(result, int) else 0
 
 
@@ -184,7 +247,11 @@ def _of_click(error: click.ClickException) -> str:
     """What click found wrong, in one line, with its hint to the help."""
     text = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
-    return text if context is None else f"{text.removesuffix('.')}; see `{context.command_path} --help`"
+    return (
+        text
+        if context is None
+        else f"{text.removesuffix('.')}; see `{context.command_path} --help`"
+    )
 
 
 def _give_up_output() -> None:

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, inputs, load, printing, with_unit, without_aggregates
-from latencykit.cli.outputs import atomic, beside, progress, say_written
+from latencykit.cli.common import (
+    Inputs,
+    Real,
+    atomic,
+    beside,
+    inputs,
+    load,
+    print_written,
+    printing,
+    progress,
+    with_unit,
+    without_aggregates,
+)
 from latencykit.cli.report import write_page
-from latencykit.errors import UsageError
+from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +53,21 @@ _ON_PAGES = ("slo", "title", "expected_interval")
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write: .png .svg .pdf, or .html for an interactive page.",
 )
-@click.option("--kind", type=click.Choice(_KINDS), default="percentiles", show_default=True, help="Which chart.")
+@click.option(
+    "--kind",
+    type=click.Choice(_KINDS),
+    default="percentiles",
+    show_default=True,
+    help="Which chart.",
+)
 @click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
-@click.option("--slo", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: drawn and judged.")
+@click.option(
+    "--slo", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: drawn and judged."
+)
 @click.option("--nines", type=Real(1, 12), help="Nines before 100 %.")
-@click.option("--y", type=click.Choice(["log", "linear"]), show_default="log", help="Axis of values.")
+@click.option(
+    "--y", type=click.Choice(["log", "linear"]), show_default="log", help="Axis of values."
+)
 @click.option(
     "--expected-interval",
     metavar="D",
@@ -62,9 +83,13 @@ _ON_PAGES = ("slo", "title", "expected_interval")
     help="Of the band around a curve.",
 )
 @click.option("--size", metavar="WxH", help="Pixels, such as 1600x900.")
-@click.option("--dpi", type=Real(30, 1200), show_default="100", help="Pixels an inch; 200 doubles the size.")
+@click.option(
+    "--dpi", type=Real(30, 1200), show_default="100", help="Pixels an inch; 200 doubles the size."
+)
 @printing
-def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, **look: Any) -> None:
+def command(
+    given: Inputs, out: Path | None, kind: str, term: bool, style: str, **look: Any
+) -> None:
     """Draw the whole distribution: percentile curves, or another kind.
 
     \b
@@ -75,10 +100,14 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
     """
     page = out is not None and out.suffix.lower() in (".html", ".htm")
     if term and given.out_unit is not None:
-        raise UsageError("--out-unit is for pictures; the terminal gives each value the unit that suits it")
+        raise InvalidArgumentError(
+            "--out-unit is for pictures; the terminal gives each value the unit that suits it"
+        )
     _refuse({name: value for name, value in look.items() if value}, kind, term=term, page=page)
     if term and style != "table":
-        raise UsageError(f"--term draws for people, --format {style} prints for programs; leave one of them out")
+        raise InvalidArgumentError(
+            f"--term draws for people, --format {style} prints for programs; leave one of them out"
+        )
     if out is not None and not page:
         from latencykit.plot.figure import checked_ending
 
@@ -99,7 +128,9 @@ def command(given: Inputs, out: Path | None, kind: str, term: bool, style: str, 
         with atomic(target, given.files, spec) as temporary, progress(f"drawing {target.name}"):
             _draw(loaded, temporary, given, kind, **look)
     said = None if out is None else f"wrote {target}"
-    say_written({"output": str(target)} | (_series(loaded) if style == "json" else {}), style, said)
+    print_written(
+        {"output": str(target)} | (_series(loaded) if style == "json" else {}), style, said
+    )
 
 
 def _refuse(asked: dict[str, Any], kind: str, *, term: bool, page: bool) -> None:
@@ -107,13 +138,21 @@ def _refuse(asked: dict[str, Any], kind: str, *, term: bool, page: bool) -> None
     for name in asked:
         option, kinds = f"--{name.replace('_', '-')}", _ONLY.get(name, _KINDS)
         if term or (page and name not in _ON_PAGES):
-            raise UsageError(f"{option} is for pictures; a page and a terminal show curve and timeline at once")
+            raise InvalidArgumentError(
+                f"{option} is for pictures; a page and a terminal show curve and timeline at once"
+            )
         if not page and kind not in kinds:
-            raise UsageError(f"{option} is for --kind {' or '.join(kinds)}, not for {kind}")
+            raise InvalidArgumentError(
+                f"{option} is for --kind {' or '.join(kinds)}, not for {kind}"
+            )
     if (term and kind != _KINDS[0]) or (page and kind in ("density", "ccdf")):
-        raise UsageError(f"--kind {kind} is for pictures; a page and a terminal show curve and timeline at once")
+        raise InvalidArgumentError(
+            f"--kind {kind} is for pictures; a page and a terminal show curve and timeline at once"
+        )
     if "runs" in asked and "confidence" in asked:
-        raise UsageError("--runs draws the range of the runs, which takes the place of the band of --confidence")
+        raise InvalidArgumentError(
+            "--runs draws the range of the runs, which takes the place of the band of --confidence"
+        )
 
 
 def _draw(
@@ -126,8 +165,17 @@ def _draw(
 
     if confidence is None and len(loaded) <= 3 and not runs:
         confidence = 0.95
-    known: dict[str, Any] = {"runs": runs, "nines": nines, "y": y != "linear", "confidence": confidence}
-    options = {"log" if name == "y" else name: value for name, value in known.items() if kind in _ONLY[name]}
+    known: dict[str, Any] = {
+        "runs": runs,
+        "nines": nines,
+        "y": y != "linear",
+        "confidence": confidence,
+    }
+    options = {
+        "log" if name == "y" else name: value
+        for name, value in known.items()
+        if kind in _ONLY[name]
+    }
     data = {one.name: one.rung for one in loaded}
     if expected_interval is not None:
         data = _raw_and_corrected(data, expected_interval)
@@ -137,7 +185,7 @@ def _draw(
 
 def _raw_and_corrected(data: dict[str, Any], interval: str) -> dict[str, Any]:
     """Every series as it was measured, and back-filled beside it."""
-    from latencykit.diagnose import correct
+    from latencykit.analysis.correct import correct
 
     if len(data) == 1:
         ((_, rung),) = data.items()
@@ -154,24 +202,35 @@ def _in_terminal(loaded: Sequence[Input]) -> None:
     import shutil
     import sys
 
-    from latencykit.report.terminal import terminal_chart
+    from latencykit.views.terminal import terminal_chart
 
     columns, lines = shutil.get_terminal_size((80, 24))
     colour = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
-    click.echo(terminal_chart({one.name: one.rung for one in loaded}, width=width, height=height, colour=colour))
+    click.echo(
+        terminal_chart(
+            {one.name: one.rung for one in loaded}, width=width, height=height, colour=colour
+        )
+    )
 
 
 def _size(text: str | None, kind: str) -> tuple[float, float]:
     if text is None:
         return _SIZES.get(kind, (1000.0, 560.0))
     width, _, height = text.lower().partition("x")
-    if not (width.isdigit() and height.isdigit() and 200 <= int(width) <= 20_000 and 150 <= int(height) <= 20_000):
-        raise UsageError(f"a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), not {text!r}")
+    if not (
+        width.isdigit()
+        and height.isdigit()
+        and 200 <= int(width) <= 20_000
+        and 150 <= int(height) <= 20_000
+    ):
+        raise InvalidArgumentError(
+            f"a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), not {text!r}"
+        )
     return float(width), float(height)
 
 
 def _series(loaded: Sequence[Input]) -> dict[str, Any]:
-    from latencykit.report.record import series_record
+    from latencykit.views.record import series_record
 
     return {"series": [series_record(one.name, one.rung) for one in loaded]}

@@ -7,23 +7,52 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Input, Inputs, confident, inputs, load, need_unit, note, print_json, printing, say_units
-from latencykit.cli.outputs import atomic, progress
+from latencykit.cli.common import (
+    Input,
+    Inputs,
+    atomic,
+    confident,
+    inputs,
+    load,
+    need_unit,
+    note,
+    print_json,
+    printing,
+    progress,
+    say_units,
+)
 
 if TYPE_CHECKING:
-    from latencykit.stats.slo import SLO
+    from latencykit.analysis.slo import SLO
 
 __all__ = ["command", "slo_of"]
 
 
 @click.command("check")
 @inputs()
-@click.option("--slo", "spec", required=True, metavar="SPEC", help="Limits such as 99.9=20ms,max=1s,failed=0.1%, or a file.")
-@click.option("--strict", is_flag=True, help="Where it cannot be told whether a limit is met, take it for missed.")
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.xml", help="Write JUnit's XML, too.")
+@click.option(
+    "--slo",
+    "spec",
+    required=True,
+    metavar="SPEC",
+    help="Limits such as 99.9=20ms,max=1s,failed=0.1%, or a file.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Where it cannot be told whether a limit is met, take it for missed.",
+)
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="OUT.xml",
+    help="Write JUnit's XML, too.",
+)
 @confident
 @printing
-def command(given: Inputs, spec: str, strict: bool, junit: Path | None, confidence: float, style: str) -> int:
+def command(
+    given: Inputs, spec: str, strict: bool, junit: Path | None, confidence: float, style: str
+) -> int:
     """Check limits on latencies, for a pipeline: exit status 0 met or unknown, 1 missed, 2 unreadable.
 
     A limit is met where the whole confidence interval is within it, and missed where all of it is beyond. Requests that
@@ -34,8 +63,8 @@ def command(given: Inputs, spec: str, strict: bool, junit: Path | None, confiden
     latencykit check run.hlog --unit ns --slo 99.9=20ms,max=1s,failed=0.1%
     latencykit check run.hlog --unit ns --slo slo.txt --strict --junit slo.xml
     """
-    from latencykit.report.verdicts import check_record, check_text, junit_xml
-    from latencykit.stats.slo import passed
+    from latencykit.analysis.slo import passed
+    from latencykit.views.text import check_record, check_text, junit_xml
 
     slo = slo_of(spec)
     with progress("checking"):
@@ -47,7 +76,8 @@ def command(given: Inputs, spec: str, strict: bool, junit: Path | None, confiden
             temporary.write_text(junit_xml(found, strict=strict), encoding="utf-8")
     if style == "json":
         print_json(
-            check_record(found, good) | {"notes": [f"{one.name}: {text}" for one in loaded for text in one.rung.run.notes]}
+            check_record(found, good)
+            | {"notes": [f"{one.name}: {text}" for one in loaded for text in one.rung.run.notes]}
         )
     else:
         click.echo(check_text(found, style, given.out_unit))
@@ -59,19 +89,21 @@ def command(given: Inputs, spec: str, strict: bool, junit: Path | None, confiden
 
 def slo_of(spec: str) -> SLO:
     """The SLO that a text states, or that stands in a file."""
-    from latencykit.errors import UsageError
-    from latencykit.stats.slo_files import slo_from_text
+    from latencykit.analysis.slo import slo_from_text
+    from latencykit.errors import InvalidArgumentError
 
     path = Path(spec)
     if len(spec) < 1000 and path.is_file():
         return slo_from_text(path.read_text(encoding="utf-8", errors="replace"))
     if "=" not in spec and "<" not in spec and path.suffix:
-        raise UsageError(f"{spec}: no such file, and no limits either; write for example --slo 99.9=20ms,max=1s")
+        raise InvalidArgumentError(
+            f"{spec}: no such file, and no limits either; write for example --slo 99.9=20ms,max=1s"
+        )
     return slo_from_text(spec)
 
 
 def _checked(one: Input, slo: SLO, confidence: float) -> Any:
-    from latencykit.report.record import in_nanoseconds
+    from latencykit.views.record import in_nanoseconds
 
     if any(limit.statistic != "failed" and not limit.bare for limit in slo.limits):
         need_unit(one.name, one.rung.run)

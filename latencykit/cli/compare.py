@@ -6,9 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, confident, inputs, note, numbers, print_json, printing, say_units, share
-from latencykit.cli.outputs import drawing, picture, progress
-from latencykit.cli.sides import pairs_of
+from latencykit.cli.common import (
+    Inputs,
+    confident,
+    drawing,
+    inputs,
+    note,
+    numbers,
+    pairs_of,
+    picture,
+    print_json,
+    printing,
+    progress,
+    say_units,
+    share,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,12 +31,35 @@ __all__ = ["command"]
 @click.command("compare")
 @inputs(required=False)
 @drawing
-@click.option("--base", multiple=True, metavar="FILE", help="A run of the base side (repeatable, or a glob).")
-@click.option("--new", multiple=True, metavar="FILE", help="A run of the new side (repeatable, or a glob).")
-@click.option("--run-noise", metavar="P%", help="Standard deviation of a statistic from run to run, such as 3%.")
-@click.option("--fail-if", multiple=True, metavar="COND", help='Exit with 1 if this is surely so: "p99.9 > +5%", "mean > +1ms".')
-@click.option("--percentiles", metavar="LIST", help="Which percentiles; by default those that every run supports.")
-@click.option("--margin", metavar="P%", default="5%", show_default=True, help="Changes surely within it are called the same.")
+@click.option(
+    "--base", multiple=True, metavar="FILE", help="A run of the base side (repeatable, or a glob)."
+)
+@click.option(
+    "--new", multiple=True, metavar="FILE", help="A run of the new side (repeatable, or a glob)."
+)
+@click.option(
+    "--run-noise",
+    metavar="P%",
+    help="Standard deviation of a statistic from run to run, such as 3%.",
+)
+@click.option(
+    "--fail-if",
+    multiple=True,
+    metavar="COND",
+    help='Exit with 1 if this is surely so: "p99.9 > +5%", "mean > +1ms".',
+)
+@click.option(
+    "--percentiles",
+    metavar="LIST",
+    help="Which percentiles; by default those that every run supports.",
+)
+@click.option(
+    "--margin",
+    metavar="P%",
+    default="5%",
+    show_default=True,
+    help="Changes surely within it are called the same.",
+)
 @confident
 @printing
 def command(
@@ -41,12 +76,15 @@ def command(
     latencykit compare --base 'before*.hlog' --new 'after*.hlog'
     latencykit compare before.hlog after.hlog --run-noise 3% --fail-if 'p99 > +5%'
     """
-    from latencykit.comparing import compare
-    from latencykit.report.comparisons import comparisons_record, comparisons_text
-    from latencykit.stats.conditions import parse_condition
+    from latencykit.analysis.compare import compare, parse_condition
+    from latencykit.views.text import comparisons_record, comparisons_text
 
     conditions = [parse_condition(text) for text in fail_if]
-    options: dict[str, Any] = {"confidence": confidence, "margin": share(margin), "also": [one.statistic for one in conditions]}
+    options: dict[str, Any] = {
+        "confidence": confidence,
+        "margin": share(margin),
+        "also": [one.statistic for one in conditions],
+    }
     options["run_noise"] = None if run_noise is None else share(run_noise)
     options["percentiles"] = None if percentiles is None else numbers(percentiles)
     pairs = pairs_of(given, base, new)
@@ -74,14 +112,18 @@ def command(
     return int(any(failed.values()) if conditions else worse)
 
 
-def _draw(pairs: dict[str, Any], out: Path | None, files: tuple[str, ...], options: dict[str, Any]) -> None:
-    from latencykit.errors import UsageError
+def _draw(
+    pairs: dict[str, Any], out: Path | None, files: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    from latencykit.errors import InvalidArgumentError
 
     if out is None:
         return
-    from latencykit.plot import compare
+    from latencykit.plot.comparison_chart import compare
 
     if len(pairs) > 1:
-        raise UsageError(f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one with --series or --tag")
+        raise InvalidArgumentError(
+            f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one with --series or --tag"
+        )
     base, new = (side[0] if len(side) == 1 else side for side in next(iter(pairs.values())))
     picture(compare, base, out, files, new=new, **options)

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import Inputs, inputs, load, printing, without_aggregates
-from latencykit.cli.outputs import atomic, progress, say_written
+from latencykit.cli.common import (
+    Inputs,
+    atomic,
+    inputs,
+    load,
+    print_written,
+    printing,
+    progress,
+    without_aggregates,
+)
 
 __all__ = ["command"]
 
@@ -15,18 +23,28 @@ __all__ = ["command"]
 @click.command("convert")
 @inputs(nargs=1)
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--ticks", type=click.IntRange(1), default=5, show_default=True, help="Rows per half distance in .hgrm.")
-@click.option("--percentiles", metavar="LIST", help="Into .csv: these percentiles of every interval.")
+@click.option(
+    "--ticks",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="Rows per half distance in .hgrm.",
+)
+@click.option(
+    "--percentiles", metavar="LIST", help="Into .csv: these percentiles of every interval."
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Write .hgrm in its CSV form.")
 @printing
-def command(given: Inputs, out: Path, ticks: int, percentiles: str | None, as_csv: bool, style: str) -> None:
+def command(
+    given: Inputs, out: Path, ticks: int, percentiles: str | None, as_csv: bool, style: str
+) -> None:
     """Turn a file into another format, by OUT's suffix: .hlog .hgrm .csv .json .parquet.
 
     \b
     latencykit convert run.hlog run.hgrm
     latencykit convert run.hlog run.csv --percentiles 50,99,99.9
     """
-    from latencykit.formats.writing import checked_suffix, write
+    from latencykit.io.writing import checked_suffix, write_series
 
     checked_suffix(out)  # before anything is read
     loaded = without_aggregates(load(given))
@@ -37,5 +55,5 @@ def command(given: Inputs, out: Path, ticks: int, percentiles: str | None, as_cs
         "out_unit": given.out_unit,
     }
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
-        write({one.name: one.rung for one in loaded}, temporary, **options)
-    say_written({"output": str(out)}, style, f"wrote {out}")
+        write_series({one.name: one.rung for one in loaded}, temporary, **options)
+    print_written({"output": str(out)}, style, f"wrote {out}")

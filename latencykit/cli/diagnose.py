@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, Real, inputs, load, note, print_json, printing, say_units, with_unit, without_aggregates
-from latencykit.cli.outputs import drawing, picture, progress
+from latencykit.cli.common import (
+    Inputs,
+    Real,
+    drawing,
+    inputs,
+    load,
+    note,
+    picture,
+    print_json,
+    printing,
+    progress,
+    say_units,
+    with_unit,
+    without_aggregates,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from latencykit.diagnose import Diagnosis
+    from latencykit.analysis.omission import Diagnosis
 
 __all__ = ["command"]
 
@@ -22,11 +35,18 @@ __all__ = ["command"]
 @click.command("diagnose")
 @inputs()
 @click.option(
-    "--expected-interval", metavar="D", callback=with_unit, help="Between two requests of one connection, such as 10ms."
+    "--expected-interval",
+    metavar="D",
+    callback=with_unit,
+    help="Between two requests of one connection, such as 10ms.",
 )
-@click.option("--rate", type=Real(0, min_open=True), help="Requests per second, all connections together.")
+@click.option(
+    "--rate", type=Real(0, min_open=True), help="Requests per second, all connections together."
+)
 @click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
-@click.option("--duration", metavar="D", help="Length of the run, such as 60s, where the file does not say.")
+@click.option(
+    "--duration", metavar="D", help="Length of the run, such as 60s, where the file does not say."
+)
 @drawing
 @click.option("--fail", is_flag=True, help="Exit with 1 where requests were omitted.")
 @printing
@@ -45,7 +65,9 @@ def command(
     ask = None if drawn_here else functools.partial(_diagnosed, known=known, drawn=out is not None)
     loaded = load(given, ask, again=True)
     with progress("diagnosing"):
-        found = {one.name: _diagnosed(one.rung, known) if drawn_here else one.rung for one in loaded}
+        found = {
+            one.name: _diagnosed(one.rung, known) if drawn_here else one.rung for one in loaded
+        }
     if out is not None:
         shown = [one.name for one in without_aggregates(loaded)]
         _draw({name: found[name] for name in shown}, out, given)
@@ -55,11 +77,15 @@ def command(
 
 def _diagnosed(rung: Any, known: tuple[Any, ...], drawn: bool | None = None) -> Diagnosis:
     """Diagnose a series where it is read; its course over time comes along, in memory, only if it will be drawn."""
-    from latencykit.cluster.answers import TRAVELS, carried
-    from latencykit.diagnose import diagnose
+    from latencykit.analysis.omission import diagnose
+    from latencykit.distributed.results import TRAVELS, carried
 
     found = diagnose(rung, *known)
-    return found if drawn is None else replace(found, timed=carried(found.timed, TRAVELS) if drawn else None)
+    return (
+        found
+        if drawn is None
+        else replace(found, timed=carried(found.timed, TRAVELS) if drawn else None)
+    )
 
 
 def _draw(found: dict[str, Diagnosis], target: Path, given: Inputs) -> None:
@@ -69,11 +95,13 @@ def _draw(found: dict[str, Diagnosis], target: Path, given: Inputs) -> None:
         note(f"the chart shows {next(iter(found))}; choose another with --series or --tag")
     name, diagnosis = next(iter(found.items()))
     size = (1000.0, 560.0 if diagnosis.timed is None else 780.0)
-    picture(plot.diagnosis, diagnosis, target, given.files, size=size, name=name, unit=given.out_unit)
+    picture(
+        plot.diagnosis, diagnosis, target, given.files, size=size, name=name, unit=given.out_unit
+    )
 
 
 def _print(found: dict[str, Diagnosis], style: str, out_unit: str | None) -> None:
-    from latencykit.report.diagnoses import diagnosis_record, diagnosis_text
+    from latencykit.views.text import diagnosis_record, diagnosis_text
 
     records: list[dict[str, Any]] = [diagnosis_record(name, one) for name, one in found.items()]
     if style == "json":

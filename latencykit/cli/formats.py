@@ -18,8 +18,8 @@ def command(style: str) -> None:
     latencykit formats
     latencykit formats --format json
     """
-    from latencykit.formats.reading import registry
-    from latencykit.report.tables import csv_text, markdown, text_table
+    from latencykit.io.registry import all_formats
+    from latencykit.views.tables import csv_text, markdown, text_table
 
     if style == "json":
         print_json(
@@ -28,11 +28,21 @@ def command(style: str) -> None:
                     "name": one.name, "title": one.title, "suffixes": list(one.suffixes), "rung": one.rung,
                     "reads": True, "writes": one.write is not None,
                 }
-                for one in registry()
+                for one in all_formats()
             ]
         )  # fmt: skip
         return
     header = ["name", "what it is", "rung", "unit", "writes", "made by"]
-    rows = [[one.name, one.title, one.rung, one.unit or "stated", "yes" if one.write else "", one.example] for one in registry()]
+    rows = [
+        [
+            one.name,
+            one.title,
+            one.rung,
+            one.unit or "stated",
+            "yes" if one.write else "",
+            one.example,
+        ]
+        for one in all_formats()
+    ]
     render = {"table": text_table, "markdown": markdown}.get(style)
     click.echo(render(header, rows, left=6) if render else csv_text(header, rows))

@@ -17,11 +17,24 @@ __all__ = ["command"]
 
 @click.command("hiccup")
 @click.option(
-    "-o", "--output", "out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The log to write (.hlog)."
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The log to write (.hlog).",
 )
 @click.option("--duration", metavar="D", help="Such as 10m; without it until Ctrl+C.")
-@click.option("--resolution", metavar="D", default="1ms", show_default=True, help="Distance of two looks at the clock.")
-@click.option("--interval", metavar="D", default="1s", show_default=True, help="Length of a line of the log.")
+@click.option(
+    "--resolution",
+    metavar="D",
+    default="1ms",
+    show_default=True,
+    help="Distance of two looks at the clock.",
+)
+@click.option(
+    "--interval", metavar="D", default="1s", show_default=True, help="Length of a line of the log."
+)
 @printing
 def command(out: Path, duration: str | None, resolution: str, interval: str, style: str) -> None:
     """Record how late this machine wakes a process: what any program on it would have felt.
@@ -31,15 +44,17 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     \b
     latencykit hiccup -o hiccup.hlog --duration 10m
     """
-    from latencykit.errors import CorruptInputError, UsageError
+    from latencykit.errors import CorruptInputError, InvalidArgumentError
     from latencykit.record.hiccup import hiccup
-    from latencykit.report.record import series_record
-    from latencykit.report.summaries import summary_text
+    from latencykit.views.record import series_record
+    from latencykit.views.text import summary_text
 
     if out.suffix.lower() != ".hlog":
-        raise UsageError(f"{out.name}: a hiccup log is written as .hlog")
+        raise InvalidArgumentError(f"{out.name}: a hiccup log is written as .hlog")
     if not out.parent.is_dir():
-        raise CorruptInputError(str(out.parent), None, "there is no such directory", "", "make it first")
+        raise CorruptInputError(
+            str(out.parent), None, "there is no such directory", "", "make it first"
+        )
     log = hiccup(out, duration=duration, resolution=resolution, interval=interval, progress=_tell)
     record = series_record(out.name, log)
     if style == "json":

@@ -10,7 +10,9 @@ __all__ = ["command"]
 
 
 @click.command("lab")
-@click.argument("folder", metavar="[DIR]", default="latencykit-lab", type=click.Path(file_okay=False))
+@click.argument(
+    "folder", metavar="[DIR]", default="latencykit-lab", type=click.Path(file_okay=False)
+)
 @click.option("--no-launch", is_flag=True, help="Copy only; do not start JupyterLab.")
 def command(folder: str, no_launch: bool) -> None:
     """Copy the lessons and their data into DIR (latencykit-lab), and start JupyterLab there.
@@ -23,7 +25,7 @@ def command(folder: str, no_launch: bool) -> None:
     """
     from pathlib import Path
 
-    from latencykit.report.lessons import copy_lessons, launch
+    from latencykit.views.lessons import copy_lessons, launch
 
     copied = copy_lessons(Path(folder))
     note(f"{len(copied.written)} files copied, {len(copied.same)} were up to date")

@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.check import slo_of
-from latencykit.cli.common import Inputs, Real, inputs, load, printing, with_unit, without_aggregates
-from latencykit.cli.outputs import atomic, beside, progress, say_written
-from latencykit.errors import UsageError
+from latencykit.cli.common import (
+    Inputs,
+    Real,
+    atomic,
+    beside,
+    inputs,
+    load,
+    print_written,
+    printing,
+    progress,
+    with_unit,
+    without_aggregates,
+)
+from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +34,28 @@ __all__ = ["command", "write_page"]
 
 @click.command("report")
 @inputs()
-@click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), help="File to write (.html).")
-@click.option("--slo", "spec", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: checked and drawn.")
-@click.option("--expected-interval", metavar="D", callback=with_unit, help="Between two requests of one connection, such as 2ms.")
-@click.option("--rate", type=Real(0, min_open=True), help="Requests per second, all connections together.")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write (.html).",
+)
+@click.option(
+    "--slo",
+    "spec",
+    metavar="SPEC",
+    help="Limits such as 99.9=20ms,max=1s, or a file: checked and drawn.",
+)
+@click.option(
+    "--expected-interval",
+    metavar="D",
+    callback=with_unit,
+    help="Between two requests of one connection, such as 2ms.",
+)
+@click.option(
+    "--rate", type=Real(0, min_open=True), help="Requests per second, all connections together."
+)
 @click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
 @click.option("--title", help="Instead of what was measured.")
 @printing
@@ -42,22 +71,26 @@ def command(
     latencykit report run.hlog --unit ns --slo 99.9=20ms,max=1s
     """
     if out is not None:
-        from latencykit.outputs import checked_page
+        from latencykit._files import checked_page
 
         checked_page(out)
     loaded = without_aggregates(load(given, again=True))
     target = out or beside(loaded[0].path, ".html")
     how = {"expected_interval": expected_interval, "rate": rate, "connections": connections}
     write_page(loaded, target, given, spec, slo=slo_of(spec) if spec else None, title=title, **how)
-    say_written({"output": str(target)}, style, None if out is None else f"wrote {target}")
+    print_written({"output": str(target)}, style, None if out is None else f"wrote {target}")
 
 
-def write_page(loaded: Sequence[Input], target: Path, given: Inputs, spec: str | None, **options: Any) -> None:
+def write_page(
+    loaded: Sequence[Input], target: Path, given: Inputs, spec: str | None, **options: Any
+) -> None:
     """Write the page of some series; `chart` does so, too, where its output is HTML."""
     if given.out_unit is not None:
-        raise UsageError("--out-unit is for pictures; a page gives each value the unit that suits it")
-    from latencykit.report.page import page_html
-    from latencykit.report.provenance import input_file
+        raise InvalidArgumentError(
+            "--out-unit is for pictures; a page gives each value the unit that suits it"
+        )
+    from latencykit.views.page import page_html
+    from latencykit.views.page_sections import input_file
 
     args = (click.get_current_context().find_root().obj or {}).get("args", ())
     files = [input_file(path) for path in dict.fromkeys(one.path for one in loaded)]

@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Inputs, confident, inputs, load, numbers, print_json, printing, say_units, tell_twice
+from latencykit.cli.common import (
+    Inputs,
+    confident,
+    inputs,
+    load,
+    numbers,
+    print_json,
+    printing,
+    say_units,
+    warn_duplicate_files,
+)
 
 if TYPE_CHECKING:
-    from latencykit.run import Run
+    from latencykit.core.run import Run
 
 __all__ = ["command"]
 
@@ -21,9 +31,17 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 @click.command("summary")
 @inputs()
 @click.option(
-    "--percentiles", metavar="LIST", help=f"Which percentiles.  [default: those that the tool reported, else {_DEFAULT}]"
+    "--percentiles",
+    metavar="LIST",
+    help=f"Which percentiles.  [default: those that the tool reported, else {_DEFAULT}]",
 )
-@click.option("--trim", "trims", multiple=True, metavar="SPEC", help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.")
+@click.option(
+    "--trim",
+    "trims",
+    multiple=True,
+    metavar="SPEC",
+    help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.",
+)
 @click.option("--merge", is_flag=True, help="One series of all, in place of one each.")
 @click.option("--interval", metavar="D", help="One row an interval of this length, such as 10s.")
 @confident
@@ -44,11 +62,15 @@ def command(
     latencykit summary 'host*.hlog' --merge --percentiles 50,99,99.99
     latencykit summary run.hlog --interval 10s --format csv
     """
-    from latencykit.report.summaries import intervals_text, summary_text
+    from latencykit.views.text import intervals_text, summary_text
 
-    asked = {"percentiles": None if percentiles is None else numbers(percentiles), "confidence": confidence, "trims": trims}
+    asked = {
+        "percentiles": None if percentiles is None else numbers(percentiles),
+        "confidence": confidence,
+        "trims": trims,
+    }
     if merge:
-        tell_twice(given.files)
+        warn_duplicate_files(given.files)
         records = [_merged(given, interval, asked)]
         runs = {record["name"]: record.pop("_run") for record in records}
     else:
@@ -73,37 +95,46 @@ class _Record:
 
 def _record(rung: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
     """One series, and its intervals where they are asked for; made where the file is read."""
-    from latencykit.histogram import STANDARD_PERCENTILES
-    from latencykit.report.record import in_nanoseconds, interval_records, series_record
+    from latencykit.core.histogram import STANDARD_PERCENTILES
+    from latencykit.views.record import in_nanoseconds, interval_records, series_record
 
     name = rung.run.source or ""
     rung = in_nanoseconds(rung)
     if interval is None:
         return _Record(series_record(name, rung, **asked), rung.run)
     log = rung.to_log(interval) if hasattr(rung, "to_log") else _timeless(name)
-    totals, series = log.totals_fold(), log.series_fold([p for p in asked["percentiles"] or STANDARD_PERCENTILES if p < 100])
+    totals, series = (
+        log.totals_fold(),
+        log.series_fold([p for p in asked["percentiles"] or STANDARD_PERCENTILES if p < 100]),
+    )
     log.scan(totals, series)
     record = series_record(name, log, histogram=log.histogram_of(totals), **asked)
-    return _Record(record | {"intervals": interval_records(log.series_of(series), asked["confidence"])}, rung.run)
+    return _Record(
+        record | {"intervals": interval_records(log.series_of(series), asked["confidence"])},
+        rung.run,
+    )
 
 
 def _merged(given: Inputs, interval: str | None, asked: dict[str, Any]) -> dict[str, Any]:
     """All series as one; where that is too much to look at every interval of, the files are summed where they are read."""
-    from latencykit.cli.spread import merged_whole, slots_of_all, totals_of_all
-    from latencykit.cluster.answers import width_of
+    from latencykit.cli.common import merged_whole, slots_of_all, totals_of_all
+    from latencykit.distributed.results import width_of
 
     whole = merged_whole(given)
     if whole is None and interval is not None:
         whole = slots_of_all(given, width_of(interval)).log()
     if whole is not None:
-        return _record(whole.but(tags=()), interval, asked).record | {"name": "all", "_run": whole.run}
+        return _record(whole.but(tags=()), interval, asked).record | {
+            "name": "all",
+            "_run": whole.run,
+        }
     totals = totals_of_all(given)
     return _of_totals(totals, asked) | {"_run": totals.histogram.run}
 
 
 def _of_totals(totals: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """Sums of files: percentiles without what only a look at every interval would tell."""
-    from latencykit.report.record import series_record
+    from latencykit.views.record import series_record
 
     record = series_record("all", totals.histogram, **asked) | {"rung": totals.rung, "tags": []}
     if totals.rung != "log":
@@ -114,6 +145,8 @@ def _of_totals(totals: Any, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _timeless(name: str) -> Any:
-    from latencykit.errors import NotHeldError
+    from latencykit.errors import DataNotAvailableError
 
-    raise NotHeldError(f"{name}: knows no time, so it has no intervals; a log or samples with start times would")
+    raise DataNotAvailableError(
+        f"{name}: knows no time, so it has no intervals; a log or samples with start times would"
+    )

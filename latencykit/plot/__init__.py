@@ -7,19 +7,19 @@ rung; ``fan_out`` takes one, ``compare`` two sides, and ``load_curve`` runs at d
 
 from __future__ import annotations
 
-from latencykit.plot import scale as _scale
-from latencykit.plot.calibration import calibration
-from latencykit.plot.ccdf import ccdf
-from latencykit.plot.compare import compare
-from latencykit.plot.dashboard import dashboard
-from latencykit.plot.density import density
-from latencykit.plot.diagnosis import diagnosis
-from latencykit.plot.fanout import fan_out
-from latencykit.plot.heatmap import heatmap
-from latencykit.plot.load import load_curve
-from latencykit.plot.percentiles import percentiles
-from latencykit.plot.stall_strip import stall_strip
-from latencykit.plot.timeline import timeline
+from latencykit.plot import axes as _scale
+from latencykit.plot.ccdf_chart import ccdf
+from latencykit.plot.comparison_chart import compare
+from latencykit.plot.ctrlz_chart import calibration
+from latencykit.plot.dashboard_chart import dashboard
+from latencykit.plot.density_chart import density
+from latencykit.plot.diagnosis_chart import diagnosis
+from latencykit.plot.fan_out_chart import fan_out
+from latencykit.plot.heatmap_chart import heatmap
+from latencykit.plot.load_chart import load_curve
+from latencykit.plot.percentile_chart import percentiles
+from latencykit.plot.stall_chart import stall_strip
+from latencykit.plot.timeline_chart import timeline
 
 __all__ = [
     "calibration",

@@ -17,7 +17,15 @@ __all__ = [
 ]  # fmt: skip
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
-INK, GREY, MUTED, GRID, GROUND, EDGE, GAP = "#1a1d23", "#8a909a", "#5f6672", "#e6e8eb", "#f2f4f6", "#a9aeb6", "#e7e9ec"
+INK, GREY, MUTED, GRID, GROUND, EDGE, GAP = (
+    "#1a1d23",
+    "#8a909a",
+    "#5f6672",
+    "#e6e8eb",
+    "#f2f4f6",
+    "#a9aeb6",
+    "#e7e9ec",
+)
 
 COLOURS = (BLUE, "#d17d00", "#00876c", "#9c2f8f", "#30343b", "#4f9fdc")
 """Told apart with normal sight and by deuteranopes, protanopes and tritanopes; each comes back with another dash."""
@@ -31,7 +39,16 @@ UNSUPPORTED = (0, (1.1, 1.7))
 """The dots of what the sample cannot support."""
 
 _RAW = {"raw", "reported", "uncorrected", "naive", "omitted"}
-_HONEST = {"corrected", "honest", "truth", "response", "scheduled", "retimed", "schedule", "intended"}
+_HONEST = {
+    "corrected",
+    "honest",
+    "truth",
+    "response",
+    "scheduled",
+    "retimed",
+    "schedule",
+    "intended",
+}
 
 
 def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -49,12 +66,16 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if {"raw", "honest"} <= set(roles):
         spare = iter([colour for colour in COLOURS if colour != BLUE] * len(roles))
         colours = [{"raw": RED, "honest": BLUE}.get(role or "") or next(spare) for role in roles]
-        dashes = [DASHES[roles[:k].count(role) % len(DASHES) if role else 0] for k, role in enumerate(roles)]
+        dashes = [
+            DASHES[roles[:k].count(role) % len(DASHES) if role else 0]
+            for k, role in enumerate(roles)
+        ]
         looks = zip(series, colours, dashes, strict=True)
         return {label: {"color": colour, "linestyle": dash} for label, colour, dash in looks}
     rounds = len(COLOURS)
     return {
-        label: {"color": COLOURS[k % rounds], "linestyle": DASHES[k // rounds % len(DASHES)]} for k, label in enumerate(series)
+        label: {"color": COLOURS[k % rounds], "linestyle": DASHES[k // rounds % len(DASHES)]}
+        for k, label in enumerate(series)
     }
 
 
@@ -88,7 +109,9 @@ def shorten(text: str, limit: int) -> str:
     >>> shorten("cluster-eu-west-host-0001", 15)
     'cluster…st-0001'
     """
-    return text if len(text) <= limit else text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
+    return (
+        text if len(text) <= limit else text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
+    )
 
 
 def current_axes(ax: Axes | None) -> Axes:

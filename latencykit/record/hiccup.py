@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 import latencykit
-from latencykit.errors import LatencyKitError, UsageError
-from latencykit.outputs import naming
+from latencykit._files import naming
+from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.record.intervals import IntervalCounter, interval_width
 from latencykit.units import format_duration, parse_duration
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.log import HistogramLog
+    from latencykit.core.histogram_log import HistogramLog
 
     Ints = NDArray[np.int64]
 
@@ -107,10 +107,10 @@ def hiccup(
     """
     step = int(parse_duration(resolution, "s"))
     if not _FINEST <= step <= 10**10:
-        raise UsageError(f"the resolution must be from 50 µs to 10 s, not {resolution!r}")
+        raise InvalidArgumentError(f"the resolution must be from 50 µs to 10 s, not {resolution!r}")
     end = None if duration is None else int(parse_duration(duration, "s"))
     if end is not None and end <= 0:
-        raise UsageError(f"the duration must be longer than nothing, not {duration!r}")
+        raise InvalidArgumentError(f"the duration must be longer than nothing, not {duration!r}")
     width = interval_width(interval)
     with naming(Path(path), Path(path)), Path(path).open("wb") as stream:
         head = [
@@ -119,7 +119,7 @@ def hiccup(
         ]
         meter = _Meter(stream, width, step, head, progress)
         meter.run(end)
-    from latencykit.formats.reading import read
+    from latencykit.io.reading import read
 
     log: HistogramLog = read(path)
     return log
@@ -153,7 +153,9 @@ class _Meter:
                 while end is None or self._elapsed < end:
                     data = sampler.stdout.read(1 << 16)
                     if not data:
-                        raise LatencyKitError("the process that measures hiccups was ended from outside")
+                        raise LatencyKitError(
+                            "the process that measures hiccups was ended from outside"
+                        )
                     self._take(data, end)
             finally:
                 sampler.kill()

@@ -6,11 +6,11 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.blocks import Block, MemoryPart
-from latencykit.buckets import HdrBuckets
-from latencykit.errors import UsageError
-from latencykit.formats.hlog_writer import HlogWriter
-from latencykit.log import HistogramLog
+from latencykit.core.blocks import Block, MemoryPart
+from latencykit.core.buckets import HdrBuckets
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.hlog import HlogWriter
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit.run import Run
+    from latencykit.core.run import Run
 
     Ints = NDArray[np.int64]
 
@@ -34,12 +34,12 @@ def interval_width(interval: str | float) -> int:
 
     Raises
     ------
-    UsageError
+    InvalidArgumentError
         Below 1 ms, which the times of an ``.hlog`` cannot tell apart.
     """
     width = parse_duration(interval, "s")
     if not 1e6 <= width < 1e18:
-        raise UsageError(f"an interval must be at least 1 ms long, not {interval!r}")
+        raise InvalidArgumentError(f"an interval must be at least 1 ms long, not {interval!r}")
     return int(width)
 
 
@@ -147,7 +147,9 @@ class IntervalCounter:
         if self._writer is None:
             self._held.append((begin / 1e9, length / 1e9, tag, index, counts))
             return
-        self._writer.interval(begin / 1e9, length / 1e9, self.buckets, index, counts, self.tags[tag] or None)
+        self._writer.interval(
+            begin / 1e9, length / 1e9, self.buckets, index, counts, self.tags[tag] or None
+        )
         self._flush()
 
     def _flush(self) -> None:
@@ -156,8 +158,12 @@ class IntervalCounter:
 
     def log(self, run: Run | None = None) -> HistogramLog:
         """Return the intervals given away so far that are in memory."""
-        starts, lengths, tags, indices, counts = zip(*self._held, strict=True) if self._held else ((),) * 5
-        indptr = np.concatenate(([0], np.cumsum([index.size for index in indices]))).astype(np.int64)
+        starts, lengths, tags, indices, counts = (
+            zip(*self._held, strict=True) if self._held else ((),) * 5
+        )
+        indptr = np.concatenate(([0], np.cumsum([index.size for index in indices]))).astype(
+            np.int64
+        )
         nothing = np.zeros(0, np.int64)
         block = Block(
             np.arange(len(starts)),

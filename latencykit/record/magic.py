@@ -7,13 +7,13 @@ import shlex
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from latencykit.errors import UsageError
+from latencykit.errors import InvalidArgumentError
 from latencykit.record.recorder import Recorder
 
 if TYPE_CHECKING:
     from types import CodeType
 
-    from latencykit.samples import Samples
+    from latencykit.core.samples import Samples
 
 __all__ = ["load"]
 
@@ -38,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
     """Raises where argparse would end the program."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"%latency: {message}; %latency? shows how it is used")
+        raise InvalidArgumentError(f"%latency: {message}; %latency? shows how it is used")
 
 
 def _parser() -> _Parser:
@@ -66,12 +66,14 @@ def _measure(code: CodeType, names: dict[str, Any], options: argparse.Namespace)
     The code runs as a module's does: its names are the notebook's, which costs about 0.1 µs a look-up.
     """
     if options.n is not None and not 1 <= options.n <= 100 * _MOST:
-        raise UsageError(f"%latency: -n must be at least 1, not {options.n}")
+        raise InvalidArgumentError(f"%latency: -n must be at least 1, not {options.n}")
     count = options.n or _MOST
     with Recorder(options.path, keep=count) as recorder:
         begin = time.perf_counter_ns()
         runs = (
-            (recorder.measure() for _ in range(count)) if options.rate is None else recorder.schedule(options.rate, count=count)
+            (recorder.measure() for _ in range(count))
+            if options.rate is None
+            else recorder.schedule(options.rate, count=count)
         )
         for number, run in enumerate(runs):
             if options.n is None and number >= 10 and time.perf_counter_ns() - begin > _BUDGET_NS:
@@ -90,7 +92,9 @@ def load(shell: Any) -> None:
             exec(compile(rest, "<setup of %%latency>", "exec"), shell.user_ns)  # noqa: S102
         source = rest if cell is None else cell
         if not source.strip():
-            raise UsageError("%latency: nothing to measure; %latency? shows how it is used")
+            raise InvalidArgumentError(
+                "%latency: nothing to measure; %latency? shows how it is used"
+            )
         code = compile(shell.transform_cell(source), "<%latency>", "exec")
         return _measure(code, shell.user_ns, options)
 

@@ -1,8 +1,13 @@
-"""`Recorder`: measure your own code, and write an ``.hlog`` while it runs."""
+"""Where measurements are put: preallocated chunks, one a thread, so that no thread waits for another."""
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import functools
+import inspect
+import math
+import struct
 import threading
 import time
 from pathlib import Path
@@ -10,25 +15,263 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from latencykit.errors import LatencyKitError, LimitError, MixedInputsError, UsageError
+from latencykit.core.run import Run
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.errors import (
+    IncompatibleDataError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    LatencyKitError,
+)
 from latencykit.record.intervals import MOST_TAGS, IntervalCounter, interval_width
-from latencykit.record.measurement import NO_DUE, Measurement
-from latencykit.record.rows import RowBuffer
-from latencykit.record.schedule import Schedule
-from latencykit.run import Run
-from latencykit.samples import OUTCOMES, Samples
-from latencykit.units import format_count
+from latencykit.units import format_count, parse_duration
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from types import TracebackType
 
     from numpy.typing import NDArray
 
-    from latencykit.histogram import Histogram
-    from latencykit.log import HistogramLog
+    from latencykit.core.histogram import Histogram
+    from latencykit.core.histogram_log import HistogramLog
 
-__all__ = ["Recorder"]
+    Put = Callable[[int, int, int, int, int], None]
+
+__all__ = ["NO_DUE", "Measurement", "Recorder", "RowBuffer", "Schedule", "outcome_of"]
+
+
+_ROW = struct.Struct("=5q")
+_ROWS = 1 << 10
+_FULL = 16  # full chunks that are worth counting
+
+
+class _Chunk:
+    """Rows of one thread: written by it alone, taken by whoever counts."""
+
+    __slots__ = ("at", "owner", "rows", "taken")
+
+    def __init__(self) -> None:
+        self.rows, self.at, self.taken = bytearray(_ROW.size * _ROWS), 0, 0
+        self.owner = threading.current_thread()
+
+    @property
+    def over(self) -> bool:
+        """Whether all was taken and nothing more will come."""
+        return self.taken == self.at and (self.at == len(self.rows) or not self.owner.is_alive())
+
+
+class RowBuffer:
+    """Takes rows of five integers: start, end, due, outcome, tag.
+
+    A row is written first and `at` moved over it afterwards, so that taking needs no lock against putting.
+
+    Parameters
+    ----------
+    on_full : callable
+        Called now and then, when 16,384 rows or so have come together.
+
+    Examples
+    --------
+    >>> rows = RowBuffer(lambda: None)
+    >>> rows.put(1, 2, -1, 0, 0)
+    >>> [part.tolist() for part in rows.take()], len(rows)
+    ([[[1, 2, -1, 0, 0]]], 0)
+    """
+
+    def __init__(self, on_full: Callable[[], object]) -> None:
+        self._on_full, self._lock, self._local = on_full, threading.Lock(), threading.local()
+        self._chunks: list[_Chunk] = []
+
+    def __len__(self) -> int:
+        return sum(chunk.at - chunk.taken for chunk in list(self._chunks)) // _ROW.size
+
+    def put(self, start: int, end: int, due: int, outcome: int, tag: int) -> None:
+        """Append a row."""
+        try:
+            chunk = self._local.chunk
+        except AttributeError:
+            chunk = self._next()
+        _ROW.pack_into(chunk.rows, chunk.at, start, end, due, outcome, tag)
+        chunk.at += _ROW.size
+        if chunk.at == len(chunk.rows):
+            self._next()
+            if len(self._chunks) > _FULL:
+                self._on_full()
+
+    def _next(self) -> _Chunk:
+        chunk = self._local.chunk = _Chunk()
+        with self._lock:
+            self._chunks.append(chunk)
+        return chunk
+
+    def take(self) -> list[NDArray[np.int64]]:
+        """Return all rows put since the last time, as arrays of shape (n, 5)."""
+        parts = []
+        with self._lock:
+            for chunk in self._chunks:
+                at = chunk.at
+                parts.append(
+                    np.frombuffer(bytes(chunk.rows[chunk.taken : at]), np.int64).reshape(-1, 5)
+                )
+                chunk.taken = at
+            self._chunks = [chunk for chunk in self._chunks if not chunk.over]
+        return [part for part in parts if len(part)]
+
+
+# ------------------------------------------------------------
+# When requests are due: a fixed rate, kept whatever the requests do.
+
+
+class Schedule:
+    """Slots at a fixed rate: iterate with ``for``, or with ``async for`` in a coroutine.
+
+    A slot that comes late because the one before it took long keeps its time: what is measured from it has
+    the waiting in it, so a stall is recorded with all the requests that it held up.
+
+    Parameters
+    ----------
+    make : callable
+        Due time (``perf_counter_ns``) → what is yielded.
+    rate : float
+        Slots per second.
+    duration : str or float, optional
+        Length of the schedule: ``"10s"``, or seconds. Without it and `count`, the schedule has no end.
+    count : int, optional
+        Number of slots.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[int], Any],
+        rate: float,
+        duration: str | float | None = None,
+        count: int | None = None,
+    ) -> None:
+        if not (math.isfinite(rate) and rate > 0):
+            raise InvalidArgumentError(
+                f"a rate must be a positive number of requests per second, not {rate}"
+            )
+        self._make, self.rate = make, rate
+        timed = math.inf if duration is None else round(parse_duration(duration, "s") / 1e9 * rate)
+        self.count = min(timed, math.inf if count is None else count)
+
+    def __iter__(self) -> Iterator[Any]:
+        for due in self._dues():
+            wait = due - time.perf_counter_ns()
+            if wait > 0:
+                time.sleep(wait / 1e9)
+            yield self._make(due)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        for due in self._dues():
+            await asyncio.sleep(max(0, due - time.perf_counter_ns()) / 1e9)
+            yield self._make(due)
+
+    def _dues(self) -> Iterator[int]:
+        """Due times; computed from the number of the slot, so that rounding does not add up."""
+        first, number = time.perf_counter_ns(), 0
+        while number < self.count:
+            yield first + round(number * 1e9 / self.rate)
+            number += 1
+
+
+# ------------------------------------------------------------
+# One measurement: a block, or every call of a function, sync or async.
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
+NO_DUE = -1
+OK, ERROR, TIMEOUT, UNFINISHED = 0, 1, 2, 4
+"""Positions in `latencykit.core.samples.OUTCOMES`."""
+
+
+def outcome_of(error: type[BaseException] | None) -> int:
+    """Return the outcome of a block that ended so: a timeout, an error, or cut off (Ctrl+C, cancelled)."""
+    if error is None:
+        return OK
+    if issubclass(error, TimeoutError):
+        return TIMEOUT
+    return ERROR if issubclass(error, Exception) else UNFINISHED
+
+
+class Measurement:
+    """Measures a block (``with``, ``async with``) or a function (as a decorator).
+
+    Parameters
+    ----------
+    put : callable
+        Takes start, end, due (or −1), outcome and tag; times by ``perf_counter_ns``.
+    due : int
+        When the block was meant to start; −1 where it has no schedule.
+    tag : int
+        Position of the operation's name.
+    """
+
+    __slots__ = ("_due", "_put", "_start", "_tag")
+
+    def __init__(self, put: Put, due: int, tag: int) -> None:
+        self._put, self._due, self._tag = put, due, tag
+
+    @property
+    def due(self) -> int | None:
+        """When the block was meant to start, by ``perf_counter_ns``; None where it has no schedule."""
+        return None if self._due == NO_DUE else self._due
+
+    def __enter__(self) -> Self:
+        self._start = time.perf_counter_ns()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._put(self._start, time.perf_counter_ns(), self._due, outcome_of(kind), self._tag)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def __call__(self, function: _Function) -> _Function:
+        """Return `function`, every call of it measured.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For generators: their call only makes them; measure what drives them.
+        """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise InvalidArgumentError(
+                f"{function.__name__} is a generator: calling it does no work yet; measure the loop over it, "
+                "with recorder.measure()"
+            )
+        put, tag = self._put, self._tag
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def measured(*args: Any, **kwargs: Any) -> Any:
+                with Measurement(put, NO_DUE, tag):
+                    return await function(*args, **kwargs)
+        else:
+
+            @functools.wraps(function)
+            def measured(*args: Any, **kwargs: Any) -> Any:
+                with Measurement(put, NO_DUE, tag):
+                    return function(*args, **kwargs)
+
+        return measured  # type: ignore[return-value]
+
+
+# ------------------------------------------------------------
+# `Recorder`: measure your own code, and write an ``.hlog`` while it runs.
 
 F = TypeVar("F", bound="Callable[..., Any]")
 _PEDIGREE = {
@@ -122,7 +365,7 @@ class Recorder:
 
         Raises
         ------
-        MixedInputsError
+        IncompatibleDataError
             Where the recorder already holds the other kind of time.
         """
         kind = "service" if intended is None else "response"
@@ -144,12 +387,22 @@ class Recorder:
         tag : str, optional
         """
         if not 0 <= nanoseconds < 1 << 62:
-            raise UsageError(f"a service time must be from 0 to 2**62 ns, not {nanoseconds}")
+            raise InvalidArgumentError(
+                f"a service time must be from 0 to 2**62 ns, not {nanoseconds}"
+            )
         self._declare("service")
         now = time.perf_counter_ns()
-        self._rows.put(now - int(nanoseconds), now, NO_DUE, 0, self._tag if tag is None else self._code(tag))
+        self._rows.put(
+            now - int(nanoseconds), now, NO_DUE, 0, self._tag if tag is None else self._code(tag)
+        )
 
-    def schedule(self, rate: float | None = None, *, duration: str | float | None = None, count: int | None = None) -> Schedule:
+    def schedule(
+        self,
+        rate: float | None = None,
+        *,
+        duration: str | float | None = None,
+        count: int | None = None,
+    ) -> Schedule:
         """Return slots at a fixed rate, to be entered: ``for slot in recorder.schedule(100): with slot: …``.
 
         Parameters
@@ -178,7 +431,9 @@ class Recorder:
         """
         rate = self._rate if rate is None else rate
         if rate is None:
-            raise UsageError("a schedule needs a rate: recorder.schedule(rate=100), or Recorder(rate=100)")
+            raise InvalidArgumentError(
+                "a schedule needs a rate: recorder.schedule(rate=100), or Recorder(rate=100)"
+            )
         return Schedule(lambda due: self.measure(intended=due), rate, duration, count)
 
     def _code(self, tag: str | None) -> int:
@@ -188,10 +443,14 @@ class Recorder:
             return known
         assert tag is not None
         if set(tag) & set(", \r\n\t"):
-            raise UsageError(f"a tag cannot hold commas, blanks or line breaks, as {tag!r} does; rename it")
+            raise InvalidArgumentError(
+                f"a tag cannot hold commas, blanks or line breaks, as {tag!r} does; rename it"
+            )
         with self._work:
             if len(self._counter.tags) >= MOST_TAGS:
-                raise LimitError(f"more than {MOST_TAGS} tags; a tag names an operation, not a request")
+                raise InputTooLargeError(
+                    f"more than {MOST_TAGS} tags; a tag names an operation, not a request"
+                )
             if tag not in self._codes:
                 self._counter.tags.append(tag)
                 self._codes[tag] = len(self._counter.tags) - 1
@@ -205,7 +464,7 @@ class Recorder:
                 self._kind = kind
                 self._counter.comment(_PEDIGREE[kind])
         if self._kind != kind:
-            raise MixedInputsError(
+            raise IncompatibleDataError(
                 f"this recorder holds {self._kind} times, into which {kind} times must not be mixed; "
                 "make another Recorder for them"
             )
@@ -213,9 +472,11 @@ class Recorder:
 
     def _refuse_if_broken(self) -> None:
         if self._failure is not None:
-            raise LatencyKitError(f"{self.path}: the log could not be written: {self._failure}") from self._failure
+            raise LatencyKitError(
+                f"{self.path}: the log could not be written: {self._failure}"
+            ) from self._failure
         if self._closed:
-            raise UsageError("this recorder is closed; make another one")
+            raise InvalidArgumentError("this recorder is closed; make another one")
 
     # ------------------------------------------------------------ counting
 
@@ -254,7 +515,10 @@ class Recorder:
                     if not self._closed:
                         self._count()
                         self._counter.advance(time.perf_counter_ns() - self._zero)
-            except (OSError, LatencyKitError) as error:  # raised where it is seen: at the next measurement
+            except (
+                OSError,
+                LatencyKitError,
+            ) as error:  # raised where it is seen: at the next measurement
                 self._failure, self._ready = error, None
                 return
 
@@ -298,8 +562,15 @@ class Recorder:
 
     def _run(self) -> Run:
         response = self._kind == "response"
-        known = Run(tool="latencykit Recorder", start=self._epoch / 1e9, rate=self._rate if response else None)
-        known = known.but(measure="response" if response else "service", corrected="schedule" if response else "none")
+        known = Run(
+            tool="latencykit Recorder",
+            start=self._epoch / 1e9,
+            rate=self._rate if response else None,
+        )
+        known = known.but(
+            measure="response" if response else "service",
+            corrected="schedule" if response else "none",
+        )
         return known.but(**self._failures())
 
     def log(self) -> HistogramLog:
@@ -307,7 +578,7 @@ class Recorder:
         self.flush()
         if self.path is None:
             return self._counter.log(self._run())
-        from latencykit.formats.reading import read
+        from latencykit.io.reading import read
 
         log: HistogramLog = read(self.path)
         return log.but(**self._failures())
@@ -321,14 +592,14 @@ class Recorder:
 
         Raises
         ------
-        LimitError
+        InputTooLargeError
             Where more were recorded than are kept.
         """
         if not self._closed:
             self._count()
         total = int(self._outcomes.sum())
         if total > self._keep:
-            raise LimitError(
+            raise InputTooLargeError(
                 f"{format_count(total)} measurements were recorded, and rows are kept up to "
                 f"{format_count(self._keep)}; log() and histogram() hold all, keep= keeps more rows"
             )

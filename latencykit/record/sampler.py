@@ -46,7 +46,9 @@ def sample(resolution: int, out: int) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the parent decides
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl+C reaches the whole group; the parent decides
     gc.disable()
     try:
         sample(int(sys.argv[1]), sys.stdout.fileno())

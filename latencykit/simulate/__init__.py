@@ -17,10 +17,26 @@ The Ctrl+Z experiment, 100 requests a second of 1 ms each, the server frozen for
 
 from __future__ import annotations
 
-from latencykit.simulate.arrivals import bursty, fixed, poisson, ramp
-from latencykit.simulate.generators import catch_up_loop, closed_loop, open_loop, paced_loop
-from latencykit.simulate.server import Server, Stall
-from latencykit.simulate.service import constant, exponential, gamma, lognormal, mixture, pareto
+from latencykit.simulate.generators import (
+    bursty,
+    catch_up_loop,
+    closed_loop,
+    fixed,
+    open_loop,
+    paced_loop,
+    poisson,
+    ramp,
+)
+from latencykit.simulate.server import (
+    Server,
+    Stall,
+    constant,
+    exponential,
+    gamma,
+    lognormal,
+    mixture,
+    pareto,
+)
 
 __all__ = [
     "Server",

@@ -1,4 +1,4 @@
-"""Load generators: who sends when, and what each of them would report of the same server."""
+"""When requests are due: ascending times in nanoseconds from the begin of the run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.errors import UsageError
-from latencykit.run import Run
-from latencykit.samples import OUTCOMES, Samples
+from latencykit.core.run import Run
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.errors import InvalidArgumentError
 from latencykit.simulate.server import Queue
 from latencykit.units import parse_duration
 
@@ -18,18 +18,142 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit.run import Loop
+    from latencykit.core.run import Loop
     from latencykit.simulate.server import Server
 
     Floats = NDArray[np.float64]
 
-__all__ = ["catch_up_loop", "closed_loop", "open_loop", "paced_loop"]
+__all__ = [
+    "bursty",
+    "catch_up_loop",
+    "closed_loop",
+    "fixed",
+    "open_loop",
+    "paced_loop",
+    "poisson",
+    "ramp",
+]
+
+
+def fixed(rate: float, duration: str | float) -> Floats:
+    """Return arrivals at equal distances.
+
+    Parameters
+    ----------
+    rate : float
+        Requests per second.
+    duration : str or float
+        Length of the run: ``"20s"``, or seconds.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Nanoseconds; the first at 0, all before `duration`.
+
+    Examples
+    --------
+    >>> fixed(rate=2, duration="2s").tolist()
+    [0.0, 500000000.0, 1000000000.0, 1500000000.0]
+    """
+    span = _span(rate, duration)
+    return np.asarray(np.arange(np.ceil(round(rate * span / 1e9, 6))) * (1e9 / rate), np.float64)
+
+
+def poisson(rate: float, duration: str | float, seed: int = 0) -> Floats:
+    """Return arrivals of independent users: a Poisson process of `rate` per second, ns; see `fixed`.
+
+    Examples
+    --------
+    >>> poisson(rate=100, duration=10, seed=1).size
+    1001
+    """
+    rng, span = np.random.default_rng(seed), _span(rate, duration)
+    return np.sort(rng.uniform(0.0, span, rng.poisson(rate * span / 1e9)))
+
+
+def bursty(
+    rate: float, duration: str | float, on: str | float = 0.5, off: str | float = 1.5, seed: int = 0
+) -> Floats:
+    """Return arrivals in bursts: a Poisson process that runs for a while and pauses for a while.
+
+    Parameters
+    ----------
+    rate : float
+        Requests per second on the long run; within a burst they come ``(on + off) / on`` times as fast.
+    duration : str or float
+    on, off : str or float
+        Mean length of a burst and of the pause after it (both exponential), seconds.
+    seed : int
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Nanoseconds.
+
+    Examples
+    --------
+    >>> 500 < bursty(rate=100, duration=20, seed=1).size < 4000
+    True
+    """
+    rng, span = np.random.default_rng(seed), _span(rate, duration)
+    busy, idle = parse_duration(on, "s"), parse_duration(off, "s")
+    cycles = int(4 * span / (busy + idle)) + 16
+    ends = np.cumsum(
+        np.stack([rng.exponential(busy, cycles), rng.exponential(idle, cycles)], 1).reshape(-1)
+    )
+    edges = np.concatenate(([0.0], ends))
+    active = np.cumsum(
+        np.concatenate(([0.0], np.diff(edges)[::2]))
+    )  # burst time passed before each burst
+    size = rng.poisson(rate * (busy + idle) / busy * active[-1] / 1e9)
+    within = np.sort(rng.uniform(0.0, active[-1], size))
+    burst = np.searchsorted(active, within, "right") - 1
+    arrivals = edges[::2][burst] + within - active[burst]
+    return np.asarray(arrivals[arrivals < span])
+
+
+def ramp(rate: float, to: float, duration: str | float, seed: int = 0) -> Floats:
+    """Return arrivals whose rate grows (or falls) evenly from `rate` to `to` per second: a Poisson process, ns.
+
+    Examples
+    --------
+    >>> t = ramp(10, 190, duration=20, seed=1)
+    >>> 1800 < t.size < 2200, bool((t < 10e9).sum() < (t >= 10e9).sum())
+    (True, True)
+    """
+    rng, span = np.random.default_rng(seed), _span(max(rate, to), duration)
+    if min(rate, to) < 0:
+        raise InvalidArgumentError("rates must not be negative")
+    size = rng.poisson((rate + to) / 2 * span / 1e9)
+    share = np.sort(rng.uniform(0.0, 1.0, size))  # of all arrivals; its inverse is a quadratic
+    if rate == to:
+        return share * span
+    root = np.sqrt(rate * rate + share * (to * to - rate * rate))
+    return np.asarray(span * (root - rate) / (to - rate))
+
+
+def _span(rate: float, duration: str | float) -> float:
+    span = parse_duration(duration, "s")
+    if not (rate > 0 and span > 0):
+        raise InvalidArgumentError(
+            f"a rate and a duration must be above zero, not {rate} and {duration}"
+        )
+    return span
+
+
+# ------------------------------------------------------------
+# Load generators: who sends when, and what each of them would report of the same server.
 
 _AT_ONCE = 4096  # service times drawn at a time
 
 
 def open_loop(
-    server: Server, arrivals: ArrayLike, *, duration: str | float | None = None, timeout: str | float | None = None, seed: int = 0
+    server: Server,
+    arrivals: ArrayLike,
+    *,
+    duration: str | float | None = None,
+    timeout: str | float | None = None,
+    seed: int = 0,
 ) -> Samples:
     """Send at the given times, whatever becomes of earlier requests: what independent users do.
 
@@ -128,7 +252,12 @@ def catch_up_loop(
 
 
 def closed_loop(
-    server: Server, duration: str | float, *, connections: int = 1, timeout: str | float | None = None, seed: int = 0
+    server: Server,
+    duration: str | float,
+    *,
+    connections: int = 1,
+    timeout: str | float | None = None,
+    seed: int = 0,
 ) -> Samples:
     """Send as soon as the reply is there: full speed, with no schedule and so with no response time.
 
@@ -156,12 +285,16 @@ def _closed(
     """Let connections send, wait and send again until the run is over."""
     span = parse_duration(duration, "s")
     if connections < 1 or not span > 0 or (rate is not None and not rate > 0):
-        raise UsageError("a closed loop needs a connection, a duration and a rate above zero")
+        raise InvalidArgumentError(
+            "a closed loop needs a connection, a duration and a rate above zero"
+        )
     interval = 0.0 if rate is None else 1e9 * connections / rate
     limit = float("inf") if timeout is None else parse_duration(timeout, "s")
     queue, draws = Queue(server), _draws(server, np.random.default_rng(seed))
     phase = 0.0 if rate is None else 1e9 / rate
-    turns = [(k * phase, k, 0) for k in range(connections)]  # when each connection sends next, and its how manieth slot
+    turns = [
+        (k * phase, k, 0) for k in range(connections)
+    ]  # when each connection sends next, and its how manieth slot
     rows: list[tuple[float, float, float, int]] = []
     while turns:
         at, connection, slot = heapq.heappop(turns)
@@ -180,7 +313,14 @@ def _closed(
         heapq.heappush(turns, (max(back, connection * phase + slot * interval), connection, slot))
     sent, ended, slots, by = (np.array(column) for column in zip(*rows, strict=True))
     loop: Loop = "closed" if rate is None else "paced"
-    run = _run(loop, measure="service", corrected="none", duration=span / 1e9, rate=rate, connections=connections)
+    run = _run(
+        loop,
+        measure="service",
+        corrected="none",
+        duration=span / 1e9,
+        rate=rate,
+        connections=connections,
+    )
     return _samples(sent, ended, None if rate is None else slots, by, timeout, run)
 
 
@@ -195,7 +335,14 @@ def _run(loop: Loop, **known: Any) -> Run:
     return Run(tool="simulation", loop=loop, **known)
 
 
-def _samples(sent: Floats, done: Floats, due: Floats | None, connection: Any, timeout: str | float | None, run: Run) -> Samples:
+def _samples(
+    sent: Floats,
+    done: Floats,
+    due: Floats | None,
+    connection: Any,
+    timeout: str | float | None,
+    run: Run,
+) -> Samples:
     """What the client writes down: replies, requests that it gave up, and requests that were turned away."""
     limit = np.inf if timeout is None else parse_duration(timeout, "s")
     took = done - sent
@@ -205,5 +352,10 @@ def _samples(sent: Floats, done: Floats, due: Floats | None, connection: Any, ti
     took = np.clip(took, 0.0, limit)
     run = run if timeout is None else run.but(timeout=float(limit))
     return Samples(
-        start=sent, duration=took, intended=due, connection=connection, outcome=outcome if outcome.any() else None, run=run
+        start=sent,
+        duration=took,
+        intended=due,
+        connection=connection,
+        outcome=outcome if outcome.any() else None,
+        run=run,
     )

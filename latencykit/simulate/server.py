@@ -1,28 +1,133 @@
-"""Servers: how long a request takes from its send to its reply, what with service, queue and stalls."""
+"""How long the work itself takes: each of these returns a `Service`, which draws service times in nanoseconds."""
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from latencykit.errors import UsageError
-from latencykit.simulate.service import service_of
+from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-
-    from latencykit.simulate.service import Service
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["Queue", "Server", "Stall"]
+__all__ = [
+    "Queue",
+    "Server",
+    "Service",
+    "Stall",
+    "constant",
+    "exponential",
+    "gamma",
+    "lognormal",
+    "mixture",
+    "pareto",
+    "service_of",
+]
+
+
+Service: TypeAlias = "Callable[[np.random.Generator, int], NDArray[np.float64]]"
+"""Draws n service times in nanoseconds; any function of (generator, n) will do."""
+
+
+def constant(time: str | float) -> Service:
+    """Return a service that always takes the same time (``"1ms"``, or seconds).
+
+    Examples
+    --------
+    >>> constant("1ms")(np.random.default_rng(0), 2).tolist()
+    [1000000.0, 1000000.0]
+    """
+    value = parse_duration(time, "s")
+    return lambda _rng, n: np.full(n, value)
+
+
+def exponential(mean: str | float) -> Service:
+    """Return a memoryless service of the given mean.
+
+    Examples
+    --------
+    >>> bool(abs(exponential("1ms")(np.random.default_rng(0), 10_000).mean() - 1e6) < 5e4)
+    True
+    """
+    value = parse_duration(mean, "s")
+    return lambda rng, n: rng.exponential(value, n)
+
+
+def gamma(mean: str | float, shape: float) -> Service:
+    """Return a gamma-distributed service: of squared variation ``1 / shape`` around its mean.
+
+    Examples
+    --------
+    >>> bool(gamma("1ms", 100)(np.random.default_rng(0), 1000).std() < 2e5)
+    True
+    """
+    value = parse_duration(mean, "s")
+    return lambda rng, n: rng.gamma(shape, value / shape, n)
+
+
+def lognormal(median: str | float, sigma: float) -> Service:
+    """Return a log-normal service: most are quick, some take several times as long.
+
+    Examples
+    --------
+    >>> bool(abs(np.median(lognormal("1ms", 1.0)(np.random.default_rng(0), 9999)) - 1e6) < 5e4)
+    True
+    """
+    value = parse_duration(median, "s")
+    return lambda rng, n: value * rng.lognormal(0.0, sigma, n)
+
+
+def pareto(least: str | float, alpha: float) -> Service:
+    """Return a service with a heavy tail: one in 10ᵅ takes more than ten times the least.
+
+    Examples
+    --------
+    >>> t = pareto("1ms", 1.5)(np.random.default_rng(0), 100_000)
+    >>> bool(t.min() >= 1e6), bool(0.028 < (t > 1e7).mean() < 0.035)
+    (True, True)
+    """
+    value = parse_duration(least, "s")
+    return lambda rng, n: value * (1.0 + rng.pareto(alpha, n))
+
+
+def mixture(*parts: tuple[float, Service | str | float]) -> Service:
+    """Return a service that is now this, now that: pairs of a share and a service, shares adding up to 1.
+
+    Examples
+    --------
+    >>> m = mixture((0.99, "1ms"), (0.01, exponential("1s")))
+    >>> bool(0.98 < (m(np.random.default_rng(0), 10_000) == 1e6).mean() < 1)
+    True
+    """
+    shares = [share for share, _ in parts]
+    if not parts or min(shares) < 0 or abs(sum(shares) - 1.0) > 1e-9:
+        raise InvalidArgumentError(f"the shares of a mixture must add up to 1, not {sum(shares)}")
+    services = [service_of(part) for _, part in parts]
+
+    def draw(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+        which = rng.choice(len(shares), n, p=shares)
+        return np.choose(which, [service(rng, n) for service in services])
+
+    return draw
+
+
+def service_of(service: Service | str | float) -> Service:
+    """Return a service as it is, or a constant one of the given time."""
+    return service if callable(service) else constant(service)
+
+
+# ------------------------------------------------------------
+# Servers: how long a request takes from its send to its reply, what with service, queue and
+# stalls.
 
 
 @dataclass(frozen=True)
@@ -54,7 +159,9 @@ class Stall:
     def __post_init__(self) -> None:
         begin, length = parse_duration(self.start, "s"), parse_duration(self.duration, "s")
         if begin < 0 or length <= 0:
-            raise UsageError(f"a stall begins at 0 or later and lasts longer than nothing, not {self.start} and {self.duration}")
+            raise InvalidArgumentError(
+                f"a stall begins at 0 or later and lasts longer than nothing, not {self.start} and {self.duration}"
+            )
         object.__setattr__(self, "window", (begin, begin + length))
 
 
@@ -91,10 +198,16 @@ class Server:
 
     def __post_init__(self) -> None:
         if self.servers < 1:
-            raise UsageError(f"there must be at least one server, not {self.servers}")
-        wrong = [stall.shard for stall in self.stalls if stall.shard is not None and not 0 <= stall.shard < self.servers]
+            raise InvalidArgumentError(f"there must be at least one server, not {self.servers}")
+        wrong = [
+            stall.shard
+            for stall in self.stalls
+            if stall.shard is not None and not 0 <= stall.shard < self.servers
+        ]
         if wrong:
-            raise UsageError(f"there is no shard {wrong[0]}: {self.servers} servers are numbered from 0")
+            raise InvalidArgumentError(
+                f"there is no shard {wrong[0]}: {self.servers} servers are numbered from 0"
+            )
 
     def windows(self, shard: int, *, drain: bool = False) -> Floats:
         """Return when a shard stands still (or, for `drain`, turns requests away).
@@ -104,7 +217,11 @@ class Server:
         ndarray of float64, shape (stalls, 2)
             Begin and end in nanoseconds; ascending, overlapping ones merged.
         """
-        own = [stall.window for stall in self.stalls if stall.drain == drain and stall.shard in (None, shard)]
+        own = [
+            stall.window
+            for stall in self.stalls
+            if stall.drain == drain and stall.shard in (None, shard)
+        ]
         merged: list[tuple[float, float]] = []
         for begin, end in sorted(own):
             if merged and begin <= merged[-1][1]:
@@ -198,7 +315,12 @@ def _working(at: Floats, stalls: Floats) -> Floats:
 def _by_the_clock(worked: Floats, stalls: Floats) -> Floats:
     """The moment at which the server has worked so long: the inverse of `_working`, before a stall where both would do."""
     at = worked
-    for begin, end in stalls.tolist():  # ascending: each is passed only by work that the earlier ones did not hold up
+    for (
+        begin,
+        end,
+    ) in (
+        stalls.tolist()
+    ):  # ascending: each is passed only by work that the earlier ones did not hold up
         at = np.where(at > begin, at + (end - begin), at)
     return at
 
@@ -211,8 +333,13 @@ class Queue:
 
     def __init__(self, server: Server) -> None:
         self._ideal, self._sharded = server.ideal, server.sharded
-        self._windows = [[(a, b) for a, b in server.windows(k).tolist()] for k in range(server.servers)]
-        self._drains = [[(a, b) for a, b in server.windows(k, drain=True).tolist()] for k in range(server.servers)]
+        self._windows = [
+            [(a, b) for a, b in server.windows(k).tolist()] for k in range(server.servers)
+        ]
+        self._drains = [
+            [(a, b) for a, b in server.windows(k, drain=True).tolist()]
+            for k in range(server.servers)
+        ]
         self._free = [(0.0, k) for k in range(server.servers)]
 
     def take(self, at: float, work: float, shard: int) -> float:

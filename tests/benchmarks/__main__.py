@@ -34,7 +34,11 @@ def machine() -> str:
     """Return what this runs on, in one line."""
     processor = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
-        names = [line.partition(":")[2] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+        names = [
+            line.partition(":")[2]
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ]
         processor = names[0].strip() if names else processor
     load = f", load {os.getloadavg()[0]:.1f} when it began" if hasattr(os, "getloadavg") else ""
     return f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}{load}"
@@ -66,7 +70,9 @@ def logs(folder: Path, names: list[str], repeats: int, found: Found) -> None:
     """Print one table a corpus."""
     for name in names:
         subprocess.run(
-            [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name], stdout=subprocess.DEVNULL, check=True
+            [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name],
+            stdout=subprocess.DEVNULL,
+            check=True,
         )
         path = folder / f"{name}.hlog"
         intervals = sum(1 for line in path.open("rb") if line[:1] not in b'#"')
@@ -81,13 +87,20 @@ def logs(folder: Path, names: list[str], repeats: int, found: Found) -> None:
         print("| whole process | CPU s | × ours, same work | peak MB |\n|---|--:|--:|--:|")
         for job in jobs:
             ours = cpu["ours, sum" if job.endswith("sum") else "ours, sum and series"]
-            print(f"| {job} | {cpu[job]:.2f} | {cpu[job] / ours:.2f} | {peak[job]:.0f} |", flush=True)
+            print(
+                f"| {job} | {cpu[job]:.2f} | {cpu[job] / ours:.2f} | {peak[job]:.0f} |", flush=True
+            )
             found[name, job] = cpu[job]
-        found[name, "peak"], found[name, "intervals"] = max(peak["ours, sum"], peak["ours, sum and series"]), float(intervals)
+        found[name, "peak"], found[name, "intervals"] = (
+            max(peak["ours, sum"], peak["ours, sum and series"]),
+            float(intervals),
+        )
         if name != "b":
             warm = hlog_speed.warm(path)
             for who, seconds in warm.items():
-                print(f"| {who} | {seconds:.2f} | {seconds / warm['ours, in process, warm']:.2f} | |")
+                print(
+                    f"| {who} | {seconds:.2f} | {seconds / warm['ours, in process, warm']:.2f} | |"
+                )
                 found[name, who] = seconds
 
 
@@ -107,7 +120,11 @@ def raw(folder: Path, size: int, repeats: int, found: Found) -> None:
 def growth(folder: Path, log_sizes: tuple[int, ...], sample_sizes: tuple[int, ...]) -> None:
     """Print how cost grows."""
     print("\n### Growth\n")
-    print(scaling.table("busy intervals", "µs", scaling.logs(folder, log_sizes)), end="\n\n", flush=True)
+    print(
+        scaling.table("busy intervals", "µs", scaling.logs(folder, log_sizes)),
+        end="\n\n",
+        flush=True,
+    )
     print(scaling.table("samples", "ns", scaling.samples(folder, sample_sizes)), flush=True)
 
 
@@ -118,11 +135,21 @@ def commands(folder: Path, repeats: int, found: Found) -> None:
     own = [sys.executable, "-m", "latencykit", "-q"]
     jobs = {
         "python alone": [sys.executable, "-c", ""],
-        "importing numpy": [sys.executable, "-c", "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import numpy"],
+        "importing numpy": [
+            sys.executable,
+            "-c",
+            "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import numpy",
+        ],
         "latencykit --help": [*own, "--help"],
         "latencykit summary of a small log": [*own, "summary", str(sample)],
         "importing Figure and Agg": [sys.executable, "-c", figure],
-        "latencykit chart of a small log": [*own, "chart", str(sample), "-o", str(folder / "chart.png")],
+        "latencykit chart of a small log": [
+            *own,
+            "chart",
+            str(sample),
+            "-o",
+            str(folder / "chart.png"),
+        ],
     }
     print("\n### Commands\n\n| whole process | CPU s | wall ms |\n|---|--:|--:|")
     taken: dict[str, list[tuple[float, float]]] = {job: [] for job in jobs}
@@ -132,7 +159,9 @@ def commands(folder: Path, repeats: int, found: Found) -> None:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = status
-            taken[job].append((usage.ru_utime + usage.ru_stime, 1000 * (time.perf_counter() - began)))
+            taken[job].append(
+                (usage.ru_utime + usage.ru_stime, 1000 * (time.perf_counter() - began))
+            )
     for job, runs in taken.items():
         cpu, wall = (statistics.median(column) for column in zip(*runs, strict=True))
         found["command", job], found["CPU of command", job] = wall, cpu
@@ -142,14 +171,19 @@ def commands(folder: Path, repeats: int, found: Found) -> None:
 @click.command()
 @click.option("--quick", is_flag=True, help="A minute's worth, too small to quote.")
 @click.option("--only", default=",".join(SECTIONS), show_default=True, help="Sections.")
-@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keeps the corpora here.")
+@click.option(
+    "--folder", type=click.Path(file_okay=False, path_type=Path), help="Keeps the corpora here."
+)
 @click.option("--repeats", default=3, show_default=True, help="Runs of each; their median counts.")
 def main(*, quick: bool, only: str, folder: Path | None, repeats: int) -> None:
     """Measure and print everything."""
     chosen, repeats = only.split(","), 1 if quick else repeats
     # What is installed comes with its byte code; without it every process would compile the sources anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    subprocess.run([sys.executable, "-m", "compileall", "-q", str(Path(__file__).parents[2] / "latencykit")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "compileall", "-q", str(Path(__file__).parents[2] / "latencykit")],
+        check=True,
+    )
     found: Found = {}
     with tempfile.TemporaryDirectory() as made:
         place = folder or Path(made)

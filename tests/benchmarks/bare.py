@@ -33,7 +33,9 @@ def main(path):
     total, bodies, size = np.zeros(1 << 17, np.int64), [], 0
     for line in Path(path).open("rb", 1 << 17):  # noqa: SIM115 - the process ends with it
         if line[0] not in b'#"':
-            bodies.append(isal_zlib.decompress(b64decode(line[line.rindex(b",") + 1 :].rstrip())[8:])[40:])
+            bodies.append(
+                isal_zlib.decompress(b64decode(line[line.rindex(b",") + 1 :].rstrip())[8:])[40:]
+            )
             size += len(bodies[-1])
             if size > TOGETHER:
                 add(total, bodies)

@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from latencykit import codec
-from latencykit.buckets import HdrBuckets
-from latencykit.formats.hlog_writer import HlogWriter
+from latencykit import hdr as codec
+from latencykit.core.buckets import HdrBuckets
+from latencykit.io.hlog import HlogWriter
 
 Maker = Any
 
 
 def _busy(rng: np.random.Generator) -> np.ndarray:
-    modes = rng.choice([180e3, 240e3, 410e3, 900e3, 2.4e6, 11e6], 10_000, p=[0.36, 0.33, 0.2, 0.07, 0.03, 0.01])
+    modes = rng.choice(
+        [180e3, 240e3, 410e3, 900e3, 2.4e6, 11e6], 10_000, p=[0.36, 0.33, 0.2, 0.07, 0.03, 0.01]
+    )
     values = modes * rng.lognormal(0, 0.45, modes.size)
     late = rng.random(modes.size) < 0.002
     return np.where(late, values + rng.exponential(40e6, modes.size), values)
@@ -38,7 +40,12 @@ def _idle(rng: np.random.Generator) -> np.ndarray:
     return 50e3 + rng.exponential(9e3, int(rng.integers(8, 24)))
 
 
-CORPORA: dict[str, tuple[Maker, int]] = {"a": (_busy, 3_600), "b": (_busy, 86_400), "d": (_dense, 300), "e": (_idle, 86_400)}
+CORPORA: dict[str, tuple[Maker, int]] = {
+    "a": (_busy, 3_600),
+    "b": (_busy, 86_400),
+    "d": (_dense, 300),
+    "e": (_idle, 86_400),
+}
 
 
 def make(name: str, folder: Path, intervals: int | None = None) -> Path:
@@ -64,7 +71,9 @@ def make(name: str, folder: Path, intervals: int | None = None) -> Path:
         payloads: dict[int, bytes] = {}
         for number in range(size):
             key = number % distinct
-            if key not in payloads:  # compressing takes longest, so intervals that come again are copied
+            if (
+                key not in payloads
+            ):  # compressing takes longest, so intervals that come again are copied
                 payloads[key] = codec.encode(layout, *held[key], highest=3_600_000_000_000)
             stream.write(f"{number}.000,1.000,1.000,".encode() + payloads[key] + b"\n")
     path.with_suffix(".part").replace(path)

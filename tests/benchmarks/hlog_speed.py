@@ -55,23 +55,35 @@ JOBS = {
 JAVA = "Java, sum and series"
 PAIRS = (
     ("ours, sum", "PyPI, sum", "as fast as the PyPI reader, sum only"),
-    ("ours, sum and series", "PyPI, sum and series", "as fast as the PyPI reader, with the same series"),
+    (
+        "ours, sum and series",
+        "PyPI, sum and series",
+        "as fast as the PyPI reader, with the same series",
+    ),
     ("ours, sum and series", "floor: base64 and inflate", "of the floor (less is better)"),
-    ("ours, sum", "bare array operations, sum", "of the same steps without any check (less is better)"),
+    (
+        "ours, sum",
+        "bare array operations, sum",
+        "of the same steps without any check (less is better)",
+    ),
 )
 
 
 @functools.cache
 def java() -> list[str] | None:
     """Return the command of the reference, where a JDK is installed and Maven has fetched its jar; else None."""
-    jars = sorted(Path.home().glob(".m2/repository/org/hdrhistogram/HdrHistogram/*/HdrHistogram-*.jar"))
+    jars = sorted(
+        Path.home().glob(".m2/repository/org/hdrhistogram/HdrHistogram/*/HdrHistogram-*.jar")
+    )
     jars = [Path(os.environ["HDRHISTOGRAM_JAR"])] if "HDRHISTOGRAM_JAR" in os.environ else jars
     if not jars or shutil.which("javac") is None:
         return None
     out = tempfile.mkdtemp(prefix="latencykit-java-")
     atexit.register(shutil.rmtree, out, ignore_errors=True)
     source = str(Path(__file__).with_name("LogSpeed.java"))
-    subprocess.run(["javac", "-cp", str(jars[-1]), "-d", out, source], check=True, capture_output=True)
+    subprocess.run(
+        ["javac", "-cp", str(jars[-1]), "-d", out, source], check=True, capture_output=True
+    )
     return ["java", "-cp", f"{jars[-1]}{os.pathsep}{out}", "LogSpeed"]
 
 
@@ -90,7 +102,8 @@ def warm(path: Path) -> dict[str, float]:
     if java():
         commands["Java, in process, warm"] = [*(java() or []), str(path), "8"]
     texts = {
-        who: subprocess.run(one, capture_output=True, text=True, check=True, env=env).stdout for who, one in commands.items()
+        who: subprocess.run(one, capture_output=True, text=True, check=True, env=env).stdout
+        for who, one in commands.items()
     }
     return {who: float(text.splitlines()[-1].split()[0]) for who, text in texts.items()}
 
@@ -98,7 +111,11 @@ def warm(path: Path) -> dict[str, float]:
 def measure(job: str, path: Path) -> tuple[float, float]:
     """Return processor seconds and peak memory (MB) of a whole process."""
     env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
-    command = [*(java() or []), str(path), "1"] if job == JAVA else [sys.executable, "-c", JOBS[job], str(path)]
+    command = (
+        [*(java() or []), str(path), "1"]
+        if job == JAVA
+        else [sys.executable, "-c", JOBS[job], str(path)]
+    )
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=env)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
@@ -117,26 +134,34 @@ def compare(name: str, path: Path, repeats: int) -> None:
                 continue  # minutes
             taken[job].append(measure(job, path))
     median = {job: statistics.median(cpu for cpu, _ in runs) for job, runs in taken.items() if runs}
-    print(f"\n### corpus {name} ({path.stat().st_size / 1e6:.1f} MB)\n\n| job | CPU s | peak MB |\n|---|--:|--:|")
+    print(
+        f"\n### corpus {name} ({path.stat().st_size / 1e6:.1f} MB)\n\n| job | CPU s | peak MB |\n|---|--:|--:|"
+    )
     for job, runs in taken.items():
         if runs:
             print(f"| {job} | {median[job]:.2f} | {max(peak for _, peak in runs):.0f} |")
     for ours, theirs, words in PAIRS:
         if theirs in median:
-            ratio = median[ours] / median[theirs] if "less" in words else median[theirs] / median[ours]
+            ratio = (
+                median[ours] / median[theirs] if "less" in words else median[theirs] / median[ours]
+            )
             print(f"\n{ratio:.2f} × {words}")
 
 
 def main() -> None:
     """Run."""
     arguments = sys.argv[1:]
-    folder = Path(arguments.pop(0)) if arguments and len(arguments[0]) > 1 else Path(tempfile.mkdtemp())
+    folder = (
+        Path(arguments.pop(0)) if arguments and len(arguments[0]) > 1 else Path(tempfile.mkdtemp())
+    )
     folder.mkdir(parents=True, exist_ok=True)
     for name in arguments or ["a", "d", "e"]:
         path = folder / f"{name}.hlog"
         # In a process of its own: a child's peak memory begins with that of the process it was forked from.
         subprocess.run(
-            [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name], stdout=subprocess.DEVNULL, check=True
+            [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name],
+            stdout=subprocess.DEVNULL,
+            check=True,
         )
         compare(name, path, 1 if name == "b" else 3)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 ROWS = 4_000_000
-_OURS = """import pandas, latencykit.formats
-from latencykit.formats.reading import read
+_OURS = """import pandas, latencykit.io.registry
+from latencykit.io.reading import read
 @run
 def job(): read(path, counted=True).histogram().percentile(99)"""
 _JOBS = {
@@ -61,7 +61,12 @@ def write_inputs(folder: Path, rows: int) -> dict[str, Path]:
 
 def measure(code: str, path: Path) -> tuple[float, float, float]:
     """Seconds of wall clock, seconds of CPU, and MiB of resident memory on top of the imports."""
-    done = subprocess.run([sys.executable, "-c", _FRAME + code, str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _FRAME + code, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise SystemExit(done.stderr)
     wall, cpu, before, after = json.loads(done.stdout)
@@ -74,12 +79,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = write_inputs(Path(folder), rows)
         sizes = {kind: path.stat().st_size / 1e6 for kind, path in paths.items()}
-        print(f"{rows:,} rows: {sizes['csv']:,.0f} MB of CSV; a quarter of them: {sizes['jsonl']:,.0f} MB of JSON")
-        rounds = [{name: measure(code, paths[name.partition(":")[0]]) for name, code in _JOBS.items()} for _ in range(3)]
+        print(
+            f"{rows:,} rows: {sizes['csv']:,.0f} MB of CSV; a quarter of them: {sizes['jsonl']:,.0f} MB of JSON"
+        )
+        rounds = [
+            {name: measure(code, paths[name.partition(":")[0]]) for name, code in _JOBS.items()}
+            for _ in range(3)
+        ]
         for name in _JOBS:
             wall, cpu = (statistics.median(one[name][k] for one in rounds) for k in (0, 1))
-            memory, speed = max(one[name][2] for one in rounds), sizes[name.partition(":")[0]] / wall
-            print(f"{name:32} {wall:7.2f} s {cpu:7.2f} s of CPU {speed:7.0f} MB/s {memory:7.0f} MiB")
+            memory, speed = (
+                max(one[name][2] for one in rounds),
+                sizes[name.partition(":")[0]] / wall,
+            )
+            print(
+                f"{name:32} {wall:7.2f} s {cpu:7.2f} s of CPU {speed:7.0f} MB/s {memory:7.0f} MiB"
+            )
 
 
 if __name__ == "__main__":

@@ -28,10 +28,14 @@ def shuffled_day(folder: Path) -> Path:
         lines = make("b", folder).read_bytes().splitlines(keepends=True)
         heads = [line for line in lines if line[:1] in b'#"']
         payloads = [line.rsplit(b",", 1)[1] for line in lines[len(heads) : len(heads) + 600]]
-        chosen = np.random.default_rng(7).integers(0, len(payloads), len(lines) - len(heads)).tolist()
+        chosen = (
+            np.random.default_rng(7).integers(0, len(payloads), len(lines) - len(heads)).tolist()
+        )
         with target.with_suffix(".part").open("wb") as out:
             out.writelines(heads)
-            out.writelines(f"{k}.000,1.000,1.000,".encode() + payloads[chosen[k]] for k in range(len(chosen)))
+            out.writelines(
+                f"{k}.000,1.000,1.000,".encode() + payloads[chosen[k]] for k in range(len(chosen))
+            )
         target.with_suffix(".part").replace(target)
     return target
 
@@ -41,7 +45,9 @@ def browser_times(page: Path) -> tuple[float, float]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
         tab = context.new_page()
         tab.goto(page.as_uri())

@@ -123,7 +123,9 @@ def measure(path: Path, size: int, repeats: int) -> dict[str, Measured]:
     taken: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(repeats):
         for name, peer in PEERS.items():
-            code = _HARNESS.format(ps=PERCENTILES, qs=_QUANTILES, setup=peer.setup, warm=peer.warm, job=peer.job)
+            code = _HARNESS.format(
+                ps=PERCENTILES, qs=_QUANTILES, setup=peer.setup, warm=peer.warm, job=peer.job
+            )
             command = [sys.executable, "-c", code, str(path), str(min(size, peer.most))]
             env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
             done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
@@ -135,7 +137,8 @@ def measure(path: Path, size: int, repeats: int) -> dict[str, Measured]:
 
     x = np.load(path, mmap_mode="r")
     exact = {
-        n: float(np.percentile(x[:n], 99.9, method="inverted_cdf")) for n in {min(size, peer.most) for peer in PEERS.values()}
+        n: float(np.percentile(x[:n], 99.9, method="inverted_cdf"))
+        for n in {min(size, peer.most) for peer in PEERS.values()}
     }
     found = {}
     for name, runs in taken.items():
@@ -161,10 +164,12 @@ def table(found: dict[str, Measured]) -> str:
 
 def made(folder: Path, size: int) -> Path:
     """Do as `make` does, in a process of its own."""
-    code = (
-        f"from pathlib import Path; from tests.benchmarks.samples_speed import make; print(make(Path({str(folder)!r}), {size}))"
+    code = f"from pathlib import Path; from tests.benchmarks.samples_speed import make; print(make(Path({str(folder)!r}), {size}))"
+    return Path(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
     )
-    return Path(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
 
 
 if __name__ == "__main__":

@@ -35,7 +35,13 @@ _SAMPLES = "import numpy as np, latencykit as lk, sys\nlk.Histogram.of(np.load(s
 def cost(code: str, argument: str) -> tuple[float, float]:
     """Return processor seconds and peak MB of a whole process."""
     env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
-    done = subprocess.run([sys.executable, "-c", code + _END, argument], capture_output=True, text=True, env=env, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code + _END, argument],
+        capture_output=True,
+        text=True,
+        env=env,
+        check=True,
+    )
     cpu, peak = json.loads(done.stdout)
     return float(cpu), float(peak)
 
@@ -69,12 +75,21 @@ def samples(folder: Path, sizes: tuple[int, ...]) -> list[tuple[int, float, floa
 def table(what: str, unit: str, rows: list[tuple[int, float, float]]) -> str:
     """Return the rows as Markdown; the last column is 1 where cost grows as the size does, start-up left out."""
     scale = 1e9 if unit == "ns" else 1e6
-    lines = [f"| {what} | CPU s | {unit} each | peak MB | growth exponent |", "|--:|--:|--:|--:|--:|"]
+    lines = [
+        f"| {what} | CPU s | {unit} each | peak MB | growth exponent |",
+        "|--:|--:|--:|--:|--:|",
+    ]
     before: tuple[int, float] | None = None
-    idle = rows[0][1] - rows[0][0] * (rows[-1][1] - rows[0][1]) / (rows[-1][0] - rows[0][0])  # what a process takes anyway
+    idle = rows[0][1] - rows[0][0] * (rows[-1][1] - rows[0][1]) / (
+        rows[-1][0] - rows[0][0]
+    )  # what a process takes anyway
     for size, cpu, peak in rows:
         net = max(cpu - idle, 1e-9)
-        growth = "" if before is None else f"{math.log(net / before[1]) / math.log(size / before[0]):.2f}"
+        growth = (
+            ""
+            if before is None
+            else f"{math.log(net / before[1]) / math.log(size / before[0]):.2f}"
+        )
         lines.append(f"| {size:,} | {cpu:.2f} | {net / size * scale:.1f} | {peak:.0f} | {growth} |")
         before = (size, net)
     return "\n".join(lines)
@@ -82,5 +97,8 @@ def table(what: str, unit: str, rows: list[tuple[int, float, float]]) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        print(table("busy intervals", "µs", logs(Path(made), (100, 1_000, 10_000, 100_000))), end="\n\n")
+        print(
+            table("busy intervals", "µs", logs(Path(made), (100, 1_000, 10_000, 100_000))),
+            end="\n\n",
+        )
         print(table("samples", "ns", samples(Path(made), (10**6, 10**7, 10**8, 10**9))))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.stats.bootstrap import draw_means, draw_percentiles
-from latencykit.stats.changes import change_points
-from latencykit.stats.compare import compare_counts
-from latencykit.stats.counted import Counted
-from latencykit.stats.dependence import Dependence
+from latencykit.analysis.change_points import change_positions
+from latencykit.analysis.compare import compare_counts
+from latencykit.core.bootstrap import draw_means, draw_percentiles
+from latencykit.core.dependence import Dependence
+from latencykit.core.quantiles import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,11 +31,19 @@ def jobs() -> dict[str, Callable[[], object]]:
     known = Dependence(rows, edges[:400])
     ends = [-1.96, 1.96]
     return {
-        "1,000 replicates of 6 percentiles": lambda: draw_percentiles(base, PERCENTILES, 1000, np.random.default_rng(1)),
-        "1,000 replicates of the mean": lambda: draw_means(base, [(0.0, 1.0)], 1000, np.random.default_rng(1)),
-        "a comparison of 6 percentiles and the mean": lambda: compare_counts(base, new, PERCENTILES),
-        "intervals of 4 percentiles that know of time": lambda: replace(known).levels([50, 90, 99, 99.9], ends),
-        "change points of 200 runs": lambda: change_points(runs),
+        "1,000 replicates of 6 percentiles": lambda: draw_percentiles(
+            base, PERCENTILES, 1000, np.random.default_rng(1)
+        ),
+        "1,000 replicates of the mean": lambda: draw_means(
+            base, [(0.0, 1.0)], 1000, np.random.default_rng(1)
+        ),
+        "a comparison of 6 percentiles and the mean": lambda: compare_counts(
+            base, new, PERCENTILES
+        ),
+        "intervals of 4 percentiles that know of time": lambda: replace(known).levels(
+            [50, 90, 99, 99.9], ends
+        ),
+        "change points of 200 runs": lambda: change_positions(runs),
     }
 
 

@@ -13,7 +13,12 @@ __all__ = ["Found", "Target", "table_of_targets"]
 Found = dict[tuple[str, str], float]
 NOISE = 0.15
 _CHART, _SUMMARY = "latencykit chart of a small log", "latencykit summary of a small log"
-SUM, SERIES, WARM, FLOOR = "ours, sum", "ours, sum and series", "ours, in process, warm", "floor: base64 and inflate"
+SUM, SERIES, WARM, FLOOR = (
+    "ours, sum",
+    "ours, sum and series",
+    "ours, in process, warm",
+    "floor: base64 and inflate",
+)
 BARE = "bare array operations, sum"
 
 
@@ -29,12 +34,21 @@ class Target:
 
 
 def _times(corpus: str, peer: str, ours: str, bound: float) -> Target:
-    words = f"{corpus}: as fast as {peer}" if bound >= 1 else f"{corpus}: as fast as {peer} (a known limit)"
+    words = (
+        f"{corpus}: as fast as {peer}"
+        if bound >= 1
+        else f"{corpus}: as fast as {peer} (a known limit)"
+    )
     return Target(words, bound, True, lambda found: found[corpus, peer] / found[corpus, ours])
 
 
 def _floor(corpus: str, bound: float) -> Target:
-    return Target(f"{corpus}: of the {FLOOR}", bound, False, lambda found: found[corpus, SERIES] / found[corpus, FLOOR])
+    return Target(
+        f"{corpus}: of the {FLOOR}",
+        bound,
+        False,
+        lambda found: found[corpus, SERIES] / found[corpus, FLOOR],
+    )
 
 
 def _bare(corpus: str) -> Target:
@@ -91,8 +105,12 @@ def table_of_targets(found: Found) -> str:
         except KeyError:
             lines.append(f"| {target.words} | {bound} | | not measured here |")
             continue
-        ratio = value / target.bound if target.at_least else target.bound / value if value > 0 else 9.0
+        ratio = (
+            value / target.bound if target.at_least else target.bound / value if value > 0 else 9.0
+        )
         places = 2 if target.bound < 2 else 1
-        verdict = "met" if ratio >= 1 else "met within noise" if ratio >= 1 - NOISE else "**missed**"
+        verdict = (
+            "met" if ratio >= 1 else "met within noise" if ratio >= 1 - NOISE else "**missed**"
+        )
         lines.append(f"| {target.words} | {bound} | {value:.{places}f} {target.unit} | {verdict} |")
     return "\n".join(lines)

@@ -24,8 +24,8 @@ import click
 import numpy as np
 
 import latencykit as lk
-from latencykit.stats.changes import change_points
-from latencykit.stats.slo import SLO
+from latencykit.analysis.change_points import change_positions
+from latencykit.analysis.slo import SLO
 from tests.benchmarks import worlds
 from tests.benchmarks.worlds import Drift, Modes, Rhythm, Stalls, World
 
@@ -46,7 +46,9 @@ WORLDS: dict[str, World] = {
     "stalls 6/min, 0.3 s": Stalls(per_minute=6.0, length=0.3),
     "stalls 2/min, 0.5 s, constant": Stalls(per_minute=2.0, length=0.5, constant=True),
     "stalls 1/min, 1 s": Stalls(per_minute=1.0, length=1.0),
-    "stalls 0.5/min, 2 s, exponential service": Stalls(per_minute=0.5, length=2.0, service=worlds.exponential),
+    "stalls 0.5/min, 2 s, exponential service": Stalls(
+        per_minute=0.5, length=2.0, service=worlds.exponential
+    ),
     "stalls 0.2/min, 5 s": Stalls(per_minute=0.2, length=5.0),
     "slow mode, 3 of 30 s": Modes(),
     "sine, 60 s": Rhythm(),
@@ -54,13 +56,21 @@ WORLDS: dict[str, World] = {
 LENGTHS = (60.0, 300.0, 1000.0, 3600.0)
 
 
-def samples_of(world: World, rng: np.random.Generator, duration: float, factor: float = 1.0) -> lk.Samples:
+def samples_of(
+    world: World, rng: np.random.Generator, duration: float, factor: float = 1.0
+) -> lk.Samples:
     """Return one run of a world as samples, its latencies multiplied by `factor`."""
     start, latency = world.run(rng, duration)
     return lk.Samples(start=start * 1e9, duration=latency * (1e9 * factor))
 
 
-def log_of(world: World, rng: np.random.Generator, duration: float, interval: str = "1s", factor: float = 1.0) -> Any:
+def log_of(
+    world: World,
+    rng: np.random.Generator,
+    duration: float,
+    interval: str = "1s",
+    factor: float = 1.0,
+) -> Any:
     """Return one run of a world as a recorder would have logged it."""
     return samples_of(world, rng, duration, factor).to_log(interval)
 
@@ -89,7 +99,10 @@ def stated(evidence: Any) -> list[tuple[float, float]]:
     """Return low and high of the percentiles and of the mean; NaN and infinite where they are open."""
     rows, _ = evidence.rows(PERCENTILES)
     below, above = evidence.mean()
-    return [*((row.low, row.high) for row in rows), (evidence.whole.mean - below, evidence.whole.mean + above)]
+    return [
+        *((row.low, row.high) for row in rows),
+        (evidence.whole.mean - below, evidence.whole.mean + above),
+    ]
 
 
 def cell(asked: tuple[str, float, str, int]) -> dict[str, Any]:
@@ -99,11 +112,14 @@ def cell(asked: tuple[str, float, str, int]) -> dict[str, Any]:
     truth = [*(world.percentile(p) * 1e9 for p in PERCENTILES), world.mean * 1e9]
     given, held, met, missed = (np.zeros(len(NAMES)) for _ in range(4))
     limits = [
-        SLO.parse(",".join(f"{n}={factor * t:.0f}ns" for n, t in zip(NAMES, truth, strict=True))) for factor in (0.97, 1.03)
+        SLO.parse(",".join(f"{n}={factor * t:.0f}ns" for n, t in zip(NAMES, truth, strict=True)))
+        for factor in (0.97, 1.03)
     ]
     for run in range(runs):
         rng = np.random.default_rng([run, int(duration), list(WORLDS).index(name)])
-        source = log_of(world, rng, duration, interval) if interval else samples_of(world, rng, duration)
+        source = (
+            log_of(world, rng, duration, interval) if interval else samples_of(world, rng, duration)
+        )
         evidence = source.evidence()
         for k, ((low, high), true) in enumerate(zip(stated(evidence), truth, strict=True)):
             closed = math.isfinite(low) and math.isfinite(high)
@@ -112,7 +128,14 @@ def cell(asked: tuple[str, float, str, int]) -> dict[str, Any]:
         too_low, too_high = (limit.check(evidence) for limit in limits)
         met += [row.outcome == "met" for row in too_low]
         missed += [row.outcome == "missed" for row in too_high]
-    return {"given": given, "held": held, "met": met, "missed": missed, "runs": runs, "asked": asked}
+    return {
+        "given": given,
+        "held": held,
+        "met": met,
+        "missed": missed,
+        "runs": runs,
+        "asked": asked,
+    }
 
 
 def cells(quick: bool) -> list[dict[str, Any]]:
@@ -125,7 +148,12 @@ def cells(quick: bool) -> list[dict[str, Any]]:
     ]
     if not quick:
         others = ("i.i.d. lognormal, 75/s", "AR 10 s", "stalls 1/min, 1 s", "stalls 6/min, 0.3 s")
-        asked += [(name, duration, kind, 40) for name in others for duration in (300.0, 1800.0) for kind in ("", "100ms", "10s")]
+        asked += [
+            (name, duration, kind, 40)
+            for name in others
+            for duration in (300.0, 1800.0)
+            for kind in ("", "100ms", "10s")
+        ]
     return in_parallel(cell, asked)
 
 
@@ -147,7 +175,10 @@ def coverage(quick: bool) -> str:
     rows = []
     for found in shared_cells(quick):
         pairs = zip(found["held"], found["given"], strict=True)
-        rows.append(_labels(found) + [f"{share(held, given)} ({share(given, found['runs'])})" for held, given in pairs])
+        rows.append(
+            _labels(found)
+            + [f"{share(held, given)} ({share(given, found['runs'])})" for held, given in pairs]
+        )
     title = "Coverage of 95 % intervals in %, where both ends are given (and share of runs where they are)"
     return markdown(title, ["traffic", "length", "as", *NAMES], rows)
 
@@ -157,7 +188,13 @@ def verdicts(quick: bool) -> str:
     rows = []
     for found in shared_cells(quick):
         pairs = zip(found["met"], found["missed"], strict=True)
-        rows.append(_labels(found) + [f"{share(met, found['runs'])}/{share(missed, found['runs'])}" for met, missed in pairs])
+        rows.append(
+            _labels(found)
+            + [
+                f"{share(met, found['runs'])}/{share(missed, found['runs'])}"
+                for met, missed in pairs
+            ]
+        )
     title = "Wrong SLO verdicts in %: met at 3 % below the truth / missed at 3 % above it"
     return markdown(title, ["traffic", "length", "as", *NAMES], rows)
 
@@ -168,7 +205,9 @@ def verdicts(quick: bool) -> str:
 def pair(run: int, *, name: str, duration: float) -> list[bool]:
     """Return what is said of one pair: alarm, verdict; and of a pair of which the new side is 20 % slower."""
     rng = np.random.default_rng([run, 77, int(duration), list(WORLDS).index(name)])
-    base, new, slower = (log_of(WORLDS[name], rng, duration, factor=factor) for factor in (1.0, 1.0, 1.2))
+    base, new, slower = (
+        log_of(WORLDS[name], rng, duration, factor=factor) for factor in (1.0, 1.0, 1.2)
+    )
     found = []
     for other in (new, slower):
         alone = lk.compare(base, other, also=["p50", "p99"])
@@ -212,19 +251,41 @@ def series(run: int, *, runs: int, correlation: float, step: float) -> tuple[boo
         noise[k] = correlation * noise[k - 1] + math.sqrt(1 - correlation**2) * noise[k]
     level = 0.0375 * noise[200:]
     level[runs // 2 :] += math.log1p(step)
-    found = change_points(np.exp(level))
+    found = change_positions(np.exp(level))
     return bool(found), not found.exchangeable
 
 
 def changes(quick: bool) -> str:
     """Return alarms of change points at a nominal 1 %."""
     repeats, rows = 40 if quick else 200, []
-    kinds = [(60, 0.0, 0.0), (60, 0.3, 0.0), (60, 0.6, 0.0), (60, 0.9, 0.0), (30, 0.6, 0.0), (120, 0.6, 0.0)]
+    kinds = [
+        (60, 0.0, 0.0),
+        (60, 0.3, 0.0),
+        (60, 0.6, 0.0),
+        (60, 0.9, 0.0),
+        (30, 0.6, 0.0),
+        (120, 0.6, 0.0),
+    ]
     for runs, correlation, step in [*kinds, (60, 0.0, 0.03), (60, 0.0, 0.05), (60, 0.0, 0.1)]:
-        found = np.array(in_parallel(partial(series, runs=runs, correlation=correlation, step=step), range(repeats)))
-        rows.append([str(runs), f"{correlation:g}", f"{100 * step:.0f} %", *(share(part, repeats) for part in found.sum(axis=0))])
+        found = np.array(
+            in_parallel(
+                partial(series, runs=runs, correlation=correlation, step=step), range(repeats)
+            )
+        )
+        rows.append(
+            [
+                str(runs),
+                f"{correlation:g}",
+                f"{100 * step:.0f} %",
+                *(share(part, repeats) for part in found.sum(axis=0)),
+            ]
+        )
     title = "Change points at a nominal 1 %: series of runs that vary by 3.75 %"
-    return markdown(title, ["runs", "correlation of successive runs", "change", "found, %", "not exchangeable, %"], rows)
+    return markdown(
+        title,
+        ["runs", "correlation of successive runs", "change", "found, %", "not exchangeable, %"],
+        rows,
+    )
 
 
 # ---------------------------------------------------------------- load
@@ -236,14 +297,20 @@ def queue(rng: np.random.Generator, rate: float, requests: int) -> lk.Samples:
     arrival = np.cumsum(rng.exponential(1 / rate, requests + before))
     work = np.cumsum(rng.exponential(1e-3, requests + before))
     done = work + np.maximum.accumulate(arrival - np.concatenate(([0.0], work[:-1])))
-    return lk.Samples(start=(arrival[before:] - arrival[before]) * 1e9, duration=(done - arrival)[before:] * 1e9)
+    return lk.Samples(
+        start=(arrival[before:] - arrival[before]) * 1e9, duration=(done - arrival)[before:] * 1e9
+    )
 
 
-def bracket(run: int, *, grid: tuple[int, ...], requests: int, timed: bool) -> tuple[bool, bool, bool]:
+def bracket(
+    run: int, *, grid: tuple[int, ...], requests: int, timed: bool
+) -> tuple[bool, bool, bool]:
     """Return whether the bracket holds the capacity, whether it is bounded, and whether half load is called saturated."""
     rng = np.random.default_rng([run, requests, *grid])
     runs = {str(rate): queue(rng, rate, requests) for rate in grid}
-    found = lk.load_curve(runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms").capacity
+    found = lk.load_curve(
+        runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms"
+    ).capacity
     half = lk.load_curve({"500": queue(rng, 500, requests)}).rows[0].saturated
     assert found is not None
     return found.low <= 769.7 <= found.high, found.low > 0 and math.isfinite(found.high), half
@@ -256,12 +323,29 @@ def load(quick: bool) -> str:
     for requests in (1000, 5000, 20_000, 50_000)[: 2 if quick else 4]:
         for grid in grids:
             for timed in (True, False):
-                found = np.array(in_parallel(partial(bracket, grid=grid, requests=requests, timed=timed), range(repeats)))
-                label = [f"{requests:,}", f"{grid[0]}–{grid[-1]}", "samples" if timed else "histograms"]
+                found = np.array(
+                    in_parallel(
+                        partial(bracket, grid=grid, requests=requests, timed=timed), range(repeats)
+                    )
+                )
+                label = [
+                    f"{requests:,}",
+                    f"{grid[0]}–{grid[-1]}",
+                    "samples" if timed else "histograms",
+                ]
                 rows.append(label + [share(part, repeats) for part in found.sum(axis=0)])
     title = "M/M/1, p99 ≤ 20 ms, true capacity 769.7/s"
     return markdown(
-        title, ["requests", "loads", "as", "bracket holds it, %", "bounded on both sides, %", "ρ = 0.5 saturated, %"], rows
+        title,
+        [
+            "requests",
+            "loads",
+            "as",
+            "bracket holds it, %",
+            "bounded on both sides, %",
+            "ρ = 0.5 saturated, %",
+        ],
+        rows,
     )
 
 
@@ -285,7 +369,9 @@ def main(only: str, quick: bool) -> None:
     chosen = [name.strip() for name in only.split(",")]
     unknown = [name for name in chosen if name not in TABLES]
     if unknown:
-        raise click.UsageError(f"{unknown[0]!r} is not a table; choose from {', '.join(TABLES)}")
+        raise click.InvalidArgumentError(
+            f"{unknown[0]!r} is not a table; choose from {', '.join(TABLES)}"
+        )
     for name in chosen:
         begin = time.perf_counter()
         print(TABLES[name](quick), flush=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import latencykit as lk
-from latencykit.run import Run
+from latencykit.core.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,12 +32,24 @@ if TYPE_CHECKING:
     Rng = np.random.Generator
     Service = Callable[[Rng, int], Floats]
 
-__all__ = ["CLOSED", "FORMS", "HONEST", "World", "closed_world", "honest_world", "rungs", "tables", "verdict"]
+__all__ = [
+    "CLOSED",
+    "FORMS",
+    "HONEST",
+    "World",
+    "closed_world",
+    "honest_world",
+    "rungs",
+    "tables",
+    "verdict",
+]
 
 SERVICES: dict[str, Service] = {
     "lognormal": lambda rng, n: 1.2e-3 * rng.lognormal(0.0, 1.0, n),
     "exponential": lambda rng, n: rng.exponential(2e-3, n),
-    "bimodal": lambda rng, n: np.where(rng.random(n) < 0.05, rng.gamma(20, 2e-3, n), rng.gamma(4, 4e-4, n)),
+    "bimodal": lambda rng, n: np.where(
+        rng.random(n) < 0.05, rng.gamma(20, 2e-3, n), rng.gamma(4, 4e-4, n)
+    ),
 }
 KINDS = ("paced", "grid", "catch-up", "full speed", "think time", "batch")
 FORMS = ("samples", "log 0.1 s", "log 1 s", "histogram", "summary")
@@ -144,7 +156,9 @@ def loop(
         heapq.heappush(turns, (after, who, slot))
     start, end = np.array(sent), np.array(ended)
     longest = max((right - left for left, right in stalls), default=0.0)
-    return World(start, end - start, start.size / duration, duration, closed=True, stall=longest * hit)
+    return World(
+        start, end - start, start.size / duration, duration, closed=True, stall=longest * hit
+    )
 
 
 CLOSED = [
@@ -171,15 +185,29 @@ def seeded(*key: object) -> Rng:
     return np.random.default_rng([zlib.crc32(str(part).encode()) for part in key])
 
 
-def closed_world(cell: tuple[str, int, float, str], steps: float, seed: int, *, stalls: int = 1, hit: float = 1.0) -> World:
+def closed_world(
+    cell: tuple[str, int, float, str], steps: float, seed: int, *, stalls: int = 1, hit: float = 1.0
+) -> World:
     """One run of a closed cell with stalls of so many intervals of a connection."""
     kind, connections, rate, service = cell
     rng = seeded(cell, steps, seed, stalls, hit)
     length = steps * connections / rate
     duration = max(20.0, 6 * length) if kind != "full speed" else 8.0 + 3 * length
     begin = rng.uniform(0.25, 0.6) * duration
-    windows = [(begin + k * (length + 2.0), begin + k * (length + 2.0) + length * (0.9**k)) for k in range(stalls)]
-    return loop(kind, connections, rate, SERVICES[service], windows, duration + (stalls - 1) * (length + 2), rng, hit=hit)
+    windows = [
+        (begin + k * (length + 2.0), begin + k * (length + 2.0) + length * (0.9**k))
+        for k in range(stalls)
+    ]
+    return loop(
+        kind,
+        connections,
+        rate,
+        SERVICES[service],
+        windows,
+        duration + (stalls - 1) * (length + 2),
+        rng,
+        hit=hit,
+    )
 
 
 # ---------------------------------------------------------------- honest worlds
@@ -206,13 +234,17 @@ def _plain(
     work = any_service(rng)(rng, at.size)
     windows = stalls(rng) if stalls else []
     if queue:
-        end = one_queue(at, np.minimum(work, 20 * work.mean()) * (0.6 / speed / work.mean()), windows)
+        end = one_queue(
+            at, np.minimum(work, 20 * work.mean()) * (0.6 / speed / work.mean()), windows
+        )
     else:
         end = no_queue(at, work, windows)
     return World(at, end - at, speed, duration, stall=max((b - a for a, b in windows), default=0.0))
 
 
-def _one(low: float, high: float, until: float = 20.0) -> Callable[[Rng], list[tuple[float, float]]]:
+def _one(
+    low: float, high: float, until: float = 20.0
+) -> Callable[[Rng], list[tuple[float, float]]]:
     def windows(rng: Rng) -> list[tuple[float, float]]:
         begin = float(rng.uniform(6, until))
         return [(begin, begin + float(rng.uniform(low, high)))]
@@ -229,7 +261,12 @@ def _busy(rng: Rng) -> World:
 
 def _collections(rng: Rng) -> World:
     gaps = np.cumsum(rng.uniform(3, 6, 8))
-    return _plain(rng, stalls=lambda _: [(float(t), float(t + w)) for t, w in zip(gaps, rng.uniform(0.05, 0.4, 8), strict=True)])
+    return _plain(
+        rng,
+        stalls=lambda _: [
+            (float(t), float(t + w)) for t, w in zip(gaps, rng.uniform(0.05, 0.4, 8), strict=True)
+        ],
+    )
 
 
 def _at_end(rng: Rng) -> World:
@@ -305,7 +342,9 @@ def _deploy(rng: Rng) -> World:
     keep = (world.start < begin) | (world.start > begin + length)
     took = world.took.copy()
     last = int(np.flatnonzero(world.start < begin)[-1 - int(rng.integers(3))])
-    took[last] = (begin - world.start[last]) + length * float(rng.choice([1.0, rng.uniform(0.7, 1.3)]))
+    took[last] = (begin - world.start[last]) + length * float(
+        rng.choice([1.0, rng.uniform(0.7, 1.3)])
+    )
     return _kept(World(world.start, took, world.rate, 30.0), keep)
 
 
@@ -349,7 +388,11 @@ def _balancer(rng: Rng) -> World:
 
     Its users come at random: a schedule that is taken away and given back looks like a paced loop, and nothing tells.
     """
-    world, begin, length = _plain(rng, kind="Poisson"), float(rng.uniform(6, 18)), float(rng.uniform(2, 8))
+    world, begin, length = (
+        _plain(rng, kind="Poisson"),
+        float(rng.uniform(6, 18)),
+        float(rng.uniform(2, 8)),
+    )
     found = begin + float(rng.uniform(0.05, 1.0)) * float(rng.choice([0.1, 1.0]))
     back = begin + length + float(rng.choice([0.0, 1e-3, rng.uniform(0, 0.3), rng.uniform(0, 2)]))
     end = no_queue(world.start, world.took, [(begin, begin + length)])
@@ -362,7 +405,9 @@ def _scaling(rng: Rng) -> World:
     low, high = float(rng.uniform(20, 60)), float(rng.uniform(200, 500))
     at = np.sort(30 * np.sqrt(rng.uniform((low / high) ** 2, 1, int((low + high) / 2 * 30))))
     slow = 1 + 30 * np.clip((at - 12) / 6, 0, 1) * (at < 18)
-    end = no_queue(at, any_service(rng)(rng, at.size) * slow, _one(0.5, 3)(rng) if rng.random() < 0.5 else [])
+    end = no_queue(
+        at, any_service(rng)(rng, at.size) * slow, _one(0.5, 3)(rng) if rng.random() < 0.5 else []
+    )
     return World(at, end - at, at.size / 30, 30.0)
 
 
@@ -392,7 +437,14 @@ def _limited(rng: Rng) -> World:
     """Some requests are rejected at once."""
     world = _plain(rng, stalls=_one(0.5, 4))
     rejected = rng.random(world.start.size) < 0.1
-    return World(world.start, np.where(rejected, 3e-4, world.took), world.rate, 30.0, rejected, stall=world.stall)
+    return World(
+        world.start,
+        np.where(rejected, 3e-4, world.took),
+        world.rate,
+        30.0,
+        rejected,
+        stall=world.stall,
+    )
 
 
 def _slow_client(rng: Rng) -> World:
@@ -434,7 +486,9 @@ HONEST: dict[str, Callable[[Rng], World]] = {
     "lull, one slow request": _lull,
     "clock set back": lambda rng: _clock(rng, -float(rng.uniform(0.2, 5))),
     "clock set forward": lambda rng: _clock(rng, float(rng.uniform(0.5, 6))),
-    "clock set forward, one in flight": lambda rng: _clock(rng, float(rng.choice([2.0, 5.0, rng.uniform(0.5, 6)])), one=True),
+    "clock set forward, one in flight": lambda rng: _clock(
+        rng, float(rng.choice([2.0, 5.0, rng.uniform(0.5, 6)])), one=True
+    ),
     "refused while frozen": _refused,
     "taken out by a balancer": _balancer,
     "autoscaling ramp": _scaling,
@@ -470,7 +524,11 @@ def rungs(world: World) -> Iterable[tuple[str, Any, dict[str, Any]]]:
     yield "log 1 s", samples.to_log("1s"), {}
     histogram = samples.histogram()
     yield "histogram", histogram, known
-    stats = {"mean": float(histogram.mean), "max": float(histogram.max), "p50": float(histogram.percentile(50))}
+    stats = {
+        "mean": float(histogram.mean),
+        "max": float(histogram.max),
+        "p50": float(histogram.percentile(50)),
+    }
     yield "summary", lk.Summary(stats, count=histogram.count, unit="ns"), known
 
 
@@ -483,9 +541,15 @@ def _cell(found: Counter[str]) -> str:
     return "/".join(str(found[mode]) for mode in MODES)
 
 
-def false_clean(runs: int, cells: list[tuple[str, int, float, str]], steps: tuple[float, ...] = STEPS) -> tuple[str, str]:
+def false_clean(
+    runs: int, cells: list[tuple[str, int, float, str]], steps: tuple[float, ...] = STEPS
+) -> tuple[str, str]:
     """Table of verdicts on samples by loop and stall length, and of all forms of the same runs."""
-    rows, forms, power = [], {form: Counter[str]() for form in FORMS}, {"below 12": Counter[str](), "12 and more": Counter[str]()}
+    rows, forms, power = (
+        [],
+        {form: Counter[str]() for form in FORMS},
+        {"below 12": Counter[str](), "12 and more": Counter[str]()},
+    )
     for cell in cells:
         line = []
         for k in steps:
@@ -502,9 +566,21 @@ def false_clean(runs: int, cells: list[tuple[str, int, float, str]], steps: tupl
                         forms[form][one] += 1
             line.append(_cell(seen))
         rows.append(f"| {cell[0]} {cell[1]}, {cell[2]:g}/s, {cell[3]} | " + " | ".join(line) + " |")
-    head = "| loop, connections, rate, service | " + " | ".join(f"{k:g} I" for k in steps) + " |\n|" + "---|" * (len(steps) + 1)
-    other = ["| form | closed, material |", "|---|---|", *(f"| {form} | {_cell(forms[form])} |" for form in FORMS)]
-    other += [f"| samples, paced or catching up, stalls of {name} intervals | {_cell(power[name])} |" for name in power]
+    head = (
+        "| loop, connections, rate, service | "
+        + " | ".join(f"{k:g} I" for k in steps)
+        + " |\n|"
+        + "---|" * (len(steps) + 1)
+    )
+    other = [
+        "| form | closed, material |",
+        "|---|---|",
+        *(f"| {form} | {_cell(forms[form])} |" for form in FORMS),
+    ]
+    other += [
+        f"| samples, paced or catching up, stalls of {name} intervals | {_cell(power[name])} |"
+        for name in power
+    ]
     return "\n".join([head, *rows]), "\n".join(other)
 
 
@@ -517,15 +593,25 @@ def any_closed(runs: int) -> str:
             rate = float(np.exp(rng.uniform(np.log(30), np.log(1500))))
             connections = int(np.clip(np.exp(rng.uniform(0, np.log(200))), 1, 0.4 * rate))
             service = list(SERVICES)[int(rng.integers(len(SERVICES)))]
-            steps, stalls = float(np.exp(rng.uniform(np.log(1.5), np.log(40)))), int(rng.integers(1, 5))
+            steps, stalls = (
+                float(np.exp(rng.uniform(np.log(1.5), np.log(40)))),
+                int(rng.integers(1, 5)),
+            )
             if kind == "full speed":
                 rate = connections / 2.5e-3
             cell = (kind, connections, rate, service)
-            world = closed_world(cell, steps, seed, stalls=stalls, hit=float(rng.choice([1.0, 1.0, 0.5])))
+            world = closed_world(
+                cell, steps, seed, stalls=stalls, hit=float(rng.choice([1.0, 1.0, 0.5]))
+            )
             for form, rung, known in rungs(world):
                 found[kind, form][verdict(rung, known)] += 1
-    rows = [f"| {kind} | " + " | ".join(_cell(found[kind, form]) for form in FORMS) + " |" for kind in KINDS]
-    return "\n".join([f"| closed, at random | {' | '.join(FORMS)} |", "|" + "---|" * (len(FORMS) + 1), *rows])
+    rows = [
+        f"| {kind} | " + " | ".join(_cell(found[kind, form]) for form in FORMS) + " |"
+        for kind in KINDS
+    ]
+    return "\n".join(
+        [f"| closed, at random | {' | '.join(FORMS)} |", "|" + "---|" * (len(FORMS) + 1), *rows]
+    )
 
 
 def honest(runs: int, names: Iterable[str] | None = None) -> str:
@@ -541,14 +627,20 @@ def honest(runs: int, names: Iterable[str] | None = None) -> str:
         for form in FORMS:
             total[form].update(found[form])
     rows.append("| all | " + " | ".join(_cell(total[form]) for form in FORMS) + " |")
-    return "\n".join([f"| honest world | {' | '.join(FORMS)} |", "|" + "---|" * (len(FORMS) + 1), *rows])
+    return "\n".join(
+        [f"| honest world | {' | '.join(FORMS)} |", "|" + "---|" * (len(FORMS) + 1), *rows]
+    )
 
 
 def tables(quick: bool) -> str:
     """Return the tables of wrong and right verdicts as Markdown; each cell is omits/unknown/clean."""
     runs = 2 if quick else 20
     by_cell, by_form = false_clean(runs, CLOSED)
-    near = [(kind, c, rate, service) for kind, c, rate, service in CLOSED if kind in ("catch-up", "paced", "grid")]
+    near = [
+        (kind, c, rate, service)
+        for kind, c, rate, service in CLOSED
+        if kind in ("catch-up", "paced", "grid")
+    ]
     between, _ = false_clean(max(runs // 4, 1), near, (1.5, 2, 4, 8, 12, 20))
     unit = "the stall's length in intervals I = c/r of a connection"
     return "\n\n".join([

@@ -42,7 +42,9 @@ def pareto(rng: Rng, size: int) -> Floats:
 
 def bimodal(rng: Rng, size: int) -> Floats:
     """Service times of 1 ms, and of 20 ms for 3 % of the requests."""
-    return np.asarray(np.where(rng.random(size) < 0.03, 20e-3, 1e-3) * np.exp(0.2 * rng.standard_normal(size)))
+    return np.asarray(
+        np.where(rng.random(size) < 0.03, 20e-3, 1e-3) * np.exp(0.2 * rng.standard_normal(size))
+    )
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,10 @@ class Drift(World):
         shocks = rng.standard_normal(int(duration / self.step) + 2) * np.sqrt(1 - keep * keep)
         shocks[0] = rng.standard_normal()
         level = np.asarray(lfilter([1.0], [1.0, -keep], shocks))
-        return np.asarray(_MEDIAN * np.exp(level[(start / self.step).astype(int)] + 0.5 * rng.standard_normal(start.size)))
+        return np.asarray(
+            _MEDIAN
+            * np.exp(level[(start / self.step).astype(int)] + 0.5 * rng.standard_normal(start.size))
+        )
 
     def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
         from scipy.special import ndtri
@@ -134,9 +139,15 @@ class Stalls(World):
         span = duration + before
         number = rng.poisson(self.per_minute / 60 * span)
         begin = np.sort(rng.random(number)) * span - before
-        long = np.full(number, self.length) if self.constant else rng.exponential(self.length, number)
+        long = (
+            np.full(number, self.length) if self.constant else rng.exponential(self.length, number)
+        )
         end = np.maximum.accumulate(begin + long) if number else long
-        first = np.flatnonzero(np.concatenate(([True], begin[1:] > end[:-1]))) if number else np.zeros(0, int)
+        first = (
+            np.flatnonzero(np.concatenate(([True], begin[1:] > end[:-1])))
+            if number
+            else np.zeros(0, int)
+        )
         last = np.append(first[1:], number)[: first.size] - 1
         return begin[first], end[last]
 
@@ -151,7 +162,9 @@ class Stalls(World):
         begin, end = self._freezes(rng, span)
         long = end - begin
         frozen = float(long.sum()) / span
-        chosen = rng.choice(long, self.draws, p=long / long.sum())  # a random moment falls into long freezes more often
+        chosen = rng.choice(
+            long, self.draws, p=long / long.sum()
+        )  # a random moment falls into long freezes more often
         values = self.service(rng, 2 * self.draws)
         values[: self.draws] += chosen * rng.random(self.draws)
         weights = np.repeat([frozen, 1 - frozen], self.draws) / self.draws

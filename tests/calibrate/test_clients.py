@@ -6,17 +6,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from latencykit.calibrate.client import csv_lines, main
-from latencykit.calibrate.clients import Load, generate, loopback
-from latencykit.calibrate.targets import CommandTarget, OwnTarget, ProcessTarget, probe
-from latencykit.errors import LatencyKitError, LimitError, UsageError
+from latencykit.ctrlz.client import Load, csv_lines, generate, loopback, main
+from latencykit.ctrlz.targets import CommandTarget, OwnTarget, ProcessTarget, probe
+from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyKitError
 
 live = pytest.mark.skipif(sys.platform == "win32", reason="the server is for Linux and macOS")
 
 
-@pytest.mark.parametrize("url", ["http://example.org/", "https://127.0.0.1/", "127.0.0.1:80", "http://127.0.0.1:x/", ""])
+@pytest.mark.parametrize(
+    "url", ["http://example.org/", "https://127.0.0.1/", "127.0.0.1:80", "http://127.0.0.1:x/", ""]
+)
 def test_only_this_machine_is_asked(url) -> None:
-    with pytest.raises(UsageError, match="on this machine"):
+    with pytest.raises(InvalidArgumentError, match="on this machine"):
         loopback(url)
 
 
@@ -25,14 +26,25 @@ def test_addresses_of_this_machine() -> None:
     assert loopback("http://[::1]:81/") == ("::1", 81)
 
 
-@pytest.mark.parametrize("bad", [{"mode": "x"}, {"rate": None}, {"duration": 0}, {"connections": 0}, {"rate": -1.0}])
+@pytest.mark.parametrize(
+    "bad", [{"mode": "x"}, {"rate": None}, {"duration": 0}, {"connections": 0}, {"rate": -1.0}]
+)
 def test_loads_are_checked(bad) -> None:
-    with pytest.raises(UsageError):
-        Load(**{"mode": "open", "url": "http://127.0.0.1:1/", "duration": 1.0, "rate": 10.0, "connections": 1} | bad)
+    with pytest.raises(InvalidArgumentError):
+        Load(
+            **{
+                "mode": "open",
+                "url": "http://127.0.0.1:1/",
+                "duration": 1.0,
+                "rate": 10.0,
+                "connections": 1,
+            }
+            | bad
+        )
 
 
 def test_loads_are_bounded() -> None:
-    with pytest.raises(LimitError):
+    with pytest.raises(InputTooLargeError):
         Load("open", "http://127.0.0.1:1/", 3600, 1e6)
 
 
@@ -78,7 +90,9 @@ def test_the_csv_has_intended_starts_only_where_they_mean_something() -> None:
 def test_the_command_writes_csv_and_says_what_it_is_worth(tmp_path, capsys) -> None:
     path = tmp_path / "out.csv"
     with OwnTarget(1e6) as target:
-        assert main(["open", target.url, "--rate", "100", "--duration", "0.2s", "-o", str(path)]) == 0
+        assert (
+            main(["open", target.url, "--rate", "100", "--duration", "0.2s", "-o", str(path)]) == 0
+        )
         assert main(["closed", target.url, "--rate", "100", "--duration", "0.2s"]) == 0
     assert len(path.read_text().splitlines()) == 21
     said = capsys.readouterr()
@@ -111,9 +125,15 @@ def test_a_server_of_the_user_s_own() -> None:
 
 @live
 def test_a_server_that_does_not_come_up_is_told() -> None:
-    with pytest.raises(LatencyKitError, match="does not listen"), CommandTarget([sys.executable, "-c", "{port}"]):
+    with (
+        pytest.raises(LatencyKitError, match="does not listen"),
+        CommandTarget([sys.executable, "-c", "{port}"]),
+    ):
         pass
-    with pytest.raises(UsageError, match="cannot be started"), CommandTarget("no-such-server {port}"):
+    with (
+        pytest.raises(InvalidArgumentError, match="cannot be started"),
+        CommandTarget("no-such-server {port}"),
+    ):
         pass
 
 
@@ -129,5 +149,5 @@ def test_a_server_that_does_not_come_up_is_told() -> None:
     ],
 )
 def test_targets_that_cannot_be_are_refused(make) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         make()

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from latencykit.calibrate.ctrlz import ctrlz
-from latencykit.calibrate.judge import CalibrationRow
-from latencykit.calibrate.league import ENTRIES, Standing, markdown, run_league
-from latencykit.calibrate.plan import parse_part
-from latencykit.calibrate.tool import fill, read_output
-from latencykit.errors import LatencyKitError, UsageError
-from latencykit.formats import FORMATS
+from latencykit.ctrlz.league import ENTRIES, Result, markdown, run_league
+from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output
+from latencykit.ctrlz.verdict import CalibrationRow
+from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.io.registry import builtin_formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-READ = {one.name for one in FORMATS}
+READ = {one.name for one in builtin_formats()}
 if "wrk" not in READ:
     pytest.skip("the readers of what these tools print are not there", allow_module_level=True)
 
@@ -39,7 +37,9 @@ def live(test: Callable[..., None]) -> Callable[..., None]:
                 return test(*args, **kwargs)
         return test(*args, **kwargs)
 
-    return pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")(tried)
+    return pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")(
+        tried
+    )
 
 
 SHORT = {"stall": "0.9s", "duration": "2.7s", "rate": 200, "connections": 2}
@@ -47,7 +47,7 @@ PACED = ("--rate", "{rate}", "--connections", "{connections}")
 
 
 def _own(mode: str, *flags: str) -> list[str]:
-    client = [sys.executable, "-m", "latencykit.calibrate.client"]
+    client = [sys.executable, "-m", "latencykit.ctrlz.client"]
     return [*client, mode, "{url}", "--duration", "{duration}s", "-o", "{out}", *flags]
 
 
@@ -88,11 +88,15 @@ def test_catching_up_omits_and_intended_starts_repair_it() -> None:
 def test_a_stall_over_the_end_of_the_run() -> None:
     found = ctrlz(_own("open", *PACED), at="end", **SHORT)
     assert found.verdict == "honest"
-    assert next(row.truth for row in found.rows if row.percentile == 100) == pytest.approx(0.9e9, rel=0.1)
+    assert next(row.truth for row in found.rows if row.percentile == 100) == pytest.approx(
+        0.9e9, rel=0.1
+    )
 
 
 @live
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs the kernel's table of connections")
+@pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="needs the kernel's table of connections"
+)
 def test_a_part_of_the_server() -> None:
     closed = ctrlz(_own("closed", *PACED), partial="1/2", **SHORT)
     assert closed.verdict == "omits"
@@ -103,14 +107,18 @@ def test_a_part_of_the_server() -> None:
 
 @live
 def test_a_server_of_the_user_s_own_is_frozen() -> None:
-    server = [sys.executable, "-m", "latencykit.calibrate.server", "--port", "{port}"]
-    found = ctrlz(_own("open", *PACED), server=["sh", "-c", "tail -f /dev/null | " + " ".join(server)], **SHORT)
+    server = [sys.executable, "-m", "latencykit.ctrlz.server", "--port", "{port}"]
+    found = ctrlz(
+        _own("open", *PACED),
+        server=["sh", "-c", "tail -f /dev/null | " + " ".join(server)],
+        **SHORT,
+    )
     assert found.verdict == "honest"
 
 
 @live
 def test_a_process_that_runs_already() -> None:
-    from latencykit.calibrate.targets import OwnTarget
+    from latencykit.ctrlz.targets import OwnTarget
 
     with OwnTarget(1e6) as target:
         found = ctrlz(_own("closed", *PACED), pid=target.frozen()[0], url=target.url, **SHORT)
@@ -148,7 +156,7 @@ def test_output_that_nobody_can_read_is_told() -> None:
 
 
 def test_a_command_that_is_not_there_is_told() -> None:
-    with pytest.raises(UsageError, match="no-such-tool: cannot be started"):
+    with pytest.raises(InvalidArgumentError, match="no-such-tool: cannot be started"):
         ctrlz("no-such-tool {url}", **SHORT)
 
 
@@ -161,13 +169,13 @@ def test_a_command_that_is_not_there_is_told() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_tested_is_refused(bad) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         ctrlz(**{"command": "x", "stall": 1, "duration": 4, **bad})
 
 
 def test_windows_is_told(monkeypatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(UsageError, match="SIGSTOP"):
+    with pytest.raises(InvalidArgumentError, match="SIGSTOP"):
         ctrlz("x {url}")
 
 
@@ -181,7 +189,7 @@ def test_parts_are_processes() -> None:
 
 def test_braces_of_the_command_itself_stay() -> None:
     assert fill(["-d", '{"k": {}}', "{rate}/s"], {"rate": "5"}) == ["-d", '{"k": {}}', "5/s"]
-    with pytest.raises(UsageError, match="--url"):
+    with pytest.raises(InvalidArgumentError, match="--url"):
         fill(["{url}"], {})
 
 
@@ -189,14 +197,16 @@ def test_the_surest_output_is_read(tmp_path) -> None:
     nothing, noise, csv = tmp_path / "a", tmp_path / "b", tmp_path / "c"
     nothing.write_text("")
     noise.write_text("hello\n")
-    csv.write_text("start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9)))
+    csv.write_text(
+        "start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9))
+    )
     (rung,) = read_output([tmp_path / "none", nothing, noise, csv], ["tool"]).values()
     assert rung.histogram().count == 9
 
 
 def test_the_record_is_the_contract_s() -> None:
-    from latencykit.calibrate.ctrlz import Calibration
-    from latencykit.calibrate.truth import Stall, scheduled_truth
+    from latencykit.ctrlz.run import Calibration
+    from latencykit.ctrlz.verdict import Stall, scheduled_truth
 
     truth = scheduled_truth(Stall(1, 2), 4)
     rows = (CalibrationRow(99.9, 5.0, 10.0, True), CalibrationRow(100.0, 20.0, 20.0, False))
@@ -205,7 +215,7 @@ def test_the_record_is_the_contract_s() -> None:
     assert set(told) == {"verdict", "model", "stall", "reported", "truth", "rows"}
     assert told["reported"] == {"99.9": 5.0, "100": 20.0}
     assert told["rows"][0] == {"percentile": 99.9, "reported": 5.0, "truth": 10.0, "ratio": 0.5}
-    table = markdown([Standing(ENTRIES[0], one), Standing(ENTRIES[1], None, "", "it broke")])
+    table = markdown([Result(ENTRIES[0], one), Result(ENTRIES[1], None, "", "it broke")])
     assert "**omits**" in table
     assert "it broke" in table
     assert len({line.count("|") for line in table.splitlines()}) == 1
@@ -214,7 +224,9 @@ def test_the_record_is_the_contract_s() -> None:
 def test_the_league_leaves_out_what_is_not_installed(monkeypatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     said = []
-    assert run_league([one for one in ENTRIES if one.tool != "latencykit"], progress=said.append) == []
+    assert (
+        run_league([one for one in ENTRIES if one.tool != "latencykit"], progress=said.append) == []
+    )
     assert all("not installed" in line for line in said)
 
 

@@ -9,15 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.calibrate.freeze import Freezer, ancestors
-from latencykit.errors import LatencyKitError, UsageError
+from latencykit.ctrlz.freeze import Freezer, ancestors
+from latencykit.errors import InvalidArgumentError, LatencyKitError
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="states are read from /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="states are read from /proc"
+)
 
 
 @pytest.fixture
 def victim():
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
+    )
     yield process
     process.kill()
     process.wait()
@@ -62,11 +66,13 @@ def test_leaving_early_thaws(victim) -> None:
 
 def test_a_killed_parent_thaws(victim) -> None:
     code = (
-        "import os, sys; from latencykit.calibrate.freeze import Freezer\n"
+        "import os, sys; from latencykit.ctrlz.freeze import Freezer\n"
         "f = Freezer([int(sys.argv[1])]); f.stop(60); print('frozen', flush=True)\n"
         "sys.stdin.read()\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code, str(victim.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, str(victim.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert parent.stdout.readline() == b"frozen\n"
     assert _state(victim.pid) == "T"
     parent.kill()
@@ -95,20 +101,24 @@ def test_what_must_not_be_frozen_is_refused(victim) -> None:
     assert ancestors(os.getpid())[1] == os.getppid()
     victim.kill()
     victim.wait()
-    for pid, said in ((os.getpid(), "this program"), (os.getppid(), "this program"), (victim.pid, "no process")):
-        with pytest.raises(UsageError, match=said):
+    for pid, said in (
+        (os.getpid(), "this program"),
+        (os.getppid(), "this program"),
+        (victim.pid, "no process"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=said):
             Freezer([pid])
 
 
 def test_a_stall_without_end_is_refused(victim) -> None:
     with Freezer([victim.pid]) as freezer:
-        with pytest.raises(UsageError, match="stall"):
+        with pytest.raises(InvalidArgumentError, match="stall"):
             freezer.stop(0)
-        with pytest.raises(UsageError, match="stall"):
+        with pytest.raises(InvalidArgumentError, match="stall"):
             freezer.stop(1e9)
 
 
 def test_windows_is_told(monkeypatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(UsageError, match="SIGSTOP"):
+    with pytest.raises(InvalidArgumentError, match="SIGSTOP"):
         Freezer([1])

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.calibrate.judge import judge, model_of, reported_percentiles
-from latencykit.calibrate.truth import Stall, scheduled_truth
-from latencykit.calibrate.waiting import Waiting, waiting_requests
-from latencykit.run import Run
+from latencykit.core.run import Run
+from latencykit.ctrlz.verdict import (
+    Stall,
+    Waiting,
+    judge,
+    model_of,
+    reported_percentiles,
+    scheduled_truth,
+    waiting_requests,
+)
 
 MS, S = 1_000_000, 1_000_000_000
 STALL = Stall(7.0, 13.0)
@@ -85,7 +91,9 @@ def test_one_slow_row_a_connection_omits() -> None:
 
 def test_half_the_stall_is_neither() -> None:
     response = _schedule()
-    assert _judge(_samples(np.where(response > 2 * MS, response * 0.7, response))).verdict == "unknown"
+    assert (
+        _judge(_samples(np.where(response > 2 * MS, response * 0.7, response))).verdict == "unknown"
+    )
 
 
 def test_what_the_report_admits_is_told() -> None:
@@ -104,7 +112,14 @@ def test_summaries_are_judged_by_what_they_hold() -> None:
 def test_percentiles_between_printed_rows_are_not_invented() -> None:
     """Rebuilt buckets reach up to the maximum, which would make p99.9 of a tool that prints none look honest."""
     held = reported_percentiles(_printed({50: 1.7, 90: 2, 99: 6.3, 100: 6005}), 6e9)
-    assert held == {50: 1.7 * MS, 75: 2 * MS, 90: 2 * MS, 95: 6.3 * MS, 99: 6.3 * MS, 100: 6005 * MS}
+    assert held == {
+        50: 1.7 * MS,
+        75: 2 * MS,
+        90: 2 * MS,
+        95: 6.3 * MS,
+        99: 6.3 * MS,
+        100: 6005 * MS,
+    }
     assert 99.9 not in reported_percentiles(_samples(np.arange(500)), 6e9)
 
 

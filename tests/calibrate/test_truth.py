@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.calibrate.truth import Stall, scheduled_truth
-from latencykit.errors import UsageError
+from latencykit.ctrlz.verdict import Stall, scheduled_truth
+from latencykit.errors import InvalidArgumentError
 
 MS = 1e6
 
@@ -42,5 +42,5 @@ def test_a_part_of_the_server_holds_up_that_part_of_the_requests() -> None:
 def test_without_a_rate_so_many_requests_are_spread_over_the_run() -> None:
     assert scheduled_truth(Stall(1, 2), 4, count=400).count == 400
     assert scheduled_truth(Stall(1, 2), 4).count == 10_000
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         scheduled_truth(Stall(1, 2), 0)

@@ -7,11 +7,8 @@ from dataclasses import replace
 import pytest
 
 import latencykit as lk
-from latencykit.calibrate.ctrlz import _judged
-from latencykit.calibrate.observe import Observed
-from latencykit.calibrate.plan import Plan
-from latencykit.calibrate.truth import Stall
-from latencykit.calibrate.waiting import Waiting
+from latencykit.ctrlz.run import Observed, Plan, _judged
+from latencykit.ctrlz.verdict import Stall, Waiting
 
 MS = 1_000_000
 SEEN = Observed(
@@ -31,7 +28,9 @@ def _plan(**changes) -> Plan:
 
 def _report(p50: float, p99: float, top: float, **run) -> lk.Histogram:
     known = lk.Run(**run)
-    return lk.Histogram.from_percentiles([50, 99], [p50 * MS, p99 * MS], 2000, told={"max": top * MS}, run=known)
+    return lk.Histogram.from_percentiles(
+        [50, 99], [p50 * MS, p99 * MS], 2000, told={"max": top * MS}, run=known
+    )
 
 
 INFLATED, LOST, OMITTING = (2000, 3900, 4000), (1.2, 3, 12), (1.2, 3, 4000)
@@ -61,12 +60,19 @@ def test_a_rate_that_was_never_reached_hides_it_too() -> None:
 
 
 def test_the_wrong_process_is_no_loss() -> None:
-    alien = {"before": None, "busy": None, "requests": None, "waiting": (Waiting(4, 0), Waiting(4, 0))}
+    alien = {
+        "before": None,
+        "busy": None,
+        "requests": None,
+        "waiting": (Waiting(4, 0), Waiting(4, 0)),
+    }
     verdict, model, why = _verdict(_report(*LOST), _plan(pid=77), **alien)
     assert (verdict, model) == ("unknown", "unknown")
     assert "right one" in why
     assert _verdict(_report(*LOST, timeouts=8), _plan(pid=77), **alien)[0] == "loses"
-    assert _verdict(_report(*LOST), _plan(pid=77), **alien | {"waiting": SEEN.waiting})[0] == "loses"
+    assert (
+        _verdict(_report(*LOST), _plan(pid=77), **alien | {"waiting": SEEN.waiting})[0] == "loses"
+    )
 
 
 def test_going_around_a_frozen_part_is_no_omission() -> None:
@@ -86,6 +92,8 @@ def test_without_a_rate_busy_connections_tell_full_speed(before, model) -> None:
 
 def test_the_run_s_length_is_the_schedule_s_or_what_was_seen() -> None:
     told = _judged(_plan(), SEEN, ["tool"], _report(*OMITTING))
-    seen = _judged(_plan(command=("tool",)), replace(SEEN, elapsed=16.0), ["tool"], _report(*OMITTING))
+    seen = _judged(
+        _plan(command=("tool",)), replace(SEEN, elapsed=16.0), ["tool"], _report(*OMITTING)
+    )
     assert told.truth.run.duration == 12.0
     assert (seen.truth.run.duration, seen.truth.count) == (16.0, 1600)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from latencykit import codec
-from latencykit.buckets import HdrBuckets
-from latencykit.formats.hlog_writer import HlogWriter
+from latencykit import hdr as codec
+from latencykit.core.buckets import HdrBuckets
+from latencykit.io.hlog import HlogWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from latencykit.histogram import Histogram
-    from latencykit.log import HistogramLog
+    from latencykit.core.histogram import Histogram
+    from latencykit.core.histogram_log import HistogramLog
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +41,9 @@ def make_log() -> Callable[..., Path]:
                 for tag in tags:
                     prefix = f"Tag={tag}," if tag else ""
                     payload = codec.encode(layout, index, counts[index], highest=3_600_000_000_000)
-                    stream.write(f"{prefix}{number * 0.7:.3f},0.700,1.000,".encode() + payload + b"\n")
+                    stream.write(
+                        f"{prefix}{number * 0.7:.3f},0.700,1.000,".encode() + payload + b"\n"
+                    )
         return path
 
     return make
@@ -51,7 +53,9 @@ def make_log() -> Callable[..., Path]:
 def logs(tmp_path_factory, make_log) -> list[str]:
     """Eight logs that begin at different moments, with and without tags, and one of other digits."""
     folder = tmp_path_factory.mktemp("logs")
-    paths = [make_log(folder / f"host-{k:02}.hlog", k, start=1_700_000_000.0 + 3.3 * k) for k in range(6)]
+    paths = [
+        make_log(folder / f"host-{k:02}.hlog", k, start=1_700_000_000.0 + 3.3 * k) for k in range(6)
+    ]
     paths.append(make_log(folder / "host-06.hlog", 8, tags=("get", "put"), start=1_700_000_001.0))
     paths.append(make_log(folder / "host-07.hlog", 9, digits=2))
     return [str(path) for path in paths]
@@ -72,9 +76,15 @@ def rows_of(log: HistogramLog) -> Any:
     """All that a log holds, as plain values."""
     held = {}
     for block in log.blocks():
-        for row, low, high in zip(block.rows.tolist(), block.indptr[:-1].tolist(), block.indptr[1:].tolist(), strict=True):
+        for row, low, high in zip(
+            block.rows.tolist(), block.indptr[:-1].tolist(), block.indptr[1:].tolist(), strict=True
+        ):
             if low < high:  # a block may leave empty intervals out
-                held[row] = (repr(block.buckets), block.index[low:high].tolist(), block.counts[low:high].tolist())
+                held[row] = (
+                    repr(block.buckets),
+                    block.index[low:high].tolist(),
+                    block.counts[low:high].tolist(),
+                )
     return log.starts.tolist(), log.lengths.tolist(), log.tag_of_rows(), sorted(held.items())
 
 

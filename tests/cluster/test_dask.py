@@ -19,16 +19,19 @@ from pathlib import Path
 
 import pytest
 
-from latencykit import cluster
-from latencykit.cli import spread
-from latencykit.cluster import engines, places
-from latencykit.cluster import log as cluster_log
-from latencykit.cluster.engines import Job, OnDask, local_cluster
+from latencykit import distributed as cluster
+from latencykit.cli import common as spread
+from latencykit.distributed import executors as engines
+from latencykit.distributed import logs as cluster_log
+from latencykit.distributed import sources as places
+from latencykit.distributed.executors import DaskExecutor, Task, local_cluster
 from tests.cluster.conftest import rows_of, same
 from tests.conftest import DATA
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,9 @@ def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
 
 def test_slices_and_slots(client, logs):
     alone, spread = cluster.read_many(logs, jobs=1), cluster.read_many(logs, client)
-    assert rows_of(spread.between(2, 20).resample("2s")) == rows_of(alone.between(2, 20).resample("2s"))
+    assert rows_of(spread.between(2, 20).resample("2s")) == rows_of(
+        alone.between(2, 20).resample("2s")
+    )
     assert spread.files().equals(alone.files())
 
 
@@ -94,10 +99,14 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path):
 
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
-    read = functools.partial(cluster_log.answer_of, reading=cluster_log.Reading(), ask=cluster_log.totals_of)
-    jobs = [Job((places.Place(path),)) for path in logs[:6] * 3]
+    read = functools.partial(
+        cluster_log.answer_of, reading=cluster_log.Reading(), ask=cluster_log.totals_of
+    )
+    jobs = [Task((places.FileRange(path),)) for path in logs[:6] * 3]
     seen = []
-    answer = OnDask(client).total(read, jobs, lambda done, of: seen.append((done, of)), lenient=False)
+    answer = DaskExecutor(client).total(
+        read, jobs, lambda done, of: seen.append((done, of)), lenient=False
+    )
     assert seen == [(k, 18) for k in range(1, 19)]
     assert [len(totals.parts) for _, totals in answer.found] == [1]
     assert sum(totals.intervals for _, totals in answer.found) == 18 * 24
@@ -106,7 +115,10 @@ def test_only_small_results_travel(client, logs):
 @pytest.mark.parametrize("address", ["nonsense", "http://localhost:1", "tcp://127.0.0.1:1"])
 def test_nobody_answers(address, monkeypatch):
     monkeypatch.setattr(engines, "_PATIENCE", 0.3)
-    with pytest.raises(cluster_log.UsageError, match="no Dask scheduler answers"), local_cluster(address):
+    with (
+        pytest.raises(cluster_log.InvalidArgumentError, match="no Dask scheduler answers"),
+        local_cluster(address),
+    ):
         pass
 
 
@@ -115,15 +127,24 @@ def test_another_server_answers(monkeypatch):
     with socketserver.TCPServer(("127.0.0.1", 0), Talker) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"tcp://127.0.0.1:{server.server_address[1]}"
-        with pytest.raises(cluster_log.UsageError, match="no Dask scheduler answers"), local_cluster(address):
+        with (
+            pytest.raises(cluster_log.InvalidArgumentError, match="no Dask scheduler answers"),
+            local_cluster(address),
+        ):
             pass
         server.shutdown()
 
 
-@pytest.mark.parametrize("words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]])
+@pytest.mark.parametrize(
+    "words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]]
+)
 def test_summary_prints_the_same(client, logs, say, words):
     shown = ("summary", *logs[:5], *words, "--format", "json")
-    assert say(*shown, "--dask", client.scheduler.address) == say(*shown, "--jobs", 1) == say(*shown, "--jobs", 4)
+    assert (
+        say(*shown, "--dask", client.scheduler.address)
+        == say(*shown, "--jobs", 1)
+        == say(*shown, "--jobs", 4)
+    )
 
 
 def test_diagnose_says_and_draws_the_same(client, say, tmp_path):
@@ -142,10 +163,19 @@ def test_standard_input_does_not_reach_a_cluster(client, say):
 
 def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
     address = client.scheduler.address
-    for name, words in (("a", []), ("b", ["--interval", "2s"]), ("c", ["--tag-by-file", "--interval", "2s"])):
+    for name, words in (
+        ("a", []),
+        ("b", ["--interval", "2s"]),
+        ("c", ["--tag-by-file", "--interval", "2s"]),
+    ):
         for where, how in (("here", []), ("there", ["--dask", address])):
-            assert say("merge", *logs[:4], *words, "-o", tmp_path / f"{name}-{where}.hlog", *how)[0] == 0
-        assert (tmp_path / f"{name}-here.hlog").read_bytes() == (tmp_path / f"{name}-there.hlog").read_bytes()
+            assert (
+                say("merge", *logs[:4], *words, "-o", tmp_path / f"{name}-{where}.hlog", *how)[0]
+                == 0
+            )
+        assert (tmp_path / f"{name}-here.hlog").read_bytes() == (
+            tmp_path / f"{name}-there.hlog"
+        ).read_bytes()
     for how, out in (([], "here.svg"), (["--dask", address], "there.svg")):
         assert say("chart", *logs[:2], "--kind", "timeline", "-o", tmp_path / out, *how)[0] == 0
     assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
@@ -156,19 +186,48 @@ def test_large_files_are_summed_where_they_are_read(client, logs, say, monkeypat
     words = ("summary", *logs, "--merge", *interval, "--format", "json")
     together = json.loads(say(*words)[1])["series"][0]
     monkeypatch.setattr(spread, "TOGETHER", 0)
-    apart = [json.loads(say(*words, *how)[1])["series"][0] for how in ([], ["--dask", client.scheduler.address])]
+    apart = [
+        json.loads(say(*words, *how)[1])["series"][0]
+        for how in ([], ["--dask", client.scheduler.address])
+    ]
     assert apart[0] == apart[1]
-    assert [row["value"] for row in apart[0]["percentiles"]] == [row["value"] for row in together["percentiles"]]
-    for key in ("name", "rung", "count", "min", "max", "mean", "std", "start", "duration", "tags", "intervals"):
+    assert [row["value"] for row in apart[0]["percentiles"]] == [
+        row["value"] for row in together["percentiles"]
+    ]
+    for key in (
+        "name",
+        "rung",
+        "count",
+        "min",
+        "max",
+        "mean",
+        "std",
+        "start",
+        "duration",
+        "tags",
+        "intervals",
+    ):
         assert apart[0].get(key) == together.get(key), key
 
 
 def test_the_documented_example_runs(tmp_path):
-    text = re.search(r"::\n\n(    import latencykit as lk.*?)\n\nA real one", cluster.__doc__ or "", re.DOTALL)
+    text = re.search(
+        r"::\n\n(    import latencykit as lk.*?)\n\nA real one", cluster.__doc__ or "", re.DOTALL
+    )
     script = tmp_path / "example.py"
     script.write_text(textwrap.dedent(text[1]))
     root = Path(__file__).parents[2]
     env = dict(os.environ, PYTHONPATH=str(root))
-    done = subprocess.run([sys.executable, script], cwd=root, env=env, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=root,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
-    assert "Histogram(26.7 k values" in done.stdout or "Histogram(26,730" in done.stdout, done.stdout
+    assert "Histogram(26.7 k values" in done.stdout or "Histogram(26,730" in done.stdout, (
+        done.stdout
+    )

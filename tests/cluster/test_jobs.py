@@ -7,12 +7,13 @@ import threading
 
 import pytest
 
-from latencykit.cli import spread
-from latencykit.cluster import engines, held
-from latencykit.cluster.engines import Answer, Here, Job
-from latencykit.cluster.places import Place
-from latencykit.errors import UsageError
-from latencykit.formats.reading import read
+from latencykit.cli import common as spread
+from latencykit.distributed import executors as engines
+from latencykit.distributed import results as held
+from latencykit.distributed.executors import LocalExecutor, PartResult, Task
+from latencykit.distributed.sources import FileRange
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.reading import read
 from tests.cluster.conftest import rows_of
 from tests.conftest import DATA
 
@@ -24,7 +25,11 @@ CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
     [
         (["merge"], "out.hlog", 4),
         (["chart", "--kind", "timeline"], "out.svg", held.HELD),
-        (["compare", "--base", 0, "--base", 1, "--new", 2, "--new", 3, "--format", "json"], None, 4),
+        (
+            ["compare", "--base", 0, "--base", 1, "--new", 2, "--new", 3, "--format", "json"],
+            None,
+            4,
+        ),
         (["check", "--unit", "ns", "--slo", "99=1ms,max=1s", "--format", "json"], None, held.HELD),
         (["fanout", "--format", "json"], None, 4),
     ],
@@ -37,7 +42,12 @@ def test_processes_print_and_write_the_same(logs, say, monkeypatch, tmp_path, wo
     for jobs, worth in ((1, 1 << 40), (2, 0)):
         monkeypatch.setattr(engines, "_WORTH_PROCESSES", worth)
         target = tmp_path / f"{jobs}-{out}"
-        found.append((*say(*given, "--jobs", jobs, *(["-o", target] if out else [])), target.read_bytes() if out else b""))
+        found.append(
+            (
+                *say(*given, "--jobs", jobs, *(["-o", target] if out else [])),
+                target.read_bytes() if out else b"",
+            )
+        )
     assert found[0] == found[1]
     assert found[0][0] in (0, 1)
 
@@ -107,9 +117,16 @@ def test_a_sum_is_counted_once(monkeypatch):
 
 def test_threads_end_with_the_first_error():
     def read(place):
-        return Answer((), (), UsageError(place.url))
+        return PartResult((), (), InvalidArgumentError(place.url))
 
     before = threading.active_count()
-    with pytest.raises(UsageError, match="a"):  # the error is held, and with it all that its frames hold
-        Here(2).each(read, [Job((Place(name),)) for name in "abc"], lambda done, every: None, lenient=False)
+    with pytest.raises(
+        InvalidArgumentError, match="a"
+    ):  # the error is held, and with it all that its frames hold
+        LocalExecutor(2).each(
+            read,
+            [Task((FileRange(name),)) for name in "abc"],
+            lambda done, every: None,
+            lenient=False,
+        )
     assert threading.active_count() == before

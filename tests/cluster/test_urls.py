@@ -15,9 +15,9 @@ from threading import Event, Thread
 import pytest
 
 import latencykit as lk
-from latencykit.cluster import places
+from latencykit._limits import limits
+from latencykit.distributed import sources as places
 from latencykit.errors import LatencyKitError
-from latencykit.limits import limits
 
 pytest.importorskip("aiohttp")
 fsspec = pytest.importorskip("fsspec")
@@ -70,11 +70,15 @@ class Stranger(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(LOG)))
             self.end_headers()
         elif kind in ("drip", "stops"):
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000])
+            self.wfile.write(
+                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000]
+            )
             while not GONE.wait(0.05 if kind == "drip" else 20) and kind == "drip":
                 self.wfile.write(b"#")
         elif kind == "reset" and times < 3:
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000])
+            self.wfile.write(
+                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000]
+            )
             self.wfile.flush()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             self.connection.close()
@@ -143,13 +147,21 @@ def test_what_a_server_gives_whole_is_read(name, host, run, spool):
     status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
     assert status == 0, err
     assert ("the compressed file is cut at its end" in err) == (name in NOTED)
-    assert name in NOTED or f'"count": {lk.read(Path(__file__).parents[2] / "data/jhiccup-v2.hlog").histogram().count}' in out
+    assert (
+        name in NOTED
+        or f'"count": {lk.read(Path(__file__).parents[2] / "data/jhiccup-v2.hlog").histogram().count}'
+        in out
+    )
     assert left_in(spool) == []
 
 
-@pytest.mark.parametrize("name", ["gone.hlog", "noise", "nothing", *(set(ANSWERS) - {*GOOD, *NOTED})])
+@pytest.mark.parametrize(
+    "name", ["gone.hlog", "noise", "nothing", *(set(ANSWERS) - {*GOOD, *NOTED})]
+)
 def test_what_goes_wrong_is_one_line(name, host, run, spool):
-    status, out, err = run("-q", "summary", "--unit", "ns", f"http://me:secret@{host}/{name}?token=pwd-0451&a=%1b[31m")
+    status, out, err = run(
+        "-q", "summary", "--unit", "ns", f"http://me:secret@{host}/{name}?token=pwd-0451&a=%1b[31m"
+    )
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert re.match(rf"latencykit: http://{host}/{re.escape(name)}(:\d+)?: ", err), err
     assert not re.search(r"secret|pwd-0451|\x1b", err)
@@ -161,25 +173,37 @@ def test_what_goes_wrong_is_one_line(name, host, run, spool):
     [
         ("silent", "answer=300ms", "the server said nothing for 0.3 s; --limit answer=TIME"),
         ("stops", "answer=0.3", "the server said nothing for 0.3 s; --limit answer=TIME"),
-        ("drip", "fetch=300ms", r"the server took longer than 0.3 s .2,0\d\d bytes came.; --limit fetch=TIME"),
-        ("silent", "fetch=0.3s", "the server took longer than 0.3 s .0 bytes came.; --limit fetch=TIME"),
+        (
+            "drip",
+            "fetch=300ms",
+            r"the server took longer than 0.3 s .2,0\d\d bytes came.; --limit fetch=TIME",
+        ),
+        (
+            "silent",
+            "fetch=0.3s",
+            "the server took longer than 0.3 s .0 bytes came.; --limit fetch=TIME",
+        ),
     ],
 )
 def test_a_server_that_is_silent_or_slow_is_given_up(name, limit, says, host, run, spool):
     begin = time.monotonic()
-    status, out, err = run("-q", "summary", "--unit", "ns", "--limit", limit, f"http://{host}/{name}?token=pwd-0451")
+    status, out, err = run(
+        "-q", "summary", "--unit", "ns", "--limit", limit, f"http://{host}/{name}?token=pwd-0451"
+    )
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert re.match(rf"latencykit: http://{host}/{name}: {says}", err), err
     assert time.monotonic() - begin < 19  # the server itself would go on for 20 s
     assert left_in(spool) == []
 
 
-def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(host, spool, monkeypatch):
+def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
+    host, spool, monkeypatch
+):
     with limits(answer=0.2), pytest.raises(LatencyKitError, match=r"said nothing for 0.2 s"):
-        places.source_of(places.Place(f"http://{host}/silent"))
+        places.source_of(places.FileRange(f"http://{host}/silent"))
     monkeypatch.setenv("LATENCYKIT_LIMITS", "answer=100ms")
     with pytest.raises(LatencyKitError, match=r"said nothing for 0.1 s"):
-        places.source_of(places.Place(f"http://{host}/silent"))
+        places.source_of(places.FileRange(f"http://{host}/silent"))
 
 
 @pytest.mark.parametrize("name", ["reset", "sorry"])
@@ -204,7 +228,10 @@ def test_a_server_is_not_asked_for_ever(host, run, spool):
     assert ASKED.count("GET refused.hlog") == 2  # once for its size
 
 
-@pytest.mark.parametrize("given", ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon", "tries=0", "tries=2s"])
+@pytest.mark.parametrize(
+    "given",
+    ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon", "tries=0", "tries=2s"],
+)
 def test_a_limit_of_servers_that_is_none_is_refused(given, run):
     status, _, err = run("summary", "--limit", given, "x.hlog")
     assert (status, err.count("\n")) == (2, 1)
@@ -251,7 +278,9 @@ def test_ranges_are_asked_only_of_servers_that_give_them(host, monkeypatch):
     ranges = places.split("memory://whole.hlog", size, 700)
     assert len(ranges) > 5
     memory.pipe("/whole.hlog", LOG[:3000])
-    with pytest.raises(LatencyKitError, match=r"^memory://whole.hlog: the file had .* less is there now"):
+    with pytest.raises(
+        LatencyKitError, match=r"^memory://whole.hlog: the file had .* less is there now"
+    ):
         places.source_of(ranges[-1])
     with monkeypatch.context() as patched:
         patched.setattr(type(memory), "cat_file", lambda *_: LOG[:1024])

@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.codec import decode_rows, open_payload
-from latencykit.diagnose.filling import fill, fills_of
-from latencykit.errors import AlreadyCorrectedError, LimitError, NotHeldError, UsageError
-from latencykit.simulate import Server, Stall, paced_loop
+from latencykit.analysis.correct import fill, fills_of
+from latencykit.errors import (
+    AlreadyCorrectedError,
+    DataNotAvailableError,
+    InputTooLargeError,
+    InvalidArgumentError,
+)
+from latencykit.hdr.payload import decode_rows, open_payload
+from latencykit.simulate.generators import paced_loop
+from latencykit.simulate.server import Server, Stall
 
 DATA = Path(__file__).parent.parent / "data/payloads"
 GOLDENS = {g["name"]: g for g in map(json.loads, (DATA / "goldens.jsonl").read_text().splitlines())}
@@ -38,7 +44,10 @@ def by_hand(values: list[int], interval: int) -> list[int]:
 
 @pytest.mark.parametrize("ms", [1, 2, 10])
 def test_the_references_corrected_copies(ms: int) -> None:
-    ours, theirs = lk.correct(golden("auto-resize-3digits"), f"{ms}ms"), golden(f"copyCorrected-{ms}ms")
+    ours, theirs = (
+        lk.correct(golden("auto-resize-3digits"), f"{ms}ms"),
+        golden(f"copyCorrected-{ms}ms"),
+    )
     assert np.array_equal(ours.index, theirs.index)
     assert np.array_equal(ours.counts, theirs.counts)
     assert (ours.run.corrected, ours.run.expected_interval) == ("us", ms * 1e6)
@@ -55,7 +64,9 @@ def test_samples_are_filled_as_the_recorder_fills_them(ms: int) -> None:
     for index, count in zip(ours.index.tolist(), ours.counts.tolist(), strict=True):
         fast_counts[index] = fast_counts.get(index, 0) + count
     theirs = golden(f"recordWithExpected-{ms}ms")
-    assert {k: v for k, v in fast_counts.items() if v} == dict(zip(theirs.index.tolist(), theirs.counts.tolist(), strict=True))
+    assert {k: v for k, v in fast_counts.items() if v} == dict(
+        zip(theirs.index.tolist(), theirs.counts.tolist(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3, 5])
@@ -64,15 +75,28 @@ def test_the_rule_by_hand(digits: int) -> None:
     layout = lk.HdrBuckets(digits)
     for interval in (1, 3, 10, 999):
         values = rng.integers(0, 20_000, 40)
-        want = np.bincount(layout.index_of(by_hand(values.tolist(), interval)), minlength=layout.slots)
+        want = np.bincount(
+            layout.index_of(by_hand(values.tolist(), interval)), minlength=layout.slots
+        )
         got = np.bincount(layout.index_of(values), minlength=layout.slots)
-        for _, index, counts in fill(values, np.ones(40, np.int64), np.zeros(40, np.int64), interval, layout):
+        for _, index, counts in fill(
+            values, np.ones(40, np.int64), np.zeros(40, np.int64), interval, layout
+        ):
             np.add.at(got, index, counts)
         assert np.array_equal(got, want)
 
 
 def test_threshold_and_smallest_fill() -> None:
-    assert fills_of(np.array([0, 9, 10, 19, 20, 29, 30, 105]), 10).tolist() == [0, 0, 0, 0, 1, 1, 2, 9]
+    assert fills_of(np.array([0, 9, 10, 19, 20, 29, 30, 105]), 10).tolist() == [
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+        2,
+        9,
+    ]
     filled = lk.correct(lk.Histogram.of([105]), "10ns")
     assert filled.buckets.low(filled.index).tolist() == [15, 25, 35, 45, 55, 65, 75, 85, 95, 105]
 
@@ -81,7 +105,7 @@ def test_a_long_stall_at_a_short_interval_is_counted_not_listed() -> None:
     filled = lk.correct(lk.Histogram.of([1_000_000] * 1000 + [100_000_000_000], digits=4), "1us")
     assert filled.count == pytest.approx(1e8 + 1000 * 1000, rel=1e-4)
     assert filled.percentile(50) / 1e9 == pytest.approx(49.5, rel=1e-3)
-    with pytest.raises(LimitError):
+    with pytest.raises(InputTooLargeError):
         lk.correct(lk.Histogram.of([1 << 62] * 4), "1ns")
 
 
@@ -90,8 +114,12 @@ def test_the_articles_numbers_come_back() -> None:
     fixed = lk.correct(naive, "10ms")
     assert fixed.count == 20_000
     assert fixed.mean / 1e9 == pytest.approx(25.003, rel=1e-3)
-    assert [fixed.percentile(p) / 1e6 for p in (50, 75, 99.99)] == pytest.approx([1, 50_000, 99_980], rel=1e-3)
-    assert lk.correct(naive).counts.tolist() == fixed.counts.tolist(), "the run knows its rate and connections"
+    assert [fixed.percentile(p) / 1e6 for p in (50, 75, 99.99)] == pytest.approx(
+        [1, 50_000, 99_980], rel=1e-3
+    )
+    assert lk.correct(naive).counts.tolist() == fixed.counts.tolist(), (
+        "the run knows its rate and connections"
+    )
 
 
 def test_a_log_is_corrected_interval_by_interval() -> None:
@@ -118,11 +146,11 @@ def test_correcting_twice_is_refused() -> None:
 
 
 def test_what_is_needed_is_asked_for() -> None:
-    with pytest.raises(UsageError, match="--rate"):
+    with pytest.raises(InvalidArgumentError, match="--rate"):
         lk.correct(lk.Histogram.of([100]))
-    with pytest.raises(UsageError, match="longer than nothing"):
+    with pytest.raises(InvalidArgumentError, match="longer than nothing"):
         lk.correct(lk.Histogram.of([100]), "0ms")
-    with pytest.raises(NotHeldError):
+    with pytest.raises(DataNotAvailableError):
         lk.correct(lk.Summary({"mean": 1.0}), "1ms")
 
 
@@ -136,20 +164,35 @@ def test_percentile_lists_are_filled_from_what_is_sure() -> None:
     known = {"max": 6e9, "mean": (994 * 1.5e6 + 4 * 6e9 + 2 * 3e6) / 1000}
     listed = lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told=known)
     filled = lk.correct(listed, rate=400, connections=4)
-    assert 4 * 599 <= filled.count - 1000 <= 4 * 600, "ten requests lie above p99, but the mean has room for four of 6 s"
-    between = lk.Histogram.from_percentiles([50, 99, 99.9], [1.5e6, 3e6, 5.99e9], 2000, told={"max": 6e9, "mean": 13.5e6})
+    assert 4 * 599 <= filled.count - 1000 <= 4 * 600, (
+        "ten requests lie above p99, but the mean has room for four of 6 s"
+    )
+    between = lk.Histogram.from_percentiles(
+        [50, 99, 99.9], [1.5e6, 3e6, 5.99e9], 2000, told={"max": 6e9, "mean": 13.5e6}
+    )
     filled = lk.correct(between, rate=400, connections=4)
-    assert 4 * 598 <= filled.count - 2000 <= 4 * 600, "eighteen lie between p99 and p99.9, and two of these took so long"
+    assert 4 * 598 <= filled.count - 2000 <= 4 * 600, (
+        "eighteen lie between p99 and p99.9, and two of these took so long"
+    )
     above = lk.Histogram.from_percentiles([50, 100], [1.5e6, 3e6], 1000, told={"max": 6e9})
-    assert 598 <= lk.correct(above, rate=400, connections=4).count - 1000 <= 600, "the maximum is one of the last bucket"
-    lone = lk.correct(lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told={"max": 6e9}), rate=400, connections=4)
+    assert 598 <= lk.correct(above, rate=400, connections=4).count - 1000 <= 600, (
+        "the maximum is one of the last bucket"
+    )
+    lone = lk.correct(
+        lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told={"max": 6e9}),
+        rate=400,
+        connections=4,
+    )
     assert 598 <= lone.count - 1000 <= 600, "without a mean only the maximum is sure"
 
 
 def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
     raw = lk.Samples(start=np.arange(1001) * 10**6, duration=[1_000_000] * 1000 + [10_000_000_000])
     for rung in (raw, raw.to_log("1s")):
-        with pytest.raises(UsageError, match=r"an expected interval of 10 ns would put 1,\d+,\d+,\d+ requests beside the 1,001"):
+        with pytest.raises(
+            InvalidArgumentError,
+            match=r"an expected interval of 10 ns would put 1,\d+,\d+,\d+ requests beside the 1,001",
+        ):
             lk.correct(rung, "10ns")
         assert lk.correct(rung, "100us").histogram().count > 1e5
     assert lk.correct(raw, "10ns", force=True).count == 1_100_000_000

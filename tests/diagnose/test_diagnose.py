@@ -10,12 +10,19 @@ import pytest
 from click.testing import CliRunner
 
 import latencykit as lk
+from latencykit.analysis.omission import (
+    STRONG,
+    Evidence,
+    above_half,
+    holm,
+    physics_floor,
+    seen_from,
+)
 from latencykit.cli import cli
-from latencykit.diagnose.evidence import STRONG, Evidence, holm
-from latencykit.diagnose.floor import above_half, physics_floor, seen_from
-from latencykit.errors import UsageError
-from latencykit.formats.hlog_writer import write_hlog
-from latencykit.simulate import Server, Stall, catch_up_loop, closed_loop, exponential, fixed, open_loop, paced_loop
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.hlog import write_hlog
+from latencykit.simulate.generators import catch_up_loop, closed_loop, fixed, open_loop, paced_loop
+from latencykit.simulate.server import Server, Stall, exponential
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +38,9 @@ FULL = closed_loop(SERVER, 20, connections=4)
 def test_a_trace_of_a_loop_that_waited() -> None:
     found = lk.diagnose(PACED)
     assert (found.verdict, found.method) == ("omits", "retime")
-    assert found.corrected.percentile([75, 90, 99]) / 1e9 == pytest.approx([1.0, 4.0, 5.8], rel=0.05)
+    assert found.corrected.percentile([75, 90, 99]) / 1e9 == pytest.approx(
+        [1.0, 4.0, 5.8], rel=0.05
+    )
     assert found.expected_interval == pytest.approx(20e6)
     assert found.stalls["duration"].tolist() == pytest.approx([6], abs=0.01)
     missing = int(found.stalls["missing"].sum())
@@ -129,7 +138,9 @@ def test_little_is_no_omission() -> None:
 def test_percentiles_of_a_known_loop() -> None:
     values = [PACED.histogram().percentile(p) for p in (50, 90, 99)]
     told = {"max": float(PACED.duration.max()), "mean": float(PACED.duration.mean())}
-    listed = lk.Histogram.from_percentiles([50, 90, 99], values, len(PACED), told=told, run=PACED.run)
+    listed = lk.Histogram.from_percentiles(
+        [50, 90, 99], values, len(PACED), told=told, run=PACED.run
+    )
     found = lk.diagnose(listed)
     assert found.verdict == "omits"
     assert found.corrected.percentile(90) / 1e9 == pytest.approx(4.0, rel=0.06)
@@ -145,7 +156,12 @@ def test_a_summary_has_an_area() -> None:
 
 def test_nothing_and_little_are_no_reason_to_fail() -> None:
     empty = lk.Samples(start=[], duration=[])
-    for rung in (empty, empty.histogram(), lk.Samples(start=[0], duration=[5]), lk.Samples(start=[0, 0], duration=[5, 5])):
+    for rung in (
+        empty,
+        empty.histogram(),
+        lk.Samples(start=[0], duration=[5]),
+        lk.Samples(start=[0, 0], duration=[5, 5]),
+    ):
         assert lk.diagnose(rung, rate=10).verdict == "unknown"
     bare = lk.Samples(start=PACED.start, duration=PACED.duration, unit="none")
     assert lk.diagnose(bare).verdict in ("omits", "unknown")
@@ -165,7 +181,10 @@ def test_a_tool_that_drops_what_is_due_waited() -> None:
     assert found.verdict == "omits"
     assert "dropped" in found.findings
     some = lk.diagnose(OPEN.histogram().but(loop="open", corrected="unknown", dropped=80))
-    assert (some.verdict, some.summary) == ("unknown", "80 requests that were due were dropped, and have no latency")
+    assert (some.verdict, some.summary) == (
+        "unknown",
+        "80 requests that were due were dropped, and have no latency",
+    )
 
 
 def test_requests_cut_off_at_the_end_leave_their_number() -> None:
@@ -181,7 +200,9 @@ def test_percentiles_alone_can_stand_on_the_floor() -> None:
     values = OPEN.histogram().percentile([50, 75, 90, 99])
     listed = lk.Histogram.from_percentiles([50, 75, 90, 99], values.tolist(), len(OPEN), told=told)
     assert lk.diagnose(listed, duration="20s").verdict == "clean"
-    flat = lk.Histogram.from_percentiles([50, 75, 90, 99], [1e6, 1.1e6, 1.2e6, 2e6], len(OPEN), told=told)
+    flat = lk.Histogram.from_percentiles(
+        [50, 75, 90, 99], [1e6, 1.1e6, 1.2e6, 2e6], len(OPEN), told=told
+    )
     assert lk.diagnose(flat, duration="20s").verdict == "unknown"
 
 
@@ -196,22 +217,30 @@ def test_the_floor() -> None:
     assert physics_floor([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
     assert physics_floor(50, 6, 20) == 0
     assert above_half(lk.Histogram.of([1, 1, 9, 10]))[:2] == (2, 2)
-    assert above_half(lk.Histogram.from_percentiles([50, 99], [1, 2], 1000, told={"max": 100.0}))[:2] == (1, 10)
+    assert above_half(lk.Histogram.from_percentiles([50, 99], [1, 2], 1000, told={"max": 100.0}))[
+        :2
+    ] == (1, 10)
     assert 18.4 / 100 < seen_from(100) < 18.6 / 100, "science: 18.5 expected intervals at .001"
 
 
 def test_holm() -> None:
-    found = holm([Evidence("a", 0.0004, STRONG, "", "strong"), Evidence("b", 0.0008, STRONG, "", "strong")])
+    found = holm(
+        [Evidence("a", 0.0004, STRONG, "", "strong"), Evidence("b", 0.0008, STRONG, "", "strong")]
+    )
     assert [(one.statistic, one.level) for one in found] == [(0.0008, "strong"), (0.0008, "strong")]
 
 
 def test_the_command(run, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     rows = np.stack([PACED.start, PACED.duration], 1)
-    path.write_text("start_ns,latency_ns\n" + "\n".join(f"{a},{b}" for a, b in rows.tolist()) + "\n")
+    path.write_text(
+        "start_ns,latency_ns\n" + "\n".join(f"{a},{b}" for a, b in rows.tolist()) + "\n"
+    )
     log = tmp_path / "run.hlog"
     write_hlog(PACED.to_log("1s"), log)
-    record = json.loads(run("diagnose", log, "--connections", "4", "--format", "json")[1])["series"][0]
+    record = json.loads(run("diagnose", log, "--connections", "4", "--format", "json")[1])[
+        "series"
+    ][0]
     assert record["verdict"] == "omits"
     assert set(record) >= {
         "name", "count", "verdict", "findings", "evidence", "expected_interval", "stalls", "raw", "corrected", "method"
@@ -233,5 +262,7 @@ def test_the_exit_status(tmp_path: Path) -> None:
     assert run(cli, ["diagnose", str(waited), "--fail"], standalone_mode=False).return_value == 1
     assert run(cli, ["diagnose", str(waited)], standalone_mode=False).return_value == 0
     assert run(cli, ["diagnose", str(honest), "--fail"], standalone_mode=False).return_value == 0
-    wrong = run(cli, ["diagnose", str(waited), "--expected-interval", "soon"], standalone_mode=False)
-    assert isinstance(wrong.exception, UsageError)
+    wrong = run(
+        cli, ["diagnose", str(waited), "--expected-interval", "soon"], standalone_mode=False
+    )
+    assert isinstance(wrong.exception, InvalidArgumentError)

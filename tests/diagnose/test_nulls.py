@@ -11,20 +11,17 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.run import Run
-from latencykit.simulate import (
-    Server,
-    Stall,
+from latencykit.core.run import Run
+from latencykit.simulate.generators import (
     bursty,
     catch_up_loop,
-    exponential,
     fixed,
-    mixture,
     open_loop,
     paced_loop,
     poisson,
     ramp,
 )
+from latencykit.simulate.server import Server, Stall, exponential, mixture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,13 +35,17 @@ WHOLE = Server(exponential("2ms"), stalls=[Stall(4, 2)])
 
 def of_unknown_pedigree(samples: lk.Samples) -> lk.Samples:
     good = samples.good
-    return lk.Samples(start=samples.start[good], duration=samples.duration[good], run=Run(measure="service"))
+    return lk.Samples(
+        start=samples.start[good], duration=samples.duration[good], run=Run(measure="service")
+    )
 
 
 def deploy(seed: int) -> lk.Samples:
     """Nothing new comes for two seconds; what is under way ends slowly, at any time before or after that."""
     rng = np.random.default_rng(seed)
-    world = open_loop(Server(exponential("20ms"), servers=64), poisson(150, 12, seed=seed), seed=seed)
+    world = open_loop(
+        Server(exponential("20ms"), servers=64), poisson(150, 12, seed=seed), seed=seed
+    )
     kept = (world.start < 5e9) | (world.start >= 7e9)
     start, took = world.start[kept], world.duration[kept].copy()
     slow = np.flatnonzero(start < 5e9)[-1 - seed % 8 :]
@@ -55,14 +56,20 @@ def deploy(seed: int) -> lk.Samples:
 NULLS: dict[str, Callable[[int], lk.Samples]] = {
     "Poisson": lambda k: open_loop(QUICK, poisson(150, 12, seed=k), seed=k),
     "fixed rate": lambda k: open_loop(QUICK, fixed(150, 12), seed=k),
-    "bursts": lambda k: open_loop(Server(exponential("1ms"), stalls=[Stall(5, 0.7)]), bursty(150, 12, seed=k), seed=k),
-    "nine tenths busy": lambda k: open_loop(Server(exponential("6ms")), poisson(150, 12, seed=k), seed=k),
+    "bursts": lambda k: open_loop(
+        Server(exponential("1ms"), stalls=[Stall(5, 0.7)]), bursty(150, 12, seed=k), seed=k
+    ),
+    "nine tenths busy": lambda k: open_loop(
+        Server(exponential("6ms")), poisson(150, 12, seed=k), seed=k
+    ),
     "heavy-tailed pool": lambda k: open_loop(POOL, poisson(150, 12, seed=k), seed=k),
     "one shard of eight": lambda k: open_loop(EIGHT, poisson(150, 12, seed=k), seed=k),
     "growing load": lambda k: open_loop(POOL, ramp(10, 300, 12, seed=k), seed=k),
     "falling load": lambda k: open_loop(POOL, ramp(300, 10, 12, seed=k), seed=k),
     "stall, nobody waits": lambda k: open_loop(WHOLE, poisson(150, 12, seed=k), seed=k),
-    "stall at the end": lambda k: open_loop(Server("1ms", stalls=[Stall(10, 4)]), fixed(150, 12), seed=k),
+    "stall at the end": lambda k: open_loop(
+        Server("1ms", stalls=[Stall(10, 4)]), fixed(150, 12), seed=k
+    ),
     "deploy": deploy,
 }
 
@@ -73,7 +80,10 @@ def test_the_honest_are_not_accused(null: str) -> None:
     assert [k for k, samples in enumerate(runs) if lk.diagnose(samples).verdict == "omits"] == []
 
 
-@pytest.mark.parametrize("null", ["Poisson", "fixed rate", "heavy-tailed pool", "one shard of eight", "deploy", "growing load"])
+@pytest.mark.parametrize(
+    "null",
+    ["Poisson", "fixed rate", "heavy-tailed pool", "one shard of eight", "deploy", "growing load"],
+)
 def test_the_honest_are_not_accused_by_their_logs(null: str) -> None:
     logs = [of_unknown_pedigree(NULLS[null](seed)).to_log("500ms") for seed in range(RUNS // 2)]
     assert [k for k, log in enumerate(logs) if lk.diagnose(log).verdict == "omits"] == []
@@ -91,9 +101,13 @@ def test_a_loop_that_waited_is_found(connections: int, loop: Callable[..., lk.Sa
     interval = connections / 100
     stall = 20 * interval
     server = Server(exponential("1ms"), servers=64, stalls=[Stall(6.007, stall)])
-    runs = [loop(server, 100, 14 + 2 * stall, connections=connections, seed=seed) for seed in range(12)]
+    runs = [
+        loop(server, 100, 14 + 2 * stall, connections=connections, seed=seed) for seed in range(12)
+    ]
     found = [lk.diagnose(of_unknown_pedigree(samples)).verdict for samples in runs]
-    alike = 2 if connections == 1 and loop is paced_loop else 0  # a clock set forward may leave the same
+    alike = (
+        2 if connections == 1 and loop is paced_loop else 0
+    )  # a clock set forward may leave the same
     assert found.count("omits") >= 12 - alike
     assert "clean" not in found
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.diagnose.retiming import _most_under_way, chains
-from latencykit.errors import AlreadyCorrectedError, NotHeldError, UsageError
-from latencykit.simulate import Server, Stall, catch_up_loop, exponential, fixed, open_loop, paced_loop
+from latencykit.analysis.retime import _most_under_way, chains
+from latencykit.errors import AlreadyCorrectedError, DataNotAvailableError, InvalidArgumentError
+from latencykit.simulate.generators import catch_up_loop, fixed, open_loop, paced_loop
+from latencykit.simulate.server import Server, Stall, exponential
 
 PERCENTILES = [50, 75, 90, 99, 99.9, 100]
 STALLED = Server(exponential("1ms"), servers=8, stalls=[Stall(7, 6)])
@@ -21,13 +22,19 @@ def truth(rate: float, server: Server = STALLED) -> np.ndarray:
 @pytest.mark.parametrize("loop", [paced_loop, catch_up_loop])
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("connections", [1, 4])
-def test_both_kinds_of_loop_come_back_to_the_truth(loop: object, known: bool, connections: int) -> None:
+def test_both_kinds_of_loop_come_back_to_the_truth(
+    loop: object, known: bool, connections: int
+) -> None:
     naive = loop(STALLED, 200, 20, connections=connections)
     if not known:
         naive = lk.Samples(start=naive.start, duration=naive.duration)
     timed = lk.retime(naive, 200, connections)
     got = timed.histogram().percentile(PERCENTILES)
-    want = truth(200) if loop is paced_loop else loop(STALLED, 200, 20, connections=connections).response
+    want = (
+        truth(200)
+        if loop is paced_loop
+        else loop(STALLED, 200, 20, connections=connections).response
+    )
     want = want if loop is paced_loop else np.percentile(want, PERCENTILES)
     assert got[1:] == pytest.approx(want[1:], rel=0.12)
     assert got[0] < 1.3 * want[0]
@@ -55,18 +62,30 @@ def test_pacing_that_drifts_is_not_lateness() -> None:
 
 
 def test_connections_are_told_from_who_was_free() -> None:
-    naive = paced_loop(Server(exponential("15ms"), servers=64, stalls=[Stall(2, 1)]), 200, 10, connections=8, seed=5)
+    naive = paced_loop(
+        Server(exponential("15ms"), servers=64, stalls=[Stall(2, 1)]),
+        200,
+        10,
+        connections=8,
+        seed=5,
+    )
     found = chains(naive.start, naive.duration, None, 8)
     assert _most_under_way(naive.start, naive.duration) == 8
     assert found.max() == 7
     for one in range(8):
         mine = found == one
-        assert (naive.start[mine][1:] >= (naive.start + naive.duration)[mine][:-1]).all(), "nobody sends before the reply"
+        assert (naive.start[mine][1:] >= (naive.start + naive.duration)[mine][:-1]).all(), (
+            "nobody sends before the reply"
+        )
 
 
 def test_failures_and_tags_stay_with_their_rows() -> None:
     naive = lk.Samples(
-        start=[0, 10, 20, 90], duration=[1, 1, 61, 1], unit="ms", outcome=["ok", "error", "ok", "ok"], tag=["a", "b", "c", "d"]
+        start=[0, 10, 20, 90],
+        duration=[1, 1, 61, 1],
+        unit="ms",
+        outcome=["ok", "error", "ok", "ok"],
+        tag=["a", "b", "c", "d"],
     )
     timed = lk.retime(naive, rate=100)
     assert timed.tag.tolist() == ["a", "b", *"ccccccc", "d"]
@@ -76,9 +95,9 @@ def test_failures_and_tags_stay_with_their_rows() -> None:
 
 def test_what_cannot_be_timed_is_refused() -> None:
     naive = lk.Samples(start=[0, 10], duration=[1, 1], unit="ms")
-    with pytest.raises(UsageError, match="--rate"):
+    with pytest.raises(InvalidArgumentError, match="--rate"):
         lk.retime(naive)
     with pytest.raises(AlreadyCorrectedError):
         lk.retime(lk.retime(naive, rate=100), rate=100)
-    with pytest.raises(NotHeldError):
+    with pytest.raises(DataNotAvailableError):
         lk.retime(lk.Samples(duration=[1]), rate=100)

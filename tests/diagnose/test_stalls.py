@@ -8,35 +8,47 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.diagnose.period import period_of
-from latencykit.diagnose.stalls import stalls_of
-from latencykit.errors import NotHeldError
-from latencykit.simulate import Server, Stall, exponential, fixed, mixture, open_loop, paced_loop, poisson
+from latencykit.analysis.stalls import period_of, stalls_of
+from latencykit.errors import DataNotAvailableError
+from latencykit.simulate.generators import fixed, open_loop, paced_loop, poisson
+from latencykit.simulate.server import Server, Stall, exponential, mixture
 
 TWO = Server(exponential("1ms"), servers=8, stalls=[Stall(3, 2), Stall(12.25, 0.5)])
 
 
 @pytest.mark.parametrize("loop", ["open", "paced"])
 def test_stalls_of_samples(loop: str) -> None:
-    samples = open_loop(TWO, fixed(200, 20)) if loop == "open" else paced_loop(TWO, 200, 20, connections=4)
+    samples = (
+        open_loop(TWO, fixed(200, 20))
+        if loop == "open"
+        else paced_loop(TWO, 200, 20, connections=4)
+    )
     found = lk.find_stalls(samples)
     assert found.columns.tolist() == ["start", "end", "duration", "worst", "missing", "share"]
     assert found["start"].tolist() == pytest.approx([3, 12.25], abs=0.03)
     assert found["duration"].tolist() == pytest.approx([2, 0.5], abs=0.03)
     assert (found["worst"] / 1e9).tolist() == pytest.approx([2, 0.5], abs=0.03)
-    assert found["missing"].tolist() == pytest.approx([0, 0] if loop == "open" else [396, 96], abs=4)
+    assert found["missing"].tolist() == pytest.approx(
+        [0, 0] if loop == "open" else [396, 96], abs=4
+    )
     assert (found["share"] > 0.9).all()
 
 
 @pytest.mark.parametrize("loop", ["open", "paced"])
 @pytest.mark.parametrize("interval", ["1s", "250ms"])
 def test_stalls_of_a_log_are_known_to_an_interval(loop: str, interval: str) -> None:
-    samples = open_loop(TWO, fixed(200, 20)) if loop == "open" else paced_loop(TWO, 200, 20, connections=4)
+    samples = (
+        open_loop(TWO, fixed(200, 20))
+        if loop == "open"
+        else paced_loop(TWO, 200, 20, connections=4)
+    )
     found = lk.find_stalls(samples.to_log(interval))
     width = 1.0 if interval == "1s" else 0.25
     assert found["start"].tolist() == pytest.approx([3, 12.25], abs=width)
     assert found["duration"].tolist() == pytest.approx([2, 0.5], rel=0.02)
-    assert found["missing"].tolist() == pytest.approx([0, 0] if loop == "open" else [398, 98], abs=6)
+    assert found["missing"].tolist() == pytest.approx(
+        [0, 0] if loop == "open" else [398, 98], abs=6
+    )
 
 
 def test_a_long_stall_is_placed_by_the_intervals_that_counted_nothing() -> None:
@@ -82,7 +94,9 @@ def test_an_interval_that_its_logger_could_not_end_in_time_is_a_stall() -> None:
     world = open_loop(Server("1ms"), fixed(100, 10))
     log = world.to_log("1s")
     late = lk.HistogramLog(
-        np.where(np.arange(10) > 4, log.starts + 0.8, log.starts), np.where(np.arange(10) == 4, 1.8, 1.0), log._parts
+        np.where(np.arange(10) > 4, log.starts + 0.8, log.starts),
+        np.where(np.arange(10) == 4, 1.8, 1.0),
+        log._parts,
     )
     found = lk.find_stalls(late)
     assert found["start"].tolist() == pytest.approx([5.0])
@@ -104,14 +118,16 @@ def test_a_period_is_named_from_eight_stalls_on() -> None:
 def test_a_stall_that_held_up_the_logger_too_is_one() -> None:
     log = lk.read(Path(__file__).parents[2] / "data" / "jhiccup-v2.hlog", unit="ns")
     found = lk.find_stalls(log)
-    assert found["end"].tolist() == pytest.approx([10.883, 30.593, 50.081], abs=0.001)  # where the stretched intervals end
+    assert found["end"].tolist() == pytest.approx(
+        [10.883, 30.593, 50.081], abs=0.001
+    )  # where the stretched intervals end
     assert found["duration"].tolist() == pytest.approx((found["worst"] / 1e9).tolist())
 
 
 def test_what_knows_no_time_is_refused() -> None:
-    with pytest.raises(NotHeldError, match="start times"):
+    with pytest.raises(DataNotAvailableError, match="start times"):
         lk.find_stalls(lk.Histogram.of([1, 2]))
-    with pytest.raises(NotHeldError):
+    with pytest.raises(DataNotAvailableError):
         lk.find_stalls(lk.Samples(duration=[1, 2]))
     assert len(lk.find_stalls(lk.Samples(start=[0], duration=[1]))) == 0
 

@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.diagnose.floor import area_test, floor_test
-from latencykit.diagnose.period import period_of
-from latencykit.diagnose.stalls import stalls_of
-from latencykit.run import Run
-from latencykit.samples import OUTCOMES
-from tests.benchmarks.truth_diagnosis import HONEST, World, closed_world, honest_world, one_queue, rungs
+from latencykit.analysis.omission import area_test, floor_test
+from latencykit.analysis.stalls import period_of, stalls_of
+from latencykit.core.run import Run
+from latencykit.core.samples import OUTCOMES
+from tests.benchmarks.truth_diagnosis import (
+    HONEST,
+    World,
+    closed_world,
+    honest_world,
+    one_queue,
+    rungs,
+)
 
 LOOPS = [
     ("catch-up", 50, 500.0, "bimodal"),
@@ -30,7 +36,9 @@ LOOPS = [
 def bare(start: np.ndarray, took: np.ndarray, **known: object) -> lk.Samples:
     """Seconds as samples of an unknown tool."""
     order = np.argsort(start, kind="stable")
-    return lk.Samples(start=start[order] * 1e9, duration=took[order] * 1e9, run=Run(measure="service", **known))
+    return lk.Samples(
+        start=start[order] * 1e9, duration=took[order] * 1e9, run=Run(measure="service", **known)
+    )
 
 
 def frozen(sent: np.ndarray, begin: float, end: float, work: float = 2e-3) -> np.ndarray:
@@ -45,14 +53,22 @@ def test_a_loop_that_waited_is_never_clean(cell: tuple[str, int, float, str], st
         assert lk.diagnose(rung, **known).verdict != "clean", form
 
 
-@pytest.mark.parametrize("cell", [*LOOPS, ("think time", 40, 300.0, "lognormal")], ids=lambda cell: f"{cell[0]} {cell[1]}")
+@pytest.mark.parametrize(
+    "cell",
+    [*LOOPS, ("think time", 40, 300.0, "lognormal")],
+    ids=lambda cell: f"{cell[0]} {cell[1]}",
+)
 def test_long_stalls_of_a_loop_that_waited_are_found(cell: tuple[str, int, float, str]) -> None:
-    samples = next(rung for form, rung, _ in rungs(closed_world(cell, 30, seed=4)) if form == "samples")
+    samples = next(
+        rung for form, rung, _ in rungs(closed_world(cell, 30, seed=4)) if form == "samples"
+    )
     found = lk.diagnose(samples)
     assert found.verdict == "omits"
     assert "coordinated omission detected" in found.summary
     missing = int(found.stalls["missing"].sum())
-    assert f"about {missing:,} requests" in found.summary, "the sentence and the list of stalls say one number"
+    assert f"about {missing:,} requests" in found.summary, (
+        "the sentence and the list of stalls say one number"
+    )
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -75,21 +91,31 @@ def test_a_summary_clears_nobody_whose_loop_is_not_known() -> None:
     rate, connections, seconds = 4000.0, 8, 60.0
     stats = {"mean": connections / rate * 1e9, "max": 0.4e9, "p50": 1.5e6}
     count = int(rate * seconds)
-    assert stats["mean"] / 1e9 * count >= rate * 0.4**2 / 2, "a loop at full speed always has room for its stall"
+    assert stats["mean"] / 1e9 * count >= rate * 0.4**2 / 2, (
+        "a loop at full speed always has room for its stall"
+    )
     bound = lk.Summary(stats, count=count, unit="ns")
     assert lk.diagnose(bound, rate=rate, duration=seconds).verdict == "unknown"
     assert area_test(stats["mean"], stats["max"], count, rate, seconds).level == "none"
-    assert area_test(stats["mean"], stats["max"], count, rate, seconds, waited=False).level == "honest"
+    assert (
+        area_test(stats["mean"], stats["max"], count, rate, seconds, waited=False).level == "honest"
+    )
 
 
 def test_many_short_omissions_do_not_add_up_to_an_honest_histogram() -> None:
     rng = np.random.default_rng(1)
     work = rng.lognormal(np.log(1e6), 0.3, 60_000)
-    late = np.repeat(0.5e9, 50 * 3) * rng.uniform(0.9, 1.0, 150)  # 50 connections in three stalls of five intervals
+    late = np.repeat(0.5e9, 50 * 3) * rng.uniform(
+        0.9, 1.0, 150
+    )  # 50 connections in three stalls of five intervals
     histogram = lk.Histogram.of(np.concatenate((work, late)).astype(np.int64))
-    assert (late > 0.25e9).sum() > 0.8 * 500 * 0.25, "as many as one stall leaves, but all near the top"
+    assert (late > 0.25e9).sum() > 0.8 * 500 * 0.25, (
+        "as many as one stall leaves, but all near the top"
+    )
     assert floor_test(histogram, 500.0, 120.0).level == "none"
-    once = lk.Histogram.of(np.concatenate((work, 0.5e9 * (np.arange(250) + 0.5) / 250)).astype(np.int64))
+    once = lk.Histogram.of(
+        np.concatenate((work, 0.5e9 * (np.arange(250) + 0.5) / 250)).astype(np.int64)
+    )
     assert floor_test(once, 500.0, 120.0).level == "honest"
 
 
@@ -112,7 +138,9 @@ def test_a_node_that_a_balancer_takes_out(back: float) -> None:
     took = frozen(sent, 12.0, 17.0)
     kept = (sent < 12.1) | (sent > 17.0 + back)
     samples = bare(sent[kept], took[kept])
-    assert [lk.diagnose(one).verdict for one in (samples, samples.to_log("1s"), samples.to_log("100ms"))] == ["unknown"] * 3
+    assert [
+        lk.diagnose(one).verdict for one in (samples, samples.to_log("1s"), samples.to_log("100ms"))
+    ] == ["unknown"] * 3
 
 
 def test_refusals_while_frozen_give_one_answer_for_one_run() -> None:
@@ -122,13 +150,18 @@ def test_refusals_while_frozen_give_one_answer_for_one_run() -> None:
     refused = inside & (np.cumsum(inside) > 16)
     outcome = np.where(refused, OUTCOMES.index("error"), 0).astype(np.int8)
     samples = lk.Samples(
-        start=sent * 1e9, duration=np.where(refused, 2e-4, took) * 1e9, outcome=outcome, run=Run(measure="service")
+        start=sent * 1e9,
+        duration=np.where(refused, 2e-4, took) * 1e9,
+        outcome=outcome,
+        run=Run(measure="service"),
     )
     for rung in (samples, samples.to_log("1s"), samples.to_log("100ms"), samples.histogram()):
         found = lk.diagnose(rung, rate=200, duration="30s")
         assert (found.verdict, "failed-in-stalls" in found.findings) == ("unknown", True), rung
     without = lk.diagnose(samples.to_log("1s").but(failed=0))
-    assert without.verdict == "omits", "the same counts with nothing that failed are those of sixteen connections that waited"
+    assert without.verdict == "omits", (
+        "the same counts with nothing that failed are those of sixteen connections that waited"
+    )
 
 
 def test_a_lull_with_one_slow_request() -> None:
@@ -178,7 +211,10 @@ def test_slow_requests_that_outlast_the_run_are_not_a_stall() -> None:
     sent = np.sort(rng.uniform(0, 20, 8000))
     took = np.where(rng.random(sent.size) < 0.02, rng.uniform(0.2, 3, sent.size), 2e-3)
     samples = bare(sent, took)
-    assert all(len(lk.find_stalls(one)) == 0 for one in (samples, samples.to_log("1s"), samples.to_log("100ms")))
+    assert all(
+        len(lk.find_stalls(one)) == 0
+        for one in (samples, samples.to_log("1s"), samples.to_log("100ms"))
+    )
 
 
 def test_a_backlog_that_drains_is_part_of_its_stall_in_a_log_too() -> None:
@@ -202,9 +238,13 @@ def test_what_chance_leaves_out_is_not_missing() -> None:
 
 def test_a_period_takes_more_than_two_of_itself() -> None:
     rng = np.random.default_rng(10)
-    three = np.sort(np.concatenate([centre + rng.normal(0, 1, 12) for centre in (50.0, 350.0, 650.0)]))
+    three = np.sort(
+        np.concatenate([centre + rng.normal(0, 1, 12) for centre in (50.0, 350.0, 650.0)])
+    )
     assert period_of(three, 700.0) is None
-    assert period_of(np.arange(10) * 300.0 + rng.normal(0, 3, 10), 3000.0).seconds == pytest.approx(300, rel=0.02)
+    assert period_of(np.arange(10) * 300.0 + rng.normal(0, 3, 10), 3000.0).seconds == pytest.approx(
+        300, rel=0.02
+    )
 
 
 def test_as_many_stalls_as_one_likes_cost_no_more_than_their_number() -> None:
@@ -227,7 +267,10 @@ def test_the_worst_request_of_each_stall() -> None:
         took = np.maximum(took, np.where((sent >= begin) & (sent < end), end - sent + 1e-3, 0))
     took[np.searchsorted(sent, 4.0)] = 40.0  # under way across the first four
     found = stalls_of(bare(sent, took))
-    by_hand = [took[(sent <= b) & (sent + took >= a)].max() for a, b in zip(found.start, found.end, strict=True)]
+    by_hand = [
+        took[(sent <= b) & (sent + took >= a)].max()
+        for a, b in zip(found.start, found.end, strict=True)
+    ]
     assert len(found) == len(edges)
     assert found.worst / 1e9 == pytest.approx(by_hand)
 

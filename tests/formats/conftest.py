@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from latencykit.formats.base import ReadOptions, Source
-from latencykit.formats.reading import read_source
+from latencykit.io.reading import read_source
+from latencykit.io.source import ReadOptions, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable

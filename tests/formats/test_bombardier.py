@@ -24,24 +24,52 @@ def record(latency=True, errors=(), others=0, rate=300, **codes):
         "others": others,
     } | codes
     if latency:
-        result["latency"] = {"mean": 1600.5, "stddev": 243.7, "max": 4.99e6, "percentiles": {"50": 1574, "95": 1823, "99": 2507}}
+        result["latency"] = {
+            "mean": 1600.5,
+            "stddev": 243.7,
+            "max": 4.99e6,
+            "percentiles": {"50": 1574, "95": 1823, "99": 2507},
+        }
     if errors:
         result["errors"] = [{"description": text, "count": count} for text, count in errors]
-    spec = {"numberOfConnections": 4, "testType": "timed", "testDurationSeconds": 6, "timeoutSeconds": 2}
+    spec = {
+        "numberOfConnections": 4,
+        "testType": "timed",
+        "testDurationSeconds": 6,
+        "timeoutSeconds": 2,
+    }
     return json.dumps({"spec": spec | ({"rate": rate} if rate else {}), "result": result})
 
 
 def test_json(read_text):
     h = read_text(record(), "out.json")["out.json"]
-    assert (h.count, h.percentile(50), h.percentile(99), h.max, h.mean) == (1800, 1_574_000, 2_507_000, 4.99e9, 1_600_500)
+    assert (h.count, h.percentile(50), h.percentile(99), h.max, h.mean) == (
+        1800,
+        1_574_000,
+        2_507_000,
+        4.99e9,
+        1_600_500,
+    )
     run = h.run
-    assert (run.loop, run.rate, run.connections, run.timeout, run.achieved) == ("paced", 300, 4, 2e9, 300)
-    assert (run.expected_interval, run.unit, run.corrected) == (pytest.approx(13_333_333.333), "us", "none")
+    assert (run.loop, run.rate, run.connections, run.timeout, run.achieved) == (
+        "paced",
+        300,
+        4,
+        2e9,
+        300,
+    )
+    assert (run.expected_interval, run.unit, run.corrected) == (
+        pytest.approx(13_333_333.333),
+        "us",
+        "none",
+    )
     assert read_text(record(rate=None), "out.json")["out.json"].run.loop == "closed"
 
 
 def test_failures(read_text):
-    h = read_text(record(req5xx=7, others=5, errors=[("timeout", 3), ("connection reset", 2)]), "out.json")["out.json"]
+    h = read_text(
+        record(req5xx=7, others=5, errors=[("timeout", 3), ("connection reset", 2)]), "out.json"
+    )["out.json"]
     assert (h.count, h.run.failed, h.run.timeouts) == (1800, 9, 3)
     assert "3 × timeout" in h.run.notes
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(5 failed\)"):
@@ -58,7 +86,9 @@ def test_without_latencies(read_text):
     [
         str,
         lambda text: text.replace("\n", "\r\n"),
-        lambda text: text.replace("\n", "\n [====>----] 10.00% 1s\r [=========] 100.00%\nDone!\n", 1),
+        lambda text: text.replace(
+            "\n", "\n [====>----] 10.00% 1s\r [=========] 100.00%\nDone!\n", 1
+        ),
         lambda text: "$ bombardier -l\n" + text[text.index("Statistics") :],
     ],
 )
@@ -73,7 +103,9 @@ def test_text_that_holds_less(read_text):
     s = read_text(TEXT[:begin] + TEXT[end:])["out.txt"]
     assert (s.mean, s.max, s.count) == (1.53e6, 6.12e6, 3000)
     assert any("--latencies prints the distribution" in note for note in s.run.notes)
-    text = TEXT.replace("5xx - 0", "5xx - 30").replace("others - 0", "others - 4\n  Errors:\n       timeout - 4")
+    text = TEXT.replace("5xx - 0", "5xx - 30").replace(
+        "others - 0", "others - 4\n  Errors:\n       timeout - 4"
+    )
     run = read_text(text.replace("with 3000 request(s)", "for 1m10s"))["out.txt"].run
     assert (run.failed, run.timeouts, run.connections, run.duration) == (30, 4, 8, 70)
 

@@ -70,7 +70,10 @@ def test_damage(read_text):
 def test_json(read_text):
     lines = [
         {"type": "attached_probes", "data": {"probes": 1}},
-        {"type": "hist", "data": {"@us": {"read": [{"min": 2, "max": 3, "count": 4}, {"min": 4, "count": 1}]}}},
+        {
+            "type": "hist",
+            "data": {"@us": {"read": [{"min": 2, "max": 3, "count": 4}, {"min": 4, "count": 1}]}},
+        },
     ]
     h = read_text("\n".join(json.dumps(one) for one in lines))["@us[read]"]
     assert (h.count, h.censored, h.censored_at, h.max) == (4, 1, 4_000, 3_999)

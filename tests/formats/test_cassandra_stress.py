@@ -32,14 +32,33 @@ def test_operations_and_their_sum(read_text):
     found = read_text(NEW.format(ops=0))
     assert list(found) == ["total", "READ", "WRITE"]
     total = found["total"]
-    assert (total.count, total.percentile(99), total.max, total.run.failed) == (1_000_000, 15.5e6, 1193.3e6, 7)
-    assert (total.run.aggregate, total.run.duration, total.run.connections, total.run.loop) == (True, 20.0, 50, "closed")
-    assert (found["READ"].count, found["WRITE"].max, found["WRITE"].percentile(50)) == (400_000, 1193.3e6, 3.1e6)
+    assert (total.count, total.percentile(99), total.max, total.run.failed) == (
+        1_000_000,
+        15.5e6,
+        1193.3e6,
+        7,
+    )
+    assert (total.run.aggregate, total.run.duration, total.run.connections, total.run.loop) == (
+        True,
+        20.0,
+        50,
+        "closed",
+    )
+    assert (found["READ"].count, found["WRITE"].max, found["WRITE"].percentile(50)) == (
+        400_000,
+        1193.3e6,
+        3.1e6,
+    )
 
 
-@pytest.mark.parametrize(("command", "measure"), [("", "unknown"), ("fixed=1000/s", "response"), ("throttle=1000/s", "service")])
+@pytest.mark.parametrize(
+    ("command", "measure"),
+    [("", "unknown"), ("fixed=1000/s", "response"), ("throttle=1000/s", "service")],
+)
 def test_a_rate_alone_does_not_tell_the_measure(read_text, command, measure):
-    run = read_text(f"cassandra-stress write -rate threads=50 {command}\n" + NEW.format(ops=1000))["total"].run
+    run = read_text(f"cassandra-stress write -rate threads=50 {command}\n" + NEW.format(ops=1000))[
+        "total"
+    ].run
     assert (run.rate, run.measure) == (1000.0, measure)
 
 
@@ -57,7 +76,11 @@ Total operation time      : 00:01:02
 """
     found = read_text(text)
     assert list(found) == ["WRITE"]
-    assert (found["WRITE"].count, found["WRITE"].mean, found["WRITE"].run.duration) == (1_000_000, 3.9e6, 62.0)
+    assert (found["WRITE"].count, found["WRITE"].mean, found["WRITE"].run.duration) == (
+        1_000_000,
+        3.9e6,
+        62.0,
+    )
 
 
 def test_a_run_that_never_ended(read_text):

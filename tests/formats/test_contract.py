@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from latencykit.errors import CorruptInputError, LatencyKitError
-from latencykit.formats import FORMATS
-from latencykit.formats.base import Confidence, Head, ReadOptions, Source, rung_name
-from latencykit.formats.reading import detect, read_source
+from latencykit.io.reading import detect, read_source
+from latencykit.io.registry import builtin_formats
+from latencykit.io.source import Confidence, Head, ReadOptions, Source, rung_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
-WITHOUT_FIXTURE: dict[str, str] = dict.fromkeys(("locust-failures", "nats-bench-csv"), "it holds no latencies, and says so")
+WITHOUT_FIXTURE: dict[str, str] = dict.fromkeys(
+    ("locust-failures", "nats-bench-csv"), "it holds no latencies, and says so"
+)
 """Formats that have no sample, each with the reason."""
 
 
@@ -54,7 +56,9 @@ class Case:
         return self.expect.get("options", {})
 
     def read(self, path: Path | None = None, **options: Any) -> dict[str, Any]:
-        return read_source(Source(path or self.path), ReadOptions(**(self.options | options)), self.format)
+        return read_source(
+            Source(path or self.path), ReadOptions(**(self.options | options)), self.format
+        )
 
     @cached_property
     def data(self) -> bytes:
@@ -63,7 +67,13 @@ class Case:
 
     @staticmethod
     def inner(path: Path) -> Path:
-        return path if path.is_file() else max((one for one in path.rglob("*") if one.is_file()), key=lambda f: f.stat().st_size)
+        return (
+            path
+            if path.is_file()
+            else max(
+                (one for one in path.rglob("*") if one.is_file()), key=lambda f: f.stat().st_size
+            )
+        )
 
     @property
     def binary(self) -> bool:
@@ -109,7 +119,8 @@ def cases(*names: str, **wanted: bool) -> Any:
     chosen = [
         pytest.param(case, id=name)
         for case, name in zip(CASES, NAMES, strict=True)
-        if (not names or case.format in names) and all(getattr(case, key) == value for key, value in wanted.items())
+        if (not names or case.format in names)
+        and all(getattr(case, key) == value for key, value in wanted.items())
     ]
     return pytest.mark.parametrize("case", chosen)
 
@@ -126,14 +137,16 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> An
 
 
 def test_names_are_unique_and_every_format_has_a_fixture():
-    names = [one.name for one in FORMATS]
+    names = [one.name for one in builtin_formats()]
     assert len(set(names)) == len(names)
     folders = {case.folder.parent.name for case in CASES}
     assert folders <= set(names), "a fixture of no format"
-    assert set(names) - folders == set(WITHOUT_FIXTURE), "a format without a fixture, or one that has one by now"
+    assert set(names) - folders == set(WITHOUT_FIXTURE), (
+        "a format without a fixture, or one that has one by now"
+    )
 
 
-@pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in FORMATS])
+@pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in builtin_formats()])
 def test_every_format_describes_itself(one):
     assert one.title
     assert one.rung in ("samples", "log", "histogram", "summary")
@@ -149,7 +162,7 @@ def test_every_format_describes_itself(one):
 def test_it_is_recognised_by_its_own_format_alone(case):
     assert case.folder.parent.name == case.format
     head = Source(case.path).head
-    scores = {one.name: one.sniff(head) for one in FORMATS}
+    scores = {one.name: one.sniff(head) for one in builtin_formats()}
     best = max(scores.values())
     assert best > Confidence.NO
     assert [name for name, score in scores.items() if score == best] == [case.format]
@@ -160,11 +173,17 @@ def test_no_sample_of_any_format_is_known_by_its_name_only(name):
     strangers = {}
     for case, label in zip(CASES, NAMES, strict=True):
         head = Source(case.path).head
-        scores = {} if head.is_dir else {one.name: one.sniff(replace(head, name=name)) for one in FORMATS}
+        scores = (
+            {}
+            if head.is_dir
+            else {one.name: one.sniff(replace(head, name=name)) for one in builtin_formats()}
+        )
         best = [one for one, score in scores.items() if score == max(scores.values())]
         if best not in ([], [case.format]):
             strangers[label] = best
-    assert strangers == {"nats-latency-raw/paced": ["numbers"]}  # bare numbers, of which the name alone tells the unit
+    assert strangers == {
+        "nats-latency-raw/paced": ["numbers"]
+    }  # bare numbers, of which the name alone tells the unit
 
 
 @cases(document=False, binary=False)
@@ -209,16 +228,18 @@ def hostile() -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("content", [pytest.param(content, id=name) for name, content in hostile().items()])
+@pytest.mark.parametrize(
+    "content", [pytest.param(content, id=name) for name, content in hostile().items()]
+)
 def test_sniffing_never_raises_and_reading_fails_with_one_voice(content, tmp_path):
     for name in ("x.txt", "x.csv", "x.json", "x.hlog", "x", "results.jsonl", "stdout.txt"):
-        for one in FORMATS:
+        for one in builtin_formats():
             assert one.sniff(Head(name, content)) in Confidence
     path = tmp_path / "x.txt"
     path.write_bytes(content)
     with pytest.raises(LatencyKitError, match=re.escape(str(path))):
         read_source(Source(path), ReadOptions())
-    for one in FORMATS:
+    for one in builtin_formats():
         outcome = attempt(read_source, Source(path), ReadOptions(), one.name)
         assert not isinstance(outcome, str) or "\n" not in outcome
 
@@ -227,7 +248,9 @@ def test_sniffing_never_raises_and_reading_fails_with_one_voice(content, tmp_pat
 
 
 def close(value: float, wanted: float, tolerance: float) -> bool:
-    return abs(value - wanted) <= tolerance * abs(wanted) + 1e-6 or (math.isnan(value) and math.isnan(wanted))
+    return abs(value - wanted) <= tolerance * abs(wanted) + 1e-6 or (
+        math.isnan(value) and math.isnan(wanted)
+    )
 
 
 @cases()
@@ -243,7 +266,9 @@ def test_its_numbers_are_those_of_the_tool(case):
         if wanted.get("max") is not None:
             assert close(counted.max, wanted["max"], near)
         for p, value in wanted.get("percentiles", {}).items():
-            assert close(counted.percentile(float(p)), value, near), f"p{p}: {counted.percentile(float(p))} != {value}"
+            assert close(counted.percentile(float(p)), value, near), (
+                f"p{p}: {counted.percentile(float(p))} != {value}"
+            )
 
 
 @cases()
@@ -278,15 +303,21 @@ def with_line(case: Case, position: int, line: bytes) -> bytes:
 
 def counts(found: dict[str, Any]) -> int:
     own = [rung for rung in found.values() if not rung.run.aggregate]
-    return sum((rung if rung_name(rung) == "summary" else rung.histogram()).count or 0 for rung in own)
+    return sum(
+        (rung if rung_name(rung) == "summary" else rung.histogram()).count or 0 for rung in own
+    )
 
 
 @cases(*ROWS)
 def test_a_damaged_row_is_named_and_lenient_leaves_it_out(case, tmp_path):
     numbers = rows_of(case)
     position = numbers[max(len(numbers) // 2, 1)]
-    copy = case.damaged(tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position])))
-    with pytest.raises(CorruptInputError, match=rf"^{re.escape(str(copy))}:{position + 1}: ") as caught:
+    copy = case.damaged(
+        tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
+    )
+    with pytest.raises(
+        CorruptInputError, match=rf"^{re.escape(str(copy))}:{position + 1}: "
+    ) as caught:
         case.read(copy)
     assert "\n" not in str(caught.value)
     said: list[str] = []
@@ -299,8 +330,12 @@ def test_a_damaged_row_is_named_and_lenient_leaves_it_out(case, tmp_path):
 def test_a_damaged_line_of_a_table_is_an_error(case, tmp_path):
     numbers = rows_of(case)
     position = numbers[max(len(numbers) // 2, 1)]
-    copy = case.damaged(tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position])))
-    if case.format == "fio-terse":  # a line that does not begin with a version is no terse line: fio prints others, too
+    copy = case.damaged(
+        tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
+    )
+    if (
+        case.format == "fio-terse"
+    ):  # a line that does not begin with a version is no terse line: fio prints others, too
         assert counts(case.read(copy)) < counts(case.read())
         return
     with pytest.raises(CorruptInputError, match=rf"^{re.escape(str(copy))}:\d+: "):

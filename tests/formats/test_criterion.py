@@ -7,13 +7,15 @@ import json
 import pytest
 
 from latencykit.errors import CorruptInputError
-from latencykit.formats.base import Confidence, ReadOptions, Source
-from latencykit.formats.reading import detect, read_source
+from latencykit.io.reading import detect, read_source
+from latencykit.io.source import Confidence, ReadOptions, Source
 
 
 def write(folder, name, times, iters, full_id=None):
     (folder / "new").mkdir(parents=True)
-    (folder / "new" / "sample.json").write_text(json.dumps({"sampling_mode": "Linear", "iters": iters, "times": times}))
+    (folder / "new" / "sample.json").write_text(
+        json.dumps({"sampling_mode": "Linear", "iters": iters, "times": times})
+    )
     if full_id:
         (folder / "new" / "benchmark.json").write_text(json.dumps({"full_id": full_id}))
 
@@ -31,7 +33,7 @@ def test_a_directory_gives_one_series_a_benchmark(tmp_path):
 
 def test_another_directory_is_not_claimed(tmp_path):
     (tmp_path / "x").mkdir()
-    from latencykit.formats.criterion import sniff_directory
+    from latencykit.io.tools.criterion import sniff_directory
 
     assert sniff_directory(Source(tmp_path).head) is Confidence.NO
 

@@ -21,7 +21,12 @@ def test_threads_overflows_and_the_maximum(read_text):
     found = read_text(HISTOGRAM)
     assert list(found) == ["all", "thread 0", "thread 1"]
     first, second = found["thread 0"], found["thread 1"]
-    assert (first.count, first.censored, first.censored_at, first.max) == (9, 1, 6_000.0, 1_067_000.0)
+    assert (first.count, first.censored, first.censored_at, first.max) == (
+        9,
+        1,
+        6_000.0,
+        1_067_000.0,
+    )
     assert (second.count, second.censored, second.max) == (5, 0, 5_000.0)
     assert first.percentile(50) == 5_999.0
     assert (found["all"].count, found["all"].censored, found["all"].run.aggregate) == (14, 1, True)
@@ -48,7 +53,9 @@ def test_verbose(read_text):
 
 def test_status_lines_keep_the_last_of_each_thread(read_text):
     line = "T: {} ( 1234) P:80 I:{} C: {} Min:      4 Act:   15 Avg:   20 Max:    {}\n"
-    found = read_text(line.format(0, 1000, 50, 60) + line.format(0, 1000, 100, 67) + line.format(1, 1500, 66, 30))
+    found = read_text(
+        line.format(0, 1000, 50, 60) + line.format(0, 1000, 100, 67) + line.format(1, 1500, 66, 30)
+    )
     assert (found["thread 0"].count, found["thread 0"].max) == (100, 67_000)
     assert found["thread 1"].run.expected_interval == 1.5e6
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import latencykit as lk
-from latencykit.formats.damage import Tally
+from latencykit.io.source import Tally
 
 HLOG = (Path(__file__).parents[2] / "data/jhiccup-v2.hlog").read_text()
 
@@ -19,7 +19,11 @@ def log_with_rubbish(number: int) -> str:
 
 def table_with_rubbish(number: int) -> str:
     good = "".join(f"{k},{k % 9 + 1}\n" for k in range(3000))
-    return f"start_s,latency_ms\n{good}" + "".join(f"{k},soon\n" for k in range(number)) + "1,2,3\nnever,4\n5,6\n"
+    return (
+        f"start_s,latency_ms\n{good}"
+        + "".join(f"{k},soon\n" for k in range(number))
+        + "1,2,3\nnever,4\n5,6\n"
+    )
 
 
 def objects_with_rubbish(number: int) -> str:
@@ -28,7 +32,11 @@ def objects_with_rubbish(number: int) -> str:
 
 
 CASES = {
-    "hlog": (log_with_rubbish, "501 damaged lines were skipped: 500 × 1 field, 1 × the time stamp", 11),
+    "hlog": (
+        log_with_rubbish,
+        "501 damaged lines were skipped: 500 × 1 field, 1 × the time stamp",
+        11,
+    ),
     "csv": (
         table_with_rubbish,
         "502 damaged lines were skipped: 501 × this is no row of this table, 1 × a row of more fields than there are columns",
@@ -39,13 +47,17 @@ CASES = {
 
 
 @pytest.mark.parametrize(("make", "note", "examples"), CASES.values(), ids=CASES)
-def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(make, note, examples, run, tmp_path, monkeypatch, request):
-    monkeypatch.setattr("latencykit.formats.rows._BYTES", 1 << 14)  # a table comes in many pieces
+def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
+    make, note, examples, run, tmp_path, monkeypatch, request
+):
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 14)  # a table comes in many pieces
     path = tmp_path / f"a.{request.node.callspec.id}"
     path.write_text(make(500))
     with pytest.raises(lk.LatencyKitError, match=r"^[^\n]+$"):
         lk.read(path, unit="ns" if path.suffix == ".hlog" else None)
-    status, _, err = run("summary", "--lenient", *(["--unit", "ns"] if path.suffix == ".hlog" else []), path)
+    status, _, err = run(
+        "summary", "--lenient", *(["--unit", "ns"] if path.suffix == ".hlog" else []), path
+    )
     assert status == 0, err
     lines = err.splitlines()
     assert len(lines) <= examples + 2
@@ -57,7 +69,10 @@ def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(make, note, exampl
     counted = [one for one in lines if "damaged lines were skipped: 50" in one]
     assert len(counted) == 1
     assert counted[0] == f"{path.name}: {note}"
-    assert any("damaged lines were skipped" in one for one in lk.read(path, **options_of(path), lenient=True).run.notes)
+    assert any(
+        "damaged lines were skipped" in one
+        for one in lk.read(path, **options_of(path), lenient=True).run.notes
+    )
 
 
 def options_of(path: Path) -> dict[str, str]:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.errors import CorruptInputError
-from latencykit.log import HistogramLog
 
 TEXT = """seq: (g=0): rw=write, bs=(R) 16.0KiB-16.0KiB, ioengine=psync, iodepth=1
 fio-3.33
@@ -35,7 +35,14 @@ def side(**more):
 
 
 def latency(bins=None, **more):
-    table = {"min": 100, "max": 5000, "mean": 1300.0, "stddev": 9.0, "N": 4, "percentile": {"50.000000": 129, "99.000000": 4960}}
+    table = {
+        "min": 100,
+        "max": 5000,
+        "mean": 1300.0,
+        "stddev": 9.0,
+        "N": 4,
+        "percentile": {"50.000000": 129, "99.000000": 4960},
+    }
     return table | ({"bins": bins} if bins else {}) | more
 
 
@@ -74,11 +81,24 @@ def test_total_latency_is_preferred_where_it_has_a_distribution(read_text):
 def test_version_2_has_microseconds_and_clients_have_their_own_list(read_text):
     old = {
         "jobname": "a",
-        "read": side(clat={"min": 1, "max": 50, "mean": 9.0, "stddev": 1.0, "percentile": {"50.0": 8, "99.0": 40}}),
+        "read": side(
+            clat={
+                "min": 1,
+                "max": 50,
+                "mean": 9.0,
+                "stddev": 1.0,
+                "percentile": {"50.0": 8, "99.0": 40},
+            }
+        ),
     }
     text = json.dumps({"fio version": "fio-2.21", "client_stats": [old]})
     found = read_text("note: both iodepth >= 1\n" + text)["a read"]
-    assert (found.max, found.percentile(50), found.count, found.run.unit) == (50_000, 8_000, 4, "us")
+    assert (found.max, found.percentile(50), found.count, found.run.unit) == (
+        50_000,
+        8_000,
+        4,
+        "us",
+    )
 
 
 def test_the_last_of_several_reports_counts(read_text):
@@ -92,12 +112,22 @@ def test_normal_text(read_text):
     found = read_text(TEXT)
     assert list(found) == ["seq write"]
     h = found["seq write"]
-    assert (h.count, h.max, h.percentile(99), h.mean, h.run.achieved) == (600, 36e6, 43_000, 19_380, 1900)
+    assert (h.count, h.max, h.percentile(99), h.mean, h.run.achieved) == (
+        600,
+        36e6,
+        43_000,
+        19_380,
+        1900,
+    )
 
 
 def test_terse_and_its_damage(read_text):
-    percentiles = ";".join(f"{p:.6f}%={v}" for p, v in [(1.0, 5), (50.0, 17), (99.0, 42), *[(0, 0)] * 17])
-    nothing = "0;0;0;0;0;0;0.0;0.0;0;0;0.0;0.0;" + ";".join(["0%=0"] * 20) + ";0;0;0.0;0.0;0;0;0%;0;0"
+    percentiles = ";".join(
+        f"{p:.6f}%={v}" for p, v in [(1.0, 5), (50.0, 17), (99.0, 42), *[(0, 0)] * 17]
+    )
+    nothing = (
+        "0;0;0;0;0;0;0.0;0.0;0;0;0.0;0.0;" + ";".join(["0%=0"] * 20) + ";0;0;0.0;0.0;0;0;0%;0;0"
+    )
     write = f"9600;3197;199;3002;0;0;0.0;0.0;4;368;19.379795;17.09;{percentiles};4;369;20.6;17.4;3200;3232;50%;3206.4;14.3"
     line = f"3;fio-3.33;seq;0;0;{nothing};{write};1.0%;0.0%\n"
     h = read_text(line)["seq write"]
@@ -107,13 +137,17 @@ def test_terse_and_its_damage(read_text):
 
 
 def test_latency_log(read_text):
-    found = read_text("1, 231716, 0, 4096, 0\n2, 123818, 1, 4096, 8192\n3, 59291, 0, 4096, 0\n", "run_lat.1.log")
+    found = read_text(
+        "1, 231716, 0, 4096, 0\n2, 123818, 1, 4096, 8192\n3, 59291, 0, 4096, 0\n", "run_lat.1.log"
+    )
     assert list(found) == ["all", "read", "write"]
     assert found["read"].start.tolist() == [1_000_000 - 231716, 3_000_000 - 59291]
 
 
 def test_windows_of_a_log_say_that_they_are_means(read_text):
-    found = read_text("100, 25911, 1, 0, 0\n200, 21620, 1, 0, 0\n", "run_clat.1.log")["run_clat.1.log"]
+    found = read_text("100, 25911, 1, 0, 0\n200, 21620, 1, 0, 0\n", "run_clat.1.log")[
+        "run_clat.1.log"
+    ]
     assert any("mean of a window" in note for note in found.run.notes)
     assert any("clat" in note for note in found.run.notes)
 
@@ -127,7 +161,10 @@ def test_a_bandwidth_log_is_refused(read_text):
 def test_histogram_log(read_text, halved):
     counts = np.zeros((2, 1856 >> halved), int)
     counts[0, 100 >> halved], counts[1, 1000 >> halved] = 5, 3
-    lines = [f"{500 * (k + 1)}, 1, 4096, " + ", ".join(map(str, row)) for k, row in enumerate(counts.tolist())]
+    lines = [
+        f"{500 * (k + 1)}, 1, 4096, " + ", ".join(map(str, row))
+        for k, row in enumerate(counts.tolist())
+    ]
     log = read_text("\n".join(lines) + "\n500, 1, 40", "run_clat_hist.1.log")["run_clat_hist.1.log"]
     assert isinstance(log, HistogramLog)
     assert (log.starts.tolist(), log.lengths.tolist()) == ([0.0, 0.5], [0.5, 0.5])
@@ -145,7 +182,14 @@ def window(at, direction, count="0"):
 
 
 @pytest.mark.parametrize(
-    "row", [window(2000, 9), window(2000, -1), window(2000, 0, "-3"), window(2000, 0, "9" * 19), "2000, 0, 4096, 1\n"]
+    "row",
+    [
+        window(2000, 9),
+        window(2000, -1),
+        window(2000, 0, "-3"),
+        window(2000, 0, "9" * 19),
+        "2000, 0, 4096, 1\n",
+    ],
 )
 def test_a_row_that_fio_does_not_write_is_named_or_skipped(read_text, row):
     text = window(1000, 0) + row + window(3000, 1)

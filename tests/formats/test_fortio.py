@@ -10,7 +10,9 @@ from latencykit.errors import CorruptInputError
 
 
 def histogram(*buckets: tuple[float, float, int], **more) -> dict:
-    data = [{"Start": low, "End": high, "Percent": 0, "Count": count} for low, high, count in buckets]
+    data = [
+        {"Start": low, "End": high, "Percent": 0, "Count": count} for low, high, count in buckets
+    ]
     total = sum(count for _, _, count in buckets)
     return {"Count": total, "Min": buckets[0][0], "Max": buckets[-1][1], "Sum": 0.003 * total, "Avg": 0.003, "StdDev": 0.01,
             "Data": data, **more}  # fmt: skip
@@ -31,17 +33,36 @@ def record(**changes) -> str:
 
 def test_percentiles_and_buckets_with_gaps(read_text):
     found = read_text(record(), "out.json")["out.json"]
-    assert (found.count, found.min, found.max, found.mean, found.std) == (1000, 1.1e6, 5.98e9, 3e6, 1e7)
+    assert (found.count, found.min, found.max, found.mean, found.std) == (
+        1000,
+        1.1e6,
+        5.98e9,
+        3e6,
+        1e7,
+    )
     assert found.percentile([50, 99, 99.5]).tolist() == [1.5e6, 3e6, 5.98e9]
     assert found.count_above(4.9e9) == 10
     assert found.percentile_rows([99.5])[0].bucket_low == 5e9
     run = found.run
-    assert (run.version, run.loop, run.rate, run.connections, run.expected_interval) == ("1.66.5", "paced", 200.0, 4, 2e7)
-    assert (run.start, run.duration, run.achieved, run.timeout) == (1_795_219_512.5, 20.0, 199.5, 30e9)
+    assert (run.version, run.loop, run.rate, run.connections, run.expected_interval) == (
+        "1.66.5",
+        "paced",
+        200.0,
+        4,
+        2e7,
+    )
+    assert (run.start, run.duration, run.achieved, run.timeout) == (
+        1_795_219_512.5,
+        20.0,
+        199.5,
+        30e9,
+    )
 
 
 def test_full_speed_lists_and_grpc(read_text):
-    fast = read_text(record(RequestedQPS="max", RunType="GRPC Ping", RetCodes={"SERVING": 1000}), "out.json")["out.json"]
+    fast = read_text(
+        record(RequestedQPS="max", RunType="GRPC Ping", RetCodes={"SERVING": 1000}), "out.json"
+    )["out.json"]
     assert (fast.run.loop, fast.run.rate, fast.run.failed) == ("closed", None, 0)
     both = f"[{record()}, {record(Labels='other')}]"
     assert list(read_text(both, "out.json")) == ["x , vm", "other"]
@@ -50,9 +71,16 @@ def test_full_speed_lists_and_grpc(read_text):
 def test_failed_calls_are_taken_out(read_text):
     failures = histogram((0.0012, 0.002, 100), (5, 5.5, 4))
     found = read_text(record(ErrorsDurationHistogram=failures), "out.json")["out.json"]
-    assert (found.count, found.run.failed, found.count_above(4.9e9), found.max) == (896, 104, 6, 5.98e9)
+    assert (found.count, found.run.failed, found.count_above(4.9e9), found.max) == (
+        896,
+        104,
+        6,
+        5.98e9,
+    )
     assert any("good ones" in note for note in found.run.notes)
-    unknown = read_text(record(ErrorsDurationHistogram={"Count": 104, "Data": None}), "out.json")["out.json"]
+    unknown = read_text(record(ErrorsDurationHistogram={"Count": 104, "Data": None}), "out.json")[
+        "out.json"
+    ]
     assert (unknown.run.failed, unknown.percentile(50)) == (104, 1.5e6)
     assert any("104 failed calls are among" in note for note in unknown.run.notes)
     old = json.loads(record(RetCodes={"200": 990, "503": 8, "-1": 2}))
@@ -64,7 +92,10 @@ def test_nothing_and_damage(read_text):
     with pytest.raises(CorruptInputError, match="no request was answered"):
         read_text(record(DurationHistogram={"Count": 0, "Data": None}), "out.json")
     with pytest.raises(CorruptInputError, match=r"out\.json: the buckets do not hold 1,000 calls"):
-        read_text(record().replace('"Count": 90,', '"Count": 9,').replace('"Count": 90}', '"Count": 9}'), "out.json")
+        read_text(
+            record().replace('"Count": 90,', '"Count": 9,').replace('"Count": 90}', '"Count": 9}'),
+            "out.json",
+        )
 
 
 TEXT = """\
@@ -86,12 +117,30 @@ All done 300 calls (plus 0 warmup) 7.479 ms avg, 98.7 qps
 
 def test_text_says_what_the_json_says(read_text):
     found = read_text(TEXT)["out.txt"]
-    assert (found.count, found.min, found.max, found.mean) == (300, 257_472, 60_499_505, 7_479_281.5)
+    assert (found.count, found.min, found.max, found.mean) == (
+        300,
+        257_472,
+        60_499_505,
+        7_479_281.5,
+    )
     assert found.percentile([50, 99]).tolist() == [4_675_000, 60_124_900]
     run = found.run
-    assert (run.version, run.loop, run.rate, run.connections, run.duration) == ("1.57.3", "paced", 100.0, 4, 3.038599599)
-    quiet = "\n".join(line for line in TEXT.splitlines() if not line.startswith((">", "# range", "Starting", "Ended")))
-    assert (read_text(quiet)["out.txt"].percentile(99), read_text(quiet)["out.txt"].run.achieved) == (60_124_900, 98.7)
+    assert (run.version, run.loop, run.rate, run.connections, run.duration) == (
+        "1.57.3",
+        "paced",
+        100.0,
+        4,
+        3.038599599,
+    )
+    quiet = "\n".join(
+        line
+        for line in TEXT.splitlines()
+        if not line.startswith((">", "# range", "Starting", "Ended"))
+    )
+    assert (
+        read_text(quiet)["out.txt"].percentile(99),
+        read_text(quiet)["out.txt"].run.achieved,
+    ) == (60_124_900, 98.7)
     assert list(read_text(TEXT + TEXT)) == ["run 1", "run 2"]
 
 

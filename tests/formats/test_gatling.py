@@ -28,12 +28,15 @@ def test_requests_of_a_run(read_text):
 
 @pytest.mark.parametrize(
     "line",
-    ["REQUEST\t7\t\tGet\t1658765870247\t1658765870430\tOK\t ", "scn\t7\tREQUEST\t\tGet\t1658765870247\t1658765870430\tOK\t "],
+    [
+        "REQUEST\t7\t\tGet\t1658765870247\t1658765870430\tOK\t ",
+        "scn\t7\tREQUEST\t\tGet\t1658765870247\t1658765870430\tOK\t ",
+    ],
 )
 def test_older_versions(read_text, line):
-    assert read_text("RUN\ta.B\tb\t1658765864198\t \t3.0.0\n" + line + "\n", "simulation.log")["Get"].duration.tolist() == [
-        183_000_000
-    ]
+    assert read_text("RUN\ta.B\tb\t1658765864198\t \t3.0.0\n" + line + "\n", "simulation.log")[
+        "Get"
+    ].duration.tolist() == [183_000_000]
 
 
 def test_unfinished_requests(read_text):
@@ -44,8 +47,14 @@ def test_unfinished_requests(read_text):
 def test_damage(read_text):
     with pytest.raises(CorruptInputError, match=r"simulation\.log:5: this is no record"):
         read_text(NEW.replace("1658765870600", "soon"), "simulation.log")
-    assert len(read_text(NEW.replace("1658765870600", "soon"), "simulation.log", lenient=True)["Get"]) == 2
-    assert any("cut" in note for note in read_text(NEW + "REQUEST\t\tGe", "simulation.log")["all"].run.notes)
+    assert (
+        len(read_text(NEW.replace("1658765870600", "soon"), "simulation.log", lenient=True)["Get"])
+        == 2
+    )
+    assert any(
+        "cut" in note
+        for note in read_text(NEW + "REQUEST\t\tGe", "simulation.log")["all"].run.notes
+    )
     with pytest.raises(CorruptInputError, match=r"binary simulation\.log"):
         read_text(b"\x00\x00\x00\x00\x063.12.0" + bytes(range(200)), "simulation.log")
 
@@ -59,8 +68,21 @@ def test_statistics_of_the_report(read_text):
         return {"name": name, "numberOfRequests": both} | times
 
     inner = {"req_1": {"type": "REQUEST", "name": "Get", "path": "Get", "stats": stats("Get", 100)}}
-    text = json.dumps({"type": "GROUP", "name": "All Requests", "stats": stats("All Requests", 100), "contents": inner})
+    text = json.dumps(
+        {
+            "type": "GROUP",
+            "name": "All Requests",
+            "stats": stats("All Requests", 100),
+            "contents": inner,
+        }
+    )
     found = read_text(text, "stats.json")
     assert list(found) == ["All Requests", "Get"]
     h = found["All Requests"]
-    assert (h.count, h.run.failed, h.max, h.percentile(99), h.run.aggregate) == (100, 3, 1.345e9, 2e8, True)
+    assert (h.count, h.run.failed, h.max, h.percentile(99), h.run.aggregate) == (
+        100,
+        3,
+        1.345e9,
+        2e8,
+        True,
+    )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from latencykit.core.samples import OUTCOMES
 from latencykit.errors import CorruptInputError
-from latencykit.samples import OUTCOMES
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 TEXT = (DATA / "ghz/paced/ghz-text.txt").read_text()
@@ -23,23 +23,50 @@ def record(details, **asked):
 
 
 def call(at, latency, status="OK"):
-    return {"timestamp": f"2026-11-21T00:00:{at:02d}.5Z", "latency": latency, "error": "", "status": status}
+    return {
+        "timestamp": f"2026-11-21T00:00:{at:02d}.5Z",
+        "latency": latency,
+        "error": "",
+        "status": status,
+    }
 
 
 def test_a_stamp_is_the_end_of_a_call(read_text):
     s = read_text(
-        record([call(1, 500_000_000), call(2, 1000), call(3, 9, "DeadlineExceeded"), call(4, 5, "Internal")]), "out.json"
+        record(
+            [
+                call(1, 500_000_000),
+                call(2, 1000),
+                call(3, 9, "DeadlineExceeded"),
+                call(4, 5, "Internal"),
+            ]
+        ),
+        "out.json",
     )
     s = s["out.json"]
     assert s.start[0] % 10**9 == 0
     assert [OUTCOMES[code] for code in s.outcome] == ["ok", "ok", "timeout", "error"]
-    assert (s.run.loop, s.run.rate, s.run.connections, s.run.expected_interval) == ("paced", 100, 4, 4e7)
-    assert (s.run.corrected, s.run.measure, s.histogram().run.failed, s.histogram().run.timeouts) == ("none", "service", 1, 1)
+    assert (s.run.loop, s.run.rate, s.run.connections, s.run.expected_interval) == (
+        "paced",
+        100,
+        4,
+        4e7,
+    )
+    assert (
+        s.run.corrected,
+        s.run.measure,
+        s.histogram().run.failed,
+        s.histogram().run.timeouts,
+    ) == ("none", "service", 1, 1)
 
 
 def test_the_mode(read_text):
     asynchronous = read_text(record([call(1, 5)], **{"async": True}), "out.json")["out.json"].run
-    assert (asynchronous.loop, asynchronous.corrected, asynchronous.measure) == ("open", "schedule", "response")
+    assert (asynchronous.loop, asynchronous.corrected, asynchronous.measure) == (
+        "open",
+        "schedule",
+        "response",
+    )
     assert read_text(record([call(1, 5)], rps=0), "out.json")["out.json"].run.loop == "closed"
 
 
@@ -51,9 +78,10 @@ def test_details_that_are_damaged(read_text):
 
 
 def test_csv(read_text):
-    s = read_text('\nduration (ms),status,error\n1.50,OK,\n2.5,Unavailable,it says, "no", twice\n0.25,OK,\n3.7', "out.csv")[
-        "out.csv"
-    ]
+    s = read_text(
+        '\nduration (ms),status,error\n1.50,OK,\n2.5,Unavailable,it says, "no", twice\n0.25,OK,\n3.7',
+        "out.csv",
+    )["out.csv"]
     assert s.duration.tolist() == [1_500_000, 2_500_000, 250_000]
     assert (s.histogram().count, s.histogram().run.failed) == (2, 1)
     assert any("cut" in note for note in s.run.notes)
@@ -64,21 +92,35 @@ def test_csv(read_text):
 def test_text_has_percentiles_and_buckets(read_text):
     h = read_text(TEXT)["out.txt"]
     assert (h.count, h.run.failed, h.max, h.min) == (393, 7, 468.43e6, 1.26e6)
-    assert h.percentile([10, 50, 90, 95, 99]).tolist() == [1.48e6, 2.05e6, 18.84e6, 108.34e6, 311.44e6]
+    assert h.percentile([10, 50, 90, 95, 99]).tolist() == [
+        1.48e6,
+        2.05e6,
+        18.84e6,
+        108.34e6,
+        311.44e6,
+    ]
     assert h.count_above(375e6) == 2
     assert "mean" not in h.told, "the average is of the failed ones, too"
     assert (h.run.achieved, h.run.duration) == (170.79, 2.34)
 
 
 @pytest.mark.parametrize(
-    "change", [lambda t: "$ ghz x\n" + t, lambda t: t.replace("\n", "\r\n"), lambda t: t.replace("1.48 ms", "1480 µs")]
+    "change",
+    [
+        lambda t: "$ ghz x\n" + t,
+        lambda t: t.replace("\n", "\r\n"),
+        lambda t: t.replace("1.48 ms", "1480 µs"),
+    ],
 )
 def test_other_surroundings(read_text, change):
     assert read_text(change(TEXT))["out.txt"].percentile(10) == 1.48e6
 
 
 def test_nothing_was_answered(read_text):
-    text = TEXT[: TEXT.index("Response time")] + "Status code distribution:\n  [Unavailable]   20 responses\n"
+    text = (
+        TEXT[: TEXT.index("Response time")]
+        + "Status code distribution:\n  [Unavailable]   20 responses\n"
+    )
     with pytest.raises(CorruptInputError, match="no request was answered well"):
         read_text(text)
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from latencykit.errors import CorruptInputError, NotHeldError
+from latencykit.errors import CorruptInputError, DataNotAvailableError
 
 TEXT = """goos: linux
 cpu: Some CPU
@@ -22,7 +22,7 @@ def test_several_runs_are_named_honestly(read_text):
     a = found["BenchmarkA/n=8-2"]
     assert (a.mean, a.count) == (286.1, 86312 + 95299)
     assert (a.stats["lowest mean of a run"], a.stats["highest mean of a run"]) == (248.0, 324.2)
-    with pytest.raises(NotHeldError, match="distribution"):
+    with pytest.raises(DataNotAvailableError, match="distribution"):
         _ = a.max
     assert found["BenchmarkB"].percentile(99) == 7.5e6
 
@@ -42,15 +42,18 @@ def test_events_join_a_split_result(read_text):
 
 
 def test_packages_with_benchmarks_of_one_name(read_text):
-    text = (
-        "pkg: example.com/a\nBenchmarkA-2 \t 100\t 12.5 ns/op\nPASS\npkg: example.com/b\nBenchmarkA-2 \t 100\t 99 ns/op\nPASS\n"
-    )
+    text = "pkg: example.com/a\nBenchmarkA-2 \t 100\t 12.5 ns/op\nPASS\npkg: example.com/b\nBenchmarkA-2 \t 100\t 99 ns/op\nPASS\n"
     found = read_text(text)
-    assert {name: s.mean for name, s in found.items()} == {"BenchmarkA-2": 12.5, "example.com/b.BenchmarkA-2": 99.0}
+    assert {name: s.mean for name, s in found.items()} == {
+        "BenchmarkA-2": 12.5,
+        "example.com/b.BenchmarkA-2": 99.0,
+    }
 
 
 def test_a_damaged_result_is_named(read_text):
     broken = "pkg: p\nok\npkg: q\n" + TEXT.replace("324.2 ns", "32x.2 ns")
-    with pytest.raises(CorruptInputError, match=r"out\.txt:7: the result of BenchmarkA/n=8-2 is '32x\.2 ns"):
+    with pytest.raises(
+        CorruptInputError, match=r"out\.txt:7: the result of BenchmarkA/n=8-2 is '32x\.2 ns"
+    ):
         read_text(broken)
     assert read_text(broken, lenient=True)["BenchmarkA/n=8-2"].mean == 248.0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from latencykit.core.samples import OUTCOMES
 from latencykit.errors import CorruptInputError
-from latencykit.samples import OUTCOMES
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 TEXT = (DATA / "h2load/timing/stdout.txt").read_text()
@@ -19,7 +19,12 @@ def test_log(read_text):
     assert s.start[0] == 1_795_220_600_626_684_000
     assert s.duration.tolist() == [1_408_000, 1_447_000, 5000, 0]
     assert [OUTCOMES[code] for code in s.outcome] == ["ok", "error", "error", "ok"]
-    assert (s.histogram().count, s.histogram().min, s.histogram().run.failed, s.run.loop) == (2, 0, 2, "closed")
+    assert (s.histogram().count, s.histogram().min, s.histogram().run.failed, s.run.loop) == (
+        2,
+        0,
+        2,
+        "closed",
+    )
 
 
 def test_log_that_is_cut_or_damaged(read_text):
@@ -45,18 +50,30 @@ def test_newer_text_has_percentiles(read_text):
         "connect     :        8us        48us        30us        40us        47us        32us        17us    75.00%\n"
     )
     h = read_text(text)["out.txt"]
-    assert (h.count, h.percentile(50), h.percentile(95), h.percentile(99), h.max) == (1200, 1.6e6, 2.1e6, 4e6, 5.46e6)
+    assert (h.count, h.percentile(50), h.percentile(95), h.percentile(99), h.max) == (
+        1200,
+        1.6e6,
+        2.1e6,
+        4e6,
+        5.46e6,
+    )
 
 
 def test_failures(read_text):
     totals = "1204 started, 1200 done, 1200 succeeded, 0 failed, 0 errored, 0 timeout"
     assert totals in TEXT
-    run = read_text(TEXT.replace(totals, "1204 started, 1200 done, 1190 succeeded, 10 failed, 2 errored, 3 timeout"))[
-        "out.txt"
-    ].run
+    run = read_text(
+        TEXT.replace(
+            totals, "1204 started, 1200 done, 1190 succeeded, 10 failed, 2 errored, 3 timeout"
+        )
+    )["out.txt"].run
     assert (run.failed, run.timeouts, run.unfinished) == (7, 3, 4)
-    with pytest.raises(CorruptInputError, match=r"no request was answered well \(8 failed, 2 timed out"):
-        read_text(TEXT.replace(totals, "0 started, 0 done, 0 succeeded, 10 failed, 10 errored, 2 timeout"))
+    with pytest.raises(
+        CorruptInputError, match=r"no request was answered well \(8 failed, 2 timed out"
+    ):
+        read_text(
+            TEXT.replace(totals, "0 started, 0 done, 0 succeeded, 10 failed, 10 errored, 2 timeout")
+        )
 
 
 def test_damage(read_text):

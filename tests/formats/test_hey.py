@@ -8,8 +8,8 @@ import pytest
 
 import latencykit as lk
 from latencykit.errors import CorruptInputError
-from latencykit.formats.base import Confidence, Head
-from latencykit.formats.hey import sniff_text
+from latencykit.io.source import Confidence, Head
+from latencykit.io.tools.hey import sniff_text
 
 TEXT = """
 Summary:
@@ -68,11 +68,19 @@ def test_percentiles_as_printed_and_buckets_between(read_text):
     assert found.percentile([10, 50, 99, 100]).tolist() == [1.5e6, 1.7e6, 6.3e6, 6004.8e6]
     assert found.count_above(601.65e6) == 4
     run = found.run
-    assert (run.tool, run.loop, run.corrected, run.duration, run.achieved) == ("hey", "closed", "none", 20.0021, 279.77)
+    assert (run.tool, run.loop, run.corrected, run.duration, run.achieved) == (
+        "hey",
+        "closed",
+        "none",
+        20.0021,
+        279.77,
+    )
 
 
 def test_the_single_percent_sign_of_older_versions(read_text):
-    older = read_text(TEXT.replace("%%", "%").replace(" secs\n", " secs.\n").replace("■", "∎"))["out.txt"]
+    older = read_text(TEXT.replace("%%", "%").replace(" secs\n", " secs.\n").replace("■", "∎"))[
+        "out.txt"
+    ]
     assert older.percentile(99) == 6.3e6
 
 
@@ -88,7 +96,12 @@ def test_failures_are_told_apart_as_far_as_the_report_goes(read_text):
     assert (found.censored, found.censored_at, found.percentile(99)) == (7, 20e9, 6.3e6)
     assert any("96 failed requests" in note for note in found.run.notes)
     called = read_text("$ hey -c 4 -q 100 -t 30 http://x/\n" + failing)["out.txt"]
-    assert (called.censored_at, called.run.loop, called.run.rate, called.run.connections) == (30e9, "paced", 400.0, 4)
+    assert (called.censored_at, called.run.loop, called.run.rate, called.run.connections) == (
+        30e9,
+        "paced",
+        400.0,
+        4,
+    )
 
 
 def test_only_errors(read_text):
@@ -115,7 +128,10 @@ def test_several_reports_and_a_cut_one(read_text):
     assert any("cut" in note for note in cut.run.notes)
 
 
-@pytest.mark.parametrize(("old", "new", "line"), [("25%% in 0.0016", "25%% in 0.x", 28), ("0.602 [5591]", "0.602 [55#1]", 14)])
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [("25%% in 0.0016", "25%% in 0.x", 28), ("0.602 [5591]", "0.602 [55#1]", 14)],
+)
 def test_damage_is_named(read_text, old, new, line):
     with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
         read_text(TEXT.replace(old, new))
@@ -123,7 +139,9 @@ def test_damage_is_named(read_text, old, new, line):
 
 def test_oha_s_report_is_not_hey_s():
     assert sniff_text(Head("x", TEXT.encode())) == Confidence.CERTAIN
-    oha = TEXT.replace("Summary:\n", "Summary:\n  Success rate:\t100.00%\n").replace("Latency dist", "Response time dist")
+    oha = TEXT.replace("Summary:\n", "Summary:\n  Success rate:\t100.00%\n").replace(
+        "Latency dist", "Response time dist"
+    )
     assert sniff_text(Head("x", oha.encode())) == Confidence.NO
 
 
@@ -141,6 +159,8 @@ def test_csv_of_six_columns(read_text):
 
 
 def test_a_limit_that_the_run_cannot_have_reached_is_not_assumed():
-    path = Path(__file__).parents[1] / "data" / "formats" / "hey" / "timeouts" / "stdout.txt"  # hey -t 1; the run took 2 s
+    path = (
+        Path(__file__).parents[1] / "data" / "formats" / "hey" / "timeouts" / "stdout.txt"
+    )  # hey -t 1; the run took 2 s
     found = lk.read(path)
     assert (found.run.timeouts, found.censored, found.censored_at) == (4, 4, found.max)

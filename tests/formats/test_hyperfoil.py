@@ -22,16 +22,40 @@ STEPS = [
 
 
 def test_all_json(read_text):
-    entry = {"name": "main", "phase": "main", "metric": "get", "total": {"summary": SUMMARY}, "histogram": {"percentiles": STEPS}}
-    text = json.dumps({"$schema": "http://hyperfoil.io/run-schema/v2.0", "version": "0.20", "stats": [entry], "sessions": []})
+    entry = {
+        "name": "main",
+        "phase": "main",
+        "metric": "get",
+        "total": {"summary": SUMMARY},
+        "histogram": {"percentiles": STEPS},
+    }
+    text = json.dumps(
+        {
+            "$schema": "http://hyperfoil.io/run-schema/v2.0",
+            "version": "0.20",
+            "stats": [entry],
+            "sessions": [],
+        }
+    )
     h = read_text(text)["main/get"]
-    assert (h.count, h.max, h.percentile(50), h.percentile(99), h.mean) == (100, 9e6, 300_000, 5e6, 400_000)
+    assert (h.count, h.max, h.percentile(50), h.percentile(99), h.mean) == (
+        100,
+        9e6,
+        300_000,
+        5e6,
+        400_000,
+    )
     assert (h.run.failed, h.run.timeouts, h.run.duration, h.run.version) == (1, 3, 10.0, "0.20")
     assert any("waited 2 s" in note for note in h.run.notes)
 
 
 def test_totals_of_the_api(read_text):
-    text = json.dumps({"status": "TERMINATED", "statistics": [{"phase": "main", "metric": "get", "summary": SUMMARY}]})
+    text = json.dumps(
+        {
+            "status": "TERMINATED",
+            "statistics": [{"phase": "main", "metric": "get", "summary": SUMMARY}],
+        }
+    )
     h = read_text(text)["main/get"]
     assert (h.count, h.percentile(99)) == (100, 5e6)
 

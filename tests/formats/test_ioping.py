@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
-from latencykit.summary import Summary
 
 TEXT = """4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=1 time=245.6 us (warmup)
 4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=2 time=276.5 us

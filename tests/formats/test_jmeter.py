@@ -51,7 +51,13 @@ def test_a_file_without_header(read_text):
 
 
 def test_damage_names_the_line_and_lenient_goes_on(read_text):
-    text = HEADER + ROWS[0] + '1795220742902,"x\ny",get,200,OK,T,true,2\n' + ROWS[1].replace(",5,", ",fünf,") + ROWS[3]
+    text = (
+        HEADER
+        + ROWS[0]
+        + '1795220742902,"x\ny",get,200,OK,T,true,2\n'
+        + ROWS[1].replace(",5,", ",fünf,")
+        + ROWS[3]
+    )
     with pytest.raises(CorruptInputError, match=r"r\.jtl:3: "):
         read_text(text, "r.jtl")
     seen = []

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from latencykit.histogram import Histogram
-from latencykit.summary import Summary
+from latencykit.core.histogram import Histogram
+from latencykit.core.summary import Summary
 
 
 def result(mode, unit, metric, threads=1, name="demo.A.run"):
@@ -33,7 +33,10 @@ def test_sample_mode_keeps_every_value(read_text):
     [("avgt", "ms/op", 2.0, 2e6), ("thrpt", "ops/us", 4.0, 500.0), ("avgt", "min/op", 1.0, 60e9)],
 )
 def test_means_say_how_to_get_a_distribution(read_text, mode, unit, score, mean):
-    found = read_text(json.dumps([result(mode, unit, {"score": score, "rawData": [[score, score]]}, threads=2)]), "r.json")
+    found = read_text(
+        json.dumps([result(mode, unit, {"score": score, "rawData": [[score, score]]}, threads=2)]),
+        "r.json",
+    )
     only = found["demo.A.run n=1"]
     assert isinstance(only, Summary)
     assert only.mean == mean
@@ -52,10 +55,18 @@ def test_modes_of_one_benchmark_and_scores_that_are_no_time(read_text):
 
 @pytest.mark.parametrize("mark", [":p", ":run·p"])
 def test_csv_percentile_rows(read_text, mark):
-    head = '"Benchmark","Mode","Threads","Samples","Score","Score Error (99.9%)","Unit","Param: n"\n'
+    head = (
+        '"Benchmark","Mode","Threads","Samples","Score","Score Error (99.9%)","Unit","Param: n"\n'
+    )
     row = '"demo.A.run{}","sample",1,{},{},NaN,"us/op",1\n'
     text = head + row.format("", 5000, 2.5)
     for p, value in (("0.00", 1.0), ("0.50", 2.0), ("0.90", 3.0), ("0.99", 8.0), ("1.00", 90.0)):
         text += row.format(mark + p, 1, value)
     found = read_text(text, "r.csv")["demo.A.run n=1"]
-    assert (found.count, found.percentile(99), found.max, found.min, found.mean) == (5000, 8000, 90_000, 1000, 2500)
+    assert (found.count, found.percentile(99), found.max, found.min, found.mean) == (
+        5000,
+        8000,
+        90_000,
+        1000,
+        2500,
+    )

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import latencykit as lk
-from latencykit.formats.jsontext import without_halves
+from latencykit.io.text import without_halves
 from tests.conftest import DATA
 
 
@@ -32,20 +32,27 @@ def test_half_a_character_is_replaced_and_nothing_else(text, meant):
 
 def test_rows_with_half_a_character_are_read(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text("".join(f'{{"latency_ms": {k}, "op": "a\\ud800{k % 2}"}}\n' for k in range(1, 9)))
+    path.write_text(
+        "".join(f'{{"latency_ms": {k}, "op": "a\\ud800{k % 2}"}}\n' for k in range(1, 9))
+    )
     found = lk.read_all(path)
     assert sum(len(series) for series in found.values()) == 8
     assert all("\ufffd" in name for name in found)
 
 
 @pytest.mark.parametrize("value", [[], {}, "x", [1], {"a": 1}, True, None, "digits"])
-@pytest.mark.parametrize("name", ["oha-json/ctrlz-corrected/out.json", "fio-json/*/*.json", "k6-summary/ctrlz/summary.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["oha-json/ctrlz-corrected/out.json", "fio-json/*/*.json", "k6-summary/ctrlz/summary.json"],
+)
 def test_json_of_another_shape_names_the_file_and_asks_for_it(name, value, tmp_path):
     (path,) = sorted((DATA / "formats").glob(name))[:1] or pytest.fail(name)
     record = json.loads(path.read_text()[path.read_text().index("{") :])
     copy = tmp_path / "out.json"
     for key in list(record)[:12]:
-        text = json.dumps(record | {key: "@"}).replace('"@"', "9" * 5000 if value == "digits" else json.dumps(value))
+        text = json.dumps(record | {key: "@"}).replace(
+            '"@"', "9" * 5000 if value == "digits" else json.dumps(value)
+        )
         copy.write_text(text)
         try:
             lk.read_all(copy)

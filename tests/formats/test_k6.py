@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from latencykit.errors import CorruptInputError, NotHeldError, UsageError
+from latencykit.errors import CorruptInputError, DataNotAvailableError, InvalidArgumentError
 
 TREND = {"avg": 5.5, "min": 1.1, "med": 1.5, "max": 60.2, "p(90)": 2.5, "p(95)": 4.4}
 METRICS = {
@@ -24,13 +24,23 @@ METRICS = {
 def legacy() -> dict:
     return {
         "root_group": {},
-        "metrics": {name: {**values, "thresholds": {"p(95)<5": False}} for name, (_, _, values) in METRICS.items()},
+        "metrics": {
+            name: {**values, "thresholds": {"p(95)<5": False}}
+            for name, (_, _, values) in METRICS.items()
+        },
     }
 
 
 def handled() -> dict:
-    metrics = {name: {"type": kind, "contains": what, "values": values} for name, (kind, what, values) in METRICS.items()}
-    return {"state": {"testRunDurationMs": 10000.0}, "options": {"summaryTimeUnit": "s"}, "metrics": metrics}
+    metrics = {
+        name: {"type": kind, "contains": what, "values": values}
+        for name, (kind, what, values) in METRICS.items()
+    }
+    return {
+        "state": {"testRunDurationMs": 10000.0},
+        "options": {"summaryTimeUnit": "s"},
+        "metrics": metrics,
+    }
 
 
 def listed() -> dict:
@@ -39,8 +49,15 @@ def listed() -> dict:
             return {"matches": given["passes"], "total": 1000, "rate": 0.04}
         return {key: value for key, value in given.items() if key != "rate"}
 
-    metrics = [{"name": n, "type": kind, "contains": what, "values": values(kind, v)} for n, (kind, what, v) in METRICS.items()]
-    return {"version": "1.0.0", "config": {"duration": 10.0, "execution": "local"}, "results": {"checks": {}, "metrics": metrics}}
+    metrics = [
+        {"name": n, "type": kind, "contains": what, "values": values(kind, v)}
+        for n, (kind, what, v) in METRICS.items()
+    ]
+    return {
+        "version": "1.0.0",
+        "config": {"duration": 10.0, "execution": "local"},
+        "results": {"checks": {}, "metrics": metrics},
+    }
 
 
 @pytest.mark.parametrize("shape", [legacy, handled, listed])
@@ -48,10 +65,22 @@ def test_summary_in_each_shape(read_text, shape):
     found = read_text(json.dumps(shape()), "summary.json")
     assert list(found) == ["http_req_duration"]
     rung = found["http_req_duration"]
-    assert (rung.count, rung.run.failed, rung.min, rung.max, rung.mean) == (960, 40, 1.1e6, 60.2e6, 5.5e6)
+    assert (rung.count, rung.run.failed, rung.min, rung.max, rung.mean) == (
+        960,
+        40,
+        1.1e6,
+        60.2e6,
+        5.5e6,
+    )
     assert rung.percentile([50, 90, 95]).tolist() == [1.5e6, 2.5e6, 4.4e6]
     run = rung.run
-    assert (run.loop, run.corrected, run.connections, run.duration, run.achieved) == ("closed", "none", 4, 10.0, 100.0)
+    assert (run.loop, run.corrected, run.connections, run.duration, run.achieved) == (
+        "closed",
+        "none",
+        4,
+        10.0,
+        100.0,
+    )
     assert any("40 failed requests" in note for note in run.notes)
 
 
@@ -62,13 +91,17 @@ def test_other_series_by_name(read_text):
     assert (good.count, good.run.failed, good.max) == (960, 40, 50e6)
     assert queue.count is None
     assert any("does not say that this is a time" in note for note in queue.run.notes)
-    with pytest.raises(NotHeldError, match="distribution"):
+    with pytest.raises(DataNotAvailableError, match="distribution"):
         queue.percentile(99)
 
 
 def test_dropped_iterations_are_an_open_loop_that_ran_out(read_text):
     record = handled()
-    record["metrics"]["dropped_iterations"] = {"type": "counter", "contains": "default", "values": {"count": 43, "rate": 4.3}}
+    record["metrics"]["dropped_iterations"] = {
+        "type": "counter",
+        "contains": "default",
+        "values": {"count": 43, "rate": 4.3},
+    }
     run = read_text(json.dumps(record), "s.json")["http_req_duration"].run
     assert (run.loop, run.corrected, run.dropped) == ("open", "unknown", 43)
     idle = handled()
@@ -118,10 +151,22 @@ running (20.0s), 0000/0459 VUs, 2558 complete and 3 interrupted iterations
 
 def test_text(read_text):
     found = read_text(TEXT)["http_req_duration"]
-    assert (found.count, found.run.failed, found.run.dropped, found.run.unfinished) == (2518, 40, 443, 3)
+    assert (found.count, found.run.failed, found.run.dropped, found.run.unfinished) == (
+        2518,
+        40,
+        443,
+        3,
+    )
     assert (found.min, found.max, found.percentile(90)) == (114e3, 66.02e9, 2.72e9)
-    assert (found.run.loop, found.run.corrected, found.run.rate, found.run.connections) == ("open", "unknown", 150.0, 459)
-    looping = TEXT.replace("150.00 iterations/s for 20s (maxVUs: 20-1500", "4 looping VUs for 20s (")
+    assert (found.run.loop, found.run.corrected, found.run.rate, found.run.connections) == (
+        "open",
+        "unknown",
+        150.0,
+        459,
+    )
+    looping = TEXT.replace(
+        "150.00 iterations/s for 20s (maxVUs: 20-1500", "4 looping VUs for 20s ("
+    )
     assert read_text(looping)["http_req_duration"].run.loop == "closed"
     good = read_text(TEXT, series=("x",))["http_req_duration{expected_response:true}"]
     assert (good.count, good.max) == (2518, 6.02e9)
@@ -133,7 +178,11 @@ def test_older_text_damaged_text_and_no_summary(read_text):
     found = read_text("     ✓ status is 200\n" + row + rest)["http_req_duration"]
     assert (found.count, found.run.failed) == (158, 2)
     with pytest.raises(CorruptInputError, match=r"out\.txt:10: http_req_duration: max=1m6"):
-        read_text(TEXT.replace("max=1m6.02s p(90)=2.72s p(95)=4.45s\n      {", "max=1m6.?2s p(90)=2.72s\n      {"))
+        read_text(
+            TEXT.replace(
+                "max=1m6.02s p(90)=2.72s p(95)=4.45s\n      {", "max=1m6.?2s p(90)=2.72s\n      {"
+            )
+        )
     with pytest.raises(CorruptInputError, match="no trend of times"):
         read_text(TEXT[: TEXT.index("  █ TOTAL")])
 
@@ -155,7 +204,9 @@ def csv_rows(stamp: str = "1795219533") -> str:
     return HEADER + "\n".join(rows) + "\n"
 
 
-@pytest.mark.parametrize("stamp", ["1795219533", "1795219533000", "1795219533000000000", "2026-11-21T00:05:33Z"])
+@pytest.mark.parametrize(
+    "stamp", ["1795219533", "1795219533000", "1795219533000000000", "2026-11-21T00:05:33Z"]
+)
 def test_points_csv(read_text, stamp):
     found = read_text(csv_rows(stamp), "points.csv")
     assert list(found) == ["http_req_duration"]
@@ -167,13 +218,23 @@ def test_points_csv(read_text, stamp):
 
 def point(name: str, value: float, old: bool = False, **tags: str) -> str:
     data = {"time": "2026-11-21T00:05:33.26293326+00:00", "value": value, "tags": tags or None}
-    record = {"type": "Point", "data": data, "metric": name} if old else {"metric": name, "type": "Point", "data": data}
+    record = (
+        {"type": "Point", "data": data, "metric": name}
+        if old
+        else {"metric": name, "type": "Point", "data": data}
+    )
     return json.dumps(record, separators=(",", ":"))
 
 
 @pytest.mark.parametrize("old", [False, True])
 def test_points_json(read_text, old):
-    define = json.dumps({"type": "Metric", "data": {"name": "http_req_duration", "type": "trend"}, "metric": "http_req_duration"})
+    define = json.dumps(
+        {
+            "type": "Metric",
+            "data": {"name": "http_req_duration", "type": "trend"},
+            "metric": "http_req_duration",
+        }
+    )
     rows = [
         define, point("http_req_duration", 1.5, old, status="200", expected_response="true", url="http://x/{id}"),
         point("http_reqs", 1, old), point("http_req_duration", 2.5, old, status="404", error_code="1404"),
@@ -182,12 +243,15 @@ def test_points_json(read_text, old):
     ]  # fmt: skip
     text = "\n".join(rows) + "\n"
     rung = read_text(text, "points.json")["http_req_duration"]
-    assert (rung.duration.tolist(), rung.outcome.tolist()) == ([1_500_000, 2_500_000, 9_500_000], [0, 1, 0])
+    assert (rung.duration.tolist(), rung.outcome.tolist()) == (
+        [1_500_000, 2_500_000, 9_500_000],
+        [0, 1, 0],
+    )
     assert (rung.start + rung.duration).tolist() == [1_795_219_533_262_933_260] * 3
     assert rung.run.dropped == 3
     waiting = read_text(text, "points.json", series=("http_req_waiting",))
     assert {name: len(one) for name, one in waiting.items()} == {"http_req_waiting": 1}
-    with pytest.raises(UsageError, match="no points of 'nothing'"):
+    with pytest.raises(InvalidArgumentError, match="no points of 'nothing'"):
         read_text(text, "points.json", series=("nothing",))
     assert len(read_text(text[:-30], "points.json")["http_req_duration"]) == 3
     damaged = text.replace('"value":2.5', '"value":2.x')
@@ -207,20 +271,32 @@ def test_percentiles_of_the_machine_readable_summary(read_text):
     values = {"avg": 8.76, "max": 27.8, "med": 7.77, "min": 1.27, "p90": 15.41, "p95": 15.94}
     metrics = [
         {"contains": "time", "name": "http_req_duration", "type": "trend", "values": values},
-        {"contains": "default", "name": "http_reqs", "type": "counter", "values": {"count": 50, "rate": 108.1}},
+        {
+            "contains": "default",
+            "name": "http_reqs",
+            "type": "counter",
+            "values": {"count": 50, "rate": 108.1},
+        },
     ]
-    found = read_text(json.dumps({"results": {"metrics": metrics}, "config": {"duration": 0.46}}), "out.json")[
-        "http_req_duration"
-    ]
+    found = read_text(
+        json.dumps({"results": {"metrics": metrics}, "config": {"duration": 0.46}}), "out.json"
+    )["http_req_duration"]
     assert (found.count, found.percentile(90), found.percentile(95)) == (50, 15.41e6, 15.94e6)
 
 
 def test_json_below_the_banner(read_text):
-    trend = {"type": "trend", "contains": "time", "values": {"avg": 2.0, "min": 1.0, "med": 2.0, "max": 3.0, "p(99)": 2.9}}
+    trend = {
+        "type": "trend",
+        "contains": "time",
+        "values": {"avg": 2.0, "min": 1.0, "med": 2.0, "max": 3.0, "p(99)": 2.9},
+    }
     counter = {"type": "counter", "contains": "default", "values": {"count": 50, "rate": 10.0}}
     banner = "     execution: local\n        script: hs.js\n\n     scenarios: (100.00%) 1 scenario, 1 max VUs\n\n"
     progress = "\nrunning (00m00.3s), 0/1 VUs, 50 complete and 0 interrupted iterations\n"
-    record = {"root_group": {"name": ""}, "metrics": {"http_req_duration": trend, "http_reqs": counter}}
+    record = {
+        "root_group": {"name": ""},
+        "metrics": {"http_req_duration": trend, "http_reqs": counter},
+    }
     found = read_text(banner + json.dumps(record, indent=2) + progress)["http_req_duration"]
     assert (found.count, found.percentile(99), found.run.format) == (50, 2.9e6, "k6-summary")
 

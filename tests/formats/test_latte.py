@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
-from latencykit.buckets import HdrBuckets
-from latencykit.codec import encode
-from latencykit.histogram import Histogram
-from latencykit.log import HistogramLog
+from latencykit.core.buckets import HdrBuckets
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.hdr.write import encode
 
 
 def latency(values):
@@ -17,7 +17,9 @@ def latency(values):
     index, counts = np.unique(buckets.index_of(np.array(values)), return_counts=True)
     rows = [
         {"n": 100, "value": v / 1e6, "std_err": None}
-        for v in np.percentile(values, [0, 1, 2, 5, 10, 25, 50, 75, 90, 95, 98, 99, 99.9, 99.99, 100])
+        for v in np.percentile(
+            values, [0, 1, 2, 5, 10, 25, 50, 75, 90, 95, 98, 99, 99.9, 99.99, 100]
+        )
     ]
     return {
         "mean": {"n": 1, "value": float(np.mean(values)) / 1e6},
@@ -33,7 +35,13 @@ def report(log=(), rate=None):
         "req_throughput": {"value": 1.5}, "cycle_latency": whole, "cycle_latency_by_fn": {"run": whole},
         "request_latency": whole, "log": list(log),
     }  # fmt: skip
-    conf = {"workload": "w.rn", "rate": rate, "threads": 2, "concurrency": 8, "sampling_interval": "1s"}
+    conf = {
+        "workload": "w.rn",
+        "rate": rate,
+        "threads": 2,
+        "concurrency": 8,
+        "sampling_interval": "1s",
+    }
     return json.dumps({"conf": conf, "percentiles": [], "result": result})
 
 
@@ -42,7 +50,13 @@ def test_the_run_as_a_whole(read_text):
     assert list(found) == ["request", "cycle"]
     h = found["request"]
     assert isinstance(h, Histogram)
-    assert (h.count, h.mean, h.run.connections, h.run.loop, h.run.failed) == (3, 4e6, 16, "closed", 1)
+    assert (h.count, h.mean, h.run.connections, h.run.loop, h.run.failed) == (
+        3,
+        4e6,
+        16,
+        "closed",
+        1,
+    )
     assert abs(h.max - 9e6) < 9e6 / 1000
     assert read_text(report(rate=100))["request"].run.rate == 100.0
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from latencykit.errors import CorruptInputError
-from latencykit.formats.base import ReadOptions, Source
-from latencykit.formats.reading import read_source
+from latencykit.io.reading import read_source
+from latencykit.io.source import ReadOptions, Source
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 STATS = (DATA / "locust-csv/throughput/out_stats.csv").read_text()
@@ -22,7 +22,12 @@ def test_the_aggregate_first(read_text):
     found = read_text(STATS, "x_stats.csv")
     assert list(found) == ["Aggregated", "GET /", "GET /var"]
     whole = found["Aggregated"]
-    assert (whole.count, whole.run.failed, whole.run.aggregate, found["GET /"].run.aggregate) == (721, 3, True, False)
+    assert (whole.count, whole.run.failed, whole.run.aggregate, found["GET /"].run.aggregate) == (
+        721,
+        3,
+        True,
+        False,
+    )
     assert (whole.percentile(50), whole.percentile(98), round(whole.max)) == (5e6, 8e6, 42_591_165)
     assert whole.percentile(99.9) == whole.max, "rounded up to 43 ms, but the maximum is known"
     assert found["GET /var"].percentile(99.9) == found["GET /var"].max, "rounded down to 12 ms"
@@ -50,7 +55,11 @@ def test_older_headings_and_no_requests(read_text):
     )
     found = read_text(text, "x_stats.csv")
     assert list(found) == ["Aggregated", "GET /a, b"]
-    assert (found["GET /a, b"].count, found["GET /a, b"].percentile(99), found["GET /a, b"].run.duration) == (100, 30e6, 10)
+    assert (
+        found["GET /a, b"].count,
+        found["GET /a, b"].percentile(99),
+        found["GET /a, b"].run.duration,
+    ) == (100, 30e6, 10)
 
 
 def test_damage(read_text):
@@ -62,16 +71,28 @@ def test_damage(read_text):
 
 
 def test_only_failures(read_text):
-    text = STATS.replace(",540,0,", ",540,540,").replace(",184,3,", ",184,184,").replace(",724,3,", ",724,724,")
+    text = (
+        STATS.replace(",540,0,", ",540,540,")
+        .replace(",184,3,", ",184,184,")
+        .replace(",724,3,", ",724,724,")
+    )
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(724 failed\)"):
         read_text(text, "x_stats.csv")
-    assert list(read_text(STATS.replace(",540,0,", ",540,540,"), "x_stats.csv")) == ["Aggregated", "GET /var"]
+    assert list(read_text(STATS.replace(",540,0,", ",540,540,"), "x_stats.csv")) == [
+        "Aggregated",
+        "GET /var",
+    ]
 
 
 def test_a_history_of_entries_gives_totals_only(read_text):
     found = read_text(HISTORY, "x_stats_history.csv")
     whole = found["Aggregated"]
-    assert (whole.count, whole.percentile(50), round(whole.max), whole.run.connections) == (721, 5e6, 42_591_165, 4)
+    assert (whole.count, whole.percentile(50), round(whole.max), whole.run.connections) == (
+        721,
+        5e6,
+        42_591_165,
+        4,
+    )
     assert (whole.run.start, whole.run.duration) == (1_795_220_306, 9)
     assert any("last 10 s" in note and "distribution" in note for note in whole.run.notes)
 
@@ -92,12 +113,26 @@ def entry(name, times, failures=0):
 
 
 def test_json_holds_counts(read_text):
-    text = "[2026] INFO/locust.main: noise\n" + json.dumps([entry("/a", {"5": 90, "1200": 10}), entry("/b", {"7": 100}, 2)])
+    text = "[2026] INFO/locust.main: noise\n" + json.dumps(
+        [entry("/a", {"5": 90, "1200": 10}), entry("/b", {"7": 100}, 2)]
+    )
     found = read_text(text)
     assert list(found) == ["Aggregated", "GET /a", "GET /b"]
     a, whole = found["GET /a"], found["Aggregated"]
-    assert (a.count, a.percentile(90), a.percentile(91), a.max, a.mean) == (100, 5e6, 1.2e9, 1.2e9, 124.5e6)
-    assert (whole.count, whole.percentile(50), whole.mean, whole.run.failed, whole.run.achieved) == (200, 7e6, 65.75e6, 2, 20)
+    assert (a.count, a.percentile(90), a.percentile(91), a.max, a.mean) == (
+        100,
+        5e6,
+        1.2e9,
+        1.2e9,
+        124.5e6,
+    )
+    assert (
+        whole.count,
+        whole.percentile(50),
+        whole.mean,
+        whole.run.failed,
+        whole.run.achieved,
+    ) == (200, 7e6, 65.75e6, 2, 20)
     assert (a.run.start, a.run.duration, a.run.achieved) == (100, 10, 10)
 
 

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from latencykit.buckets import HdrBuckets
-from latencykit.codec import encode
+from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import CorruptInputError
+from latencykit.hdr.write import encode
 
 VALUES = np.array([100, 200, 300, 5000])  # µs
 
@@ -32,11 +32,17 @@ def row(**more):
 
 def record(section, name="ALL STATS", limit=100):
     facts = {"Threads": 2, "Connections per thread": 4}
-    return json.dumps({"configuration": {"rate_limit": limit}, "run information": facts, name: section})
+    return json.dumps(
+        {"configuration": {"rate_limit": limit}, "run information": facts, name: section}
+    )
 
 
 def test_the_whole_histogram(read_text):
-    latencies = {"p50.00": 0.2, "p99.90": 5.0, "Histogram log format": {"Compressed Histogram": payload()}}
+    latencies = {
+        "p50.00": 0.2,
+        "p99.90": 5.0,
+        "Histogram log format": {"Compressed Histogram": payload()},
+    }
     section = {
         "Sets": row(**{"Percentile Latencies": latencies}),
         "Totals": row(**{"Percentile Latencies": latencies}),
@@ -46,7 +52,12 @@ def test_the_whole_histogram(read_text):
     assert list(found) == ["Totals", "Sets"]
     h = found["Totals"]
     assert (h.count, h.max, h.percentile(50), h.mean, h.run.failed) == (4, 5e6, 200_000, 1.4e6, 2)
-    assert (h.run.aggregate, h.run.loop, h.run.rate, h.run.expected_interval) == (True, "paced", 800.0, 1e7)
+    assert (h.run.aggregate, h.run.loop, h.run.rate, h.run.expected_interval) == (
+        True,
+        "paced",
+        800.0,
+        1e7,
+    )
     assert found["Sets"].run.rate is None
 
 
@@ -57,7 +68,11 @@ def test_a_damaged_payload(read_text):
 
 
 def test_older_versions_have_steps(read_text):
-    steps = [{"<=msec": 0.1, "percent": 0.0}, {"<=msec": 0.2, "percent": 50.0}, {"<=msec": 5.0, "percent": 100.0}]
+    steps = [
+        {"<=msec": 0.1, "percent": 0.0},
+        {"<=msec": 0.2, "percent": 50.0},
+        {"<=msec": 5.0, "percent": 100.0},
+    ]
     section = {"Sets": row(), "Totals": row(**{"p50.00": 0.2, "p99.00": 4.0}), "SET": steps}
     found = read_text(record(section, limit=0))
     assert found["Sets"].percentile(50) == 200_000
@@ -97,4 +112,7 @@ SET       3.263      100.000
 """
     found = read_text(text)
     assert list(found) == ["Totals", "Sets"]
-    assert (found["Totals"].count + found["Totals"].censored, found["Totals"].percentile(99)) == (80, 1_823_000)
+    assert (found["Totals"].count + found["Totals"].censored, found["Totals"].percentile(99)) == (
+        80,
+        1_823_000,
+    )

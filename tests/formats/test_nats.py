@@ -13,7 +13,12 @@ TEXT = (DATA / "nats-latency/paced/stderr.txt").read_text()
 
 
 @pytest.mark.parametrize(
-    "change", [str, lambda t: t.replace("00:24:22 ", ""), lambda t: ("$ nats latency\n" + t).replace("\n", "\r\n")]
+    "change",
+    [
+        str,
+        lambda t: t.replace("00:24:22 ", ""),
+        lambda t: ("$ nats latency\n" + t).replace("\n", "\r\n"),
+    ],
 )
 def test_percentiles(read_text, change):
     h = read_text(change(TEXT))["out.txt"]
@@ -43,16 +48,21 @@ def test_bench_prints_means(read_text):
     s = read_text(text)["NATS Core NATS subscriber aggregated"]
     assert (s.mean, s.run.achieved) == (1200, 4_015_923)
     assert any("distribution" in note for note in s.run.notes)
-    assert read_text("NATS Core NATS service requester stats: 24,389 msgs/sec ~ 3.0 MiB/sec ~ 40.88us\n")
+    assert read_text(
+        "NATS Core NATS service requester stats: 24,389 msgs/sec ~ 3.0 MiB/sec ~ 40.88us\n"
+    )
 
 
 def test_a_clients_run_is_no_latency(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.csv:1: .*throughput only"):
         read_text(
-            "#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs\nvt2,S0,50000,6400000,1,1.0,0.06\n", "out.csv"
+            "#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs\nvt2,S0,50000,6400000,1,1.0,0.06\n",
+            "out.csv",
         )
 
 
 def test_older_bench_prints_throughput_only(read_text):
     with pytest.raises(CorruptInputError, match="throughput only"):
-        read_text("\nNATS Pub/Sub stats: 1,278,881 msgs/sec ~ 156.11 MB/sec\n Pub stats: 460,328 msgs/sec ~ 56.19 MB/sec\n")
+        read_text(
+            "\nNATS Pub/Sub stats: 1,278,881 msgs/sec ~ 156.11 MB/sec\n Pub stats: 460,328 msgs/sec ~ 56.19 MB/sec\n"
+        )

@@ -18,7 +18,11 @@ def test_the_three_measures(read_text):
     }  # fmt: skip
     found = read_text(json.dumps(record))
     assert list(found) == ["publish", "publish delay", "end-to-end"]
-    assert (found["publish"].count, found["publish"].percentile(99), found["publish"].max) == (2010, 9e6, 30.5e6)
+    assert (found["publish"].count, found["publish"].percentile(99), found["publish"].max) == (
+        2010,
+        9e6,
+        30.5e6,
+    )
     assert (found["publish delay"].max, found["publish delay"].run.unit) == (5e6, "us")
     assert (found["end-to-end"].percentile(50), found["end-to-end"].count) == (2.5e6, 1980)
     assert found["publish"].run.failed == 3

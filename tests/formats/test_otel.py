@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.errors import CorruptInputError
-from latencykit.histogram import Histogram
-from latencykit.log import HistogramLog
 
 
 def go(counts, at, start="2026-11-21T00:00:00Z", scale=0):
@@ -34,7 +34,11 @@ def otlp(counts, maximum=None, start=1, end=2_000_000_001, delta=False, code=Non
     if maximum is not None:
         point |= {"max": maximum, "min": 1.0}
     data = {"dataPoints": [point], "aggregationTemporality": 1 if delta else 2}
-    return {"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"name": "d", "unit": "ms", "histogram": data}]}]}]}
+    return {
+        "resourceMetrics": [
+            {"scopeMetrics": [{"metrics": [{"name": "d", "unit": "ms", "histogram": data}]}]}
+        ]
+    }
 
 
 def test_cumulative_exports_become_a_log(read_text):
@@ -51,7 +55,9 @@ def test_cumulative_exports_become_a_log(read_text):
 
 
 def test_a_restart_begins_anew_and_a_changed_scale_leaves_the_sum(read_text):
-    found = read_text(go([2, 3], 10) + go([1, 1], 20, "2026-11-21T00:00:15Z"), "o.json")['d{route="/x"}']
+    found = read_text(go([2, 3], 10) + go([1, 1], 20, "2026-11-21T00:00:15Z"), "o.json")[
+        'd{route="/x"}'
+    ]
     assert found.series().count.tolist() == [6, 3]
     changed = read_text(go([2, 3], 10, scale=1) + go([9, 9], 20), "o.json")['d{route="/x"}']
     assert isinstance(changed, Histogram)
@@ -61,13 +67,21 @@ def test_a_restart_begins_anew_and_a_changed_scale_leaves_the_sum(read_text):
 
 def test_otlp_with_and_without_a_maximum(read_text):
     open_end = read_text(json.dumps(otlp([3, 4, 2])))["d"]
-    assert (open_end.count, open_end.censored, open_end.censored_at, open_end.mean) == (7, 2, 1e7, round(40 / 9 * 1e6, 3))
+    assert (open_end.count, open_end.censored, open_end.censored_at, open_end.mean) == (
+        7,
+        2,
+        1e7,
+        round(40 / 9 * 1e6, 3),
+    )
     known = read_text(json.dumps(otlp([3, 4, 2], 12.5)))["d"]
     assert (known.count, known.censored, known.max) == (9, 0, 12.5e6)
 
 
 def test_delta_exports_are_intervals(read_text):
-    lines = [json.dumps(otlp([1, k, 0], start=10**9 * k, end=10**9 * (k + 1), delta=True)) for k in (1, 2)]
+    lines = [
+        json.dumps(otlp([1, k, 0], start=10**9 * k, end=10**9 * (k + 1), delta=True))
+        for k in (1, 2)
+    ]
     found = read_text("\n".join(lines))["d"]
     assert found.series().count.tolist() == [2, 3]
 
@@ -75,7 +89,10 @@ def test_delta_exports_are_intervals(read_text):
 def test_python_spelling_and_failures(read_text):
     def snake(value):
         if isinstance(value, dict):
-            return {"".join("_" + c.lower() if c.isupper() else c for c in k): snake(v) for k, v in value.items()}
+            return {
+                "".join("_" + c.lower() if c.isupper() else c for c in k): snake(v)
+                for k, v in value.items()
+            }
         return [snake(v) for v in value] if isinstance(value, list) else value
 
     good, bad = otlp([1, 2, 0], 6.0, code="200"), otlp([4, 0, 0], 3.0, code="503")
@@ -92,6 +109,8 @@ def test_damage(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.txt:2: the JSON is damaged"):
         read_text(text.replace('"Scale"', "Scale").replace("Scale", '"Scale"', 1))
     broken = otlp([1, 2, 3])
-    broken["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["histogram"]["dataPoints"][0]["bucketCounts"] = ["1"]
+    broken["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["histogram"]["dataPoints"][0][
+        "bucketCounts"
+    ] = ["1"]
     with pytest.raises(CorruptInputError, match="2 bounds and 1 counts"):
         read_text(json.dumps(broken))

@@ -10,17 +10,19 @@ import pytest
 from click.testing import CliRunner
 
 from latencykit.cli import cli
-from latencykit.formats import FORMATS
-from latencykit.formats.page import chart_command, page
+from latencykit.io.formats_page import chart_command, page
+from latencykit.io.registry import builtin_formats
 
 PAGE = Path(__file__).parents[2] / "notebooks" / "formats.md"
 
 
 def test_the_page_is_up_to_date():
-    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m latencykit.formats.page > notebooks/formats.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), (
+        "write it anew: python -m latencykit.io.formats_page > notebooks/formats.md"
+    )
 
 
-@pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in FORMATS])
+@pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in builtin_formats()])
 def test_every_format_shows_how_such_a_file_is_made(one):
     file = chart_command(one).removeprefix("latencykit chart ")
     assert file in one.example
@@ -30,7 +32,7 @@ def test_every_format_shows_how_such_a_file_is_made(one):
 
 def test_each_format_stands_on_the_page_once_in_two_lines():
     blocks = re.findall(r"```sh\n(.*?)```", page(), re.DOTALL)
-    assert len(blocks) == len(FORMATS)
+    assert len(blocks) == len(builtin_formats())
     assert all(block.count("\n") == 2 for block in blocks)
 
 
@@ -38,9 +40,17 @@ def test_the_command_lists_them_all():
     done = CliRunner().invoke(cli, ["formats", "--format", "json"])
     assert done.exit_code == 0
     listed = json.loads(done.stdout)
-    assert [one["name"] for one in listed] == [one.name for one in FORMATS]
-    assert all(set(one) == {"name", "title", "suffixes", "rung", "reads", "writes"} for one in listed)
-    assert {one["name"] for one in listed if one["writes"]} == {"hlog", "hgrm", "json", "parquet", "csv"}
+    assert [one["name"] for one in listed] == [one.name for one in builtin_formats()]
+    assert all(
+        set(one) == {"name", "title", "suffixes", "rung", "reads", "writes"} for one in listed
+    )
+    assert {one["name"] for one in listed if one["writes"]} == {
+        "hlog",
+        "hgrm",
+        "json",
+        "parquet",
+        "csv",
+    }
     for style in ("table", "csv", "markdown"):
         text = CliRunner().invoke(cli, ["formats", "--format", style]).stdout
-        assert all(one.name in text for one in FORMATS)
+        assert all(one.name in text for one in builtin_formats())

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.formats import parquet
-from latencykit.formats.parquet import write_parquet
+from latencykit.io import parquet
+from latencykit.io.parquet import write_parquet
 from tests.cluster.conftest import rows_of
 from tests.conftest import DATA, LOGS
 
@@ -25,7 +25,11 @@ def day(tmp_path):
     """A folder of two logs and a histogram of another layout, as Parquet."""
     folder = tmp_path / "day"
     folder.mkdir()
-    logs = [lk.read(JAVA / "uncorrected.hlog"), lk.read(TAGGED), lk.Histogram.of(np.arange(1, 10**7, 997), digits=2)]
+    logs = [
+        lk.read(JAVA / "uncorrected.hlog"),
+        lk.read(TAGGED),
+        lk.Histogram.of(np.arange(1, 10**7, 997), digits=2),
+    ]
     for number, rung in enumerate(logs):
         write_parquet({"": rung}, folder / f"{number}.parquet")
     return folder
@@ -37,7 +41,9 @@ def percentile_of_rows(rungs, p: float) -> float:
     high = np.concatenate([part.buckets.high(part.index) for part in parts])
     counts = np.concatenate([part.counts for part in parts])
     order = np.argsort(high, kind="stable")
-    return float(high[order][np.searchsorted(np.cumsum(counts[order]), math.ceil(p / 100 * counts.sum()))])
+    return float(
+        high[order][np.searchsorted(np.cumsum(counts[order]), math.ceil(p / 100 * counts.sum()))]
+    )
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -54,7 +60,12 @@ def test_logs_come_back_as_they_were(path, tmp_path, monkeypatch):
 
 def test_several_series_and_slots_come_back(tmp_path):
     log = lk.read(TAGGED)
-    series = {"slots": log.resample("2s"), "raw": log, "all": log.histogram(), "none": lk.Histogram.of([])}
+    series = {
+        "slots": log.resample("2s"),
+        "raw": log,
+        "all": log.histogram(),
+        "none": lk.Histogram.of([]),
+    }
     write_parquet(series, tmp_path / "x.parquet")
     back = lk.read_all(tmp_path / "x.parquet", series=["slots", "all", "none"])
     assert back["all"].counts.tolist() == log.histogram().counts.tolist()
@@ -85,17 +96,29 @@ def documented(language: str) -> str:
 
 @pytest.mark.parametrize("p", [50, 99, 99.9, 100])
 def test_the_documented_sql_gives_what_latencykit_gives(day, p):
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed; the extra `dev` brings it")
-    query = documented("sql").replace("day/*.parquet", f"{day}/*.parquet").replace("0.999", repr(p / 100))
+    duckdb = pytest.importorskip(
+        "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
+    )
+    query = (
+        documented("sql")
+        .replace("day/*.parquet", f"{day}/*.parquet")
+        .replace("0.999", repr(p / 100))
+    )
     rungs = [lk.read(path) for path in sorted(day.iterdir())]
     assert duckdb.sql(query).fetchall()[0][0] == percentile_of_rows(rungs, p)
 
 
 def test_merged_counts_of_one_layout_are_those_of_a_merge(day):
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed; the extra `dev` brings it")
+    duckdb = pytest.importorskip(
+        "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
+    )
     files = f"['{day}/0.parquet', '{day}/1.parquet']"
-    whole = lk.merge([lk.read(day / "0.parquet").histogram(), lk.read(day / "1.parquet").histogram()])
-    rows = duckdb.sql(f"SELECT low, high, sum(count)::BIGINT FROM read_parquet({files}) GROUP BY ALL ORDER BY high").fetchall()
+    whole = lk.merge(
+        [lk.read(day / "0.parquet").histogram(), lk.read(day / "1.parquet").histogram()]
+    )
+    rows = duckdb.sql(
+        f"SELECT low, high, sum(count)::BIGINT FROM read_parquet({files}) GROUP BY ALL ORDER BY high"
+    ).fetchall()
     low, high = whole.buckets.low(whole.index).tolist(), whole.buckets.high(whole.index).tolist()
     assert rows == list(zip(low, high, whole.counts.tolist(), strict=True))
     for p in (50.0, 90.0, 99.0, 99.9, 100.0):
@@ -104,7 +127,9 @@ def test_merged_counts_of_one_layout_are_those_of_a_merge(day):
 
 
 def test_one_percentile_a_slot_and_tag(day):
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed; the extra `dev` brings it")
+    duckdb = pytest.importorskip(
+        "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
+    )
     query = f"""
         WITH merged AS (
             SELECT floor(start / 5) AS slot, tag, high, sum(count)::BIGINT AS n
@@ -116,7 +141,11 @@ def test_one_percentile_a_slot_and_tag(day):
         SELECT min(high) FROM ranked WHERE upto >= ceil(0.99 * total) GROUP BY slot, tag ORDER BY slot, tag
     """
     slots = lk.read(TAGGED).resample("5s").percentiles([99])
-    expected = slots.assign(slot=(slots["start"] / 5).astype(int)).sort_values(["slot", "tag"])["p99"].tolist()
+    expected = (
+        slots.assign(slot=(slots["start"] / 5).astype(int))
+        .sort_values(["slot", "tag"])["p99"]
+        .tolist()
+    )
     assert [row[0] for row in duckdb.sql(query).fetchall()] == expected
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from latencykit.errors import CorruptInputError
-from latencykit.formats.base import ReadOptions, Source
-from latencykit.formats.reading import read_source
+from latencykit.io.reading import read_source
+from latencykit.io.source import ReadOptions, Source
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 TEXT = (DATA / "perf-gauge/stalled/stdout.txt").read_text()
@@ -18,8 +18,19 @@ FAILING = (DATA / "perf-gauge/failures/stdout.txt").read_text()
 def test_one_block(read_text):
     h = read_text(TEXT)["out.txt"]
     assert (h.count, h.min, h.mean, h.std, h.max) == (1664, 1.1e6, 13.68e6, 243.4e6, 4972.54e6)
-    assert h.percentile([50, 90, 95, 99, 99.9]).tolist() == [1.42e6, 1.69e6, 2.06e6, 6.22e6, 4972.54e6]
-    assert (h.run.loop, h.run.corrected, h.run.achieved, round(h.run.duration)) == ("closed", "none", 92.248, 18)
+    assert h.percentile([50, 90, 95, 99, 99.9]).tolist() == [
+        1.42e6,
+        1.69e6,
+        2.06e6,
+        6.22e6,
+        4972.54e6,
+    ]
+    assert (h.run.loop, h.run.corrected, h.run.achieved, round(h.run.duration)) == (
+        "closed",
+        "none",
+        92.248,
+        18,
+    )
     assert any("tm99 1.51ms" in note for note in h.run.notes)
 
 
@@ -36,7 +47,10 @@ def test_a_ramp_prints_one_block_a_rate(read_text):
     assert found["perf-gauge at 184.5/s"].percentile(99) == 7e6
 
 
-@pytest.mark.parametrize("change", [lambda t: t.replace("\n", "\r\n"), lambda t: "$ perf-gauge\n\x1b[31mERROR\x1b[0m\n" + t])
+@pytest.mark.parametrize(
+    "change",
+    [lambda t: t.replace("\n", "\r\n"), lambda t: "$ perf-gauge\n\x1b[31mERROR\x1b[0m\n" + t],
+)
 def test_other_surroundings(read_text, change):
     assert read_text(change(TEXT))["out.txt"].percentile(99) == 6.22e6
 
@@ -54,7 +68,9 @@ def test_damage_is_named(read_text):
 
 
 def test_metrics_are_microseconds():
-    found = read_source(Source(DATA / "perf-gauge-prometheus/pushed/pushgateway.txt.gz"), ReadOptions())
+    found = read_source(
+        Source(DATA / "perf-gauge-prometheus/pushed/pushgateway.txt.gz"), ReadOptions()
+    )
     assert list(found) == ["latency", "success_latency", "error_latency"]
     good = found["success_latency"]
     assert (good.count, good.percentile(50), good.percentile(99), good.max, good.mean) == (
@@ -64,7 +80,12 @@ def test_metrics_are_microseconds():
         17.856e6,
         2.048e6,
     )
-    assert (good.run.failed, good.run.unit, good.run.aggregate, found["latency"].run.aggregate) == (16, "us", False, True)
+    assert (good.run.failed, good.run.unit, good.run.aggregate, found["latency"].run.aggregate) == (
+        16,
+        "us",
+        False,
+        True,
+    )
     assert found["error_latency"].max == 2.968e6
 
 

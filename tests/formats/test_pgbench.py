@@ -7,7 +7,9 @@ import pytest
 from latencykit.errors import CorruptInputError
 
 PACED = "0 1 1063 0 1795220061 540640 203\n1 1 skipped 0 1795220061 551460 6300\n2 1 892 0 1795220061 562572 81\n"
-PLAIN = "0 1 1063 0 1795220061 540640\n0 2 failed 0 1795220061 551460\n0 3 892 0 1795220061 562572\n"
+PLAIN = (
+    "0 1 1063 0 1795220061 540640\n0 2 failed 0 1795220061 551460\n0 3 892 0 1795220061 562572\n"
+)
 
 
 def test_the_time_counts_from_the_schedule(read_text):
@@ -54,7 +56,10 @@ def test_damage_and_a_cut_end(read_text):
 
 
 def test_intervals(read_text):
-    text = "1650260552 5178 26171317 177284491527 1136 44462 2647617 7321113867 0 9866 64 7564 28340 4148 2\n" * 2
+    text = (
+        "1650260552 5178 26171317 177284491527 1136 44462 2647617 7321113867 0 9866 64 7564 28340 4148 2\n"
+        * 2
+    )
     found = read_text(text)["out.txt"]
     assert (found.count, found.min, found.max) == (2 * 5178, 1_136_000, 44_462_000)
     assert found.mean == pytest.approx(26171317 / 5178 * 1000, abs=1e-3)
@@ -68,4 +73,10 @@ def test_report(read_text):
         "latency average = 0.418 ms\nlatency stddev = 1.116 ms\nrate limit schedule lag: avg 0.144 (max 28.710) ms\ntps = 195.4\n"
     )
     found = read_text(text)["out.txt"]
-    assert (found.mean, found.std, found.count, found.run.dropped, found.run.loop) == (418_000, 1_116_000, 1561, 7, "open")
+    assert (found.mean, found.std, found.count, found.run.dropped, found.run.loop) == (
+        418_000,
+        1_116_000,
+        1561,
+        7,
+        "open",
+    )

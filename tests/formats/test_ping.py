@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from latencykit.summary import Summary
+from latencykit.core.summary import Summary
 
 LINUX = """PING 127.0.0.1 (127.0.0.1) 56(84) bytes of data.
 [1795220647.896608] 64 bytes from 127.0.0.1: icmp_seq=1 ttl=64 time=0.040 ms
@@ -41,7 +41,9 @@ def test_replies_and_what_was_lost(read_text):
     assert any("1 duplicate reply" in note for note in found.run.notes)
 
 
-@pytest.mark.parametrize(("text", "expected"), [(WINDOWS, [1_000_000, 14_000_000]), (MAC, [14_311_000])])
+@pytest.mark.parametrize(
+    ("text", "expected"), [(WINDOWS, [1_000_000, 14_000_000]), (MAC, [14_311_000])]
+)
 def test_other_systems(read_text, text, expected):
     found = read_text(text)["out.txt"]
     assert found.duration.tolist() == expected

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from latencykit.core.histogram import Histogram
+from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
-from latencykit.histogram import Histogram
-from latencykit.summary import Summary
 
 SCRAPE = """# HELP rpc_seconds time
 # TYPE rpc_seconds histogram
@@ -36,14 +36,23 @@ def scrape(a=10, b=90, c=100):
 
 def test_buckets_overflow_and_failures(read_text):
     found = read_text(scrape())
-    assert list(found) == ["rpc_seconds", 'rpc_seconds{op="a "q" {x}",code="200"}', 'rpc_seconds{code="500"}']
+    assert list(found) == [
+        "rpc_seconds",
+        'rpc_seconds{op="a "q" {x}",code="200"}',
+        'rpc_seconds{code="500"}',
+    ]
     h = found['rpc_seconds{op="a "q" {x}",code="200"}']
     assert (h.count, h.censored, h.censored_at) == (90, 10, 1e6)
     assert h.percentile(5) == 720_000  # the noise of the edge is gone
     assert h.percentile(99) == 1e6
     assert h.mean == 5e6
     total = found["rpc_seconds"]
-    assert (total.count, total.run.failed, total.run.aggregate, total.run.unit) == (90, 7, True, "s")
+    assert (total.count, total.run.failed, total.run.aggregate, total.run.unit) == (
+        90,
+        7,
+        True,
+        "s",
+    )
 
 
 def test_the_dashboards_number_is_named(read_text):

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.errors import CorruptInputError
-from latencykit.histogram import Histogram
-from latencykit.log import HistogramLog
 
 
 def answer(series, kind="matrix"):
@@ -21,11 +21,17 @@ def bucket(le, values, name="rpc_seconds_bucket", **labels):
 
 
 def test_counters_become_differences(read_text):
-    found = read_text(answer([bucket("0.1", [5, 8, 2]), bucket("0.5", [6, 11, 3]), bucket("+Inf", [6, 11, 3])]))["rpc_seconds"]
+    found = read_text(
+        answer([bucket("0.1", [5, 8, 2]), bucket("0.5", [6, 11, 3]), bucket("+Inf", [6, 11, 3])])
+    )["rpc_seconds"]
     assert isinstance(found, HistogramLog)
     series = found.series()
     assert series.count.tolist() == [5, 3]  # the third sample began anew
-    assert (series.max[0], found.starts.tolist(), found.lengths.tolist()) == (5e8, [0.0, 15.0], [15.0, 15.0])
+    assert (series.max[0], found.starts.tolist(), found.lengths.tolist()) == (
+        5e8,
+        [0.0, 15.0],
+        [15.0, 15.0],
+    )
     assert found.run.start == 1_000
     assert any("reset 1 time in" in note for note in found.run.notes)
 
@@ -56,9 +62,18 @@ def test_instants_and_labels(read_text):
 
 def test_native_histograms(read_text):
     def sample(count):
-        return {"count": str(count), "sum": "1", "buckets": [[0, "0.1", "0.2", str(count - 1)], [0, "0.2", "0.4", "1"]]}
+        return {
+            "count": str(count),
+            "sum": "1",
+            "buckets": [[0, "0.1", "0.2", str(count - 1)], [0, "0.2", "0.4", "1"]],
+        }
 
-    series = [{"metric": {"__name__": "rpc_seconds"}, "histograms": [[1_000, sample(5)], [1_015, sample(9)]]}]
+    series = [
+        {
+            "metric": {"__name__": "rpc_seconds"},
+            "histograms": [[1_000, sample(5)], [1_015, sample(9)]],
+        }
+    ]
     found = read_text(answer(series))["rpc_seconds"]
     assert found.series().count.tolist() == [4]
     assert found.series().max.tolist() == [2e8]

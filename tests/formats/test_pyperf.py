@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 
-from latencykit.histogram import Histogram
-from latencykit.samples import Samples
+from latencykit.core.histogram import Histogram
+from latencykit.core.samples import Samples
 
 
 def suite(*benchmarks):
-    return json.dumps({"benchmarks": list(benchmarks), "metadata": {"loops": 4, "unit": "second"}, "version": "1.0"})
+    return json.dumps(
+        {
+            "benchmarks": list(benchmarks),
+            "metadata": {"loops": 4, "unit": "second"},
+            "version": "1.0",
+        }
+    )
 
 
 def test_values_only(read_text):
     slow = {
         "metadata": {"name": "slow"},
-        "runs": [{"warmups": [[1, 9.9]]}, {"values": [0.5, 0.25], "warmups": [[4, 9.0]]}, {"values": [0.75]}],
+        "runs": [
+            {"warmups": [[1, 9.9]]},
+            {"values": [0.5, 0.25], "warmups": [[4, 9.0]]},
+            {"values": [0.75]},
+        ],
     }
     fast = {"metadata": {"name": "fast"}, "runs": [{"values": [2.31e-9, 2.5e-9], "warmups": []}]}
     size = {"metadata": {"name": "size", "unit": "byte"}, "runs": [{"values": [100, 200]}]}

@@ -10,13 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latencykit.errors import CorruptInputError, LatencyKitError, UsageError
-from latencykit.formats.base import ReadOptions, Source
-from latencykit.formats.raw import gather, names, objects, values
-from latencykit.formats.reading import detect, expand_tags, read, read_source
-from latencykit.formats.writing import write
-from latencykit.histogram import Histogram
-from latencykit.samples import OUTCOMES, Samples
+from latencykit.core.histogram import Histogram
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
+from latencykit.io.raw import build_samples as gather
+from latencykit.io.raw import cells as names
+from latencykit.io.raw import cells as values
+from latencykit.io.raw import objects
+from latencykit.io.reading import detect, expand_tags, read, read_source
+from latencykit.io.source import ReadOptions, Source
+from latencykit.io.writing import write_series as write
 
 MS = 1_000_000
 
@@ -47,7 +50,8 @@ def test_a_lone_column_of_any_spelling_is_read_in_its_unit(read_text, header, un
 @pytest.mark.parametrize("header", ["latency", "rt", "duration", "value", "x"])
 def test_without_a_unit_one_clear_question(read_text, header):
     with pytest.raises(
-        UsageError, match=rf"x\.csv: column '{header}' states no unit; say it with --unit ns, us, ms or s"
+        InvalidArgumentError,
+        match=rf"x\.csv: column '{header}' states no unit; say it with --unit ns, us, ms or s",
     ) as caught:
         read_text(f"{header}\n1\n2\n", "x.csv")
     assert "\n" not in str(caught.value)
@@ -58,13 +62,21 @@ def test_the_surest_name_wins_and_the_others_are_told(read_text):
     rung = only(read_text("db_latency_ms,latency_ms,p99_latency_ms\n1,20,3\n1,30,3\n", "x.csv"))
     assert rung.duration.tolist() == [20 * MS, 30 * MS]
     assert any("'db_latency_ms'" in note for note in rung.run.notes)
-    with pytest.raises(UsageError, match="several columns may be the latency: 'db_latency_ms', 'cache_latency_ms'"):
+    with pytest.raises(
+        InvalidArgumentError,
+        match="several columns may be the latency: 'db_latency_ms', 'cache_latency_ms'",
+    ):
         read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv")
-    with pytest.raises(UsageError, match="no column is named as a latency; the columns are a, b; name one with --column"):
+    with pytest.raises(
+        InvalidArgumentError,
+        match="no column is named as a latency; the columns are a, b; name one with --column",
+    ):
         read_text("a,b\n1,20\n", "x.csv")
     for wanted in ("cache_latency_ms", "CACHE_LATENCY_MS", "2"):
-        assert only(read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv", column=wanted)).duration.tolist() == [20 * MS]
-    with pytest.raises(UsageError, match="there is no column 'nope'"):
+        assert only(
+            read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv", column=wanted)
+        ).duration.tolist() == [20 * MS]
+    with pytest.raises(InvalidArgumentError, match="there is no column 'nope'"):
         read_text("a,b\n1,20\n", "x.csv", column="nope")
 
 
@@ -75,7 +87,16 @@ def test_an_option_that_contradicts_the_name_wins_and_is_told(read_text):
 
 
 @pytest.mark.parametrize(
-    "name", ["p99", "p99_latency", "avg_latency_ms", "latency_mean", "max_latency", "95th_latency", "latency_std"]
+    "name",
+    [
+        "p99",
+        "p99_latency",
+        "avg_latency_ms",
+        "latency_mean",
+        "max_latency",
+        "95th_latency",
+        "latency_std",
+    ],
 )
 def test_statistics_are_no_samples(name):
     assert names.latency_columns([name])[0] == []
@@ -101,11 +122,13 @@ def test_one_table_in_every_dress(read_text, text):
 
 
 def test_digits_grouped_by_commas_need_quotes(read_text):
-    assert only(read_text('id,latency_us\n1,"1,234.5"\n2,"2,000"\n', "x.csv")).duration.tolist() == [1_234_500, 2_000_000]
+    assert only(
+        read_text('id,latency_us\n1,"1,234.5"\n2,"2,000"\n', "x.csv")
+    ).duration.tolist() == [1_234_500, 2_000_000]
 
 
 def test_a_quoted_field_is_not_cut_between_pieces(read_text, monkeypatch):
-    monkeypatch.setattr("latencykit.formats.rows._BYTES", 64)
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 64)
     rows = "".join(f'{k},"line one\nline, ""two"" {k}",{k}.5\n' for k in range(200))
     rung = only(read_text(f"id,text,latency_ms\n{rows}", "x.csv"))
     assert rung.duration.tolist() == [k * MS + 500_000 for k in range(200)]
@@ -128,7 +151,12 @@ def test_every_role_is_found(read_text):
 
 
 def test_an_end_gives_the_start(read_text):
-    s = only(read_text("finished_at,latency_ms\n2026-01-31T12:00:01Z,250\n2026-01-31T13:00:01+01:00,1\n", "x.csv"))
+    s = only(
+        read_text(
+            "finished_at,latency_ms\n2026-01-31T12:00:01Z,250\n2026-01-31T13:00:01+01:00,1\n",
+            "x.csv",
+        )
+    )
     assert s.start[0] == pd.Timestamp("2026-01-31T12:00:00.75Z").value
     assert s.start[1] - s.start[0] == 249 * MS
 
@@ -136,14 +164,26 @@ def test_an_end_gives_the_start(read_text):
 @pytest.mark.parametrize(
     ("column", "cells", "outcomes"),
     [
-        ("status", [200, 302, 404, 500, 504, 0, 499], ["ok", "ok", "error", "error", "timeout", "error", "unfinished"]),
+        (
+            "status",
+            [200, 302, 404, 500, 504, 0, 499],
+            ["ok", "ok", "error", "error", "timeout", "error", "unfinished"],
+        ),
         ("exit_code", [0, 1, 0], ["ok", "error", "ok"]),
         ("success", ["true", "False", ""], ["ok", "error", "error"]),
         ("ok", [1, 0], ["ok", "error"]),
-        ("error", ["", "context deadline exceeded", "connection refused", "false"], ["ok", "timeout", "error", "ok"]),
+        (
+            "error",
+            ["", "context deadline exceeded", "connection refused", "false"],
+            ["ok", "timeout", "error", "ok"],
+        ),
         ("timed_out", [0, 1], ["ok", "timeout"]),
         ("outcome", list(OUTCOMES), list(OUTCOMES)),
-        ("result", ["OK", "cancelled", "Timeout", "skipped", "FAILED"], ["ok", "unfinished", "timeout", "dropped", "error"]),
+        (
+            "result",
+            ["OK", "cancelled", "Timeout", "skipped", "FAILED"],
+            ["ok", "unfinished", "timeout", "dropped", "error"],
+        ),
     ],
 )
 def test_outcomes_of_every_kind(read_text, column, cells, outcomes):
@@ -153,7 +193,9 @@ def test_outcomes_of_every_kind(read_text, column, cells, outcomes):
 
 
 def test_what_is_left_out_is_told(read_text):
-    text = "start_s,latency_ms,status\n0,1,200\n1,-5,200\n2,,200\n3,,504\n4,-,503\n5,7,503\n,9,200\n"
+    text = (
+        "start_s,latency_ms,status\n0,1,200\n1,-5,200\n2,,200\n3,,504\n4,-,503\n5,7,503\n,9,200\n"
+    )
     s = only(read_text(text, "x.csv"))
     assert s.duration.tolist() == [1 * MS, 7 * MS]
     h = s.histogram()
@@ -207,7 +249,7 @@ def test_damage_is_named_by_its_line(read_text, text, line):
 
 
 def test_damage_far_into_a_file_is_named_by_its_line(read_text, monkeypatch):
-    monkeypatch.setattr("latencykit.formats.rows._BYTES", 1 << 10)
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 10)
     rows = [f"{k},{k}.5" for k in range(3000)]
     rows[2500] = "2500,?"
     with pytest.raises(CorruptInputError, match=r"x\.csv:2502: .*2500,\?"):
@@ -220,7 +262,11 @@ def test_damage_far_into_a_file_is_named_by_its_line(read_text, monkeypatch):
 def test_every_container_gives_the_same(tmp_path):
     dice = np.random.default_rng(3)
     frame = pd.DataFrame(
-        {"start_ns": 10**18 + np.arange(500) * 1000, "latency_us": dice.integers(1, 10**6, 500), "ok": dice.random(500) < 0.9}
+        {
+            "start_ns": 10**18 + np.arange(500) * 1000,
+            "latency_us": dice.integers(1, 10**6, 500),
+            "ok": dice.random(500) < 0.9,
+        }
     )
     columns = {name: frame[name].to_numpy() for name in frame}
     frame.to_csv(tmp_path / "a.csv", index=False)
@@ -230,7 +276,9 @@ def test_every_container_gives_the_same(tmp_path):
     frame.to_feather(tmp_path / "a.feather")
     np.save(tmp_path / "a.npy", frame.to_records(index=False))
     np.savez(tmp_path / "a.npz", **columns)
-    (tmp_path / "b.json").write_text(json.dumps({name: column.tolist() for name, column in columns.items()}))
+    (tmp_path / "b.json").write_text(
+        json.dumps({name: column.tolist() for name, column in columns.items()})
+    )
     found = {path.name: read(path) for path in sorted(tmp_path.iterdir())}
     assert len(found) == 8
     for name, samples in found.items():
@@ -248,10 +296,18 @@ def test_our_own_csv_comes_back(tmp_path):
     for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
         assert getattr(again, name).tolist() == getattr(samples, name).tolist()
     write(
-        {"one": samples, "two": Samples(duration=[1], start=[2], intended=[2], outcome=[0], connection=[0], tag=["c"])},
+        {
+            "one": samples,
+            "two": Samples(
+                duration=[1], start=[2], intended=[2], outcome=[0], connection=[0], tag=["c"]
+            ),
+        },
         tmp_path / "y.csv",
     )
-    assert {name: len(one) for name, one in read_source(Source(tmp_path / "y.csv"), ReadOptions()).items()} == {
+    assert {
+        name: len(one)
+        for name, one in read_source(Source(tmp_path / "y.csv"), ReadOptions()).items()
+    } == {
         "one": 2,
         "two": 1,
     }
@@ -297,7 +353,7 @@ def test_a_live_client_needs_no_flag(read_text):
 @pytest.mark.parametrize("measure", [None, "service", "response"])
 def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged, measure):
     monkeypatch.setattr(gather, "KEPT", 150)
-    monkeypatch.setattr("latencykit.formats.rows._BYTES", 1 << 12)
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 12)
     dice = np.random.default_rng(7)
     start = 10**18 + np.arange(2000) * 1_000_000
     frame = pd.DataFrame({
@@ -315,9 +371,21 @@ def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged,
     for name, mine in counted.items():
         other = whole[name]
         assert isinstance(mine, Histogram)
-        assert (mine.count, mine.run.failed, mine.run.timeouts) == (other.count, other.run.failed, other.run.timeouts)
-        assert (mine.index.tolist(), mine.counts.tolist()) == (other.index.tolist(), other.counts.tolist())
-        assert (mine.min, mine.max, mine.censored, mine.censored_at) == (other.min, other.max, other.censored, other.censored_at)
+        assert (mine.count, mine.run.failed, mine.run.timeouts) == (
+            other.count,
+            other.run.failed,
+            other.run.timeouts,
+        )
+        assert (mine.index.tolist(), mine.counts.tolist()) == (
+            other.index.tolist(),
+            other.counts.tolist(),
+        )
+        assert (mine.min, mine.max, mine.censored, mine.censored_at) == (
+            other.min,
+            other.max,
+            other.censored,
+            other.censored_at,
+        )
         assert mine.run.measure == other.run.measure
         assert mine.run.tags == other.run.tags
         assert any("counted as they were read" in note for note in mine.run.notes)
@@ -356,8 +424,18 @@ def test_raw_shapes_are_told_apart(tmp_path, text, name, format_):
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.txt"])
 def test_monstrous_and_foreign_cells_are_damage_with_one_voice(read_text, name):
-    good = {"x.csv": "a,latency_ms\n1,2\n", "x.jsonl": '{"latency_ms": 1}\n', "x.txt": "5ms\n6ms\n"}[name]
-    for cell in (b"9" * 300_000, b"x" * 300_000, b"caf\xe9", bytes(range(1, 9)), b"5" * 5000 + b" ms"):
+    good = {
+        "x.csv": "a,latency_ms\n1,2\n",
+        "x.jsonl": '{"latency_ms": 1}\n',
+        "x.txt": "5ms\n6ms\n",
+    }[name]
+    for cell in (
+        b"9" * 300_000,
+        b"x" * 300_000,
+        b"caf\xe9",
+        bytes(range(1, 9)),
+        b"5" * 5000 + b" ms",
+    ):
         with pytest.raises(LatencyKitError, match=r"x\.\w+") as caught:
             read_text(good.encode() * 3000 + cell + b"\n" + good.encode(), name)
         assert "\n" not in str(caught.value)
@@ -366,8 +444,17 @@ def test_monstrous_and_foreign_cells_are_damage_with_one_voice(read_text, name):
 
 @pytest.mark.parametrize("year", ["0001", "9999"])
 def test_a_date_that_nanoseconds_cannot_hold_is_damage_not_another_date(year):
-    times = values.times_of(pd.Series(["1970-01-01T00:00:01Z", f"{year}-01-01T00:00:00Z"], dtype=object), "moment", "ns")
+    times = values.times_of(
+        pd.Series(["1970-01-01T00:00:01Z", f"{year}-01-01T00:00:00Z"], dtype=object), "moment", "ns"
+    )
     assert (times.ns.tolist(), times.damaged.tolist()) == ([10**9, 0], [False, True])
-    frame = pd.DataFrame({"start": pd.to_datetime(pd.Series(["2026-01-01", f"{year}-01-01"]), errors="coerce"), "ms": [1, 2]})
-    with pytest.raises(UsageError):  # as a date, or where this pandas has none for it, as an empty cell
+    frame = pd.DataFrame(
+        {
+            "start": pd.to_datetime(pd.Series(["2026-01-01", f"{year}-01-01"]), errors="coerce"),
+            "ms": [1, 2],
+        }
+    )
+    with pytest.raises(
+        InvalidArgumentError
+    ):  # as a date, or where this pandas has none for it, as an empty cell
         Samples.from_frame(frame, start="start", duration="ms", unit="ms")

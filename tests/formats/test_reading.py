@@ -13,22 +13,23 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit._limits import limits
+from latencykit.core.histogram import Histogram
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
 from latencykit.errors import (
     CorruptInputError,
+    DataNotAvailableError,
+    InputTooLargeError,
+    InvalidArgumentError,
     LatencyKitError,
-    LimitError,
     MissingPackageError,
-    NotHeldError,
     ReaderError,
     UnknownFormatError,
-    UsageError,
 )
-from latencykit.formats import base, reading
-from latencykit.formats.base import Confidence, Format, Head, ReadOptions, Source
-from latencykit.histogram import Histogram
-from latencykit.limits import limits
-from latencykit.samples import Samples
-from latencykit.summary import Summary
+from latencykit.io import reading
+from latencykit.io import source as base
+from latencykit.io.source import Confidence, Format, Head, ReadOptions, Source
 
 PLAIN = b"the first line\nthe second\n" * 4000
 
@@ -49,10 +50,15 @@ def fake(name: str, confidence: Confidence = Confidence.CERTAIN, series=None, **
     )  # fmt: skip
 
 
+def _in_place_of_all(monkeypatch, formats):
+    monkeypatch.setattr(reading.registry, "all_formats", lambda: formats)
+    monkeypatch.setattr(reading.registry, "named_format", {one.name: one for one in formats}.get)
+
+
 @pytest.fixture
 def only(monkeypatch):
     """Put these formats in the place of all others."""
-    return lambda *formats: monkeypatch.setattr(reading, "registry", lambda: formats)
+    return lambda *formats: _in_place_of_all(monkeypatch, formats)
 
 
 @pytest.fixture
@@ -104,7 +110,9 @@ def test_a_stream_cut_at_its_end_keeps_what_was_decoded(file, kind):
 
 @pytest.mark.parametrize("kind", PACKERS)
 def test_a_stream_damaged_inside_is_an_error_with_the_path(file, kind):
-    packed = bytearray(PACKERS[kind](np.random.default_rng(1).integers(0, 256, 400_000, np.uint8).tobytes()))
+    packed = bytearray(
+        PACKERS[kind](np.random.default_rng(1).integers(0, 256, 400_000, np.uint8).tobytes())
+    )
     packed[60:200] = b"\xff" * 140
     path = file(bytes(packed))
     with pytest.raises(CorruptInputError, match=f"^{path}: the compressed stream is damaged"):
@@ -120,7 +128,14 @@ def test_a_cut_stream_is_noted(file, only):
     only(fake("alpha"))
     packed = gzip.compress(b"alpha" + os.urandom(200_000))
     source_format = fake("alpha")
-    only(Format(**{**vars(source_format), "read": lambda source, options: {"": Histogram.of([len(source.bytes())])}}))
+    only(
+        Format(
+            **{
+                **vars(source_format),
+                "read": lambda source, options: {"": Histogram.of([len(source.bytes())])},
+            }
+        )
+    )
     found = lk.read(file(packed[:-20_000]))
     assert "the compressed file is cut at its end" in found.run.notes
 
@@ -147,7 +162,12 @@ def test_sources_open_again_and_again(file):
 
 def test_a_bomb_stops_at_the_limit(file):
     source = Source(file(gzip.compress(bytes(10_000_000))))
-    with limits(whole="1MiB"), pytest.raises(LimitError, match=r"in\.txt: more than 1,048,576 bytes unpacked.*--limit whole"):
+    with (
+        limits(whole="1MiB"),
+        pytest.raises(
+            InputTooLargeError, match=r"in\.txt: more than 1,048,576 bytes unpacked.*--limit whole"
+        ),
+    ):
         source.bytes()
 
 
@@ -170,9 +190,20 @@ def test_standard_input_is_spooled_and_opens_again(stdin, only):
 
 def test_a_directory_goes_to_the_formats_that_are_one(tmp_path, only):
     def sniff(head: Head) -> Confidence:
-        return Confidence.CERTAIN if head.is_dir and (head.path / "mark").exists() else Confidence.NO
+        return (
+            Confidence.CERTAIN if head.is_dir and (head.path / "mark").exists() else Confidence.NO
+        )
 
-    only(Format("folder", "folder", "histogram", (), sniff, lambda source, options: {"": Histogram.of([1])}))
+    only(
+        Format(
+            "folder",
+            "folder",
+            "histogram",
+            (),
+            sniff,
+            lambda source, options: {"": Histogram.of([1])},
+        )
+    )
     (tmp_path / "out").mkdir()
     with pytest.raises(UnknownFormatError, match="out: no reader knows this"):
         lk.read(tmp_path / "out")
@@ -234,19 +265,33 @@ def test_the_surest_wins_and_equals_are_listed(file, only):
     only(one, two, fake("gamma", Confidence.LIKELY))
     assert reading.detect(Source(file("alpha beta"))).name == "beta"
     assert reading.detect(Source(file("alpha"))).name == "alpha"
-    with pytest.raises(UnknownFormatError, match="could be any of alpha, gamma; say which with --format-in"):
+    with pytest.raises(
+        UnknownFormatError, match="could be any of alpha, gamma; say which with --format-in"
+    ):
         reading.detect(Source(file("alpha gamma")))
     assert reading.detect(Source(file("alpha gamma")), "gamma").name == "gamma"
 
 
 def test_unknown_inputs_and_unknown_names(file):
-    with pytest.raises(UnknownFormatError, match=r"in\.txt: no reader knows this input \(it begins 'a \\x1b\[31mb'\)"):
+    with pytest.raises(
+        UnknownFormatError,
+        match=r"in\.txt: no reader knows this input \(it begins 'a \\x1b\[31mb'\)",
+    ):
         lk.read(file("a \x1b[31mb\n"))
-    with pytest.raises(UsageError, match=r"there is no format 'nosuch'; the formats are .*hlog"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"there is no format 'nosuch'; the formats are .*hlog"
+    ):
         lk.read(file("x"), format="nosuch")
 
 
-BROKEN = [KeyError("key"), RuntimeError(), AssertionError("a\nb"), ZeroDivisionError("x"), RecursionError(), StopIteration()]
+BROKEN = [
+    KeyError("key"),
+    RuntimeError(),
+    AssertionError("a\nb"),
+    ZeroDivisionError("x"),
+    RecursionError(),
+    StopIteration(),
+]
 
 
 @pytest.mark.parametrize("cause", BROKEN, ids=lambda cause: type(cause).__name__)
@@ -265,7 +310,9 @@ def test_a_reader_that_breaks_is_told_as_a_bug_of_that_reader(file, only, run, c
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("cause", [MemoryError(), KeyboardInterrupt(), OSError(5, "Input/output error")], ids=repr)
+@pytest.mark.parametrize(
+    "cause", [MemoryError(), KeyboardInterrupt(), OSError(5, "Input/output error")], ids=repr
+)
 def test_what_is_no_bug_of_a_reader_passes(file, only, cause):
     def broken(*_):
         raise cause
@@ -281,7 +328,9 @@ def test_what_is_no_bug_of_a_reader_passes(file, only, cause):
         assert caught.value is cause
 
 
-@pytest.mark.parametrize("cause", [*BROKEN, LatencyKitError("x")], ids=lambda cause: type(cause).__name__)
+@pytest.mark.parametrize(
+    "cause", [*BROKEN, LatencyKitError("x")], ids=lambda cause: type(cause).__name__
+)
 def test_detection_survives_any_sniffer(file, only, cause):
     def sniff(head):
         raise cause
@@ -299,21 +348,32 @@ def test_detection_survives_any_sniffer(file, only, cause):
         with pytest.raises(UnknownFormatError):
             lk.read(path)
         return
-    with pytest.raises(ReaderError, match=rf"^{path}: the reader bad broke over this file .*send us the file$") as caught:
+    with pytest.raises(
+        ReaderError, match=rf"^{path}: the reader bad broke over this file .*send us the file$"
+    ) as caught:
         lk.read(path)
     assert caught.value.__cause__ is cause
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "-" + "1" * 6000, "nan", "1.2.3"])
 def test_text_that_is_no_number_is_the_inputs_fault(file, only, text):
-    only(Format("alpha", "Alpha", "samples", (), lambda head: Confidence.CERTAIN, lambda source, options: int(text)))
+    only(
+        Format(
+            "alpha",
+            "Alpha",
+            "samples",
+            (),
+            lambda head: Confidence.CERTAIN,
+            lambda source, options: int(text),
+        )
+    )
     with pytest.raises(CorruptInputError, match="is no number that can be read"):
         lk.read(file("alpha"))
 
 
 def test_an_argument_error_from_a_file_names_the_file(file, only):
     def read(source, options):
-        raise UsageError("'x ms' is no duration")
+        raise InvalidArgumentError("'x ms' is no duration")
 
     only(Format("alpha", "Alpha", "samples", (), lambda head: Confidence.CERTAIN, read))
     path = file("alpha")
@@ -351,21 +411,33 @@ def test_equal_names_get_as_much_of_the_path_in_front_as_tells_them_apart(tmp_pa
     found = lk.read_all([tmp_path / "a" / "x.txt", tmp_path / "a" / "y.txt"])
     assert list(found) == ["GET", "SET", "y.txt"]
     both = lk.read_all([tmp_path / f / name for f in "ab" for name in ("x.txt", "y.txt")])
-    assert list(both) == ["a/x.txt:GET", "a/x.txt:SET", "a/y.txt", "b/x.txt:GET", "b/x.txt:SET", "b/y.txt"]
+    assert list(both) == [
+        "a/x.txt:GET",
+        "a/x.txt:SET",
+        "a/y.txt",
+        "b/x.txt:GET",
+        "b/x.txt:SET",
+        "b/y.txt",
+    ]
     assert list(lk.read_all([tmp_path / "a" / "y.txt"] * 2)) == ["y.txt", "y.txt (2)"]
 
 
 def test_several_series_and_none_named(file, only):
     only(fake("alpha", series={"GET": Histogram.of([1]), "SET": Histogram.of([2])}))
     path = file("alpha")
-    with pytest.raises(UsageError, match=r"in\.txt: holds several series: GET, SET; name one with series="):
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"in\.txt: holds several series: GET, SET; name one with series=",
+    ):
         lk.read(path)
     assert lk.read(path, series="SET").max == 2
-    with pytest.raises(UsageError, match="holds no series 'DEL'; there are 'GET' and 'SET'"):
+    with pytest.raises(
+        InvalidArgumentError, match="holds no series 'DEL'; there are 'GET' and 'SET'"
+    ):
         lk.read(path, series="DEL")
     assert list(lk.read_all(path, series="GET")) == ["GET"]
     assert list(lk.read_all(path, series=["SET", "GET"])) == ["GET", "SET"]
-    with pytest.raises(UsageError, match="none of the files holds"):
+    with pytest.raises(InvalidArgumentError, match="none of the files holds"):
         lk.read_all(path, series="DEL")
 
 
@@ -376,44 +448,50 @@ def test_tags_of_samples(file, only):
     assert len(lk.read(path, tag="get")) == 2
     assert {name: len(one) for name, one in lk.read_all(path).items()} == {"get": 2, "put": 1}
     assert list(lk.read_all(path, tag="put")) == ["put"]
-    with pytest.raises(UsageError, match="no row is tagged 'del'; the tags are get, put"):
+    with pytest.raises(InvalidArgumentError, match="no row is tagged 'del'; the tags are get, put"):
         lk.read(path, tag="del")
-    with pytest.raises(UsageError, match="none of the files holds"):
+    with pytest.raises(InvalidArgumentError, match="none of the files holds"):
         lk.read_all(path, tag="del")
 
 
 def test_tags_of_what_has_none(file, only):
     only(fake("alpha"))
-    with pytest.raises(UsageError, match=r"in\.txt: a histogram has no tags"):
+    with pytest.raises(InvalidArgumentError, match=r"in\.txt: a histogram has no tags"):
         lk.read(file("alpha"), tag="get")
 
 
 def test_measures(file, only):
-    from latencykit.run import Run
+    from latencykit.core.run import Run
 
     only(fake("alpha", series={"": samples(run=Run(measure="response"))}), fake("beta"))
     path = file("alpha")
     assert lk.read(path).values.tolist() == [10, 70, 130]
     assert lk.read(path, measure="service").values.tolist() == [10, 20, 30]
     assert lk.read(path, measure="response").values.tolist() == [10, 70, 130]
-    with pytest.raises(UsageError, match="measure must be 'response' or 'service', not 'wait'"):
+    with pytest.raises(
+        InvalidArgumentError, match="measure must be 'response' or 'service', not 'wait'"
+    ):
         lk.read(path, measure="wait")
     assert lk.read(file("beta"), measure="service").count == 3  # of unknown measure: the user knows
     only(fake("beta", series={"": Histogram.of([1], run=Run(measure="service"))}))
-    with pytest.raises(NotHeldError, match="holds service times only"):
+    with pytest.raises(DataNotAvailableError, match="holds service times only"):
         lk.read(file("beta"), measure="response")
     only(fake("beta", series={"": Samples(duration=[1, 2])}))
-    with pytest.raises(NotHeldError, match="do not know when each request was due"):
+    with pytest.raises(DataNotAvailableError, match="do not know when each request was due"):
         lk.read(file("beta"), measure="response")
 
 
 def test_units(file, only):
     assert ReadOptions().resolve_unit("ms") == ("ms", "format")
     assert ReadOptions(unit="us").resolve_unit("ms") == ("us", "option")
-    with pytest.raises(UsageError, match="unit must be one of ns, us, ms, s, none; not 'min'"):
+    with pytest.raises(
+        InvalidArgumentError, match="unit must be one of ns, us, ms, s, none; not 'min'"
+    ):
         lk.read(file("alpha"), unit="min")
     only(fake("alpha"))
-    with pytest.raises(UsageError, match=r"in\.txt: alpha states its unit itself; leave unit="):
+    with pytest.raises(
+        InvalidArgumentError, match=r"in\.txt: alpha states its unit itself; leave unit="
+    ):
         lk.read(file("alpha"), unit="us")
 
 
@@ -430,10 +508,25 @@ def test_the_table_of_formats():
     table = lk.formats()
     assert {"hlog", "hgrm", "json"} <= set(table.index)
     assert table.loc["hlog", "writes"]
-    assert list(table.columns) == ["title", "suffixes", "rung", "unit", "reads", "writes", "example"]
+    assert list(table.columns) == [
+        "title",
+        "suffixes",
+        "rung",
+        "unit",
+        "reads",
+        "writes",
+        "example",
+    ]
 
 
 def test_rung_names():
     log = Samples(start=[0], duration=[1]).to_log()
-    things = {"samples": Samples(duration=[1]), "log": log, "histogram": log.histogram(), "summary": Summary()}
-    assert {name: base.rung_name(rung) for name, rung in things.items()} == {name: name for name in things}
+    things = {
+        "samples": Samples(duration=[1]),
+        "log": log,
+        "histogram": log.histogram(),
+        "summary": Summary(),
+    }
+    assert {name: base.rung_name(rung) for name, rung in things.items()} == {
+        name: name for name in things
+    }

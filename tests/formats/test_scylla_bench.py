@@ -43,9 +43,24 @@ def test_both_series(read_text):
     found = read_text(TEXT)
     assert list(found) == ["raw", "co-fixed"]
     raw, fixed = found["raw"], found["co-fixed"]
-    assert (raw.count, raw.percentile(99), raw.max, raw.mean, raw.run.failed) == (10_000, 3.2e6, 22_937_599, 450_500, 2)
-    assert (raw.run.loop, raw.run.rate, raw.run.duration, raw.run.connections) == ("paced", 1000.0, 10.5, 16)
-    assert (raw.run.corrected, fixed.run.corrected, fixed.run.measure) == ("none", "schedule", "response")
+    assert (raw.count, raw.percentile(99), raw.max, raw.mean, raw.run.failed) == (
+        10_000,
+        3.2e6,
+        22_937_599,
+        450_500,
+        2,
+    )
+    assert (raw.run.loop, raw.run.rate, raw.run.duration, raw.run.connections) == (
+        "paced",
+        1000.0,
+        10.5,
+        16,
+    )
+    assert (raw.run.corrected, fixed.run.corrected, fixed.run.measure) == (
+        "none",
+        "schedule",
+        "response",
+    )
     assert fixed.max == 1.5e9
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from latencykit.errors import CorruptInputError, NotHeldError
+from latencykit.errors import CorruptInputError, DataNotAvailableError
 
 TEXT = """** SIEGE 4.0.4
 Lifting the server siege...
@@ -27,7 +27,7 @@ def test_text(read_text):
     found = read_text(TEXT)["out.txt"]
     assert (found.count, found.run.failed) == (1200, 6)
     assert (found.mean, found.min, found.max) == (250e6, 50e6, 1.23e9)
-    with pytest.raises(NotHeldError, match="distribution"):
+    with pytest.raises(DataNotAvailableError, match="distribution"):
         found.percentile(99)
 
 

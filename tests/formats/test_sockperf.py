@@ -8,7 +8,9 @@ ROWS = "packet, txTime(sec), rxTime(sec){column}\n0, 2.404985609, 2.405023175{a}
 
 
 def test_the_latency_column_is_taken_as_it_is(read_text):
-    text = PREFACE.format(what="====> avg-rtt=41.9") + ROWS.format(column=", rtt(usec)", a=", 37.566", b=", 46.241")
+    text = PREFACE.format(what="====> avg-rtt=41.9") + ROWS.format(
+        column=", rtt(usec)", a=", 37.566", b=", 46.241"
+    )
     found = read_text(text)["out.txt"]
     assert found.duration.tolist() == [37_566, 46_241]
     assert found.start.tolist() == [2_404_985_609, 2_406_985_603]
@@ -16,7 +18,10 @@ def test_the_latency_column_is_taken_as_it_is(read_text):
 
 def test_without_it_the_trip_is_halved_unless_full(read_text):
     rows = ROWS.format(column="", a="", b="")
-    assert read_text(PREFACE.format(what="avg-rtt=41.9") + rows)["out.txt"].duration.tolist() == [37_566, 46_241]
+    assert read_text(PREFACE.format(what="avg-rtt=41.9") + rows)["out.txt"].duration.tolist() == [
+        37_566,
+        46_241,
+    ]
     half = read_text(PREFACE.format(what="avg-latency=20.9") + rows)["out.txt"]
     assert half.duration.tolist() == [18_783, 23_120]
     assert any("half" in note for note in half.run.notes)
@@ -30,5 +35,10 @@ def test_text(read_text):
         "sockperf: # dropped messages = 4;\n"
     )
     found = read_text(text)["out.txt"]
-    assert (found.count, found.max, found.percentile(99), found.run.dropped) == (1275, 1_827_267, 140_948, 4)
+    assert (found.count, found.max, found.percentile(99), found.run.dropped) == (
+        1275,
+        1_827_267,
+        140_948,
+        4,
+    )
     assert found.run.version == "3.7-no.git"

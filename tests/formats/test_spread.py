@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
-from latencykit.formats.sections import command_of
-from latencykit.formats.spread import histogram_of_both, nothing_answered
-from latencykit.run import Run
+from latencykit.io.build import histogram_of_both, nothing_answered
+from latencykit.io.text import command_of
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 
@@ -20,10 +20,15 @@ DATA = Path(__file__).parents[1] / "data" / "formats"
 def test_it_never_flatters_and_gives_back_what_was_printed(seed):
     dice = np.random.default_rng(seed)
     values = np.sort(np.rint(dice.lognormal(14, 1.5, 997)))
-    points = {p: float(values[int(np.ceil(p / 100 * values.size)) - 1]) for p in (10, 25, 50, 75, 90, 95, 99, 99.9)}
+    points = {
+        p: float(values[int(np.ceil(p / 100 * values.size)) - 1])
+        for p in (10, 25, 50, 75, 90, 95, 99, 99.9)
+    }
     edges = np.linspace(values[0], values[-1], 11)
     counts = np.diff(np.searchsorted(values, edges, "right"), prepend=0)
-    both = histogram_of_both(points, edges.tolist(), counts.tolist(), {"min": values[0], "max": values[-1]}, Run())
+    both = histogram_of_both(
+        points, edges.tolist(), counts.tolist(), {"min": values[0], "max": values[-1]}, Run()
+    )
     assert both.count == values.size
     assert both.percentile(list(points)).tolist() == list(points.values())
     shares = (np.arange(values.size) + 1) / values.size * 100
@@ -33,13 +38,15 @@ def test_it_never_flatters_and_gives_back_what_was_printed(seed):
 
 
 def test_a_percentile_that_names_the_last_rank_does_not_lower_the_maximum():
-    both = histogram_of_both({50.0: 2.0, 99.99: 80.0}, [1, 10, 100], [1, 98, 1], {"min": 1, "max": 90}, Run())
+    both = histogram_of_both(
+        {50.0: 2.0, 99.99: 80.0}, [1, 10, 100], [1, 98, 1], {"min": 1, "max": 90}, Run()
+    )
     assert both.percentile([99.99, 100]).tolist() == [80.0, 90.0]
     assert both.buckets.high(both.index[-1]) == 90.0
 
 
 def test_nothing_answered_counts_what_there_was(tmp_path):
-    from latencykit.formats.base import Source
+    from latencykit.io.source import Source
 
     error = nothing_answered(Source(tmp_path / "x"), Run(failed=1200, timeouts=3))
     assert "no request was answered well (1,200 failed, 3 timed out)" in str(error)
@@ -80,7 +87,9 @@ def test_what_failed_is_not_forgotten_where_its_line_is_damaged(read_text, folde
     text = path.read_text()
     assert old in text
     damaged = "\n".join(
-        re.sub(r"\d", "x", line) if folder.startswith("k6") and old in line else line.replace(old, new)
+        re.sub(r"\d", "x", line)
+        if folder.startswith("k6") and old in line
+        else line.replace(old, new)
         for line in text.split("\n")
     )
     line = text[: text.index(old)].count("\n") + 1

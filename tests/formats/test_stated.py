@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.errors import CorruptInputError, UsageError
-from latencykit.formats.shaping import rung_of_points
-from latencykit.formats.stated import stated, whole_count
-from latencykit.run import Run
-from latencykit.summary import Summary
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.io.build import rung_of_points
+from latencykit.io.sanity_checks import stated, whole_count
 from tests.conftest import DATA
 from tests.formats.test_wrk import WRK
 
@@ -26,7 +26,9 @@ IMPOSSIBLE = [-1.0, math.nan, math.inf, -math.inf, -(2.0**63), 2.0**63, float(2*
 @pytest.mark.parametrize("name", ["mean", "std", "min", "max"])
 def test_what_no_latency_can_be_is_left_out(name, value):
     points, stats, run = stated(
-        {50: 5 * MS}, {"mean": 5 * MS, "max": 9 * MS, "min": 1 * MS, "std": 1 * MS} | {name: value}, Run()
+        {50: 5 * MS},
+        {"mean": 5 * MS, "max": 9 * MS, "min": 1 * MS, "std": 1 * MS} | {name: value},
+        Run(),
     )
     assert name not in stats
     assert len(stats) == 3
@@ -64,7 +66,11 @@ def test_a_percentile_that_falls_is_raised_never_lowered():
     ("points", "stats", "unit"),
     [
         ({}, {"min": 1.004e9, "mean": 1.00e9, "max": 1.00e9}, "ns"),  # two digits
-        ({50: 1e6, 90: 1e6}, {"max": 0.87e6, "min": 1e6}, "ms"),  # whole milliseconds beside exact ones
+        (
+            {50: 1e6, 90: 1e6},
+            {"max": 0.87e6, "min": 1e6},
+            "ms",
+        ),  # whole milliseconds beside exact ones
         ({99: 1200 * MS}, {"max": 1183 * MS}, "ms"),  # Locust: two digits
         ({50: 0.0, 99: 1e6}, {"min": 0.4e6, "mean": 0.3e6}, "ms"),  # rounded down
         ({99.9: 5.74e9, 100: 6.003e9}, {"max": 6.0e9}, "ns"),  # the upper edge of a bucket
@@ -86,7 +92,10 @@ def test_no_honest_statistics_are_doubted_however_they_are_rounded(values, digit
     """Each statistic is printed with its own rounding: some with so many digits, others to so fine a grain."""
     ordered = sorted(values)
     exact = {"min": ordered[0], "mean": sum(ordered) / len(ordered), "max": ordered[-1]}
-    points = {p: ordered[min(math.ceil(p / 100 * len(ordered)), len(ordered)) - 1] for p in (25, 50, 90, 99)}
+    points = {
+        p: ordered[min(math.ceil(p / 100 * len(ordered)), len(ordered)) - 1]
+        for p in (25, 50, 90, 99)
+    }
     unit = {1.0: "ns", 1e3: "us", 1e6: "ms"}[grain]
     rounded = {name: round(value / grain) * grain for name, value in exact.items()}
     for stats in (exact, rounded):
@@ -111,9 +120,9 @@ def test_what_comes_of_it_can_be_true(points, stats):
 
 @pytest.mark.parametrize("count", [-1, 1.5, math.nan, math.inf, "x", [], True, 2**63])
 def test_a_count_that_is_none_is_refused(count):
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         whole_count(count)
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         rung_of_points({50: 1.0, 90: 2.0}, count, {"max": 3.0}, Run())
 
 
@@ -130,22 +139,32 @@ def test_the_line_is_named(read_text):
     row = next(k for k, line in enumerate(lines, 1) if "99%" in line)
     text = WRK.replace("5.74s", "1.00ms")
     found = read_text(text)["out.txt"]
-    assert any(note.startswith(f"line {row}: p99, 1 ms, lies below p90") for note in found.run.notes)
+    assert any(
+        note.startswith(f"line {row}: p99, 1 ms, lies below p90") for note in found.run.notes
+    )
     assert found.percentile(99) >= found.percentile(90)
     stats = next(k for k, line in enumerate(lines, 1) if "Latency  " in line)
     found = read_text(WRK.replace("692.81ms", "69.28s"))["out.txt"]
-    assert any(note.startswith(f"line {stats}: ") and "the mean" in note for note in found.run.notes)
+    assert any(
+        note.startswith(f"line {stats}: ") and "the mean" in note for note in found.run.notes
+    )
     assert found.mean < 10e9
 
 
-@pytest.mark.parametrize("value", ["-9223372036854775808", "NaN", "Infinity", "-Infinity", "1e400", "-5"])
+@pytest.mark.parametrize(
+    "value", ["-9223372036854775808", "NaN", "Infinity", "-Infinity", "1e400", "-5"]
+)
 @pytest.mark.parametrize("key", ["mean", "max", "p99"])
 def test_json_that_says_nonsense_is_noted(read_text, key, value):
     path = DATA / "formats/autocannon-json/failures/ac.json"
     record = json.loads(path.read_text())
     record["latency"][key] = float(value)
     found = read_text(json.dumps(record, indent=1), "ac.json")["ac.json"]
-    line = next(k for k, text in enumerate(json.dumps(record, indent=1).splitlines(), 1) if text.strip().startswith(f'"{key}"'))
+    line = next(
+        k
+        for k, text in enumerate(json.dumps(record, indent=1).splitlines(), 1)
+        if text.strip().startswith(f'"{key}"')
+    )
     notes = [note for note in found.run.notes if "which is no latency" in note]
     assert [note.startswith(f"line {line}: ") for note in notes] == [True]
 
@@ -164,11 +183,15 @@ def test_real_outputs_are_not_doubted():
         path = expect.parent / json.loads(expect.read_text())["file"]
         try:
             found = lk.read_all(path)
-        except UsageError:  # it wants a unit
+        except InvalidArgumentError:  # it wants a unit
             continue
         for series in found.values():
             if isinstance(series, Summary) or hasattr(series, "told"):
-                doubts = [note for note in series.run.notes if "lies below" in note or "lies above" in note]
+                doubts = [
+                    note
+                    for note in series.run.notes
+                    if "lies below" in note or "lies above" in note
+                ]
                 assert not doubts, (path, doubts)
 
 

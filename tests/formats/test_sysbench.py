@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from latencykit.core.histogram import Histogram
+from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
-from latencykit.histogram import Histogram
-from latencykit.summary import Summary
 
 TEXT = """sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
 
@@ -56,8 +56,15 @@ def test_without_a_histogram_the_summary_says_how_to_get_one(read_text):
 
 
 def test_a_rate_makes_it_an_open_loop(read_text):
-    run = read_text(TEXT.format(rate="Target transaction rate: 100/sec", histogram=ROWS))["out.txt"].run
-    assert (run.loop, run.corrected, run.measure, run.rate) == ("open", "schedule", "response", 100.0)
+    run = read_text(TEXT.format(rate="Target transaction rate: 100/sec", histogram=ROWS))[
+        "out.txt"
+    ].run
+    assert (run.loop, run.corrected, run.measure, run.rate) == (
+        "open",
+        "schedule",
+        "response",
+        100.0,
+    )
 
 
 def test_a_lost_row_is_noticed(read_text):

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 import latencykit as lk
+from latencykit.analysis.slo import SLO
+from latencykit.core.samples import OUTCOMES
 from latencykit.errors import LatencyKitError
-from latencykit.formats.raw.outcomes import candidate, outcome_of_word, reading_of
-from latencykit.formats.writing import write
-from latencykit.samples import OUTCOMES
-from latencykit.stats.slo import SLO
+from latencykit.io.raw.outcomes import candidate, outcome_of_word, reading_of
+from latencykit.io.writing import write_series as write
 
 MS = 1_000_000
 CONTAINERS = ("csv", "tsv", "semicolon", "json", "jsonl", "columns", "parquet")
@@ -26,7 +26,11 @@ CONTAINERS = ("csv", "tsv", "semicolon", "json", "jsonl", "columns", "parquet")
 
 def some(number, *things):
     """Cases of each thing in a few containers, other ones for each."""
-    return [(*thing, one) for k, thing in enumerate(things) for one in random.Random(k).sample(CONTAINERS, number)]
+    return [
+        (*thing, one)
+        for k, thing in enumerate(things)
+        for one in random.Random(k).sample(CONTAINERS, number)
+    ]
 
 
 def written(path, columns, container):
@@ -34,7 +38,11 @@ def written(path, columns, container):
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if container in ("csv", "tsv", "semicolon"):
         text = io.StringIO()
-        writer = csv.writer(text, delimiter={"csv": ",", "tsv": "\t", "semicolon": ";"}[container], lineterminator="\n")
+        writer = csv.writer(
+            text,
+            delimiter={"csv": ",", "tsv": "\t", "semicolon": ";"}[container],
+            lineterminator="\n",
+        )
         writer.writerow(columns)
         writer.writerows(["" if cell is None else cell for cell in row.values()] for row in rows)
         target = path / f"t.{'tsv' if container == 'tsv' else 'csv'}"
@@ -46,7 +54,9 @@ def written(path, columns, container):
     else:
         target = path / ("t.jsonl" if container == "jsonl" else "t.json")
         whole = {"json": rows, "columns": columns}.get(container)
-        target.write_text("".join(json.dumps(row) + "\n" for row in rows) if whole is None else json.dumps(whole))
+        target.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows) if whole is None else json.dumps(whole)
+        )
     return target
 
 
@@ -115,7 +125,10 @@ def test_every_outcome_is_understood_in_every_container(tmp_path, kind, name):
     containers = CONTAINERS if kind not in ("grpc words", "true") else CONTAINERS[:6]
     for container in random.Random(f"{kind}{name}").sample(containers, 1):
         kinds = {type(cell) for cell in cells if cell is not None}
-        columns = {"latency_ms": latencies, name: [None if c is None else str(c) for c in cells] if len(kinds) > 1 else cells}
+        columns = {
+            "latency_ms": latencies,
+            name: [None if c is None else str(c) for c in cells] if len(kinds) > 1 else cells,
+        }
         found, run = failures_of(written(tmp_path, columns, container))
         assert found == truth, container
         assert run.failures_known
@@ -137,23 +150,33 @@ STRANGE = [
 @pytest.mark.parametrize(("name", "cells"), STRANGE)
 def test_what_only_looks_like_an_outcome_is_noted_and_makes_nothing_fail(tmp_path, name, cells):
     columns = {"latency_ms": [k + 1.5 for k in range(len(cells))], name: cells}
-    path = written(tmp_path, columns, random.Random(f"{name}{cells}").choice(["csv", "jsonl", "parquet"]))
+    path = written(
+        tmp_path, columns, random.Random(f"{name}{cells}").choice(["csv", "jsonl", "parquet"])
+    )
     found, run = failures_of(path)
     assert found == (len(cells), 0, 0, 0)
     assert any(repr(name) in note for note in run.notes)
     assert not run.failures_known
-    assert [row.outcome for row in SLO.parse("failed=0.1%").check(lk.read(path).histogram())] == ["unknown"]
+    assert [row.outcome for row in SLO.parse("failed=0.1%").check(lk.read(path).histogram())] == [
+        "unknown"
+    ]
 
 
 def test_known_failures_prove_a_limit_missed_and_never_met(tmp_path):
     columns = {"latency_ms": [1.0] * 100, "status": [500] * 20 + [200] * 80, "state": ["CA"] * 100}
     h = lk.read(written(tmp_path, columns, "csv")).histogram()
-    outcomes = [SLO.parse(f"failed={limit}").check(h)[0].outcome for limit in ("0%", "1%", "30%", "100%")]
+    outcomes = [
+        SLO.parse(f"failed={limit}").check(h)[0].outcome for limit in ("0%", "1%", "30%", "100%")
+    ]
     assert outcomes == ["missed", "missed", "unknown", "met"]
 
 
 def test_a_rate_beside_a_status_that_is_understood_leaves_failures_known(tmp_path):
-    found, run = failures_of(written(tmp_path, {"latency_ms": [1, 2], "status": [200, 500], "error_rate": [0.1, 0.2]}, "csv"))
+    found, run = failures_of(
+        written(
+            tmp_path, {"latency_ms": [1, 2], "status": [200, 500], "error_rate": [0.1, 0.2]}, "csv"
+        )
+    )
     assert found == (1, 1, 0, 0)
     assert run.failures_known
     assert any("'error_rate'" in note for note in run.notes)
@@ -164,7 +187,11 @@ def test_several_columns_are_one_outcome(tmp_path):
         "latency_ms": [1, 2, 3, 4, 5], "status": [200, 200, None, None, 500], "error": [None, "oops", "refused", "timeout", "timed out"],
     }  # fmt: skip
     assert failures_of(written(tmp_path, columns, "csv"))[0] == (1, 2, 2, 0)
-    mixed = {"latency_ms": [1, 2, 3, 4], "status": [200, 200, None, None], "grpc_status": [None, None, 0, 14]}
+    mixed = {
+        "latency_ms": [1, 2, 3, 4],
+        "status": [200, 200, None, None],
+        "grpc_status": [None, None, 0, 14],
+    }
     assert failures_of(written(tmp_path, mixed, "csv"))[0] == (3, 1, 0, 0)
     silent = {"latency_ms": [1, 2, 3], "status": [200, None, 200]}
     found, run = failures_of(written(tmp_path, silent, "csv"))
@@ -172,9 +199,15 @@ def test_several_columns_are_one_outcome(tmp_path):
     assert any("1 row with an empty outcome" in note for note in run.notes)
 
 
-@pytest.mark.parametrize("word", ["north", "NY", "Kansas", "notify", "passport", "okra", "blue", "errand?", "hello"])
+@pytest.mark.parametrize(
+    "word", ["north", "NY", "Kansas", "notify", "passport", "okra", "blue", "errand?", "hello"]
+)
 def test_words_that_begin_like_others_say_nothing(word):
-    assert outcome_of_word(word) in (None, OUTCOMES.index("error")) if word == "errand?" else outcome_of_word(word) is None
+    assert (
+        outcome_of_word(word) in (None, OUTCOMES.index("error"))
+        if word == "errand?"
+        else outcome_of_word(word) is None
+    )
 
 
 def test_no_name_and_no_cell_breaks_the_reading_of_outcomes():
@@ -235,7 +268,19 @@ def spread(dice, size):
     return values, [dice.randint(1, 400) for _ in values]
 
 
-COUNTS = ["count", "n", "requests", "weight", "frequency", "freq", "hits", "occurrences", "Count", "num_requests", "sample_count"]
+COUNTS = [
+    "count",
+    "n",
+    "requests",
+    "weight",
+    "frequency",
+    "freq",
+    "hits",
+    "occurrences",
+    "Count",
+    "num_requests",
+    "sample_count",
+]
 
 
 @pytest.mark.parametrize(("name", "container"), some(3, *((name,) for name in COUNTS)))
@@ -257,7 +302,14 @@ def test_values_with_counts_are_a_histogram(tmp_path, name, container):
     [
         ({"latency_ms": [5, 3, 9, 1, 7], "n": [1, 2, 3, 4, 5]}, "numbers the rows"),
         ({"latency_ms": [5, 3, 3, 1, 7], "requests": [4, 2, 9, 4, 5]}, "more than once"),
-        ({"latency_ms": [1, 2, 3], "count": [4, 2, 9], "timestamp": [1.7e9, 1.7e9 + 1, 1.7e9 + 2]}, "times"),
+        (
+            {
+                "latency_ms": [1, 2, 3],
+                "count": [4, 2, 9],
+                "timestamp": [1.7e9, 1.7e9 + 1, 1.7e9 + 2],
+            },
+            "times",
+        ),
         ({"latency_ms": [5, 3, 9], "hits": [4, 2, 9], "path": ["a", "b", "c"]}, "in order"),
     ],
 )
@@ -274,7 +326,12 @@ def test_counts_of_other_things_are_not_looked_at(tmp_path, name):
 
 
 def test_counts_by_status_and_operation(tmp_path):
-    columns = {"op": ["a", "a", "a", "b"], "status": [200, 200, 500, 200], "latency_ms": [1, 2, 1, 9], "count": [10, 5, 3, 2]}
+    columns = {
+        "op": ["a", "a", "a", "b"],
+        "status": [200, 200, 500, 200],
+        "latency_ms": [1, 2, 1, 9],
+        "count": [10, 5, 3, 2],
+    }
     found = lk.read_all(written(tmp_path, columns, "csv"))
     assert {name: (one.count, one.run.failed, one.max) for name, one in found.items()} == {
         "a": (15, 3, 2.0 * MS), "b": (2, 0, 9.0 * MS)
@@ -285,14 +342,30 @@ def test_counts_by_status_and_operation(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "buckets", "above"),
     [
-        ({"le_ms": ["1", "2", "5", "+Inf"], "count": [5, 7, 8, 10]}, [(0, 1, 5), (1, 2, 2), (2, 5, 1)], 2),
+        (
+            {"le_ms": ["1", "2", "5", "+Inf"], "count": [5, 7, 8, 10]},
+            [(0, 1, 5), (1, 2, 2), (2, 5, 1)],
+            2,
+        ),
         ({"le_ms": ["1", "2", "5"], "count": [5, 7, 1]}, [(0, 1, 5), (1, 2, 7), (2, 5, 1)], 0),
         ({"upper_ms": ["1", "2", "5"], "hits": [5, 7, 9]}, [(0, 1, 5), (1, 2, 7), (2, 5, 9)], 0),
-        ({"upper_ms": ["1", "2", "5"], "cumulative_count": [5, 7, 9]}, [(0, 1, 5), (1, 2, 2), (2, 5, 2)], 0),
+        (
+            {"upper_ms": ["1", "2", "5"], "cumulative_count": [5, 7, 9]},
+            [(0, 1, 5), (1, 2, 2), (2, 5, 2)],
+            0,
+        ),
         ({"bucket_ms": ["0", "2", "5"], "count": [5, 7, 1]}, [(0, 2, 5), (2, 5, 7)], 1),
         ({"bucket_start_ms": ["1", "2", "5"], "n": [5, 7, 1]}, [(1, 2, 5), (2, 5, 7)], 1),
-        ({"low_ms": ["0", "1", "5"], "high_ms": ["1", "2", ""], "count": [5, 7, 1]}, [(0, 1, 5), (1, 2, 7)], 1),
-        ({"from_ms": ["0", "1"], "to_ms": ["1", "3"], "frequency": [5, 7]}, [(0, 1, 5), (1, 3, 7)], 0),
+        (
+            {"low_ms": ["0", "1", "5"], "high_ms": ["1", "2", ""], "count": [5, 7, 1]},
+            [(0, 1, 5), (1, 2, 7)],
+            1,
+        ),
+        (
+            {"from_ms": ["0", "1"], "to_ms": ["1", "3"], "frequency": [5, 7]},
+            [(0, 1, 5), (1, 3, 7)],
+            0,
+        ),
     ],
 )
 def test_buckets_with_counts(tmp_path, columns, buckets, above, container):
@@ -312,17 +385,35 @@ PERCENTILES = [
 
 @pytest.mark.parametrize(("name", "levels", "container"), some(3, *PERCENTILES))
 def test_percentiles_with_values_are_printed_percentiles(tmp_path, name, levels, container):
-    value = random.Random(f"{name}{container}").choice(["latency_ms", "value_ms", "ms", "duration (ms)"])
+    value = random.Random(f"{name}{container}").choice(
+        ["latency_ms", "value_ms", "ms", "duration (ms)"]
+    )
     rung = lk.read(written(tmp_path, {name: levels, value: [1.5, 2.5, 10, 40]}, container))
     assert isinstance(rung, lk.Summary)
-    assert [rung.percentile(p) for p in (50, 90, 99, 99.9)] == [1.5 * MS, 2.5 * MS, 10 * MS, 40 * MS]
+    assert [rung.percentile(p) for p in (50, 90, 99, 99.9)] == [
+        1.5 * MS,
+        2.5 * MS,
+        10 * MS,
+        40 * MS,
+    ]
 
 
 def test_percentiles_with_a_count_and_statistics_are_a_histogram(tmp_path):
     labels = ["count", "mean", "p50", "p90", "p99", "max"]
     rung = lk.read(written(tmp_path, {"metric": labels, "ms": [1000, 2.25, 1, 5, 9, 12]}, "csv"))
-    assert (rung.count, rung.mean, rung.percentile(99), rung.max) == (1000, 2.25 * MS, 9.0 * MS, 12.0 * MS)
-    rung = lk.read(written(tmp_path, {"q": [0.5, 0.9, 0.99, 1], "us": [1, 5, 9, 12], "count": [50, 90, 99, 100]}, "csv"))
+    assert (rung.count, rung.mean, rung.percentile(99), rung.max) == (
+        1000,
+        2.25 * MS,
+        9.0 * MS,
+        12.0 * MS,
+    )
+    rung = lk.read(
+        written(
+            tmp_path,
+            {"q": [0.5, 0.9, 0.99, 1], "us": [1, 5, 9, 12], "count": [50, 90, 99, 100]},
+            "csv",
+        )
+    )
     assert (rung.count, rung.percentile(90), rung.max) == (100, 5000.0, 12000.0)
 
 
@@ -335,7 +426,10 @@ def test_percentiles_with_a_count_and_statistics_are_a_histogram(tmp_path):
         ({"value_ms": [1, 2, 3], "count": [0, 0, 0]}, "no request was counted"),
         ({"low_ms": [0, 5], "high_ms": [1, 2], "count": [1, 2]}, "lower edge"),
         ({"time_s": [1, 2, 3], "p50_ms": [1, 2, 3], "p99_ms": [4, 5, 6]}, "rows are statistics"),
-        ({"time_s": [0, 1, 2, 3], "requests": [120, 130, 90, 4]}, "may be a latency or the time at which 'requests' was counted"),
+        (
+            {"time_s": [0, 1, 2, 3], "requests": [120, 130, 90, 4]},
+            "may be a latency or the time at which 'requests' was counted",
+        ),
         ({"time_s": [1, 2, 3], "mean_ms": [1, 2, 3], "count": [4, 5, 6]}, "rows are statistics"),
     ],
 )
@@ -350,10 +444,17 @@ def test_tables_that_cannot_be_right_are_refused(tmp_path, columns, said):
 
 @pytest.mark.parametrize(
     ("latency", "unit", "container"),
-    some(3, *[("latency", "unit"), ("value", "Unit"), ("duration", "duration_unit"), ("took", "units")]),
+    some(
+        3,
+        *[("latency", "unit"), ("value", "Unit"), ("duration", "duration_unit"), ("took", "units")],
+    ),
 )
 def test_every_row_may_state_its_unit(tmp_path, latency, unit, container):
-    columns = {latency: [1.5, 250.0, 3000.0, 7.0], unit: ["s", "ms", "us", "seconds"], "id": [1, 2, 3, 4]}
+    columns = {
+        latency: [1.5, 250.0, 3000.0, 7.0],
+        unit: ["s", "ms", "us", "seconds"],
+        "id": [1, 2, 3, 4],
+    }
     rung = lk.read(written(tmp_path, columns, container))
     assert rung.duration.tolist() == [1500 * MS, 250 * MS, 3 * MS, 7000 * MS]
     assert rung.run.unit_from == "file"
@@ -369,11 +470,27 @@ def test_a_unit_that_is_none_is_damage(tmp_path):
 @pytest.mark.parametrize(
     ("text", "name", "said"),
     [
-        ("latency_ms,a,latency_ms\n1,2,3\n", "x.csv", "columns 1 and 3 are both named 'latency_ms'"),
+        (
+            "latency_ms,a,latency_ms\n1,2,3\n",
+            "x.csv",
+            "columns 1 and 3 are both named 'latency_ms'",
+        ),
         ('"ms" ; a;a\n1;2;3\n', "x.csv", "columns 2 and 3 are both named 'a'"),
-        ("latency_ms\tstatus\tstatus\n1\t2\t3\n", "x.tsv", "columns 2 and 3 are both named 'status'"),
-        ('{"latency_ms":1,"b":2,"latency_ms":3}\n', "x.jsonl", "keys 1 and 3 of object 1 are both named 'latency_ms'"),
-        ('[{"latency_ms":1,"latency_ms":3}]', "x.json", "keys 1 and 2 of object 1 are both named 'latency_ms'"),
+        (
+            "latency_ms\tstatus\tstatus\n1\t2\t3\n",
+            "x.tsv",
+            "columns 2 and 3 are both named 'status'",
+        ),
+        (
+            '{"latency_ms":1,"b":2,"latency_ms":3}\n',
+            "x.jsonl",
+            "keys 1 and 3 of object 1 are both named 'latency_ms'",
+        ),
+        (
+            '[{"latency_ms":1,"latency_ms":3}]',
+            "x.json",
+            "keys 1 and 2 of object 1 are both named 'latency_ms'",
+        ),
     ],
 )
 def test_two_columns_of_one_name_are_an_error(read_text, text, name, said):
@@ -384,13 +501,20 @@ def test_two_columns_of_one_name_are_an_error(read_text, text, name, said):
 EPOCHS = {"s": 1.7e9, "ms": 1.7e12, "us": 1.7e15, "ns": 1.7e18}
 
 
-STAMPED = [(name, unit) for name in ("time", "value", "latency", "time_ms", "latency_{}", "t_{}") for unit in EPOCHS]
+STAMPED = [
+    (name, unit)
+    for name in ("time", "value", "latency", "time_ms", "latency_{}", "t_{}")
+    for unit in EPOCHS
+]
 
 
 @pytest.mark.parametrize(("name", "unit", "container"), some(1, *STAMPED))
 def test_moments_are_never_latencies(tmp_path, name, unit, container):
     begin, step = EPOCHS[unit], EPOCHS[unit] / 1.7e9
-    columns = {name.format(unit): [int(begin + k * step * 1.5) for k in range(8)], "status": [200] * 8}
+    columns = {
+        name.format(unit): [int(begin + k * step * 1.5) for k in range(8)],
+        "status": [200] * 8,
+    }
     path = written(tmp_path, columns, container)
     for given in ({}, {"unit": unit}) if name in ("time", "value", "latency") else ({},):
         with pytest.raises(LatencyKitError):
@@ -401,7 +525,10 @@ def test_moments_are_never_latencies(tmp_path, name, unit, container):
 
 def test_iso_dates_are_never_latencies(tmp_path):
     with pytest.raises(LatencyKitError):
-        lk.read(written(tmp_path, {"latency": ["2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"]}, "csv"), unit="ms")
+        lk.read(
+            written(tmp_path, {"latency": ["2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"]}, "csv"),
+            unit="ms",
+        )
     columns = {"latency_ms": ["2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"], "rt_ms": [1, 2]}
     assert lk.read(written(tmp_path, columns, "csv")).duration.tolist() == [MS, 2 * MS]
 
@@ -438,10 +565,19 @@ def test_numbers_of_every_country_are_decided_by_the_whole_column(tmp_path, styl
 
 @pytest.mark.parametrize("separator", ["csv", "tsv", "semicolon"])
 @pytest.mark.parametrize(
-    "cells", [["1,234", "5,678"], ["1,234", "12"], ["1,5", "2.5"], ["1.234,5", "1,234.5"], ["1,234", "1.234"]]
+    "cells",
+    [
+        ["1,234", "5,678"],
+        ["1,234", "12"],
+        ["1,5", "2.5"],
+        ["1.234,5", "1,234.5"],
+        ["1,234", "1.234"],
+    ],
 )
 def test_numbers_that_may_be_either_are_refused(tmp_path, cells, separator):
-    with pytest.raises(LatencyKitError, match="may have a decimal comma, or grouped digits") as caught:
+    with pytest.raises(
+        LatencyKitError, match="may have a decimal comma, or grouped digits"
+    ) as caught:
         lk.read(written(tmp_path, {"id": range(len(cells)), "latency_ms": cells}, separator))
     assert "\n" not in str(caught.value)
 
@@ -468,7 +604,10 @@ def test_failures_that_a_log_cannot_hold_are_not_taken_for_none(tmp_path):
     again = lk.read(tmp_path / "x.hlog")
     assert not again.run.failures_known
     assert [row.outcome for row in SLO.parse("failed=1%").check(again.histogram())] == ["unknown"]
-    write({"x": lk.read(written(tmp_path, columns | {"status": [200] * 3}, "csv"))}, tmp_path / "y.hlog")
+    write(
+        {"x": lk.read(written(tmp_path, columns | {"status": [200] * 3}, "csv"))},
+        tmp_path / "y.hlog",
+    )
     assert lk.read(tmp_path / "y.hlog").run.failures_known
 
 

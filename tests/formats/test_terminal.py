@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from latencykit.formats.terminal import below, plain
+from latencykit.io.text import below, plain
 
 
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
         ("a\nb\n", "a\nb\n"),
-        ("GET: rps=1\r          \rGET: rps=2\r          \r====== GET ======  \nnext\n", "====== GET ======  \nnext\n"),
+        (
+            "GET: rps=1\r          \rGET: rps=2\r          \r====== GET ======  \nnext\n",
+            "====== GET ======  \nnext\n",
+        ),
         ("10%\r20%\r\n", "20%\n"),
         ("\x1b[32m│\x1b[39m 5 ms \x1b]8;;http://x\x07link\x1b]8;;\x07\x1b[2K\n", "│ 5 ms link\n"),
         ("\r\r\n", "\n"),

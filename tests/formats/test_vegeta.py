@@ -12,11 +12,20 @@ SECOND = 1_000_000_000
 START = 1_795_219_387 * SECOND
 
 
-def csv_row(k: int, latency: int = 1_300_000, code: int = 200, error: str = "", attack: str = "") -> str:
+def csv_row(
+    k: int, latency: int = 1_300_000, code: int = 200, error: str = "", attack: str = ""
+) -> str:
     return f"{START + k * 10_000_000},{code},{latency},0,3,{error},b2sK,{attack},{k},GET,http://x/,Q29u"
 
 
-def json_row(k: int, latency: int = 1_300_000, code: int = 200, error: str = "", attack: str = "", zone: str = "Z") -> str:
+def json_row(
+    k: int,
+    latency: int = 1_300_000,
+    code: int = 200,
+    error: str = "",
+    attack: str = "",
+    zone: str = "Z",
+) -> str:
     stamp = f"2026-11-21T{'02' if zone != 'Z' else '00'}:03:07.{k * 10_000_000:09}{zone}"
     record = {
         "attack": attack, "seq": k, "code": code, "timestamp": stamp, "latency": latency, "bytes_out": 0, "bytes_in": 3,
@@ -40,7 +49,12 @@ def test_rows(read_text, row):
     assert found.start.tolist() == [START + k * 10_000_000 for k in range(5)]
     assert found.outcome.tolist() == [0, 0, 1, 1, 2]
     counted = found.histogram()
-    assert (counted.count, counted.run.failed, counted.run.timeouts, counted.censored_at) == (2, 2, 1, 30e9)
+    assert (counted.count, counted.run.failed, counted.run.timeouts, counted.censored_at) == (
+        2,
+        2,
+        1,
+        30e9,
+    )
     assert (found.run.loop, found.run.corrected) == ("open", "schedule")
 
 
@@ -59,7 +73,10 @@ def test_versions_with_fewer_columns_and_other_zones(read_text):
         assert len(read_text(text(rows), "r.csv")["r.csv"]) == 3
     east = read_text(text([json_row(k, zone="+02:00") for k in range(3)]), "r.json")["r.json"]
     assert east.start.tolist() == [START + k * 10_000_000 for k in range(3)]
-    old = [json.dumps({k: v for k, v in json.loads(json_row(n)).items() if k not in ("attack", "seq")}) for n in range(3)]
+    old = [
+        json.dumps({k: v for k, v in json.loads(json_row(n)).items() if k not in ("attack", "seq")})
+        for n in range(3)
+    ]
     assert len(read_text(text(old), "r.json")["r.json"]) == 3
 
 
@@ -103,15 +120,33 @@ def test_report_json(read_text):
     found = read_text(json.dumps(REPORT), "r.json")["r.json"]
     assert (found.count, found.min, found.max, found.mean) == (1000, 1_137_100, 6_019_949, 3e6)
     assert found.percentile([50, 90, 99]).tolist() == [1_406_954, 2e6, 5_821_016]
-    assert (found.run.rate, found.run.achieved, found.run.duration, found.run.start) == (50.0, 49.5, 20.0, 1_795_219_387.5)
-    old = {**REPORT, "latencies": {"mean": 3_000_000, "50th": 1_400_000, "95th": 3_000_000, "99th": 5_000_000, "max": 6_000_000}}
+    assert (found.run.rate, found.run.achieved, found.run.duration, found.run.start) == (
+        50.0,
+        49.5,
+        20.0,
+        1_795_219_387.5,
+    )
+    old = {
+        **REPORT,
+        "latencies": {
+            "mean": 3_000_000,
+            "50th": 1_400_000,
+            "95th": 3_000_000,
+            "99th": 5_000_000,
+            "max": 6_000_000,
+        },
+    }
     assert read_text(json.dumps(old), "r.json")["r.json"].percentile(95) == 3e6
 
 
 def test_report_json_with_buckets_failures_and_several(read_text):
     buckets = {**REPORT, "buckets": {"0": 0, "1000000": 900, "2000000": 90, "5000000": 10}}
     found = read_text(json.dumps(buckets), "r.json")["r.json"]
-    assert (found.count, found.count_above(5_821_016), found.percentile(50)) == (1000, 10, 1_406_954)
+    assert (found.count, found.count_above(5_821_016), found.percentile(50)) == (
+        1000,
+        10,
+        1_406_954,
+    )
     failing = {
         **REPORT,
         "success": 0.9,
@@ -125,9 +160,19 @@ def test_report_json_with_buckets_failures_and_several(read_text):
     assert read_text(every, "r.json")["r.json"].count == 1000
     other = json.dumps({**REPORT, "earliest": "2026-11-22T00:00:00Z"})
     assert list(read_text(every + other, "r.json")) == ["attack", "attack (2)"]
-    assert read_text(every + other[:90], "r.json")["r.json"].run.notes[0] == "the last report is cut; it was left out"
-    nothing = {**REPORT, "success": 0, "status_codes": {"0": 1000}, "errors": ["context deadline exceeded"]}
-    with pytest.raises(CorruptInputError, match=r"no request was answered well \(1,000 timed out\)"):
+    assert (
+        read_text(every + other[:90], "r.json")["r.json"].run.notes[0]
+        == "the last report is cut; it was left out"
+    )
+    nothing = {
+        **REPORT,
+        "success": 0,
+        "status_codes": {"0": 1000},
+        "errors": ["context deadline exceeded"],
+    }
+    with pytest.raises(
+        CorruptInputError, match=r"no request was answered well \(1,000 timed out\)"
+    ):
         read_text(json.dumps(nothing), "r.json")
 
 
@@ -144,10 +189,17 @@ Error Set:
 
 def test_report_text(read_text):
     found = read_text(TEXT)["out.txt"]
-    assert (found.count, found.run.failed, found.min, found.max) == (5940, 60, 113_700, 66_020_000_000)
+    assert (found.count, found.run.failed, found.min, found.max) == (
+        5940,
+        60,
+        113_700,
+        66_020_000_000,
+    )
     assert found.percentile([50, 99]).tolist() == [1_407_000, 5_821_000_000]
     assert (found.run.duration, found.run.rate, found.run.achieved) == (80.0, 300.05, 300.01)
-    old = TEXT.replace("[min, mean, 50, 90, 95, 99, max]  113.7µs, ", "[mean, 50, 90, 95, 99, max]  ").replace(", throughput", "")
+    old = TEXT.replace(
+        "[min, mean, 50, 90, 95, 99, max]  113.7µs, ", "[mean, 50, 90, 95, 99, max]  "
+    ).replace(", throughput", "")
     assert read_text(old.replace(", 300.01", ""))["out.txt"].percentile(90) == 4_063_000_000
     drawn = read_text("\x1b[H\x1b[2J" + TEXT.replace("6000,", "3000,") + "\x1b[H\x1b[2J" + TEXT)
     assert [rung.count for rung in drawn.values()] == [5940]
@@ -180,7 +232,12 @@ def test_hdrplot(read_text):
             "4062.715821  0.900000    5400        10.000000", "6019.949978  1.000000    6000        10000000.000000"]  # fmt: skip
     text = "Value(ms)    Percentile  TotalCount  1/(1-Percentile)\n" + "\n".join(rows) + "\n"
     found = read_text(text)["out.txt"]
-    assert (found.count, found.min, found.max, found.run.format) == (6000, 1_137_100, 6_019_949_978, "vegeta-hdrplot")
+    assert (found.count, found.min, found.max, found.run.format) == (
+        6000,
+        1_137_100,
+        6_019_949_978,
+        "vegeta-hdrplot",
+    )
     assert found.percentile([50, 90]).tolist() == [1_406_954, 4_062_715_821]
     with pytest.raises(CorruptInputError, match=r"out\.txt:3: "):
         read_text(text.replace("0.500000", "0.5x0000"))

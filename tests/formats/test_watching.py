@@ -12,11 +12,10 @@ import pandas as pd
 import pytest
 
 import latencykit as lk
-from latencykit.cluster.places import Place, source_of
+from latencykit.distributed.sources import FileRange, source_of
 from latencykit.errors import CorruptInputError
-from latencykit.formats.base import Source
-from latencykit.formats.rows import line_chunks
-from latencykit.formats.watching import Watch, Watched
+from latencykit.io.rows import line_chunks
+from latencykit.io.source import Source, Watch, Watched
 
 HLOG = Path(__file__).parents[2] / "data/jhiccup-v2.hlog"
 AT_REST = "expected a file at rest; read a copy, or read it when its writer is done"
@@ -50,8 +49,8 @@ CHANGES = {
 @pytest.fixture(params=[False, True], ids=["plain", "gzip"])
 def log(request, tmp_path, monkeypatch):
     """A log that keeps nothing in memory, and where it lies."""
-    monkeypatch.setattr("latencykit.formats.hlog.KEEP", 0)
-    monkeypatch.setattr("latencykit.formats.hlog_part.CHUNK", 1)
+    monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
+    monkeypatch.setattr("latencykit.io.hlog.CHUNK", 1)
     path = tmp_path / "growing.hlog"
     path.write_bytes(gzip.compress(HLOG.read_bytes()) if request.param else HLOG.read_bytes())
     return lk.read(path, unit="ns"), path
@@ -100,17 +99,21 @@ def changing(monkeypatch, change, path, after=1):
 
 
 def test_a_log_that_is_cut_while_it_is_decoded(tmp_path, monkeypatch):
-    monkeypatch.setattr("latencykit.formats.hlog.KEEP", 0)
+    monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
     path = tmp_path / "long.hlog"
     path.write_bytes(HLOG.read_bytes() * 20)
     read = lk.read(path, unit="ns")
     changing(monkeypatch, vanish, path)
-    with pytest.raises(CorruptInputError, match=f"the file shrank from .* to 0 bytes while it was read; {AT_REST}"):
+    with pytest.raises(
+        CorruptInputError, match=f"the file shrank from .* to 0 bytes while it was read; {AT_REST}"
+    ):
         read.histogram()
 
 
 def rows(path, number=400_000):
-    path.write_text("start_s,latency_ms\n" + "".join(f"{k / 100},{k % 97 + 1}.5\n" for k in range(number)))
+    path.write_text(
+        "start_s,latency_ms\n" + "".join(f"{k / 100},{k % 97 + 1}.5\n" for k in range(number))
+    )
 
 
 @pytest.mark.parametrize("after", [1, 3])
@@ -141,28 +144,36 @@ ARRAYS = {
     "rows": lambda n: np.arange(1, n + 1, dtype=">i4"),
     "columns": lambda n: np.stack([np.arange(n), np.arange(1, n + 1)], 1).astype(float),
     "columns first": lambda n: np.asfortranarray(np.stack([np.arange(n), np.arange(1, n + 1)], 1)),
-    "records": lambda n: pd.DataFrame({"at_s": np.arange(n), "latency_us": np.arange(1, n + 1)}).to_records(index=False),
+    "records": lambda n: pd.DataFrame(
+        {"at_s": np.arange(n), "latency_us": np.arange(1, n + 1)}
+    ).to_records(index=False),
 }
 
 
 @pytest.mark.parametrize("make", ARRAYS.values(), ids=ARRAYS)
-def test_a_stored_array_is_read_where_it_lies_and_a_cut_one_ends_nothing(make, tmp_path, monkeypatch):
+def test_a_stored_array_is_read_where_it_lies_and_a_cut_one_ends_nothing(
+    make, tmp_path, monkeypatch
+):
     path = tmp_path / "a.npy"
     array = make(50_000)
     np.save(path, array)
     options = {"column": None if array.dtype.names or array.ndim == 1 else "2", "unit": "us"}
-    monkeypatch.setattr("latencykit.formats.raw.binary._PIECE", 1 << 12)
+    monkeypatch.setattr("latencykit.io.raw.binary._PIECE", 1 << 12)
     read = lk.read(path, **options)
     assert read.duration.tolist() == (np.arange(1, 50_001) * 1000).tolist()
     changing(monkeypatch, shrink, path, after=3)
-    with pytest.raises(CorruptInputError, match="shrank"):  # mapped into memory, this would be the end of the process
+    with pytest.raises(
+        CorruptInputError, match="shrank"
+    ):  # mapped into memory, this would be the end of the process
         lk.read(path, **options)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "npz"])
 def test_other_tables_that_are_cut_while_they_are_read(kind, tmp_path, monkeypatch):
     path = tmp_path / f"a.{kind}"
-    frame = pd.DataFrame({"start_s": np.arange(100_000) / 10, "latency_ms": np.random.default_rng(1).random(100_000)})
+    frame = pd.DataFrame(
+        {"start_s": np.arange(100_000) / 10, "latency_ms": np.random.default_rng(1).random(100_000)}
+    )
     if kind == "npz":
         np.savez(path, **{name: frame[name].to_numpy() for name in frame})
     else:
@@ -178,7 +189,7 @@ def test_ranges_of_a_log_that_was_cut(tmp_path):
     path = tmp_path / "a.hlog"
     shutil.copy(HLOG, path)
     size = path.stat().st_size
-    place = Place(str(path), size // 2, size, 100)
+    place = FileRange(str(path), size // 2, size, 100)
     assert source_of(place).size > 100
     for cut in (shrink, vanish):
         cut(path)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.formats.writing import write
+from latencykit.io.writing import write_series as write
 
 SLOW = np.arange(1000) % 100 == 7
 SAMPLES = lk.Samples(
@@ -95,10 +95,14 @@ def test_a_table_of_statistics_is_not_read_as_requests(tmp_path):
     path, summary = tmp_path / "a.csv", RUNGS["summary"]
     write({"x": summary}, path)
     again = lk.read(path, series="x")
-    assert dict(again.percentiles) == pytest.approx({p: v for p, v in summary.percentiles.items() if p < 100})
+    assert dict(again.percentiles) == pytest.approx(
+        {p: v for p, v in summary.percentiles.items() if p < 100}
+    )
     assert {name: again.stats[name] for name in summary.stats} == pytest.approx(dict(summary.stats))
     path.write_text("time_s,p50_ms,p99_ms\n1,2,3\n2,2,4\n")
-    with pytest.raises(lk.LatencyKitError, match=r"a\.csv:1: the rows are statistics; expected one row per request"):
+    with pytest.raises(
+        lk.LatencyKitError, match=r"a\.csv:1: the rows are statistics; expected one row per request"
+    ):
         lk.read(path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from latencykit.errors import CorruptInputError, NotHeldError
+from latencykit.errors import CorruptInputError, DataNotAvailableError
 
 WRK = """Running 20s test @ http://127.0.0.1:18080/
   1 threads and 4 connections
@@ -55,7 +55,13 @@ def test_wrk_is_corrected_by_itself(read_text):
     assert found.percentile([50, 75, 90, 99, 100]).tolist() == [1.26e6, 1.5e6, 3.4e9, 5.74e9, 6e9]
     assert (found.mean, found.std) == (692.81e6, 1.51e9)
     run = found.run
-    assert (run.loop, run.corrected, run.connections, run.duration, run.achieved) == ("closed", "tool", 4, 20.02, 2239.33)
+    assert (run.loop, run.corrected, run.connections, run.duration, run.achieved) == (
+        "closed",
+        "tool",
+        4,
+        20.02,
+        2239.33,
+    )
 
 
 def test_late_replies_are_censored_and_errors_are_no_good_requests(read_text):
@@ -63,7 +69,12 @@ def test_late_replies_are_censored_and_errors_are_no_good_requests(read_text):
     closing = "  Socket errors: connect 1, read 2, write 3, timeout 800\n  Non-2xx or 3xx responses: 38\nRequests/sec"
     found = read_text(text.replace("Requests/sec", closing))["out.txt"]
     assert found.count == 44838 - 800 - 38
-    assert (found.run.failed, found.run.timeouts, found.censored, found.censored_at) == (44, 800, 800, 2e9)
+    assert (found.run.failed, found.run.timeouts, found.censored, found.censored_at) == (
+        44,
+        800,
+        800,
+        2e9,
+    )
     assert found.percentile([50, 99.9]).tolist() == [1.26e6, 2e9]
     assert any("38 failed requests" in note for note in found.run.notes)
     assert any("--timeout (2 s" in note for note in found.run.notes)
@@ -73,13 +84,20 @@ def test_without_latency_there_is_no_distribution(read_text):
     head, rest = WRK.split("  Latency Distribution\n")
     found = read_text(head + rest[rest.index("  44838") :])["out.txt"]
     assert (found.count, found.mean, found.max) == (44838, 692.81e6, 6e9)
-    with pytest.raises(NotHeldError, match="--latency prints the distribution"):
+    with pytest.raises(DataNotAvailableError, match="--latency prints the distribution"):
         found.percentile(99)
 
 
 def test_a_terminal_s_copy_with_prompt_colours_and_several_runs(read_text):
-    second = WRK.replace(":18080/", ":18080/b").replace("1.26ms", "\x1b[31m260.00us\x1b[0m").replace("6.00s", "1.20m")
-    found = read_text("$ wrk -t1 -c4 --latency --timeout 30s http://x/\r\n" + (WRK + "\n" + second).replace("\n", "\r\n"))
+    second = (
+        WRK.replace(":18080/", ":18080/b")
+        .replace("1.26ms", "\x1b[31m260.00us\x1b[0m")
+        .replace("6.00s", "1.20m")
+    )
+    found = read_text(
+        "$ wrk -t1 -c4 --latency --timeout 30s http://x/\r\n"
+        + (WRK + "\n" + second).replace("\n", "\r\n")
+    )
     assert list(found) == ["http://127.0.0.1:18080/", "http://127.0.0.1:18080/b"]
     first, last = found.values()
     assert (first.run.timeout, last.percentile(50), last.max) == (30e9, 260e3, 72e9)
@@ -87,7 +105,11 @@ def test_a_terminal_s_copy_with_prompt_colours_and_several_runs(read_text):
 
 @pytest.mark.parametrize(
     ("old", "new", "line"),
-    [("     75%    1.50ms", "     75%    1.?0ms", 8), ("  44838 requests in", "  44x38 requests in", 12), ("3.40s", "3.40", 9)],
+    [
+        ("     75%    1.50ms", "     75%    1.?0ms", 8),
+        ("  44838 requests in", "  44x38 requests in", 12),
+        ("3.40s", "3.40", 9),
+    ],
 )
 def test_damage_is_named(read_text, old, new, line):
     with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
@@ -103,11 +125,20 @@ def test_a_cut_report_is_taken_as_far_as_it_goes(read_text):
 
 
 def test_nothing_answered(read_text):
-    rows = {"692.81ms": "0.00us", "1.51s": "0.00us", "6.00s": "0.00us", "85.42%": "-nan%", "44838": "0", "2239.33": "0.00"}
+    rows = {
+        "692.81ms": "0.00us",
+        "1.51s": "0.00us",
+        "6.00s": "0.00us",
+        "85.42%": "-nan%",
+        "44838": "0",
+        "2239.33": "0.00",
+    }
     text = WRK
     for old, new in rows.items():
         text = text.replace(old, new)
-    text = text.replace("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 12\nRequests/sec")
+    text = text.replace(
+        "Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 12\nRequests/sec"
+    )
     with pytest.raises(CorruptInputError, match="no request was answered well \\(12 timed out\\)"):
         read_text(text)
 
@@ -123,18 +154,34 @@ def test_wrk2_s_spectrum_and_its_short_table(read_text):
     assert (found.count, found.max) == (7190, 6000.639e6)
     assert found.percentile([50, 50.1, 99, 100]).tolist() == [2.38e6, 5840e6, 5840e6, 6000.639e6]
     run = found.run
-    assert (run.tool, run.loop, run.measure, run.corrected) == ("wrk2", "open", "response", "schedule")
+    assert (run.tool, run.loop, run.measure, run.corrected) == (
+        "wrk2",
+        "open",
+        "response",
+        "schedule",
+    )
     assert (run.rate, run.expected_interval, run.duration) == (400.0, 1e7, 18.0)
 
 
 def test_wrk2_s_uncorrected_spectrum_is_a_series_of_its_own(read_text):
     spectrum = WRK2[WRK2.index("  Latency Distribution") : WRK2.index("  11198")]
-    more = spectrum.replace("Recorded Latency)", "Uncorrected Latency (measured without taking delayed starts into account))")
-    more = more.replace("2.38ms", "1.27ms").replace("2.375 ", "1.268 ").replace("5.84s", "1.99ms").replace("5857.279", "   1.991")
+    more = spectrum.replace(
+        "Recorded Latency)",
+        "Uncorrected Latency (measured without taking delayed starts into account))",
+    )
+    more = (
+        more.replace("2.38ms", "1.27ms")
+        .replace("2.375 ", "1.268 ")
+        .replace("5.84s", "1.99ms")
+        .replace("5857.279", "   1.991")
+    )
     found = read_text(WRK2.replace("  11198", "\n" + more + "  11198"))
     assert list(found) == ["corrected", "uncorrected"]
     assert found["uncorrected"].percentile([50, 99]).tolist() == [1.27e6, 1.99e6]
-    assert (found["uncorrected"].run.measure, found["uncorrected"].run.corrected) == ("service", "none")
+    assert (found["uncorrected"].run.measure, found["uncorrected"].run.corrected) == (
+        "service",
+        "none",
+    )
 
 
 def test_wrk2_without_latency_damaged_and_cut(read_text):
@@ -151,7 +198,9 @@ def test_wrk2_without_latency_damaged_and_cut(read_text):
 
 
 def test_wrk2_counts_timeouts_that_it_keeps(read_text):
-    found = read_text(WRK2.replace("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 8\nRequests/sec"))[
-        "corrected"
-    ]
+    found = read_text(
+        WRK2.replace(
+            "Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 8\nRequests/sec"
+        )
+    )["corrected"]
     assert (found.run.timeouts, found.censored, found.count) == (8, 0, 7190)

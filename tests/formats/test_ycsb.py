@@ -28,8 +28,19 @@ def test_closing_lines(read_text):
     found = read_text(HEAD + READ + READ.replace("READ", "Intended-READ"))
     assert list(found) == ["READ", "Intended-READ"]
     h = found["READ"]
-    assert (h.count, h.max, h.percentile(99), h.mean, h.run.failed) == (100, 46_367_000, 1_220_000, 594_600, 3)
-    assert (h.run.loop, h.run.rate, h.run.connections, h.run.corrected) == ("paced", 100.0, 4, "none")
+    assert (h.count, h.max, h.percentile(99), h.mean, h.run.failed) == (
+        100,
+        46_367_000,
+        1_220_000,
+        594_600,
+        3,
+    )
+    assert (h.run.loop, h.run.rate, h.run.connections, h.run.corrected) == (
+        "paced",
+        100.0,
+        4,
+        "none",
+    )
     intended = found["Intended-READ"].run
     assert (intended.measure, intended.corrected) == ("response", "schedule")
 
@@ -37,7 +48,12 @@ def test_closing_lines(read_text):
 def test_every_recorded_value(read_text):
     rows = "[READ], 273, 60.0\n[READ], 890, 38.0\n[READ], 46399, 2.0\n"
     h = read_text(HEAD + READ + rows)["READ"]
-    assert (h.count, h.percentile(50), h.percentile(98), h.max) == (100, 273_000, 890_000, 46_367_000)
+    assert (h.count, h.percentile(50), h.percentile(98), h.max) == (
+        100,
+        273_000,
+        890_000,
+        46_367_000,
+    )
     assert not any("verbose" in note for note in h.run.notes)
 
 

@@ -57,23 +57,38 @@ def main() -> None:
         (folder / f"seed-{number:04}").write_bytes(data)
     bound = [f"-max_total_time={options.seconds}"] if options.seconds else []
     bound += [f"-runs={options.runs}"] if options.runs else []
-    settings = [f"-artifact_prefix={folder.parent / folder.name}-", f"-timeout={_HANG}", f"-max_len={_LONGEST}"]
+    settings = [
+        f"-artifact_prefix={folder.parent / folder.name}-",
+        f"-timeout={_HANG}",
+        f"-max_len={_LONGEST}",
+    ]
     settings += ["-rss_limit_mb=0", "-print_final_stats=1", f"-seed={options.seed}"]
     warnings.simplefilter("error")  # as in the tests
     target = _guarded(targets.TARGETS[options.target])
-    atheris.Setup([sys.argv[0], *bound, *settings, str(folder)], _going_on(target, folder) if options.go_on else target)
+    atheris.Setup(
+        [sys.argv[0], *bound, *settings, str(folder)],
+        _going_on(target, folder) if options.go_on else target,
+    )
     atheris.Fuzz()
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").split("\n", 1)[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description=(__doc__ or "").split("\n", 1)[0]
+    )
     parser.add_argument("target", choices=["codec", "log", "sniff", "mutations"])
     parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--runs", type=int, default=0)
-    parser.add_argument("--corpus", type=Path, help="folder that keeps what was found; a new one by default")
+    parser.add_argument(
+        "--corpus", type=Path, help="folder that keeps what was found; a new one by default"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes, for mutations")
-    parser.add_argument("--go-on", action="store_true", help="do not stop at a failure; write one input of each kind")
+    parser.add_argument(
+        "--go-on",
+        action="store_true",
+        help="do not stop at a failure; write one input of each kind",
+    )
     options = parser.parse_args()
     if not options.seconds and not options.runs:
         parser.error("say how long: --seconds N or --runs N")
@@ -96,11 +111,15 @@ def mutate(runs: int, seconds: int, seed: int, jobs: int, corpus: Path | None) -
     kinds = {kind: text for _, kinds in results for kind, text in kinds.items()}
     for text in kinds.values():
         print(text)
-    print(f"{sum(number for number, _ in results):,} mutations, {len(kinds)} kinds of failure{f' in {folder}' if kinds else ''}")
+    print(
+        f"{sum(number for number, _ in results):,} mutations, {len(kinds)} kinds of failure{f' in {folder}' if kinds else ''}"
+    )
     return 1 if kinds else 0
 
 
-def _mutations(begin: int, end: int, step: int, seconds: int, folder: Path) -> tuple[int, dict[str, str]]:
+def _mutations(
+    begin: int, end: int, step: int, seconds: int, folder: Path
+) -> tuple[int, dict[str, str]]:
     """How many were made, and kind of failure → what is known of the first one."""
     import signal
 
@@ -112,7 +131,9 @@ def _mutations(begin: int, end: int, step: int, seconds: int, folder: Path) -> t
     warnings.simplefilter("error")  # as in the tests
     signal.signal(signal.SIGPROF, stop)
     sources, kinds, done, until = mutations.samples(), {}, 0, time.monotonic() + (seconds or 1e9)
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:
+    with tempfile.TemporaryDirectory(
+        dir="/dev/shm" if Path("/dev/shm").is_dir() else None
+    ) as place:
         for number in range(begin, end, step):
             if time.monotonic() > until:
                 break
@@ -122,11 +143,16 @@ def _mutations(begin: int, end: int, step: int, seconds: int, folder: Path) -> t
             for check in (mutations.library, mutations.command_line)[: 1 + (number % 10 == 0)]:
                 signal.setitimer(signal.ITIMER_PROF, _HANG)
                 try:
-                    _guarded(lambda _, check=check, path=path, number=number: check(path, number), _MUTATED)(data)
+                    _guarded(
+                        lambda _, check=check, path=path, number=number: check(path, number),
+                        _MUTATED,
+                    )(data)
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
                     kind = _kind_of(error)
                     if kind not in kinds:
-                        kinds[kind] = f"{kind}\n    {number} {check.__name__} {name}\n    {str(error)[:300]!r}"
+                        kinds[kind] = (
+                            f"{kind}\n    {number} {check.__name__} {name}\n    {str(error)[:300]!r}"
+                        )
                         (folder / f"{number}{suffix}").write_bytes(data)
                         with (folder / "kinds.txt").open("a") as list_of_kinds:
                             list_of_kinds.write(kinds[kind] + "\n")
@@ -140,8 +166,16 @@ def _mutations(begin: int, end: int, step: int, seconds: int, folder: Path) -> t
 def _kind_of(error: BaseException) -> str:
     """The exception and the last of our own lines below it."""
     cause = error.__cause__ or error
-    frames = [one for one in traceback.extract_tb(cause.__traceback__) if "latencykit/" in one.filename or "fuzz" in one.filename]
-    where = f"{Path(frames[-1].filename).stem}:{frames[-1].lineno} {frames[-1].name}" if frames else "elsewhere"
+    frames = [
+        one
+        for one in traceback.extract_tb(cause.__traceback__)
+        if "latencykit/" in one.filename or "fuzz" in one.filename
+    ]
+    where = (
+        f"{Path(frames[-1].filename).stem}:{frames[-1].lineno} {frames[-1].name}"
+        if frames
+        else "elsewhere"
+    )
     return f"{type(error).__name__}({type(cause).__name__}) at {where}"
 
 

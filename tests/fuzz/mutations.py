@@ -18,11 +18,11 @@ import numpy as np
 
 import latencykit as lk
 from latencykit import cli
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.key_statistics import key_statistics
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError, ReaderError
-from latencykit.keynumbers import key_numbers
-from latencykit.log import HistogramLog
-from latencykit.samples import Samples
-from latencykit.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,8 +53,12 @@ def samples() -> list[tuple[str, str, bytes]]:
         if path.is_file():
             found.append(path)
     found += sorted((_ROOT / "tests/data/hlog").glob("*/*.hlog"))
-    found += sorted(path for path in (_ROOT / "data").rglob("*") if path.suffix in (".hlog", ".csv", ".txt"))
-    return [(str(path.relative_to(_ROOT)), path.suffix, _begin(path.read_bytes())) for path in found]
+    found += sorted(
+        path for path in (_ROOT / "data").rglob("*") if path.suffix in (".hlog", ".csv", ".txt")
+    )
+    return [
+        (str(path.relative_to(_ROOT)), path.suffix, _begin(path.read_bytes())) for path in found
+    ]
 
 
 def _begin(data: bytes) -> bytes:
@@ -91,25 +95,48 @@ def _flipped(chance: random.Random, data: bytes) -> bytes:
 
 def _overwritten(chance: random.Random, data: bytes) -> bytes:
     at = chance.randrange(len(data) + 1)
-    return data[:at] + bytes(chance.randrange(256) for _ in range(chance.randrange(1, 5))) + data[at + chance.randrange(5) :]
+    return (
+        data[:at]
+        + bytes(chance.randrange(256) for _ in range(chance.randrange(1, 5)))
+        + data[at + chance.randrange(5) :]
+    )
 
 
 def _truncated(chance: random.Random, data: bytes) -> bytes:
-    return data[: chance.randrange(len(data) + 1)] if chance.random() < 0.8 else data[chance.randrange(len(data) + 1) :]
+    return (
+        data[: chance.randrange(len(data) + 1)]
+        if chance.random() < 0.8
+        else data[chance.randrange(len(data) + 1) :]
+    )
 
 
 def _numbered(chance: random.Random, data: bytes) -> bytes:
     """One number, or all of one line, replaced by an extreme or by itself changed."""
     hits = list(_NUMBER.finditer(data))
-    for hit in sorted(chance.sample(hits, min(len(hits), chance.choice((1, 1, 2, 5)))), key=lambda one: -one.start()):
-        new = chance.choice((*EXTREMES, b"-" + hit[0], hit[0] + b"0" * chance.randrange(12), hit[0] + hit[0], hit[0][:-1]))
+    for hit in sorted(
+        chance.sample(hits, min(len(hits), chance.choice((1, 1, 2, 5)))),
+        key=lambda one: -one.start(),
+    ):
+        new = chance.choice(
+            (
+                *EXTREMES,
+                b"-" + hit[0],
+                hit[0] + b"0" * chance.randrange(12),
+                hit[0] + hit[0],
+                hit[0][:-1],
+            )
+        )
         data = data[: hit.start()] + new + data[hit.end() :]
     return data
 
 
 def _crlf(chance: random.Random, data: bytes) -> bytes:
     way = chance.choice((b"\r\n", b"\r", b"\r\r\n", b"\n\r\n", b"\r\n\r\n"))
-    return data.replace(b"\n", way) if chance.random() < 0.8 else data.replace(b"\n", way, chance.randrange(1, 9))
+    return (
+        data.replace(b"\n", way)
+        if chance.random() < 0.8
+        else data.replace(b"\n", way, chance.randrange(1, 9))
+    )
 
 
 def _marked(chance: random.Random, data: bytes) -> bytes:
@@ -124,7 +151,9 @@ def _joined(chance: random.Random, data: bytes, other: bytes) -> bytes:
 # ------------------------------------------------------------ of lines
 
 
-def _lines(change: Callable[[random.Random, list[bytes]], None], name: str) -> Callable[[random.Random, bytes], bytes]:
+def _lines(
+    change: Callable[[random.Random, list[bytes]], None], name: str
+) -> Callable[[random.Random, bytes], bytes]:
     def changed(chance: random.Random, data: bytes) -> bytes:
         lines = data.split(b"\n")
         change(chance, lines)
@@ -150,7 +179,9 @@ def _drop(chance: random.Random, lines: list[bytes]) -> None:
 
 
 def _blank(chance: random.Random, lines: list[bytes]) -> None:
-    lines[chance.randrange(len(lines))] = chance.choice((b"", b"\r", b" ", b"\t", b",", b"#", b"\x85", b"\x0c", b"\xe2\x80\xa8"))
+    lines[chance.randrange(len(lines))] = chance.choice(
+        (b"", b"\r", b" ", b"\t", b",", b"#", b"\x85", b"\x0c", b"\xe2\x80\xa8")
+    )
 
 
 _KINDS = (
@@ -190,7 +221,16 @@ def _cell(chance: random.Random, data: bytes) -> bytes:
     if not words:
         return data
     hit = chance.choice(words)
-    new = chance.choice((*EXTREMES, b'"' + hit[0], b'"' + hit[0] + b'"', hit[0] * 2, hit[0].upper(), b"\xff" + hit[0]))
+    new = chance.choice(
+        (
+            *EXTREMES,
+            b'"' + hit[0],
+            b'"' + hit[0] + b'"',
+            hit[0] * 2,
+            hit[0].upper(),
+            b"\xff" + hit[0],
+        )
+    )
     return data[: hit.start()] + new + data[hit.end() :]
 
 
@@ -211,7 +251,11 @@ def _record(chance: random.Random, data: bytes) -> bytes:
         if not isinstance(record, (dict, list)) or not record:
             continue
         _changed(chance, record)
-        new = json.dumps(record, indent=chance.choice((None, 1))).encode() if begin is None else json.dumps(record).encode()
+        new = (
+            json.dumps(record, indent=chance.choice((None, 1))).encode()
+            if begin is None
+            else json.dumps(record).encode()
+        )
         if begin is None:
             return new
         lines[begin] = new
@@ -226,14 +270,18 @@ def _changed(chance: random.Random, record: Any) -> None:
         inner = waiting.pop()
         keys = list(inner) if isinstance(inner, dict) else range(min(len(inner), 50))
         places += [(inner, key) for key in keys]
-        waiting += [inner[key] for key in keys if isinstance(inner[key], (dict, list)) and inner[key]]
+        waiting += [
+            inner[key] for key in keys if isinstance(inner[key], (dict, list)) and inner[key]
+        ]
     for inner, key in chance.sample(places, min(len(places), chance.choice((1, 1, 2)))):
         how = chance.randrange(5)
         try:
             if how == 0:
                 del inner[key]
             elif how == 1 and isinstance(inner, dict):
-                inner[chance.choice((f"{key}x", "", str(key).upper(), chance.choice(list(inner))))] = inner.pop(key)
+                inner[
+                    chance.choice((f"{key}x", "", str(key).upper(), chance.choice(list(inner))))
+                ] = inner.pop(key)
             elif how == 2 and isinstance(inner, list):
                 inner.insert(key, inner[key])
             else:
@@ -293,9 +341,11 @@ def library(path: Path, number: int) -> None:
 
 
 def _laws(series: Any) -> None:
-    assert all(note.isprintable() or "\n" not in note for note in series.run.notes), series.run.notes
+    assert all(note.isprintable() or "\n" not in note for note in series.run.notes), (
+        series.run.notes
+    )
     if isinstance(series, Summary):
-        key_numbers(series)
+        key_statistics(series)
         values = [value for _, value in sorted(series.percentiles.items())]
         _ordered(values, series.stats.get("min"), series.stats.get("mean"), series.stats.get("max"))
         assert series.count is None or series.count >= 0
@@ -303,7 +353,7 @@ def _laws(series: Any) -> None:
     if isinstance(series, Samples):
         assert len(series.to_frame()) == len(series)
     histogram = series.histogram()
-    key_numbers(histogram)
+    key_statistics(histogram)
     assert (histogram.counts > 0).all()
     assert histogram.censored >= 0
     if not histogram.count:
@@ -313,12 +363,19 @@ def _laws(series: Any) -> None:
     summary = histogram.summary()
     assert histogram.count == sum(histogram.counts.tolist())
     assert summary.count == histogram.requests
-    _ordered(np.asarray(histogram.percentile(_PERCENTILES)).tolist(), histogram.min, histogram.mean, histogram.max)
+    _ordered(
+        np.asarray(histogram.percentile(_PERCENTILES)).tolist(),
+        histogram.min,
+        histogram.mean,
+        histogram.max,
+    )
     if isinstance(series, HistogramLog):
         assert series.series([99]).count.sum() == histogram.count
 
 
-def _ordered(values: list[float], least: float | None, mean: float | None, most: float | None) -> None:
+def _ordered(
+    values: list[float], least: float | None, mean: float | None, most: float | None
+) -> None:
     assert all(value >= 0 for value in values), f"percentiles below 0, or none: {values}"
     assert all(a <= b for a, b in itertools.pairwise(values)), f"percentiles fall: {values}"
     stated = [value for value in (least, mean, most) if value is not None]
@@ -337,7 +394,17 @@ def command_line(path: Path, number: int) -> None:
     status: Any = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            cli.main(["-q", command, *options, *files, *(("--unit", "ms") if number % 7 == 0 else ()), "--jobs", "1"])
+            cli.main(
+                [
+                    "-q",
+                    command,
+                    *options,
+                    *files,
+                    *(("--unit", "ms") if number % 7 == 0 else ()),
+                    "--jobs",
+                    "1",
+                ]
+            )
         except SystemExit as ended:
             status = ended.code or 0
     said = err.getvalue()

@@ -19,14 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.codec import Payload, PayloadError, decode_rows, encode, open_payload, open_payloads
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.key_statistics import key_statistics
+from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError
-from latencykit.formats import FORMATS, hlog
-from latencykit.formats.base import ReadOptions, Source
-from latencykit.formats.reading import detect, expand_tags, read_source
-from latencykit.keynumbers import key_numbers
-from latencykit.log import HistogramLog
-from latencykit.summary import Summary
+from latencykit.hdr.limits import PayloadError
+from latencykit.hdr.payload import Payload, decode_rows, open_payload, open_payloads
+from latencykit.hdr.write import encode
+from latencykit.io import hlog
+from latencykit.io.reading import detect, expand_tags, read_source
+from latencykit.io.registry import builtin_formats
+from latencykit.io.source import ReadOptions, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +41,7 @@ _DATA = Path(__file__).parents[1] / "data"
 _SMALL = 2 << 10  # bytes of a seed: mutating larger ones is slow and finds little
 _TOP = (1 << 63) - 1
 _GOOD = b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa"
-_FORMATS = {one.name: one for one in FORMATS}
+_FORMATS = {one.name: one for one in builtin_formats()}
 _PERCENTILES = [0.0, 25.0, 50.0, 90.0, 99.0, 99.999, 100.0]
 
 
@@ -117,7 +120,10 @@ def _rows(rest: bytes) -> list[bytes]:
     digits, word, first = rest[0] % 6, rest[1] % 4 * 2, rest[2]
     body = rest[3:]
     cookie = 0x1C849301 | word << 4 if word else 0x1C849313
-    heads = (struct.pack(">Iiiiqqd", cookie, len(row), 0, digits, 1, _TOP, 1.0) + row for row in (body[:first], body[first:]))
+    heads = (
+        struct.pack(">Iiiiqqd", cookie, len(row), 0, digits, 1, _TOP, 1.0) + row
+        for row in (body[:first], body[first:])
+    )
     return [base64.b64encode(one) for one in heads]
 
 
@@ -205,10 +211,10 @@ def _is_one_line(error: LatencyKitError, path: Path) -> None:
 def _use(rung: Any) -> None:
     """Ask for what a summary and a chart ask for."""
     if isinstance(rung, Summary):
-        key_numbers(rung)
+        key_statistics(rung)
         return
     histogram = rung.histogram()
-    key_numbers(histogram)
+    key_statistics(histogram)
     if not histogram.count:
         return
     values = histogram.percentile(_PERCENTILES)
@@ -218,7 +224,11 @@ def _use(rung: Any) -> None:
         assert rung.series([99]).count.sum() == histogram.count
 
 
-_FOLDER = Path(tempfile.mkdtemp(prefix="latencykit-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+_FOLDER = Path(
+    tempfile.mkdtemp(
+        prefix="latencykit-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    )
+)
 atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
 
 
@@ -246,7 +256,9 @@ def seeds(target: str) -> Iterator[bytes]:
             head = path.read_bytes()[:_SMALL]
             yield head[: head.rfind(b"\n") + 1]
         yield b"".join(b"Tag=%c,%d.5,1.0,9.0,%s\n" % (97 + k % 2, k, _GOOD) for k in range(5))
-        yield b"#[StartTime: 1441812279.474]\n" + b"".join(b"%d.5,1.0,9.0,%s\n" % (k, _GOOD) for k in range(5))
+        yield b"#[StartTime: 1441812279.474]\n" + b"".join(
+            b"%d.5,1.0,9.0,%s\n" % (k, _GOOD) for k in range(5)
+        )
     if target == "sniff":
         for expect in sorted((_DATA / "formats").glob("*/*/expect.json")):
             path = expect.parent / json.loads(expect.read_text())["file"]
@@ -264,4 +276,8 @@ def _payload_seeds(text: bytes, payload: Payload) -> Iterator[bytes]:
     with contextlib.suppress(zlib.error):
         yield b"inflated\n" + zlib.decompress(raw[8:])
     if len(payload.body) < _SMALL:
-        yield b"rows\n" + bytes([payload.buckets.digits, payload.word // 2, min(len(payload.body) // 2, 255)]) + payload.body
+        yield (
+            b"rows\n"
+            + bytes([payload.buckets.digits, payload.word // 2, min(len(payload.body) // 2, 255)])
+            + payload.body
+        )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from latencykit.formats import FORMATS
-from latencykit.formats.base import HEAD_SIZE, Confidence, Head
+from latencykit.io.registry import builtin_formats
+from latencykit.io.source import HEAD_SIZE, Confidence, Head
 from tests.fuzz.targets import CORPUS, TARGETS, seeds
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def bounded() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in KEPT])
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in KEPT]
+)
 def test_what_once_broke_something_breaks_nothing(path):
     signal.setitimer(signal.ITIMER_REAL, HARD)
     tracemalloc.start()
@@ -54,11 +56,31 @@ def test_real_outputs_pass(target):
 
 
 @pytest.mark.parametrize(
-    "unit", ["1", "9 ", "\n", " ", "\t", "a ", "a\n", ",", "1,", "1 ", '"', "[", '{"a":', "<", "-", "a: ", "#\n"], ids=repr
+    "unit",
+    [
+        "1",
+        "9 ",
+        "\n",
+        " ",
+        "\t",
+        "a ",
+        "a\n",
+        ",",
+        "1,",
+        "1 ",
+        '"',
+        "[",
+        '{"a":',
+        "<",
+        "-",
+        "a: ",
+        "#\n",
+    ],
+    ids=repr,
 )
 def test_no_head_takes_a_pattern_long(unit):
     """What repeats costs no format more than its length: patterns that go back over it would take minutes."""
     signal.setitimer(signal.ITIMER_REAL, HARD)
     for begin in ("", "a"):
         head = Head("x.txt", (begin + unit * HEAD_SIZE).encode()[:HEAD_SIZE])
-        assert all(one.sniff(head) in Confidence for one in FORMATS)
+        assert all(one.sniff(head) in Confidence for one in builtin_formats())

@@ -41,7 +41,9 @@ def sources() -> list[tuple[str, str, bytes]]:
 
 
 @pytest.mark.parametrize("first", range(0, 4 * SHARE, SHARE))
-def test_mutations_of_real_outputs_break_nothing(first: int, sources: list[tuple[str, str, bytes]], tmp_path: Path) -> None:
+def test_mutations_of_real_outputs_break_nothing(
+    first: int, sources: list[tuple[str, str, bytes]], tmp_path: Path
+) -> None:
     for number in range(first, first + SHARE):
         name, suffix, data = mutations.mutated(number, sources)
         path = tmp_path / f"input{suffix}"
@@ -65,13 +67,19 @@ def test_what_a_mutation_once_broke_is_not_broken(path: Path, tmp_path: Path) ->
 
 
 def test_a_mutation_follows_from_its_number(sources: list[tuple[str, str, bytes]]) -> None:
-    assert [mutations.mutated(k, sources) for k in range(20)] == [mutations.mutated(k, sources) for k in range(20)]
-    changed = [mutations.mutated(k, sources)[2] not in {data for _, _, data in sources} for k in range(100)]
+    assert [mutations.mutated(k, sources) for k in range(20)] == [
+        mutations.mutated(k, sources) for k in range(20)
+    ]
+    changed = [
+        mutations.mutated(k, sources)[2] not in {data for _, _, data in sources} for k in range(100)
+    ]
     assert sum(changed) > 90
 
 
 @pytest.mark.parametrize("what", ["a reader's bug", "nonsense"])
-def test_the_oracle_sees_what_is_wrong(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_oracle_sees_what_is_wrong(
+    what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "input.txt"
     path.write_text("x")
     broken = lk.Summary({"min": 9e9, "max": 1e6}) if what == "nonsense" else None

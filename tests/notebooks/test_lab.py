@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from latencykit.cli import main
-from latencykit.errors import MissingPackageError, UsageError
-from latencykit.report import lessons
+from latencykit.errors import MissingPackageError, InvalidArgumentError
+from latencykit.views import lessons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ def test_the_command_says_what_it_kept(tmp_path: Path, run: Callable[..., tuple[
 
 def test_a_damaged_record_overwrites_nothing(tmp_path: Path):
     (tmp_path / lessons._RECORD).write_text("{")
-    with pytest.raises(UsageError, match="is damaged"):
+    with pytest.raises(InvalidArgumentError, match="is damaged"):
         lessons.copy_lessons(tmp_path)
 
 
@@ -77,7 +77,7 @@ def test_jupyterlab_starts_in_the_folder(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_lab_that_does_not_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lessons.importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(lessons.subprocess, "run", lambda command, check: subprocess.CompletedProcess(command, 1))
-    with pytest.raises(UsageError, match="ended with status 1"):
+    with pytest.raises(InvalidArgumentError, match="ended with status 1"):
         lessons.launch(tmp_path)
 
 

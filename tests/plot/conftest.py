@@ -13,7 +13,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 import latencykit as lk
-from latencykit.blocks import MemoryPart, block_of_rows
+from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.plot.figure import figure_of
 from tests.conftest import DATA
 
@@ -35,14 +35,20 @@ def pair(raw):
     """The same seconds, as a closed loop saw them and from the schedule."""
     values = raw.histogram()
     stalled = np.linspace(1e6, 6e9, 3000).astype(np.int64)
-    return {"as measured (raw)": values, "from the schedule": values + lk.Histogram.of(stalled).but(corrected="none")}
+    return {
+        "as measured (raw)": values,
+        "from the schedule": values + lk.Histogram.of(stalled).but(corrected="none"),
+    }
 
 
 @pytest.fixture(scope="session")
 def twelve():
     random = np.random.default_rng(3)
     slow = [np.where(random.random(20_000) < 0.002, 30, 1) for _ in range(12)]
-    return {f"host-{k:02d}": lk.Histogram.of(random.lognormal(13 + 0.15 * k, 0.6, 20_000) * slow[k]) for k in range(12)}
+    return {
+        f"host-{k:02d}": lk.Histogram.of(random.lognormal(13 + 0.15 * k, 0.6, 20_000) * slow[k])
+        for k in range(12)
+    }
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +56,9 @@ def twelve_logs():
     return {f"host-{k:02d}": log_of(30, 100, seed=k) for k in range(12)}
 
 
-def log_of(intervals: int, a_second: int, seed: int = 0, gap: tuple[int, int] = (0, 0)) -> lk.HistogramLog:
+def log_of(
+    intervals: int, a_second: int, seed: int = 0, gap: tuple[int, int] = (0, 0)
+) -> lk.HistogramLog:
     """A log of one-second intervals without those from `gap` to `gap`."""
     random, layout = np.random.default_rng(seed), lk.HdrBuckets(3)
     kept = np.setdiff1d(np.arange(intervals), np.arange(*gap))
@@ -69,8 +77,17 @@ def drawn(chart, data, width: int = 800, height: int = 450, **options) -> Figure
 
 def texts_of(figure: Figure) -> list[Text]:
     """All texts that are drawn and say something."""
-    hidden = {text for axes in figure.findobj(Axes) for axis in (axes.xaxis, axes.yaxis) for text in _undrawn(axes, axis)}
-    return [text for text in figure.findobj(Text) if text not in hidden and text.get_visible() and text.get_text().strip()]
+    hidden = {
+        text
+        for axes in figure.findobj(Axes)
+        for axis in (axes.xaxis, axes.yaxis)
+        for text in _undrawn(axes, axis)
+    }
+    return [
+        text
+        for text in figure.findobj(Text)
+        if text not in hidden and text.get_visible() and text.get_text().strip()
+    ]
 
 
 def _undrawn(axes: Axes, axis) -> list[Text]:

@@ -7,7 +7,7 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import NotHeldError
+from latencykit.errors import DataNotAvailableError
 from tests.plot.conftest import assert_tidy, drawn, legend_words, words_of
 
 
@@ -55,5 +55,5 @@ def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
 
 
 def test_a_summary_has_no_tail(ax):
-    with pytest.raises(NotHeldError, match="its tail is unknown"):
+    with pytest.raises(DataNotAvailableError, match="its tail is unknown"):
         plot.ccdf(lk.Summary({"mean": 1.0}), ax=ax)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.blocks import MemoryPart, block_of_rows
-from latencykit.errors import MixedInputsError, NotHeldError, UsageError
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.plot.curves import as_series, curve_of, drawable
 
 
@@ -37,7 +37,11 @@ def test_thinning_never_flatters_and_keeps_both_ends(values, power):
 
 
 def test_a_dense_histogram_is_thinned_without_moving_its_steps():
-    h = lk.Histogram.of(np.concatenate([np.zeros(3000), np.random.default_rng(1).lognormal(16, 2, 100_000)]).astype(np.int64))
+    h = lk.Histogram.of(
+        np.concatenate([np.zeros(3000), np.random.default_rng(1).lognormal(16, 2, 100_000)]).astype(
+            np.int64
+        )
+    )
     curve = curve_of(h)
     assert curve.value.size < h.index.size
     share = 100 * 3000 / 103_000
@@ -79,22 +83,28 @@ def test_times_come_in_nanoseconds():
 def test_a_tagged_log_is_one_series_a_tag():
     layout = lk.HdrBuckets(3)
     block = block_of_rows(np.arange(4), layout.index_of([10, 20, 30, 40]), 4, layout)
-    log = lk.HistogramLog([0, 0, 1, 1], [1, 1, 1, 1], [MemoryPart([block])], tag_code=[0, 1, 0, 1], tag_names=["", "get"])
+    log = lk.HistogramLog(
+        [0, 0, 1, 1],
+        [1, 1, 1, 1],
+        [MemoryPart([block])],
+        tag_code=[0, 1, 0, 1],
+        tag_names=["", "get"],
+    )
     assert list(as_series(log)) == ["untagged", "get"]
     assert list(as_series({"a": log, "b": log.tagged("get")})) == ["a untagged", "a get", "b"]
 
 
 def test_what_cannot_be_drawn_is_said():
-    with pytest.raises(UsageError, match="nothing to draw"):
+    with pytest.raises(InvalidArgumentError, match="nothing to draw"):
         as_series({})
-    with pytest.raises(UsageError, match="not list"):
+    with pytest.raises(InvalidArgumentError, match="not list"):
         as_series([lk.Histogram.of([1])])
-    with pytest.raises(MixedInputsError, match="no axis in common"):
+    with pytest.raises(IncompatibleDataError, match="no axis in common"):
         as_series({"a": lk.Histogram.of([1]), "b": lk.Histogram.of([1], unit="none")})
-    with pytest.raises(NotHeldError, match="go: a summary holds no buckets"):
+    with pytest.raises(DataNotAvailableError, match="go: a summary holds no buckets"):
         drawable({"go": lk.Summary({"mean": 1.0})}, "density")
     empty = lk.Histogram.of(np.zeros(0, np.int64))
-    with pytest.raises(NotHeldError, match="nothing was counted"):
+    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         drawable({"a": empty}, "curve")
     held, left = drawable({"a": empty, "b": lk.Histogram.of([1])}, "curve")
     assert (list(held), left) == (["b"], ["a"])

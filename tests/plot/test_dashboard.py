@@ -21,23 +21,38 @@ def test_texts_are_tidy_at_every_size(raw, twelve_logs, twelve, size):
 
 def test_one_series_has_its_numbers_beside_the_curve(raw):
     words = words_of(drawn(plot.dashboard, raw, 1000, 780))
-    for name, value in (("requests", "6,852"), ("p99", "1.04 ms"), ("p99.99", "(6 s)"), ("max", "6 s")):
+    for name, value in (
+        ("requests", "6,852"),
+        ("p99", "1.04 ms"),
+        ("p99.99", "(6 s)"),
+        ("max", "6 s"),
+    ):
         assert name in words
         assert value in words
 
 
 def test_verdict_and_findings_are_said(raw):
     figure = drawn(
-        plot.dashboard, raw, 1000, 780, verdict="omits", findings=["3,000 requests are missing"], stalls=[(6.7, 12.7, 3000)]
+        plot.dashboard,
+        raw,
+        1000,
+        780,
+        verdict="omits",
+        findings=["3,000 requests are missing"],
+        stalls=[(6.7, 12.7, 3000)],
     )
-    (verdict,) = [text for text in figure.findobj() if getattr(text, "get_text", lambda: "")() == "omits"]
+    (verdict,) = [
+        text for text in figure.findobj() if getattr(text, "get_text", lambda: "")() == "omits"
+    ]
     assert verdict.get_color() == RED
     assert any("3,000 requests are" in word for word in words_of(figure))
     assert_tidy(figure)
 
 
 def test_a_corrected_counterpart_is_drawn_beside_the_raw_curve(raw):
-    corrected = (raw.histogram() + lk.Histogram.of([10**9] * 500).but(corrected="none")).but(corrected="us")
+    corrected = (raw.histogram() + lk.Histogram.of([10**9] * 500).but(corrected="none")).but(
+        corrected="us"
+    )
     figure = drawn(plot.dashboard, raw, 1000, 780, corrected=corrected)
     words = words_of(figure)
     assert "raw  n = 6,852" in words
@@ -66,4 +81,6 @@ def test_without_time_the_density_takes_the_timelines_place(raw):
 
 
 def test_a_summary_has_a_page_too():
-    assert_tidy(drawn(plot.dashboard, lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100), 1000, 780))
+    assert_tidy(
+        drawn(plot.dashboard, lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100), 1000, 780)
+    )

@@ -7,8 +7,8 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import NotHeldError
-from latencykit.plot.density import modes, shares
+from latencykit.errors import DataNotAvailableError
+from latencykit.plot.density_chart import modes, shares
 from tests.plot.conftest import assert_tidy, drawn, words_of
 
 
@@ -18,7 +18,9 @@ def test_shares_add_up_to_one(raw):
 
 def test_a_bucket_across_an_edge_is_divided():
     h = lk.Histogram.from_buckets([0, 100], [100, 200], [10, 30])
-    assert shares(h, np.array([0.0, 50, 100, 150, 200])).tolist() == pytest.approx([0.125, 0.125, 0.375, 0.375])
+    assert shares(h, np.array([0.0, 50, 100, 150, 200])).tolist() == pytest.approx(
+        [0.125, 0.125, 0.375, 0.375]
+    )
 
 
 def test_the_line_holds_the_shares(ax, raw):
@@ -29,10 +31,20 @@ def test_the_line_holds_the_shares(ax, raw):
 
 def test_both_modes_are_named():
     random = np.random.default_rng(1)
-    h = lk.Histogram.of(np.concatenate([random.lognormal(13.8, 0.2, 9000), random.lognormal(17.5, 0.2, 3000)]))
+    h = lk.Histogram.of(
+        np.concatenate([random.lognormal(13.8, 0.2, 9000), random.lognormal(17.5, 0.2, 3000)])
+    )
     words = words_of(drawn(plot.density, h))
-    assert any(word.endswith("ms") and abs(float(word.split()[0]) - 1.0) < 0.25 for word in words if word.count(" ") == 1)
-    assert any(word.endswith("ms") and abs(float(word.split()[0]) - 40) < 6 for word in words if word.count(" ") == 1)
+    assert any(
+        word.endswith("ms") and abs(float(word.split()[0]) - 1.0) < 0.25
+        for word in words
+        if word.count(" ") == 1
+    )
+    assert any(
+        word.endswith("ms") and abs(float(word.split()[0]) - 40) < 6
+        for word in words
+        if word.count(" ") == 1
+    )
 
 
 def test_a_bump_is_no_mode():
@@ -59,7 +71,10 @@ def test_many_series_stand_above_each_other_on_one_scale(twelve):
 
 
 def test_zeros_are_a_bar_at_0():
-    figure = drawn(plot.density, lk.Histogram.of(np.concatenate([np.zeros(250), np.full(750, 10**6)]).astype(np.int64)))
+    figure = drawn(
+        plot.density,
+        lk.Histogram.of(np.concatenate([np.zeros(250), np.full(750, 10**6)]).astype(np.int64)),
+    )
     (ax,) = figure.axes
     assert "0" in [label.get_text() for label in ax.get_xticklabels()]
     (bar,) = [line for line in ax.get_lines() if line.get_linewidth() == 5]
@@ -72,7 +87,9 @@ def test_nothing_but_zeros_stands_at_0(kind):
     for data in (zeros, {"zeros": zeros, "others": lk.Histogram.of(np.full(9, 10**6))}):
         figure = drawn(getattr(plot, kind), data)
         figure.canvas.draw()
-        for line in (line for one in figure.axes for line in one.get_lines() if one.get_xscale() == "log"):
+        for line in (
+            line for one in figure.axes for line in one.get_lines() if one.get_xscale() == "log"
+        ):
             at = np.asarray(line.get_xdata(), dtype=float)
             assert (at[np.isfinite(at)] > 0).all(), line.get_label()
 
@@ -90,5 +107,5 @@ def test_limits_are_upright_lines(ax, raw):
 
 
 def test_a_summary_has_no_density(ax):
-    with pytest.raises(NotHeldError, match="its density is unknown"):
+    with pytest.raises(DataNotAvailableError, match="its density is unknown"):
         plot.density(lk.Summary({"mean": 1.0}), ax=ax)

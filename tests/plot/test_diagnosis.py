@@ -12,11 +12,12 @@ from matplotlib.collections import LineCollection
 import latencykit as lk
 from latencykit import plot
 from latencykit.cli import cli
-from latencykit.errors import NotHeldError, UsageError
-from latencykit.formats.hlog_writer import write_hlog
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.io.hlog import write_hlog
 from latencykit.plot.figure import figure_of, save
 from latencykit.plot.style import BLUE, RED
-from latencykit.simulate import Server, Stall, exponential, fixed, open_loop, paced_loop
+from latencykit.simulate.generators import fixed, open_loop, paced_loop
+from latencykit.simulate.server import Server, Stall, exponential
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,9 +51,12 @@ def test_course_above_and_curves_below() -> None:
 def test_the_floor_is_what_the_stall_must_leave() -> None:
     lower = page_of(PACED).child_axes[-1]
     at, least = line(lower, "floor").get_data()
-    assert np.asarray(least) == pytest.approx((6.0 - (1 - np.asarray(at) / 100) * 20.0) * 1e9, rel=0.01, abs=1e6)
+    assert np.asarray(least) == pytest.approx(
+        (6.0 - (1 - np.asarray(at) / 100) * 20.0) * 1e9, rel=0.01, abs=1e6
+    )
     assert any(
-        tuple(one.get_facecolor()[0][:3]) == pytest.approx((0xD0 / 255, 0x31 / 255, 0x2D / 255)) for one in lower.collections
+        tuple(one.get_facecolor()[0][:3]) == pytest.approx((0xD0 / 255, 0x31 / 255, 0x2D / 255))
+        for one in lower.collections
     )
 
 
@@ -67,13 +71,19 @@ def test_an_honest_run_has_one_curve_above_its_floor() -> None:
 def test_sources_without_time_have_curves_alone(tmp_path: Path) -> None:
     page = page_of(PACED.histogram())
     assert len(page.child_axes) == 1
-    save(plot.diagnosis, lk.diagnose(lk.Summary({"mean": 1e6, "max": 2e6}, count=10)), tmp_path / "x.svg")
+    save(
+        plot.diagnosis,
+        lk.diagnose(lk.Summary({"mean": 1e6, "max": 2e6}, count=10)),
+        tmp_path / "x.svg",
+    )
     assert (tmp_path / "x.svg").stat().st_size > 5000
 
 
 def test_each_request_rises_while_it_waits() -> None:
     ax = figure_of(plot.stall_strip, PACED).axes[0]
-    segments = np.concatenate([one.get_segments() for one in ax.collections if isinstance(one, LineCollection)])
+    segments = np.concatenate(
+        [one.get_segments() for one in ax.collections if isinstance(one, LineCollection)]
+    )
     assert len(segments) == len(PACED)
     rise = (segments[:, 1] - segments[:, 0]).T
     assert rise[0] * 1e9 == pytest.approx(rise[1]), "as long as it is high"
@@ -83,13 +93,21 @@ def test_each_request_rises_while_it_waits() -> None:
 
 def test_long_runs_keep_what_waited() -> None:
     rows = figure_of(plot.stall_strip, {"paced": PACED, "open": OPEN}, most=100).axes[0].child_axes
-    counts = [sum(len(one.get_segments()) for one in row.collections if isinstance(one, LineCollection)) for row in rows]
+    counts = [
+        sum(len(one.get_segments()) for one in row.collections if isinstance(one, LineCollection))
+        for row in rows
+    ]
     assert counts == [100, 100]
-    tops = [max(np.max(one.get_segments()) for one in row.collections if isinstance(one, LineCollection)) for row in rows]
+    tops = [
+        max(
+            np.max(one.get_segments()) for one in row.collections if isinstance(one, LineCollection)
+        )
+        for row in rows
+    ]
     assert tops == pytest.approx([6e9, 6e9], rel=0.01)
-    with pytest.raises(NotHeldError, match="start times"):
+    with pytest.raises(DataNotAvailableError, match="start times"):
         figure_of(plot.stall_strip, PACED.histogram())
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         figure_of(plot.stall_strip, PACED, most=0)
 
 
@@ -100,7 +118,12 @@ def test_the_commands(tmp_path: Path) -> None:
     assert run(cli, ["diagnose", str(log), "-o", str(out)]).exit_code == 0
     assert out.read_bytes().startswith(b"\x89PNG")
     both = tmp_path / "both.svg"
-    assert run(cli, ["chart", str(log), "--expected-interval", "10ms", "-o", str(both)]).exit_code == 0
+    assert (
+        run(cli, ["chart", str(log), "--expected-interval", "10ms", "-o", str(both)]).exit_code == 0
+    )
     assert both.stat().st_size > 5000
-    wrong = run(cli, ["chart", str(log), "--expected-interval", "10ms", "--kind", "density", "-o", str(both)])
-    assert isinstance(wrong.exception, UsageError)
+    wrong = run(
+        cli,
+        ["chart", str(log), "--expected-interval", "10ms", "--kind", "density", "-o", str(both)],
+    )
+    assert isinstance(wrong.exception, InvalidArgumentError)

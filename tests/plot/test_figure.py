@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import UsageError
+from latencykit.errors import InvalidArgumentError
 from latencykit.plot.figure import save
 
 CHARTS = (plot.percentiles, plot.timeline, plot.heatmap, plot.density, plot.ccdf, plot.dashboard)
@@ -44,7 +44,7 @@ def test_every_chart_is_saved_in_every_format(tmp_path, raw, chart):
 
 
 def test_another_ending_is_refused(tmp_path, raw):
-    with pytest.raises(UsageError, match=r"x\.gif: charts are written as"):
+    with pytest.raises(InvalidArgumentError, match=r"x\.gif: charts are written as"):
         save(plot.percentiles, raw, tmp_path / "x.gif")
 
 
@@ -58,7 +58,9 @@ def test_charts_leave_global_settings_alone(tmp_path, raw):
 
 def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
     save(plot.percentiles, raw, tmp_path / "a.svg")
-    with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "lines.linewidth": 9, "axes.grid": True}):
+    with mpl.rc_context(
+        {"font.size": 30, "axes.facecolor": "red", "lines.linewidth": 9, "axes.grid": True}
+    ):
         save(plot.percentiles, raw, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
@@ -88,6 +90,8 @@ def test_the_current_axes_are_the_default(raw):
 
 def test_bare_numbers_have_no_unit():
     figure = Figure(figsize=(8, 4.5))
-    ax = plot.percentiles(lk.Histogram.of(np.arange(1.0, 5000.0), unit="none"), ax=figure.add_subplot())
+    ax = plot.percentiles(
+        lk.Histogram.of(np.arange(1.0, 5000.0), unit="none"), ax=figure.add_subplot()
+    )
     figure.draw_without_rendering()
     assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["1,000", "10,000"]

@@ -8,16 +8,19 @@ from matplotlib.image import PcolorImage
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.blocks import MemoryPart, block_of_rows
-from latencykit.errors import NotHeldError, UsageError
-from latencykit.plot.grid import grid
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.plot.heatmap_chart import grid
 from tests.plot.conftest import assert_tidy, drawn, log_of, words_of
 
 
 def test_every_request_is_counted_once(raw):
     cells = grid(raw)
     assert np.nansum(cells.counts) == pytest.approx(6852)
-    assert (cells.times.size, cells.values.size) == (cells.counts.shape[1] + 1, cells.counts.shape[0] + 1)
+    assert (cells.times.size, cells.values.size) == (
+        cells.counts.shape[1] + 1,
+        cells.counts.shape[0] + 1,
+    )
     assert np.nanmax(cells.top) == raw.histogram().max
 
 
@@ -83,8 +86,14 @@ def test_the_image_shows_each_cell_where_it_lies(raw):
     assert pixels.shape[0] == pytest.approx(frame.height, abs=2)
     assert pixels.shape[1] == pytest.approx(frame.width, abs=2)
     cells = grid(raw)
-    for row, column in ((int(np.argmax(cells.counts[:, 0])), 0), (len(cells.counts) - 1, int(np.nanargmax(cells.top)))):
-        at = (cells.times[column] + 0.5 * np.diff(cells.times)[column], np.sqrt(cells.values[row] * cells.values[row + 1]))
+    for row, column in (
+        (int(np.argmax(cells.counts[:, 0])), 0),
+        (len(cells.counts) - 1, int(np.nanargmax(cells.top))),
+    ):
+        at = (
+            cells.times[column] + 0.5 * np.diff(cells.times)[column],
+            np.sqrt(cells.values[row] * cells.values[row + 1]),
+        )
         x, y = ax.transData.transform(at)
         assert pixels[int(y - lower), int(x - left), 3] == 255
     x, y = ax.transData.transform((9.5, 1e6))
@@ -100,7 +109,7 @@ def test_texts_are_tidy_at_every_size(raw, size):
 
 
 def test_one_series_only(raw, ax):
-    with pytest.raises(UsageError, match="a heat map shows one series, not 2"):
+    with pytest.raises(InvalidArgumentError, match="a heat map shows one series, not 2"):
         plot.heatmap({"a": raw, "b": raw}, ax=ax)
-    with pytest.raises(NotHeldError, match="knows no time"):
+    with pytest.raises(DataNotAvailableError, match="knows no time"):
         plot.heatmap(raw.histogram(), ax=ax)

@@ -9,7 +9,7 @@ from matplotlib.contour import QuadContourSet
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import NotHeldError, UsageError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.plot.style import BLUE, RED
 from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
 
@@ -44,13 +44,16 @@ def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     assert len(bound) == 1  # that of one call is the curve itself
     at = lines["100 calls"].get_xdata()
     mixed = lk.fan_out(scheduled, 100)
-    assert lines["100 calls"].get_ydata()[np.searchsorted(at, 50)] == mixed.percentile(float(at[np.searchsorted(at, 50)]))
+    assert lines["100 calls"].get_ydata()[np.searchsorted(at, 50)] == mixed.percentile(
+        float(at[np.searchsorted(at, 50)])
+    )
 
 
 def test_fan_out_says_how_many_users_fare_worse(scheduled):
     figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 10, 100])
     assert any(
-        "30 % of users who wait for 100 calls fare worse than the p99 of one (63 %" in " ".join(word.split())
+        "30 % of users who wait for 100 calls fare worse than the p99 of one (63 %"
+        in " ".join(word.split())
         for word in words_of(figure)
     )
     assert_tidy(figure)
@@ -61,7 +64,9 @@ def test_fan_out_says_how_many_users_fare_worse(scheduled):
 
 def test_solid_ends_where_single_calls_do_not_support_it(ax):
     plot.fan_out(lk.Histogram.of(np.arange(1, 37_001)), [100], ax=ax)
-    assert ax.lines[0].get_xdata()[-1] == pytest.approx(99, abs=0.3)  # it takes 36,700 calls for the p99 of a hundred
+    assert ax.lines[0].get_xdata()[-1] == pytest.approx(
+        99, abs=0.3
+    )  # it takes 36,700 calls for the p99 of a hundred
 
 
 def test_many_numbers_of_calls_have_a_legend(scheduled):
@@ -72,7 +77,11 @@ def test_many_numbers_of_calls_have_a_legend(scheduled):
 
 def half_line(ax) -> np.ndarray:
     """Corners of the line at which half of the users fare worse, from left to right."""
-    (half,) = [one for one in ax.collections if isinstance(one, QuadContourSet) and list(one.levels) == [0.5]]
+    (half,) = [
+        one
+        for one in ax.collections
+        if isinstance(one, QuadContourSet) and list(one.levels) == [0.5]
+    ]
     corners = np.concatenate([path.vertices for path in half.get_paths()])
     return corners[np.argsort(corners[:, 0])]
 
@@ -88,17 +97,20 @@ def test_the_heat_map_of_independent_calls(ax):
 def test_the_heat_map_of_a_log_knows_stalls(ax, scheduled):
     plot.fan_out(scheduled, kind="heatmap", n=(1, 300), ax=ax)
     assert half_line(ax)[:, 1].max() < 90
-    assert any("mixed by interval" in word for word in words_of(drawn(plot.fan_out, scheduled, kind="heatmap", n=(1, 30))))
+    assert any(
+        "mixed by interval" in word
+        for word in words_of(drawn(plot.fan_out, scheduled, kind="heatmap", n=(1, 30)))
+    )
 
 
 def test_fan_out_of_what_has_none(ax, scheduled):
-    with pytest.raises(NotHeldError):
+    with pytest.raises(DataNotAvailableError):
         plot.fan_out(lk.Summary({"mean": 1.0}), ax=ax)
-    with pytest.raises(UsageError, match="one series, not 2"):
+    with pytest.raises(InvalidArgumentError, match="one series, not 2"):
         plot.fan_out({"a": scheduled, "b": scheduled}, ax=ax)
-    with pytest.raises(UsageError, match="heat map"):
+    with pytest.raises(InvalidArgumentError, match="heat map"):
         plot.fan_out(ax=ax)
-    with pytest.raises(UsageError, match="at least 1"):
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
         plot.fan_out(kind="heatmap", n=(0, 10), ax=ax)
 
 
@@ -110,7 +122,9 @@ def test_the_shift_of_two_runs(ax):
     marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
     assert marks["_p50"].get_ydata()[0] == pytest.approx(1.3, rel=0.03)
     assert same_color(marks["_p50"].get_markerfacecolor(), RED)
-    assert same_color(marks["_p100"].get_markerfacecolor(), "white")  # the maximum is shown, not judged
+    assert same_color(
+        marks["_p100"].get_markerfacecolor(), "white"
+    )  # the maximum is shown, not judged
     (curve,) = [line for line in ax.lines if line.get_label() == "_shift"]
     assert np.median(curve.get_ydata()) == pytest.approx(1.3, rel=0.03)
     assert ax.get_ylim()[0] < 1 < ax.get_ylim()[1]
@@ -142,7 +156,7 @@ def test_ticks_of_the_shift_keep_apart():
 
 
 def test_no_percentile_no_shift(ax):
-    with pytest.raises(NotHeldError, match="no percentile"):
+    with pytest.raises(DataNotAvailableError, match="no percentile"):
         plot.compare(lk.Summary({"mean": 1.0}), lk.Summary({"mean": 2.0}), ax=ax)
 
 
@@ -166,10 +180,19 @@ def test_percentiles_against_load(ax):
 
 def test_the_load_chart_says_the_capacity():
     figure = drawn(plot.load_curve, sweep(300, 600, 750, 780, 950), slo="99=20ms")
-    assert any("requests/s within the SLO: between 750 (met) and 950 (not)" in word for word in words_of(figure))
+    assert any(
+        "requests/s within the SLO: between 750 (met) and 950 (not)" in word
+        for word in words_of(figure)
+    )
     assert_tidy(figure)
-    assert any("No load" in word for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=1us")))
-    assert any("met up to 600" in word for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=10s")))
+    assert any(
+        "No load" in word
+        for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=1us"))
+    )
+    assert any(
+        "met up to 600" in word
+        for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=10s"))
+    )
 
 
 def test_saturated_runs_are_red(ax):
@@ -182,5 +205,5 @@ def test_saturated_runs_are_red(ax):
 def test_a_load_curve_takes_what_was_measured(ax):
     found = lk.load_curve(sweep(300, 600), "99=20ms")
     assert plot.load_curve(found, ax=ax) is ax
-    with pytest.raises(NotHeldError):
+    with pytest.raises(DataNotAvailableError):
         plot.load_curve({"500": lk.Summary({"mean": 1.0})}, ax=ax)

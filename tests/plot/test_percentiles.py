@@ -11,8 +11,8 @@ from matplotlib.colors import same_color
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import NotHeldError
-from latencykit.plot.lines import nines_of
+from latencykit.errors import DataNotAvailableError
+from latencykit.plot.curves import nines_of
 from latencykit.plot.style import BLUE, INK, RED
 from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
 
@@ -41,21 +41,31 @@ def test_the_maximum_and_the_limit_of_trust_are_said(raw):
 @pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
 def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
     slo = [(90, 1e6), (99, 1e7), (99.9, 1e8)]
-    for data, options in ((raw, {}), (pair, {"slo": slo, "confidence": 0.95}), (twelve, {}), (pair, {"log": False})):
+    for data, options in (
+        (raw, {}),
+        (pair, {"slo": slo, "confidence": 0.95}),
+        (twelve, {}),
+        (pair, {"log": False}),
+    ):
         assert_tidy(drawn(plot.percentiles, data, *size, **options))
 
 
 def test_labels_stand_inside_the_axes_and_on_no_curve(pair):
-    from latencykit.plot.labels import LineLabels
-    from latencykit.plot.placement import points_of
+    from latencykit.plot.label_layout import LineLabels, points_of
 
     figure = drawn(plot.percentiles, pair)
     (ax,) = figure.axes
     (labels,) = [artist for artist in ax.artists if isinstance(artist, LineLabels)]
     frame = ax.get_window_extent()
-    lines = [points_of(line.get_transform().transform(line.get_path().vertices)) for line in ax.get_lines()]
+    lines = [
+        points_of(line.get_transform().transform(line.get_path().vertices))
+        for line in ax.get_lines()
+    ]
     seen = [text for text in labels.texts if text.get_visible()]
-    assert {text.get_text() for text in seen} >= {"as measured (raw)  n = 6,852", "from the schedule  n = 9,852"}
+    assert {text.get_text() for text in seen} >= {
+        "as measured (raw)  n = 6,852",
+        "from the schedule  n = 9,852",
+    }
     for text in seen:
         box = text.get_window_extent()
         assert frame.x0 <= box.x0
@@ -63,7 +73,12 @@ def test_labels_stand_inside_the_axes_and_on_no_curve(pair):
         assert frame.y0 <= box.y0
         assert box.y1 <= frame.y1
         for points in lines:
-            inside = (points[:, 0] > box.x0) & (points[:, 0] < box.x1) & (points[:, 1] > box.y0) & (points[:, 1] < box.y1)
+            inside = (
+                (points[:, 0] > box.x0)
+                & (points[:, 0] < box.x1)
+                & (points[:, 1] > box.y0)
+                & (points[:, 1] < box.y1)
+            )
             assert not inside.any(), text.get_text()
 
 
@@ -136,12 +151,20 @@ def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     band = next(one for one in figure.axes[0].collections if isinstance(one, PolyCollection))
     assert band.get_datalim(figure.axes[0].transData).x1 <= start + 1e-9
     assert not any("dashed" in word for word in words_of(drawn(plot.percentiles, raw.histogram())))
-    assert not any("dashed" in word for word in words_of(drawn(plot.percentiles, {"a": scheduled}, dashed_from={})))
+    assert not any(
+        "dashed" in word
+        for word in words_of(drawn(plot.percentiles, {"a": scheduled}, dashed_from={}))
+    )
 
 
 def test_an_slo_that_is_met_is_said_only_where_the_sample_can_tell(raw):
-    assert any("meets its SLO" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(99, 1e8)])))
-    assert not any("SLO:" in word or "meets" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(99.97, 1e8)])))
+    assert any(
+        "meets its SLO" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(99, 1e8)]))
+    )
+    assert not any(
+        "SLO:" in word or "meets" in word
+        for word in words_of(drawn(plot.percentiles, raw, slo=[(99.97, 1e8)]))
+    )
 
 
 def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
@@ -164,7 +187,9 @@ def test_corrected_counts_have_no_band(ax, raw):
 
 
 def test_censored_mass_is_drawn_as_at_least(raw):
-    h = lk.Histogram(lk.HdrBuckets(3), np.array([1000]), np.array([92]), censored=8, censored_at=2e9)
+    h = lk.Histogram(
+        lk.HdrBuckets(3), np.array([1000]), np.array([92]), censored=8, censored_at=2e9
+    )
     figure = drawn(plot.percentiles, h)
     (ax,) = figure.axes
     assert "≥ 2 s (8 requests)" in words_of(figure)
@@ -173,7 +198,10 @@ def test_censored_mass_is_drawn_as_at_least(raw):
 
 
 def test_zeros_have_a_place_on_a_logarithmic_axis():
-    figure = drawn(plot.percentiles, lk.Histogram.of(np.concatenate([np.zeros(300), np.full(700, 10**6)]).astype(np.int64)))
+    figure = drawn(
+        plot.percentiles,
+        lk.Histogram.of(np.concatenate([np.zeros(300), np.full(700, 10**6)]).astype(np.int64)),
+    )
     (ax,) = figure.axes
     line = ax.get_lines()[0]
     assert ax.get_yticklabels()[0].get_text() == "0"
@@ -227,14 +255,18 @@ def test_wide_buckets_are_shaded(raw):
 
 
 def test_of_many_points_of_a_summary_the_usual_are_labelled():
-    summary = lk.Summary({"max": 9e6}, {float(p): 1e6 + p for p in range(100)}, run=lk.Run(source="s.csv", tool="ab"))
+    summary = lk.Summary(
+        {"max": 9e6}, {float(p): 1e6 + p for p in range(100)}, run=lk.Run(source="s.csv", tool="ab")
+    )
     words = words_of(drawn(plot.percentiles, summary))
     assert {"p50 1 ms", "p99 1 ms", "max 9 ms"} <= set(words)
     assert not any(word.startswith("p51") for word in words)
 
 
 def test_a_summary_is_labelled_points_and_says_what_is_missing():
-    summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50: 1e6, 99: 5e6}, 1000, run=lk.Run(source="s.txt", tool="ab"))
+    summary = lk.Summary(
+        {"mean": 1.2e6, "max": 9e6}, {50: 1e6, 99: 5e6}, 1000, run=lk.Run(source="s.txt", tool="ab")
+    )
     figure = drawn(plot.percentiles, summary)
     (points,) = figure.axes[0].get_lines()
     assert points.get_linestyle() == "None"
@@ -246,7 +278,9 @@ def test_a_summary_is_labelled_points_and_says_what_is_missing():
 
 
 def test_a_mean_alone_is_one_line_that_says_so():
-    figure = drawn(plot.percentiles, lk.Summary({"mean": 1e6}, run=lk.Run(source="go", tool="go test")))
+    figure = drawn(
+        plot.percentiles, lk.Summary({"mean": 1e6}, run=lk.Run(source="go", tool="go test"))
+    )
     (line,) = figure.axes[0].get_lines()
     assert set(line.get_ydata()) == {1e6}
     words = words_of(figure)
@@ -260,7 +294,9 @@ def test_summaries_beside_curves(raw):
 
 
 def test_models_are_solid_to_the_end(ax):
-    model = lk.Distribution(lk.EdgeBuckets([0, 1e6], [1e6, 1e7]), np.array([0, 1]), np.array([0.9, 0.1]))
+    model = lk.Distribution(
+        lk.EdgeBuckets([0, 1e6], [1e6, 1e7]), np.array([0, 1]), np.array([0.9, 0.1])
+    )
     plot.percentiles(model, ax=ax)
     assert ax.get_lines()[0].get_xdata()[-1] == 100.0
 
@@ -268,7 +304,15 @@ def test_models_are_solid_to_the_end(ax):
 def test_as_many_nines_as_the_sample_fills(ax, raw):
     plot.percentiles(raw, ax=ax)
     assert ax.get_xticks()[-2] == 99.99
-    assert [nines_of(n) for n in (1, 100, 24_000, 26_000, 10**6, 10**9, None)] == [2, 2, 4, 5, 6, 6, 6]
+    assert [nines_of(n) for n in (1, 100, 24_000, 26_000, 10**6, 10**9, None)] == [
+        2,
+        2,
+        4,
+        5,
+        6,
+        6,
+        6,
+    ]
     plot.percentiles(raw, ax=ax, nines=6)
     assert ax.get_xticks()[-2] == 99.9999
 
@@ -276,7 +320,7 @@ def test_as_many_nines_as_the_sample_fills(ax, raw):
 def test_an_empty_series_beside_others_is_named_not_hidden(raw):
     figure = drawn(plot.percentiles, {"a": raw, "b": lk.Histogram.of(np.zeros(0, np.int64))})
     assert any("nothing counted: b" in word for word in words_of(figure))
-    with pytest.raises(NotHeldError, match="nothing was counted"):
+    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         drawn(plot.percentiles, lk.Histogram.of(np.zeros(0, np.int64)))
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.plot.placement import Wish, along, apart, beside, overlap, place, points_of, within
+from latencykit.plot.label_layout import (
+    LabelRequest,
+    along,
+    apart,
+    beside,
+    overlap,
+    place,
+    points_of,
+    within,
+)
 
 ROOM = (0.0, 0.0, 800.0, 400.0)
 
@@ -16,11 +25,18 @@ def box(found, size):
 
 def covered(boxes, points):
     (left, lower, right, upper), *_ = boxes
-    return ((points[:, 0] >= left) & (points[:, 0] <= right) & (points[:, 1] >= lower) & (points[:, 1] <= upper)).any()
+    return (
+        (points[:, 0] >= left)
+        & (points[:, 0] <= right)
+        & (points[:, 1] >= lower)
+        & (points[:, 1] <= upper)
+    ).any()
 
 
 def test_points_are_dense_and_break_at_gaps():
-    points = points_of(np.array([[0.0, 0.0], [100.0, 50.0], [np.nan, np.nan], [200.0, 0.0], [210.0, 0.0]]))
+    points = points_of(
+        np.array([[0.0, 0.0], [100.0, 50.0], [np.nan, np.nan], [200.0, 0.0], [210.0, 0.0]])
+    )
     assert np.isfinite(points).all()
     assert not ((points[:, 0] > 101) & (points[:, 0] < 199)).any()
     near = points[points[:, 0] <= 100]
@@ -34,9 +50,12 @@ def test_one_point_and_none_are_fine():
 
 def test_labels_stand_beside_their_own_curve_and_off_all_curves():
     x = np.linspace(0, 800, 200)
-    curves = [points_of(np.stack([x, y], 1)) for y in (60 + 0.1 * x, 180 + 60 * np.sin(x / 90), 330 - 0.05 * x)]
+    curves = [
+        points_of(np.stack([x, y], 1))
+        for y in (60 + 0.1 * x, 180 + 60 * np.sin(x / 90), 330 - 0.05 * x)
+    ]
     size = (150.0, 14.0)
-    wishes = [Wish(size, *along(curve, size, ROOM), (k,)) for k, curve in enumerate(curves)]
+    wishes = [LabelRequest(size, *along(curve, size, ROOM), (k,)) for k, curve in enumerate(curves)]
     found = place(wishes, curves)
     boxes = [box(one, size) for one in found]
     for k, mine in enumerate(boxes):
@@ -51,7 +70,7 @@ def test_labels_stand_beside_their_own_curve_and_off_all_curves():
 def test_labels_of_one_and_the_same_curve_do_not_meet():
     curve = points_of(np.array([[0.0, 200.0], [800.0, 210.0]]))
     size = (200.0, 14.0)
-    wishes = [Wish(size, *along(curve, size, ROOM), (0,)) for _ in range(4)]
+    wishes = [LabelRequest(size, *along(curve, size, ROOM), (0,)) for _ in range(4)]
     boxes = np.concatenate([box(one, size) for one in place(wishes, [curve])])
     assert not overlap(boxes, boxes)[~np.eye(4, dtype=bool)].any()
 
@@ -60,7 +79,7 @@ def test_fixed_texts_are_left_alone():
     curve = points_of(np.array([[0.0, 200.0], [800.0, 200.0]]))
     size = (100.0, 14.0)
     there = np.array([[300.0, 150.0, 500.0, 260.0]])
-    (found,) = place([Wish(size, *along(curve, size, ROOM), (0,))], [curve], there)
+    (found,) = place([LabelRequest(size, *along(curve, size, ROOM), (0,))], [curve], there)
     assert not overlap(box(found, size), there).any()
 
 
@@ -68,13 +87,13 @@ def test_where_all_is_crossed_the_least_crossed_place_says_so():
     x = np.repeat(np.linspace(0, 800, 161), 2)
     fence = points_of(np.stack([x, np.tile([0.0, 400.0], 161)], 1))
     size = (60.0, 14.0)
-    (found,) = place([Wish(size, *within(ROOM, size))], [fence])
+    (found,) = place([LabelRequest(size, *within(ROOM, size))], [fence])
     assert found is not None
     assert not found.free
 
 
 def test_a_label_too_large_for_its_region_has_no_place():
-    (found,) = place([Wish((900.0, 10.0), *within(ROOM, (900.0, 10.0)))], [])
+    (found,) = place([LabelRequest((900.0, 10.0), *within(ROOM, (900.0, 10.0)))], [])
     assert found is None
 
 

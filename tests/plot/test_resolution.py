@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.plot.curves import curve_of
-from latencykit.plot.lines import band_ends
-from latencykit.report.terminal import terminal_chart
+from latencykit.plot.curves import band_ends, curve_of
+from latencykit.views.terminal import terminal_chart
 from tests.plot.conftest import assert_tidy, drawn, words_of
 
 PRINTED = (50.0, 90.0, 99.0)
@@ -19,7 +18,9 @@ PRINTED = (50.0, 90.0, 99.0)
 def of_tool(scale=1.0):
     values = np.sort(np.random.default_rng(1).lognormal(14, 1, 5000)) * scale
     told = {"min": float(values[0]), "max": float(values[-1])}
-    return lk.Histogram.from_percentiles(PRINTED, np.percentile(values, PRINTED).tolist(), values.size, told=told)
+    return lk.Histogram.from_percentiles(
+        PRINTED, np.percentile(values, PRINTED).tolist(), values.size, told=told
+    )
 
 
 def of_buckets():
@@ -31,7 +32,9 @@ def of_buckets():
 def solid_points(ax):
     """Percentiles and values through which a line of a series runs, its thin edges apart."""
     lines = [
-        line for line in ax.get_lines() if line.get_label() not in ("_edge", "_printed", "_slo") and line.get_marker() == "None"
+        line
+        for line in ax.get_lines()
+        if line.get_label() not in ("_edge", "_printed", "_slo") and line.get_marker() == "None"
     ]
     corners = np.concatenate([line.get_path().vertices for line in lines])
     return corners[np.isfinite(corners).all(axis=1)]
@@ -86,8 +89,14 @@ def test_every_curve_lies_inside_its_own_band(raw, source):
     rung = {"raw": raw.histogram(), "printed": of_tool(), "buckets": of_buckets()}[source]
     curve = curve_of(rung)
     grid, low, high = band_ends(rung, curve, 0.95, 12)
-    every = np.unique(np.concatenate((np.linspace(0, curve.limit, 5000), curve.percentile[curve.percentile <= curve.limit])))
-    step = np.searchsorted(grid, every, "left")  # the band holds its ends up to each of its percentiles
+    every = np.unique(
+        np.concatenate(
+            (np.linspace(0, curve.limit, 5000), curve.percentile[curve.percentile <= curve.limit])
+        )
+    )
+    step = np.searchsorted(
+        grid, every, "left"
+    )  # the band holds its ends up to each of its percentiles
     inside = step < grid.size
     assert inside.sum() > 4000
     value = curve.at(every)[inside]
@@ -107,23 +116,33 @@ def test_ranges_are_tidy_at_one_two_and_twelve_series(kind, number):
 
 def test_no_mode_is_named_where_a_bucket_only_spreads_its_requests(ax):
     plot.density(of_tool(), ax=ax)
-    named = [word for word in words_of(ax.figure) if word.endswith(" ms") and not word.startswith("max")]
+    named = [
+        word for word in words_of(ax.figure) if word.endswith(" ms") and not word.startswith("max")
+    ]
     ticks = {tick.get_text() for tick in ax.get_xticklabels()}
     assert set(named) <= ticks
 
 
 def test_a_terminal_draws_both_edges():
-    wide, fine = (terminal_chart(rung, colour=False) for rung in (of_tool(), lk.Histogram.of([1_000_000, 9_000_000])))
+    wide, fine = (
+        terminal_chart(rung, colour=False)
+        for rung in (of_tool(), lk.Histogram.of([1_000_000, 9_000_000]))
+    )
     assert "two lines: a range" in wide
     assert "two lines" not in fine
     assert max(map(len, wide.splitlines())) <= 80
 
 
 def test_a_load_curve_draws_bars_for_ranges(ax):
-    runs = {str(rate): of_buckets().but(rate=float(rate), achieved=float(rate)) for rate in (100, 200, 400)}
+    runs = {
+        str(rate): of_buckets().but(rate=float(rate), achieved=float(rate))
+        for rate in (100, 200, 400)
+    }
     plot.load_curve(runs, ax=ax)
     drawn_lines = [line for line in ax.get_lines() if line.get_label() == "p50"]
     assert all(np.size(line.get_ydata()) == 0 for line in drawn_lines)
-    heights = np.concatenate([path.vertices[:, 1] for bars in ax.collections for path in bars.get_paths()])
+    heights = np.concatenate(
+        [path.vertices[:, 1] for bars in ax.collections for path in bars.get_paths()]
+    )
     (row,) = of_buckets().percentile_rows([50])
     assert {row.bucket_low, row.bucket_high} <= set(heights.tolist())

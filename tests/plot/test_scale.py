@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import latencykit.plot  # noqa: F401 - registers the scale
-from latencykit.plot.scale import BEYOND, PercentileLocator, PercentileTransform
+from latencykit.plot.axes import BEYOND, PercentileLocator, PercentileTransform
 
 
 def test_even_by_nines_and_100_percent_beyond_the_last():

@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from latencykit.plot.ticks import DecadeLocator, EvenLocator, TimeLocator, ValueFormatter, log_ticks, time_text, value_axis
+from latencykit.plot.axes import (
+    DecadeLocator,
+    EvenLocator,
+    TimeLocator,
+    ValueFormatter,
+    log_ticks,
+    time_text,
+    value_axis,
+)
 
 
 @pytest.mark.parametrize(
-    ("bottom", "top"), [(1e3, 1e10), (1e6, 3e6), (1e6, 1.2e6), (1e6, 1.01e6), (5, 5e17), (0.02, 0.9), (3.1e7, 1.9e8)]
+    ("bottom", "top"),
+    [(1e3, 1e10), (1e6, 3e6), (1e6, 1.2e6), (1e6, 1.01e6), (5, 5e17), (0.02, 0.9), (3.1e7, 1.9e8)],
 )
 def test_log_ticks_are_few_round_and_inside(bottom, top):
     ticks = log_ticks(bottom, top)
@@ -43,7 +52,15 @@ def test_value_labels_are_durations_without_exponents():
     ax = Figure(figsize=(6, 4)).add_subplot()
     value_axis(ax, 1.2e4, 9e9, "ns")
     ax.figure.draw_without_rendering()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "10 µs",
+        "100 µs",
+        "1 ms",
+        "10 ms",
+        "100 ms",
+        "1 s",
+        "10 s",
+    ]
 
 
 def test_zero_has_a_place_below_the_lowest_value():
@@ -64,7 +81,11 @@ def test_values_that_are_all_alike_get_a_range():
 
 
 def test_one_unit_for_all_ticks():
-    assert [ValueFormatter("ns", "ms")(value) for value in (1e3, 1e6, 2e9)] == ["0.001 ms", "1 ms", "2,000 ms"]
+    assert [ValueFormatter("ns", "ms")(value) for value in (1e3, 1e6, 2e9)] == [
+        "0.001 ms",
+        "1 ms",
+        "2,000 ms",
+    ]
     assert ValueFormatter("ns", "us")(1e6) == "1,000 µs"
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.blocks import MemoryPart, block_of_rows
-from latencykit.errors import NotHeldError
-from latencykit.plot.courses import as_log, course_of, envelope, failures, steps
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.errors import DataNotAvailableError
+from latencykit.plot.timeline_chart import as_log, course_of, envelope, failures, steps
 from tests.plot.conftest import assert_tidy, drawn, legend_words, log_of, words_of
 
 
@@ -56,7 +56,11 @@ def test_a_long_timeline_loses_no_spike_and_few_points_are_drawn(ax):
     values[12_345 * 3] = 5_000_000_000
     values[70_000 * 3] = 1_000
     block = block_of_rows(rows, layout.index_of(values), size, layout)
-    plot.timeline(lk.HistogramLog(np.arange(size), np.ones(size), [MemoryPart([block])]), ax=ax, percentiles=[99, 1])
+    plot.timeline(
+        lk.HistogramLog(np.arange(size), np.ones(size), [MemoryPart([block])]),
+        ax=ax,
+        percentiles=[99, 1],
+    )
     named = lines_of(ax)
     assert len(named["max"].get_xdata()) < 4000
     top = int(np.nanargmax(named["max"].get_ydata()))
@@ -183,9 +187,9 @@ def test_zeros_have_a_place():
 
 
 def test_what_knows_no_time_has_no_timeline(ax, raw):
-    with pytest.raises(NotHeldError, match="a: this source knows no time"):
+    with pytest.raises(DataNotAvailableError, match="a: this source knows no time"):
         plot.timeline({"a": raw.histogram()}, ax=ax)
-    with pytest.raises(NotHeldError, match="holds no interval"):
+    with pytest.raises(DataNotAvailableError, match="holds no interval"):
         plot.timeline(raw.between(1e6, 2e6), ax=ax)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import latencykit as lk
-from latencykit.plot.curves import curve_of
-from latencykit.plot.words import chart_title, conditions, joined, measured, named_count, two_stories
+from latencykit.plot.curves import curve_of, two_stories
+from latencykit.plot.figure import chart_title, conditions, joined, measured, named_count
 from latencykit.units import sure_percentile
 
 
@@ -15,7 +15,15 @@ def test_what_was_measured():
 
 
 def test_conditions_are_what_the_run_says():
-    run = lk.Run(tool="wrk2", loop="open", connections=10, rate=500.0, measure="response", corrected="schedule", timeouts=8)
+    run = lk.Run(
+        tool="wrk2",
+        loop="open",
+        connections=10,
+        rate=500.0,
+        measure="response",
+        corrected="schedule",
+        timeouts=8,
+    )
     said = conditions(lk.Histogram.of([1], run=run))
     assert said == [
         "wrk2", "500 requests/s offered", "open loop", "10 connections", "response times", "timed from the schedule",
@@ -28,7 +36,10 @@ def test_an_assumed_unit_is_said():
 
 
 def test_only_what_all_share_is_said_of_several():
-    a, b = lk.Histogram.of([1]).but(tool="wrk", loop="closed"), lk.Histogram.of([1]).but(tool="hey", loop="closed")
+    a, b = (
+        lk.Histogram.of([1]).but(tool="wrk", loop="closed"),
+        lk.Histogram.of([1]).but(tool="hey", loop="closed"),
+    )
     assert joined({"a": a, "b": b}) == "closed loop"
 
 
@@ -54,5 +65,7 @@ def test_two_stories_need_a_difference():
     other = h.but(corrected="us")
     assert two_stories({"raw": h, "b": other}, {"raw": curve_of(h), "b": curve_of(other)}) is None
     slow = lk.Histogram.of([1_000_000] * 900 + [10**9] * 200)
-    story = two_stories({"raw": h, "corrected": slow}, {"raw": curve_of(h), "corrected": curve_of(slow)})
+    story = two_stories(
+        {"raw": h, "corrected": slow}, {"raw": curve_of(h), "corrected": curve_of(slow)}
+    )
     assert story == "Two stories: p90 is 1 ms or 1 s"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.errors import UsageError
+from latencykit.errors import InvalidArgumentError
 from latencykit.record.hiccup import _lateness, _Meter, hiccup
 
 MS = 1_000_000
@@ -33,7 +33,11 @@ def test_a_very_long_stop_is_expanded_in_pieces(monkeypatch) -> None:
     rows = np.array([[1, 10, 10 * MS], [11, 11, 11 * MS + 7]])
     parts = list(_lateness(rows, MS))
     assert max(late.size for _, late in parts) == 4
-    assert sorted(np.concatenate([late for _, late in parts]).tolist()) == [0, 7, *range(MS, 10 * MS, MS)]
+    assert sorted(np.concatenate([late for _, late in parts]).tolist()) == [
+        0,
+        7,
+        *range(MS, 10 * MS, MS),
+    ]
 
 
 def test_rows_may_arrive_in_any_pieces() -> None:
@@ -63,17 +67,27 @@ def test_a_log_is_written_and_says_how_it_was_measured(tmp_path) -> None:
     log = hiccup(path, duration="0.3s", interval="100ms", resolution="2ms")
     assert log.histogram().count == 149  # slots at 2, 4, … 298 ms
     assert len(log) == 3
-    assert (log.run.tool, log.run.corrected, log.run.measure) == ("latencykit hiccup", "schedule", "response")
+    assert (log.run.tool, log.run.corrected, log.run.measure) == (
+        "latencykit hiccup",
+        "schedule",
+        "response",
+    )
     assert "resolution 2 ms" in path.read_text(errors="replace")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 def test_ctrl_c_leaves_a_whole_file(tmp_path) -> None:
     path = tmp_path / "h.hlog"
-    code = "import sys; from latencykit.record.hiccup import hiccup; hiccup(sys.argv[1], interval=0.1)"
-    with subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.DEVNULL) as process:
+    code = (
+        "import sys; from latencykit.record.hiccup import hiccup; hiccup(sys.argv[1], interval=0.1)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stderr=subprocess.DEVNULL
+    ) as process:
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and (not path.exists() or path.read_bytes().count(b"HISTF") < 2):
+        while time.monotonic() < deadline and (
+            not path.exists() or path.read_bytes().count(b"HISTF") < 2
+        ):
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(30) != 0
@@ -83,6 +97,6 @@ def test_ctrl_c_leaves_a_whole_file(tmp_path) -> None:
 
 @pytest.mark.parametrize("bad", [{"resolution": "1us"}, {"duration": 0}, {"interval": "1us"}])
 def test_what_cannot_be_used_is_refused(tmp_path, bad) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         hiccup(tmp_path / "h.hlog", **bad)
     assert not (tmp_path / "h.hlog").exists()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.errors import UsageError
+from latencykit.errors import InvalidArgumentError
 from latencykit.record.intervals import IntervalCounter, interval_width
 
 SECOND = 10**9
@@ -90,5 +90,5 @@ def test_many_values_are_folded(monkeypatch) -> None:
 
 @pytest.mark.parametrize("interval", ["0.5ms", 0, "-1s"])
 def test_intervals_below_a_millisecond_are_refused(interval) -> None:
-    with pytest.raises(UsageError, match="at least 1 ms"):
+    with pytest.raises(InvalidArgumentError, match="at least 1 ms"):
         interval_width(interval)

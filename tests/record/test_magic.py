@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import latencykit as lk
-from latencykit.errors import UsageError
+from latencykit.errors import InvalidArgumentError
 
 pytest.importorskip("IPython")
 
@@ -55,5 +55,5 @@ def test_an_error_in_the_code_ends_the_measurement(shell) -> None:
 
 @pytest.mark.parametrize("line", ["", "-n x pass", "-n 0 pass", "--wrong 3 pass", "--rate 0 pass"])
 def test_what_cannot_be_used_is_refused(shell, line) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         shell.run_line_magic("latency", line)

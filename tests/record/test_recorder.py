@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.errors import LatencyKitError, LimitError, MixedInputsError, UsageError
-from latencykit.record.recorder import Recorder
-from latencykit.record.rows import RowBuffer
-from latencykit.samples import OUTCOMES
+from latencykit.core.samples import OUTCOMES
+from latencykit.errors import (
+    IncompatibleDataError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    LatencyKitError,
+)
+from latencykit.record.recorder import Recorder, RowBuffer
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def test_a_coroutine_is_measured_until_it_returns(clock) -> None:
 
 
 def test_generators_are_refused() -> None:
-    with pytest.raises(UsageError, match="generator"):
+    with pytest.raises(InvalidArgumentError, match="generator"):
 
         @Recorder()
         def work():
@@ -132,7 +136,7 @@ def test_an_intended_start_makes_response_times(clock) -> None:
 def test_one_recorder_holds_one_kind_of_time() -> None:
     recorder = Recorder()
     recorder.record(5)
-    with pytest.raises(MixedInputsError, match="service times"):
+    with pytest.raises(IncompatibleDataError, match="service times"):
         recorder.measure(intended=1)
 
 
@@ -238,14 +242,14 @@ def test_rows_beyond_the_limit_are_counted_but_not_kept() -> None:
     for _ in range(11):
         recorder.record(3)
     assert recorder.histogram().count == 11
-    with pytest.raises(LimitError, match="keep="):
+    with pytest.raises(InputTooLargeError, match="keep="):
         recorder.samples()
 
 
 def test_a_closed_recorder_refuses_but_still_answers() -> None:
     with Recorder() as recorder:
         recorder.record(7)
-    with pytest.raises(UsageError, match="closed"):
+    with pytest.raises(InvalidArgumentError, match="closed"):
         recorder.record(8)
     assert recorder.histogram().count == 1
     assert repr(recorder) == "Recorder(1 measurements)"
@@ -262,5 +266,5 @@ def test_a_closed_recorder_refuses_but_still_answers() -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused(use) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         use()

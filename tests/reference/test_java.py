@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from latencykit.codec import Payload, decode_rows, encode, open_payload
-from latencykit.formats.hgrm import hgrm_lines
-from latencykit.formats.reading import read
-from latencykit.histogram import Histogram
+from latencykit.core.histogram import Histogram
+from latencykit.hdr.payload import Payload, decode_rows, open_payload
+from latencykit.hdr.write import encode
+from latencykit.io.hgrm import hgrm_lines
+from latencykit.io.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,16 +31,30 @@ CLOSE = 1e-12
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
     """Run the peer: its lines for an argument and standard input."""
-    jars = sorted(Path.home().glob(".m2/repository/org/hdrhistogram/HdrHistogram/*/HdrHistogram-*.jar"))
-    jar = Path(os.environ["HDRHISTOGRAM_JAR"]) if "HDRHISTOGRAM_JAR" in os.environ else jars[-1] if jars else None
+    jars = sorted(
+        Path.home().glob(".m2/repository/org/hdrhistogram/HdrHistogram/*/HdrHistogram-*.jar")
+    )
+    jar = (
+        Path(os.environ["HDRHISTOGRAM_JAR"])
+        if "HDRHISTOGRAM_JAR" in os.environ
+        else jars[-1]
+        if jars
+        else None
+    )
     if jar is None or shutil.which("javac") is None:
         pytest.skip("no JDK here, or Maven has not fetched HdrHistogram")
     out = tmp_path_factory.mktemp("peer")
-    subprocess.run(["javac", "-cp", jar, "-d", out, Path(__file__).with_name("Peer.java")], check=True, capture_output=True)
+    subprocess.run(
+        ["javac", "-cp", jar, "-d", out, Path(__file__).with_name("Peer.java")],
+        check=True,
+        capture_output=True,
+    )
 
     def run(*what: str, given: str = "") -> list[str]:
         command = ["java", "-Xmx512m", "-cp", f"{jar}{os.pathsep}{out}", "Peer", *what]
-        return subprocess.run(command, input=given, check=True, capture_output=True, text=True).stdout.splitlines()
+        return subprocess.run(
+            command, input=given, check=True, capture_output=True, text=True
+        ).stdout.splitlines()
 
     return run
 
@@ -48,7 +63,10 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[st
 def written(reference) -> list[tuple[str, list[float], Payload]]:
     """What the reference wrote: configuration, its numbers, the payload."""
     rows = [line.split("\t") for line in reference("write")]
-    return [(name, list(map(float, numbers.split())), open_payload(text.encode())) for name, numbers, text in rows]
+    return [
+        (name, list(map(float, numbers.split())), open_payload(text.encode()))
+        for name, numbers, text in rows
+    ]
 
 
 def numbers_of(payload: Payload) -> tuple[Histogram, list[float]]:
@@ -65,17 +83,27 @@ def test_we_read_what_the_reference_writes(written):
         assert ours[0] == theirs[0], name
         assert ours[3:] == pytest.approx(theirs[3:], rel=CLOSE, abs=0), name
         # The reference's extremes are values as recorded; in a payload only their buckets are left.
-        assert h.buckets.low(h.index[0]) <= theirs[1] <= h.buckets.high(h.index[0]) * (1 + CLOSE), name
+        assert h.buckets.low(h.index[0]) <= theirs[1] <= h.buckets.high(h.index[0]) * (1 + CLOSE), (
+            name
+        )
         # A DoubleHistogram's own maximum reaches to the next bucket.
-        assert theirs[2] == pytest.approx(ours[2], rel=2.0 ** (1 - h.buckets.half_magnitude) if payload.double else CLOSE), name
+        assert theirs[2] == pytest.approx(
+            ours[2], rel=2.0 ** (1 - h.buckets.half_magnitude) if payload.double else CLOSE
+        ), name
 
 
 def test_the_reference_reads_what_we_write(reference, written):
     texts = []
     for _, _, payload in written:
         _, index, counts = decode_rows([payload])
-        texts.append(encode(payload.buckets, index, counts, double=payload.double, highest=payload.highest).decode())
-    read = [list(map(float, line.split())) for line in reference("read", given="\n".join(texts) + "\n")]
+        texts.append(
+            encode(
+                payload.buckets, index, counts, double=payload.double, highest=payload.highest
+            ).decode()
+        )
+    read = [
+        list(map(float, line.split())) for line in reference("read", given="\n".join(texts) + "\n")
+    ]
     assert len(read) == len(written)
     for again, (name, theirs, _) in zip(read, written, strict=True):
         assert again[0] == theirs[0], name
@@ -97,5 +125,8 @@ def test_sums_of_double_histograms_equal_the_reference_in_every_row(reference, t
         assert h.max <= most  # it reaches to the next bucket there
         assert h.run.notes == ()
         theirs = (tmp_path / f"{name}.{tag}.hgrm").read_text().splitlines()
-        rows = [[line for line in text if line and not line.startswith("#")] for text in (hgrm_lines(h, 1.0), theirs)]
+        rows = [
+            [line for line in text if line and not line.startswith("#")]
+            for text in (hgrm_lines(h, 1.0), theirs)
+        ]
         assert rows[0] == rows[1], (name, tag)

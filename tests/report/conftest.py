@@ -49,7 +49,9 @@ def model_of(page: str) -> dict[str, Any]:
 class Opened:
     """A page that was opened from its file, without a network, and what it complained of."""
 
-    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light", **device: Any) -> None:
+    def __init__(
+        self, browser: Any, path: Path, width: int = 1280, scheme: str = "light", **device: Any
+    ) -> None:
         look = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
         self.context = browser.new_context(**look, offline=True, **device)
         self.page = self.context.new_page()

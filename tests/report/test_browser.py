@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.blocks import MemoryPart, block_of_rows
-from latencykit.buckets import HdrBuckets
-from latencykit.formats.writing import write
-from latencykit.keynumbers import statistic_text
-from latencykit.report.page import page_html
-from latencykit.report.record import series_record
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.core.buckets import HdrBuckets
+from latencykit.core.key_statistics import statistic_text
+from latencykit.io.writing import write_series as write
 from latencykit.units import format_value
+from latencykit.views.page import page_html
+from latencykit.views.record import series_record
 from tests.report.conftest import model_of
 
 pytestmark = pytest.mark.needs_tool
@@ -55,8 +55,12 @@ def test_a_brush_over_the_stall_gives_the_numbers_of_that_span(tmp_path, opened,
     assert 0 < within.count < raw.histogram().count
     assert within.max == raw.histogram().max
     assert page.rows()["raw"] == at_page(within)
-    curve = page.page.evaluate("[1, 10, 25, 50, 75, 95, 99.5].map(p => window.latencykit.percentile('raw', p))")
-    assert curve == np.minimum(within.percentile([1, 10, 25, 50, 75, 95, 99.5]), within.max).tolist()
+    curve = page.page.evaluate(
+        "[1, 10, 25, 50, 75, 95, 99.5].map(p => window.latencykit.percentile('raw', p))"
+    )
+    assert (
+        curve == np.minimum(within.percentile([1, 10, 25, 50, 75, 95, 99.5]), within.max).tolist()
+    )
     page.page.keyboard.press("Escape")
     assert page.rows()["raw"] == at_page(raw.histogram())
     assert page.complaints == []
@@ -67,14 +71,23 @@ def test_slots_of_a_long_run_and_its_timeouts_are_counted_alike(tmp_path, opened
     page = opened(lk.report({"all": spiky}, tmp_path / "page.html"))
     page.drag(421, 478)
     within = spiky.between(*selected(page)).histogram()
-    digits = 3 if model_of((tmp_path / "page.html").read_text())["series"][0]["packed"]["entries"] <= 50_000 else 2
+    digits = (
+        3
+        if model_of((tmp_path / "page.html").read_text())["series"][0]["packed"]["entries"]
+        <= 50_000
+        else 2
+    )
     assert page.rows()["all"] == pytest.approx(at_page(within, digits), rel=0.01)
     assert within.censored
     assert "≥ 2 s" in page.page.inner_text("#numbers")
 
 
 def test_the_legend_hides_a_series_and_shows_it_again(tmp_path, opened, raw):
-    page = opened(lk.report({"raw": raw.between(0, 6.5), "other": raw.between(13, 21)}, tmp_path / "page.html"))
+    page = opened(
+        lk.report(
+            {"raw": raw.between(0, 6.5), "other": raw.between(13, 21)}, tmp_path / "page.html"
+        )
+    )
     assert set(page.rows()) == {"raw", "other"}
     curves = "document.querySelectorAll('#plot-curve path.line').length"
     both = page.page.evaluate(curves)
@@ -133,7 +146,9 @@ def test_foreign_names_stay_text_and_nothing_runs(tmp_path, opened, raw):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_a_phone(tmp_path, opened, raw, scheme):
-    page = opened(lk.report({"raw": raw, "other": raw}, tmp_path / "page.html"), width=390, scheme=scheme)
+    page = opened(
+        lk.report({"raw": raw, "other": raw}, tmp_path / "page.html"), width=390, scheme=scheme
+    )
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.complaints == []
 
@@ -154,7 +169,11 @@ def test_a_click_selects_a_slot_and_a_double_click_shows_the_whole_run(tmp_path,
     page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
     whole = cells(page)
     page.page.mouse.click(*place(page, 3.5))
-    assert raw.between(*selected(page)).histogram().count == int(cells(page)["raw"][0].replace(",", "")) > 0
+    assert (
+        raw.between(*selected(page)).histogram().count
+        == int(cells(page)["raw"][0].replace(",", ""))
+        > 0
+    )
     begin, end = map(float, selected(page))
     assert begin <= 3.5 < end
     assert len(raw.between(begin, end)) == 1
@@ -183,13 +202,17 @@ class Finger:
     def drag(self, begin: tuple[float, float], end: tuple[float, float], steps: int = 8) -> None:
         self.send("touchStart", begin)
         for k in range(1, steps + 1):
-            self.send("touchMove", tuple(a + (b - a) * k / steps for a, b in zip(begin, end, strict=True)))
+            self.send(
+                "touchMove", tuple(a + (b - a) * k / steps for a, b in zip(begin, end, strict=True))
+            )
 
 
 @pytest.fixture
 def phone(opened, tmp_path, raw):
     """A page on a phone, and a finger."""
-    page = opened(lk.report({"raw": raw}, tmp_path / "page.html"), width=390, has_touch=True, is_mobile=True)
+    page = opened(
+        lk.report({"raw": raw}, tmp_path / "page.html"), width=390, has_touch=True, is_mobile=True
+    )
     return page, Finger(page)
 
 
@@ -215,7 +238,9 @@ def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone)
     finger.send("touchEnd")
     before, numbers = selected(page), cells(page)
     x, y = place(page, 15)
-    finger.drag((x, y), (x + 6, y + 160))  # down the page: the browser scrolls, and cancels the touch
+    finger.drag(
+        (x, y), (x + 6, y + 160)
+    )  # down the page: the browser scrolls, and cancels the touch
     finger.send("touchEnd")
     assert selected(page) == before
     finger.drag(place(page, 12), place(page, 18))
@@ -237,9 +262,13 @@ def log_of(starts: Any, seed: int, **run: Any) -> lk.HistogramLog:
     rng = np.random.default_rng(seed)
     rows = np.repeat(np.arange(len(starts)), rng.integers(1, 90, len(starts)))
     buckets = HdrBuckets(3)
-    block = block_of_rows(rows, buckets.index_of(rng.lognormal(13, 1.1, rows.size)), len(starts), buckets)
+    block = block_of_rows(
+        rows, buckets.index_of(rng.lognormal(13, 1.1, rows.size)), len(starts), buckets
+    )
     lengths = np.append(np.diff(starts), 1.0)
-    return lk.HistogramLog(starts, lengths, [MemoryPart([block])], run=lk.Run(unit_from="option", **run))
+    return lk.HistogramLog(
+        starts, lengths, [MemoryPart([block])], run=lk.Run(unit_from="option", **run)
+    )
 
 
 def requests(rng: np.random.Generator, size: int, rate: float) -> lk.Samples:
@@ -257,9 +286,17 @@ def worlds() -> dict[str, Any]:
         "steady": {"a": log_of(np.arange(30.0), 1)},
         "jittered": {"a": log_of(np.sort(jitter), 2)},
         "noise of clocks": {"a": log_of(np.arange(25) * 0.1 + 1441812279.601 - 1441812279.474, 3)},
-        "merged": {"a": log_of(np.sort(np.round(np.arange(2000) * 0.1 + rng.normal(0, 0.004, 2000), 3)), 4)},
-        "two clocks": {"a": log_of(np.arange(30.0), 5), "b": log_of(np.round(np.arange(60) * 0.5 + 0.233, 3), 6)},
-        "merged and not": {"a": log_of(np.arange(1500) * 0.1, 7), "b": log_of(np.arange(140) + 0.4, 8)},
+        "merged": {
+            "a": log_of(np.sort(np.round(np.arange(2000) * 0.1 + rng.normal(0, 0.004, 2000), 3)), 4)
+        },
+        "two clocks": {
+            "a": log_of(np.arange(30.0), 5),
+            "b": log_of(np.round(np.arange(60) * 0.5 + 0.233, 3), 6),
+        },
+        "merged and not": {
+            "a": log_of(np.arange(1500) * 0.1, 7),
+            "b": log_of(np.arange(140) + 0.4, 8),
+        },
         "two widths": {"a": log_of(np.arange(700) * 1.0, 9), "b": log_of(np.arange(900) * 0.3, 10)},
         "samples": {"a": requests(rng, 4000, 37)},
         "samples and log": {"a": requests(rng, 3000, 20), "b": log_of(np.arange(700) * 0.25, 12)},
@@ -272,16 +309,24 @@ WRITTEN = ("steady", "jittered", "merged", "late start")
 
 
 @pytest.mark.parametrize("world", worlds())
-def test_the_span_that_the_page_prints_selects_the_same_requests_everywhere(tmp_path, opened, run, world):
+def test_the_span_that_the_page_prints_selects_the_same_requests_everywhere(
+    tmp_path, opened, run, world
+):
     data, rng = worlds()[world], np.random.default_rng(5)
-    files = {name: tmp_path / f"{name}.hlog" for name, one in data.items() if isinstance(one, lk.HistogramLog)}
+    files = {
+        name: tmp_path / f"{name}.hlog"
+        for name, one in data.items()
+        if isinstance(one, lk.HistogramLog)
+    }
     for name, path in files.items():
         write({name: data[name]}, path)
     if world in WRITTEN:  # times of a file are those that it can write down
         data = {name: lk.read(path) for name, path in files.items()}
     page = opened(lk.report(data, tmp_path / "page.html"))
     first, last = page.page.evaluate("window.latencykit.extent()")
-    head = page.page.eval_on_selector_all("th[scope=col]", "heads => heads.map(head => head.textContent)")[1:9]
+    head = page.page.eval_on_selector_all(
+        "th[scope=col]", "heads => heads.map(head => head.textContent)"
+    )[1:9]
     for _ in range(4):
         a, b = sorted(rng.uniform(first, last, 2).tolist())
         page.drag(a, b)
@@ -297,9 +342,13 @@ def test_the_span_that_the_page_prints_selects_the_same_requests_everywhere(tmp_
             if not held.count:
                 continue
             fine = model_of((tmp_path / "page.html").read_text())["series"][0]["packed"]
-            rows = {f"p{p['percentile']:g}": p for p in record["percentiles"]} | {"max": record["percentiles"][-1]}
+            rows = {f"p{p['percentile']:g}": p for p in record["percentiles"]} | {
+                "max": record["percentiles"][-1]
+            }
             for column in ("p50", "p90", "p99", "p99.9", "max"):
-                assert_no_better(row[column], rows[column], part.unit, exact=fine["entries"] < 50_000)
+                assert_no_better(
+                    row[column], rows[column], part.unit, exact=fine["entries"] < 50_000
+                )
             assert row["mean"] == mean_text(held)
         if world in WRITTEN:
             words = ["summary", *files.values(), "--format", "json", "--from", begin, "--to", end]
@@ -354,7 +403,7 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
     rng = np.random.default_rng(4)
     data = {
         "log": {"a": raw}, "samples": {"a": spiky}, "merged": {"a": log_of(np.arange(2000) * 0.1, 1)}, "wide": {"a": wide_log()},
-        "tagged": {"a": lk.merge([log_of(np.arange(40.0), 2).retagged("get"), log_of(np.arange(40.0), 3).retagged("put")])},
+        "tagged": {"a": lk.merge([log_of(np.arange(40.0), 2).with_tag("get"), log_of(np.arange(40.0), 3).with_tag("put")])},
     }[kind]  # fmt: skip
     page = opened(lk.report(data, tmp_path / "page.html"))
     named = {name: row for name, row in cells(page).items() if not name.endswith(", corrected")}
@@ -379,7 +428,10 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
             assert text.startswith("(") == (not row["supported"] and p < 100)
             assert ("–" in text or "≤" in text or "≥" in text) == (not row["resolved"])
             assert key["max" if p == 100 else f"p{p:g}"] == text
-            assert page.page.evaluate(f"window.latencykit.percentile({json.dumps(name)}, {p})") == row["value"]
+            assert (
+                page.page.evaluate(f"window.latencykit.percentile({json.dumps(name)}, {p})")
+                == row["value"]
+            )
     # What is spoken along the curve are the same numbers.
     page.page.locator("#plot-curve").focus()
     page.page.keyboard.press("Home")
@@ -395,9 +447,24 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
 
 
 def test_texts_of_the_script_are_those_of_the_package(tmp_path, opened):
-    ties = [1_125_000, 1_375_000, 2_500_000_000, 12_250_000, 999_500, 1_005, 1, 0, 12.5, 61_983, 10**15 + 1, 0.25]
+    ties = [
+        1_125_000,
+        1_375_000,
+        2_500_000_000,
+        12_250_000,
+        999_500,
+        1_005,
+        1,
+        0,
+        12.5,
+        61_983,
+        10**15 + 1,
+        0.25,
+    ]
     values = [*ties, *np.random.default_rng(1).lognormal(14, 4, 40).tolist()]
-    times = lk.Histogram.from_buckets(*np.array([[v, v] for v in sorted({*values} - {0})]).T, np.ones(len({*values} - {0})))
+    times = lk.Histogram.from_buckets(
+        *np.array([[v, v] for v in sorted({*values} - {0})]).T, np.ones(len({*values} - {0}))
+    )
     bare = lk.Histogram(times.buckets, times.index, times.counts, "none")
     for unit, histogram in (("ns", times), ("none", bare)):
         page = opened(lk.report({"x": histogram}, tmp_path / f"{unit}.html"))
@@ -416,7 +483,10 @@ def test_the_page_says_in_the_header_what_its_tables_say(raw):
     text = page_html({"raw": raw})
     record = series_record("raw", raw)
     rows = {row["percentile"]: row for row in record["percentiles"]}
-    assert f"Half of the {record['count']:,} requests took {format_value(rows[50.0]['value'])} or less" in text
+    assert (
+        f"Half of the {record['count']:,} requests took {format_value(rows[50.0]['value'])} or less"
+        in text
+    )
     assert f"the worst {format_value(record['max'])}" in text
     for note in record["notes"]:
         assert note[1:40] in text

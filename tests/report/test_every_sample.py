@@ -9,7 +9,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.plot.curves import as_series
-from latencykit.report.page import page_html
+from latencykit.views.page import page_html
 from tests.formats.test_contract import cases
 
 pytestmark = pytest.mark.needs_tool
@@ -61,12 +61,28 @@ def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
     for (label, one), (row, count) in zip(series.items(), measured, strict=True):
         assert row[0] == (label or "all requests")
         counted = one.histogram() if isinstance(one, lk.HistogramLog | lk.Samples) else one
-        known = counted.requests if isinstance(counted, lk.Histogram) else getattr(counted, "count", None)
+        known = (
+            counted.requests
+            if isinstance(counted, lk.Histogram)
+            else getattr(counted, "count", None)
+        )
         assert count == ("" if known is None else str(known))
-        assert row[1] == ("model" if isinstance(one, lk.Distribution) else "not reported" if known is None else f"{known:,}")
-        empty = known == 0 or (isinstance(counted, lk.Summary) and not {*counted.percentiles, *counted.stats})
+        assert row[1] == (
+            "model"
+            if isinstance(one, lk.Distribution)
+            else "not reported"
+            if known is None
+            else f"{known:,}"
+        )
+        empty = known == 0 or (
+            isinstance(counted, lk.Summary) and not {*counted.percentiles, *counted.stats}
+        )
         assert any(row[2:]) or empty
-        held = counted.percentiles if isinstance(counted, lk.Summary) else getattr(counted, "count", True)
+        held = (
+            counted.percentiles
+            if isinstance(counted, lk.Summary)
+            else getattr(counted, "count", True)
+        )
         if not held:
             assert "no curve to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
     assert seen["drawn"] or seen["reasons"]
@@ -81,8 +97,15 @@ def test_the_page_of_every_sample_draws(tab, case):
     if list(names) == list(case.expect["series"]):
         wanted = [case.expect["series"][name]["count"] for name in names]
         every = zip(seen["rows"], seen["counts"], strict=True)
-        counts = [int(count) if count else None for row, count in every if not row[0].endswith(", corrected")]
-        known = [getattr(one, "requests", None) or n for one, n in zip(data.values(), wanted, strict=True)]
+        counts = [
+            int(count) if count else None
+            for row, count in every
+            if not row[0].endswith(", corrected")
+        ]
+        known = [
+            getattr(one, "requests", None) or n
+            for one, n in zip(data.values(), wanted, strict=True)
+        ]
         assert counts == known
 
 
@@ -91,14 +114,22 @@ def every_type() -> dict[str, Any]:
     rng = np.random.default_rng(3)
     start = np.arange(3000) * 5_000_000
     took = rng.lognormal(13, 1, start.size).astype(np.int64)
-    outcome = np.where(np.arange(start.size) % 50 == 7, "timeout", np.where(np.arange(start.size) % 31 == 4, "error", "ok"))
+    outcome = np.where(
+        np.arange(start.size) % 50 == 7,
+        "timeout",
+        np.where(np.arange(start.size) % 31 == 4, "error", "ok"),
+    )
     took = np.where(outcome == "timeout", 2_000_000_000, took)
     timed = lk.Samples(start=start, duration=took, outcome=outcome)
     untimed = lk.Samples(duration=took)
     log = timed.to_log("100ms")
-    tagged = lk.merge([log.retagged("get"), log.retagged("put")])
-    printed = lk.Histogram.from_percentiles([50, 75, 90, 99], [1e6, 3e6, 9e7, 5e9], 20_000, told={"max": 6e9, "mean": 681e6})
-    wide = lk.Histogram.from_buckets([0, 1e6, 1e7], [1e6, 1e7, 1e8], [10, 900, 90], censored=20, censored_at=1e8)
+    tagged = lk.merge([log.with_tag("get"), log.with_tag("put")])
+    printed = lk.Histogram.from_percentiles(
+        [50, 75, 90, 99], [1e6, 3e6, 9e7, 5e9], 20_000, told={"max": 6e9, "mean": 681e6}
+    )
+    wide = lk.Histogram.from_buckets(
+        [0, 1e6, 1e7], [1e6, 1e7, 1e8], [10, 900, 90], censored=20, censored_at=1e8
+    )
     paced = lk.read(lk_data("hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"))
     summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50.0: 9e5, 66.0: 1e6, 99.0: 4e6}, 1234)
     return {
@@ -144,12 +175,18 @@ def lk_data(name: str) -> Any:
 
 def wide_log() -> lk.HistogramLog:
     """Twelve scrapes of a Prometheus histogram with three buckets."""
-    from latencykit.blocks import Block, MemoryPart
-    from latencykit.buckets import EdgeBuckets
+    from latencykit.core.blocks import Block, MemoryPart
+    from latencykit.core.buckets import EdgeBuckets
 
     buckets = EdgeBuckets([0.0, 1e6, 5e6], [1e6, 5e6, 1e8])
     indptr = np.arange(13) * 3
-    block = Block(np.arange(12), indptr, np.tile(np.arange(3), 12), np.tile([50, 40, 3], 12) + np.arange(36), buckets)
+    block = Block(
+        np.arange(12),
+        indptr,
+        np.tile(np.arange(3), 12),
+        np.tile([50, 40, 3], 12) + np.arange(36),
+        buckets,
+    )
     return lk.HistogramLog(np.arange(12.0) * 15, np.full(12, 15.0), [MemoryPart([block])])
 
 
@@ -158,7 +195,11 @@ def test_the_page_of_every_data_type_draws(tab, kind):
     data = every_type()[kind]
     named = data if isinstance(data, dict) else {kind: data}
     assert_drawn(tab, tab.show(named), named)
-    assert_drawn(tab, tab.show(named, slo="p99=10ms, max=1s, mean=5ms" if "bare" not in kind else None), named)
+    assert_drawn(
+        tab,
+        tab.show(named, slo="p99=10ms, max=1s, mean=5ms" if "bare" not in kind else None),
+        named,
+    )
 
 
 def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
@@ -168,7 +209,14 @@ def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
     head = tab.page.eval_on_selector_all("#numbers", script)
     (row,) = seen["rows"]
     shown = dict(zip(head, row, strict=True))
-    assert shown == {"series": "ab", "requests": "1,234", "p50": "900 µs", "p66": "1 ms", "p99": "4 ms", "mean": "1.2 ms"}
+    assert shown == {
+        "series": "ab",
+        "requests": "1,234",
+        "p50": "900 µs",
+        "p66": "1 ms",
+        "p99": "4 ms",
+        "mean": "1.2 ms",
+    }
     assert seen["drawn"] == 3
     assert "100 µs" in tab.page.inner_text("#key-numbers")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.buckets import HdrBuckets
-from latencykit.errors import NotHeldError
-from latencykit.report.explore import _ENTRIES, _MIME
+from latencykit.core.buckets import HdrBuckets
+from latencykit.errors import DataNotAvailableError
+from latencykit.views.explore import _ENTRIES, _MIME
 
 FAMILIAR = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9, "max": 100}
 
@@ -18,11 +18,19 @@ FAMILIAR = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9, "max": 100}
 def texts(node):
     """The labels that were drawn: text → the value behind it."""
     if isinstance(node, dict):
-        found = {node["text"].rsplit(" ", 2)[0]: float(node["description"])} if {"text", "description"} <= set(node) else {}
+        found = (
+            {node["text"].rsplit(" ", 2)[0]: float(node["description"])}
+            if {"text", "description"} <= set(node)
+            else {}
+        )
         for part in node.values():
             found |= texts(part)
         return found
-    return {name: value for part in node for name, value in texts(part).items()} if isinstance(node, list) else {}
+    return (
+        {name: value for part in node for name, value in texts(part).items()}
+        if isinstance(node, list)
+        else {}
+    )
 
 
 def drawn(explorer, span=None):
@@ -38,7 +46,9 @@ def test_a_span_of_the_timeline_gives_the_numbers_of_that_span(raw):
     for span in (None, [11.9, 12.6], [0, 6.5]):
         part = raw if span is None else raw.between(*span)
         histogram = part.histogram()
-        values = np.minimum(histogram.rebucket(HdrBuckets(2)).percentile(list(FAMILIAR.values())), histogram.max)
+        values = np.minimum(
+            histogram.rebucket(HdrBuckets(2)).percentile(list(FAMILIAR.values())), histogram.max
+        )
         assert drawn(explorer, span) == dict(zip(FAMILIAR, values.tolist(), strict=True))
 
 
@@ -53,7 +63,9 @@ def test_a_notebook_is_handed_vega_lite_5_and_text(raw):
 
 def test_large_logs_take_fewer_slots_and_digits():
     rng = np.random.default_rng(1)
-    samples = lk.Samples(start=np.arange(400_000) * 10**6, duration=rng.lognormal(12, 3, 400_000).astype(np.int64))
+    samples = lk.Samples(
+        start=np.arange(400_000) * 10**6, duration=rng.lognormal(12, 3, 400_000).astype(np.int64)
+    )
     spec = lk.explore(samples).spec
     counts = spec["vconcat"][1]["data"]["values"]
     assert sum(len(row["value"]) for row in counts) <= _ENTRIES
@@ -62,5 +74,5 @@ def test_large_logs_take_fewer_slots_and_digits():
 
 
 def test_a_source_without_time_says_so(raw):
-    with pytest.raises(NotHeldError, match="knows no time"):
+    with pytest.raises(DataNotAvailableError, match="knows no time"):
         lk.explore(raw.histogram())

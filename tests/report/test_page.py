@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.report.page import page_html
-from latencykit.report.sentences import headline
+from latencykit.views.page import page_html
+from latencykit.views.page_sections import headline
 from tests.report.conftest import CTRLZ, model_of
 
 NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
@@ -19,7 +19,9 @@ NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
 
 @pytest.fixture(scope="module")
 def page(raw):
-    return page_html({"raw": raw.but(unit_from="option", corrected="tool")}, slo="p99=10ms, max=1s, failed=1%")
+    return page_html(
+        {"raw": raw.but(unit_from="option", corrected="tool")}, slo="p99=10ms, max=1s, failed=1%"
+    )
 
 
 def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page):
@@ -30,22 +32,35 @@ def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page)
         assert f"{name}-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    assert not re.search(r"<[^>]*\s(style|on\w+)=", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+    assert not re.search(
+        r"<[^>]*\s(style|on\w+)=", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    )
 
 
 def test_it_reaches_for_nothing(page):
     addresses = set(re.findall(r"\bhttps?://[^\s\"'<>)]+", page))
     assert addresses <= {"http://www.w3.org/2000/svg"}
-    assert not re.search(r"<(link|iframe|object|embed|base)\b|\bsrc=|@import|url\(|\beval\(|new Function|innerHTML", page)
+    assert not re.search(
+        r"<(link|iframe|object|embed|base)\b|\bsrc=|@import|url\(|\beval\(|new Function|innerHTML",
+        page,
+    )
 
 
 @pytest.mark.parametrize("where", ["label", "source", "tag", "tool", "note", "title"])
 def test_nothing_foreign_becomes_markup(where, raw):
-    run = {"source": {"source": NASTY}, "tool": {"tool": NASTY, "command": NASTY}, "note": {"notes": (NASTY,)}}.get(where, {})
+    run = {
+        "source": {"source": NASTY},
+        "tool": {"tool": NASTY, "command": NASTY},
+        "note": {"notes": (NASTY,)},
+    }.get(where, {})
     log = raw.but(**run)
     if where == "tag":
-        log = log.retagged(NASTY) + log.retagged("b")
-    text = page_html({NASTY if where == "label" else "a": log}, title=NASTY if where == "title" else None, command=NASTY)
+        log = log.with_tag(NASTY) + log.with_tag("b")
+    text = page_html(
+        {NASTY if where == "label" else "a": log},
+        title=NASTY if where == "title" else None,
+        command=NASTY,
+    )
     assert "<img" not in text
     assert "<b>'" not in text
     assert "\x1b" not in text
@@ -56,7 +71,9 @@ def test_nothing_foreign_becomes_markup(where, raw):
 
 def test_every_rung_has_a_page(raw):
     rungs = {
-        "samples": lk.Samples(start=np.arange(1000) * 1000, duration=np.arange(1000) + 1, unit="us"),
+        "samples": lk.Samples(
+            start=np.arange(1000) * 1000, duration=np.arange(1000) + 1, unit="us"
+        ),
         "no times": lk.Samples(duration=np.arange(50) + 1, unit="ms"),
         "log": raw,
         "histogram": raw.histogram(),
@@ -110,11 +127,15 @@ def test_what_was_scheduled_is_called_clean_and_stays_alone():
 
 
 def test_a_unit_that_is_only_assumed_settles_no_limit(raw):
-    assert {step["outcome"] for step in model_of(page_html(raw, slo="p99=10ms, max=1s"))["slo"]} == {"unknown"}
+    assert {
+        step["outcome"] for step in model_of(page_html(raw, slo="p99=10ms, max=1s"))["slo"]
+    } == {"unknown"}
 
 
 def test_series_are_compared_with_the_first(raw):
-    text = page_html({"before": raw, "after": raw.histogram(), "other": lk.Summary({"mean": 1e6}, {50.0: 9e5})})
+    text = page_html(
+        {"before": raw, "after": raw.histogram(), "other": lk.Summary({"mean": 1e6}, {50.0: 9e5})}
+    )
     assert "Compared with before" in text
     assert text.count("class='badge unsure'>inconclusive") >= 1
     assert "comparison" not in page_html(raw)
@@ -154,9 +175,11 @@ def test_timeouts_are_told_and_never_counted_as_answers(spiky):
 
 
 def test_a_page_that_grows_too_large_takes_wider_slots(raw, monkeypatch):
-    monkeypatch.setattr("latencykit.report.series._ROOM", 3_000)
+    monkeypatch.setattr("latencykit.views.page_data._ROOM", 3_000)
     rng = np.random.default_rng(2)
-    samples = lk.Samples(start=np.arange(40_000) * 10**6, duration=rng.lognormal(12, 2, 40_000).astype(np.int64))
+    samples = lk.Samples(
+        start=np.arange(40_000) * 10**6, duration=rng.lognormal(12, 2, 40_000).astype(np.int64)
+    )
     told = model_of(page_html(samples))["series"][0]["packed"]
     assert len(told["start"]) <= 40
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.blocks import MemoryPart, block_of_rows
-from latencykit.buckets import EdgeBuckets, HdrBuckets
-from latencykit.report.pack import packed, script_json
-from latencykit.report.slots import slots_of, started
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.core.buckets import EdgeBuckets, HdrBuckets
+from latencykit.views.page_data import packed, script_json, slots_of, started
 
 
 def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog:
@@ -20,7 +19,9 @@ def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog
     rng = np.random.default_rng(seed)
     kept = np.flatnonzero(np.arange(intervals) % 7 != 3)
     rows = np.repeat(np.arange(kept.size), 40)
-    block = block_of_rows(rows, layout.index_of(rng.lognormal(12, 1.2, rows.size)), kept.size, layout)
+    block = block_of_rows(
+        rows, layout.index_of(rng.lognormal(12, 1.2, rows.size)), kept.size, layout
+    )
     return lk.HistogramLog(kept, np.ones(kept.size), [MemoryPart([block])])
 
 
@@ -39,7 +40,9 @@ def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(si
             held = slice(seen.indptr[k], seen.indptr[k + 1])
             wanted = part.rebucket(layout)
             assert seen.counts[held].tolist() == wanted.counts.tolist()
-            assert seen.high[seen.index[held]].tolist() == wanted.buckets.high(wanted.index).tolist()
+            assert (
+                seen.high[seen.index[held]].tolist() == wanted.buckets.high(wanted.index).tolist()
+            )
             assert seen.low[seen.index[held]].tolist() == wanted.buckets.low(wanted.index).tolist()
 
 
@@ -56,12 +59,16 @@ def test_buckets_are_those_of_the_log_where_they_are_few():
 @pytest.mark.parametrize("step", [7_000_000, 100_000_000, 333_333_333])
 def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_windows_cut_at(step):
     size = 3000
-    samples = lk.Samples(start=10**18 + np.arange(size) * step, duration=np.arange(size) % 97 * 1e6 + 1e6)
+    samples = lk.Samples(
+        start=10**18 + np.arange(size) * step, duration=np.arange(size) % 97 * 1e6 + 1e6
+    )
     log = started(samples)
     assert 8 <= len(log) <= 301
     edges = [*log.starts.tolist(), np.inf]
     for k in (0, 1, 7, len(log) - 1):
-        assert log.rows(np.array([k])).histogram().count == len(samples.between(edges[k], edges[k + 1]))
+        assert log.rows(np.array([k])).histogram().count == len(
+            samples.between(edges[k], edges[k + 1])
+        )
 
 
 def test_slots_of_twice_the_width_hold_the_same_requests():
@@ -76,7 +83,9 @@ def test_slots_of_twice_the_width_hold_the_same_requests():
 
 def test_layouts_of_unlike_kinds_stand_side_by_side():
     coarse = log_of(14, HdrBuckets(2, 1000))
-    slots, total = slots_of(lk.merge([log_of(14, HdrBuckets(3)), coarse.rows(np.arange(len(coarse)))]))
+    slots, total = slots_of(
+        lk.merge([log_of(14, HdrBuckets(3)), coarse.rows(np.arange(len(coarse)))])
+    )
     assert slots.counts.sum() == total.count == 2 * 12 * 40
     edges, sums = slots_of(log_of(20, EdgeBuckets([0, 1e5, 2e5, 4e5], [1e5, 2e5, 4e5, 1e9])))
     assert edges.high.tolist() == [1e5, 2e5, 4e5, 1e9]
@@ -92,7 +101,11 @@ def test_the_bytes_hold_edges_then_planes_of_lengths_differences_and_counts():
     at = 16 * size
     columns = []
     for length, width in zip((len(told["start"]), entries, entries), widths, strict=True):
-        planes = np.frombuffer(raw[at : at + length * width], np.uint8).reshape(width, length).astype(np.int64)
+        planes = (
+            np.frombuffer(raw[at : at + length * width], np.uint8)
+            .reshape(width, length)
+            .astype(np.int64)
+        )
         columns.append((planes * 256 ** np.arange(width)[:, None]).sum(0))
         at += length * width
     assert at == len(raw)

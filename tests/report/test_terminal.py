@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import latencykit as lk
-from latencykit.errors import NotHeldError
-from latencykit.report.terminal import terminal_chart
+from latencykit.errors import DataNotAvailableError
+from latencykit.views.terminal import terminal_chart
 from tests.report.conftest import CTRLZ
 
 
@@ -15,7 +15,15 @@ def test_curve_and_timeline_stand_below_each_other_with_their_axes_and_maxima(ra
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     assert "6,852 requests in 21 s" in lines[0]
-    for words in ("percentile of requests", "seconds from the start", "max 6 s", "100%", "99.9", "10 ms", "p50"):
+    for words in (
+        "percentile of requests",
+        "seconds from the start",
+        "max 6 s",
+        "100%",
+        "99.9",
+        "10 ms",
+        "p50",
+    ):
         assert words in text
 
 
@@ -43,9 +51,9 @@ def test_foreign_names_cannot_speak_to_the_terminal(raw):
 
 
 def test_what_has_no_curve_says_so():
-    with pytest.raises(NotHeldError):
+    with pytest.raises(DataNotAvailableError):
         terminal_chart(lk.Summary({"mean": 1.0}))
-    with pytest.raises(NotHeldError):
+    with pytest.raises(DataNotAvailableError):
         terminal_chart(lk.Histogram.of([0, 0]))
 
 

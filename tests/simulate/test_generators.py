@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.errors import NotHeldError, UsageError
-from latencykit.simulate import Server, Stall, catch_up_loop, closed_loop, exponential, fixed, open_loop, paced_loop, poisson
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.simulate.generators import (
+    catch_up_loop,
+    closed_loop,
+    fixed,
+    open_loop,
+    paced_loop,
+    poisson,
+)
+from latencykit.simulate.server import Server, Stall, exponential
 
 ARTICLE = Server("1ms", stalls=[Stall(100, 100)], ideal=True)
 
@@ -22,7 +30,11 @@ def test_the_articles_table() -> None:
     assert naive.mean() / 1e6 == pytest.approx(10.9989, abs=1e-4)
     assert [nearest_rank(naive, p) for p in (50, 75, 99.99)] == [1, 1, 1]
     assert truth.mean() / 1e9 == pytest.approx(25.003, abs=1e-3)
-    assert [nearest_rank(truth, p) for p in (50, 75, 99.99)] == [1, 50_000, pytest.approx(99_980, abs=11)]
+    assert [nearest_rank(truth, p) for p in (50, 75, 99.99)] == [
+        1,
+        50_000,
+        pytest.approx(99_980, abs=11),
+    ]
 
 
 def test_catching_up_is_twice_as_wrong() -> None:
@@ -35,8 +47,10 @@ def test_catching_up_is_twice_as_wrong() -> None:
 
 def test_a_closed_loop_at_full_speed_keeps_its_connections_busy() -> None:
     samples = closed_loop(Server(exponential("2ms"), servers=8), 5, connections=4, seed=3)
-    assert samples.duration.sum() / 5e9 == pytest.approx(4.0, rel=0.01), "Little's law: four are always under way"
-    with pytest.raises(NotHeldError):
+    assert samples.duration.sum() / 5e9 == pytest.approx(4.0, rel=0.01), (
+        "Little's law: four are always under way"
+    )
+    with pytest.raises(DataNotAvailableError):
         _ = samples.response
 
 
@@ -50,11 +64,17 @@ def test_connections_take_turns_and_only_wait_for_themselves() -> None:
 
 
 def test_timeouts_cut_what_the_client_sees() -> None:
-    samples = paced_loop(Server("1ms", stalls=[Stall(2, 3)], ideal=True), rate=100, duration=10, timeout="500ms")
+    samples = paced_loop(
+        Server("1ms", stalls=[Stall(2, 3)], ideal=True), rate=100, duration=10, timeout="500ms"
+    )
     late = ~samples.good
-    assert samples.duration[late].tolist() == [5e8] * 5, "half a second each; the sixth is answered in time"
+    assert samples.duration[late].tolist() == [5e8] * 5, (
+        "half a second each; the sixth is answered in time"
+    )
     assert (samples.histogram().censored, samples.run.timeout) == (5, 5e8)
-    lost = open_loop(Server("1ms", stalls=[Stall(2, 3)], ideal=True), fixed(100, 10), timeout="500ms")
+    lost = open_loop(
+        Server("1ms", stalls=[Stall(2, 3)], ideal=True), fixed(100, 10), timeout="500ms"
+    )
     assert (~lost.good).sum() == 250
 
 
@@ -70,5 +90,5 @@ def test_the_pedigree_is_told() -> None:
     assert (paced.loop, paced.measure, paced.corrected) == ("paced", "service", "none")
     assert open_loop(ARTICLE, fixed(100, 2), duration=2).run.rate == 100
     assert closed_loop(ARTICLE, 1).run.loop == "closed"
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         paced_loop(ARTICLE, 0, 1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.errors import UsageError
-from latencykit.simulate import Server, Stall, exponential, lognormal, poisson
-from latencykit.simulate.server import Queue
+from latencykit.errors import InvalidArgumentError
+from latencykit.simulate.generators import poisson
+from latencykit.simulate.server import Queue, Server, Stall, exponential, lognormal
 
 STALLS = (Stall(2, 1), Stall("2.5s", 1), Stall(7, 0.25))
 
@@ -17,7 +17,12 @@ def one_by_one(server: Server, sent: np.ndarray, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     work, shard = server.draw(rng, sent.size), server.shards_of(rng, sent.size)
     queue = Queue(server)
-    return np.array([queue.take(a, w, s) for a, w, s in zip(sent.tolist(), work.tolist(), shard.tolist(), strict=True)])
+    return np.array(
+        [
+            queue.take(a, w, s)
+            for a, w, s in zip(sent.tolist(), work.tolist(), shard.tolist(), strict=True)
+        ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -25,13 +30,17 @@ def one_by_one(server: Server, sent: np.ndarray, seed: int) -> np.ndarray:
     [
         Server(exponential("8ms"), stalls=STALLS),
         Server(lognormal("5ms", 0.8), ideal=True, stalls=STALLS),
-        Server(exponential("30ms"), servers=4, sharded=True, stalls=(Stall(3, 2, shard=1), *STALLS)),
+        Server(
+            exponential("30ms"), servers=4, sharded=True, stalls=(Stall(3, 2, shard=1), *STALLS)
+        ),
         Server(exponential("8ms"), stalls=(Stall(1, 1, drain=True), Stall(5, 1))),
     ],
 )
 def test_the_recursion_in_one_pass_is_the_queue_one_by_one(server: Server) -> None:
     sent = poisson(100, 10, seed=4)
-    assert np.allclose(server.replies(sent, np.random.default_rng(9)), one_by_one(server, sent, 9), atol=1e-3)
+    assert np.allclose(
+        server.replies(sent, np.random.default_rng(9)), one_by_one(server, sent, 9), atol=1e-3
+    )
 
 
 def test_a_queue_in_balance_waits_as_the_theory_says() -> None:
@@ -55,18 +64,22 @@ def test_one_queue_before_many_servers_goes_around_the_one_that_stands_still() -
     assert (slow > 0.9e9).sum() == 1, "only the request that was being served waits for the thaw"
     shards = Server("5ms", servers=2, sharded=True, stalls=[Stall(1, 1, shard=0)])
     held = shards.replies(sent, np.random.default_rng(0)) - sent
-    assert 30 < (held[(sent >= 1e9) & (sent < 2e9)] > 0.5e8).sum() < 70, "half of the requests are that shard's"
+    assert 30 < (held[(sent >= 1e9) & (sent < 2e9)] > 0.5e8).sum() < 70, (
+        "half of the requests are that shard's"
+    )
 
 
 def test_a_draining_server_turns_new_requests_away_and_works_on() -> None:
-    replies = Server("300ms", stalls=[Stall(1, 1, drain=True)]).replies(np.array([0.9e9, 1.5e9, 2.0e9]), np.random.default_rng(0))
+    replies = Server("300ms", stalls=[Stall(1, 1, drain=True)]).replies(
+        np.array([0.9e9, 1.5e9, 2.0e9]), np.random.default_rng(0)
+    )
     assert replies.tolist() == [1.2e9, -np.inf, 2.3e9]
 
 
 def test_impossible_servers_are_refused() -> None:
-    with pytest.raises(UsageError, match="no shard 3"):
+    with pytest.raises(InvalidArgumentError, match="no shard 3"):
         Server(servers=2, stalls=[Stall(1, 1, shard=3)])
-    with pytest.raises(UsageError, match="longer than nothing"):
+    with pytest.raises(InvalidArgumentError, match="longer than nothing"):
         Stall(1, 0)
-    with pytest.raises(UsageError, match="at least one server"):
+    with pytest.raises(InvalidArgumentError, match="at least one server"):
         Server(servers=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from latencykit.stats import chances
+from latencykit.core import quantiles as chances
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 37, 1500, 6852, 1_000_000, 40_000_000])
@@ -38,7 +38,9 @@ def test_poisson_at_least():
 def test_poisson_at_most_and_its_mean(k):
     for mean in (0.0, 0.01, k * 0.9 + 0.1, k + 5.0, 1.2 * k + 30, 680.0):
         assert chances.poisson_at_most(k, mean) == pytest.approx(special.pdtr(k, mean), rel=1e-9)
-    assert chances.poisson_mean(k, 0.001) == pytest.approx(special.gammainccinv(k + 1, 0.001), rel=1e-9)
+    assert chances.poisson_mean(k, 0.001) == pytest.approx(
+        special.gammainccinv(k + 1, 0.001), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("degrees", [1.0, 2.75, 14.0, 1000.0])

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from latencykit.errors import UsageError
-from latencykit.stats.bootstrap import draw_means, draw_percentiles, rank_draws
-from latencykit.stats.compare import compare_counts
-from latencykit.stats.counted import Counted
-from latencykit.stats.modes import gap_at
-from latencykit.stats.shift import shift, superiority
-from latencykit.stats.verdict import verdict
+from latencykit.analysis.compare import compare_counts, gap_at, shift, superiority, verdict
+from latencykit.core.bootstrap import draw_means, draw_percentiles, rank_draws
+from latencykit.core.quantiles import Counted
+from latencykit.errors import InvalidArgumentError
 
 
 def lognormal(seed: int, n: int, factor: float = 1.0) -> Counted:
@@ -22,18 +19,26 @@ def lognormal(seed: int, n: int, factor: float = 1.0) -> Counted:
 def test_rank_draws_are_the_poisson_bootstrap() -> None:
     rng, n, percentiles = np.random.default_rng(1), 2000, np.array([50.0, 90.0, 99.0])
     counts = rng.poisson(1.0, (2000, n)).cumsum(axis=1)
-    direct = np.array([(counts < np.ceil(p / 100 * counts[:, -1:])).sum(axis=1) + 1 for p in percentiles]).T
+    direct = np.array(
+        [(counts < np.ceil(p / 100 * counts[:, -1:])).sum(axis=1) + 1 for p in percentiles]
+    ).T
     drawn = rank_draws(n, percentiles, 2000, rng)
     for k in range(3):
         at = np.quantile(direct[:, k], [0.025, 0.5, 0.975])
-        assert np.quantile(drawn[:, k], [0.025, 0.5, 0.975]) == pytest.approx(at, abs=0.12 * (at[2] - at[0]))
+        assert np.quantile(drawn[:, k], [0.025, 0.5, 0.975]) == pytest.approx(
+            at, abs=0.12 * (at[2] - at[0])
+        )
     ours, theirs = (np.corrcoef(part, rowvar=False) for part in (drawn, direct))
     assert ours == pytest.approx(theirs, abs=0.1)
 
 
 def test_mean_draws_have_the_standard_error() -> None:
-    values = np.random.default_rng(2).lognormal(0, 1, 5000)  # more than two thousand buckets are put together
-    draws = draw_means(Counted.of(values), [(0.0, 1.0), (0.01, 0.99)], 800, np.random.default_rng(0))
+    values = np.random.default_rng(2).lognormal(
+        0, 1, 5000
+    )  # more than two thousand buckets are put together
+    draws = draw_means(
+        Counted.of(values), [(0.0, 1.0), (0.01, 0.99)], 800, np.random.default_rng(0)
+    )
     assert draws.low[:, 0].mean() == pytest.approx(values.mean(), rel=0.005)
     assert draws.low[:, 0].std() == pytest.approx(values.std() / np.sqrt(5000), rel=0.1)
     assert draws.low[:, 1].mean() == pytest.approx(reference.trim_mean(values, 0.01), rel=0.005)
@@ -52,9 +57,13 @@ def test_two_equal_systems_differ_without_run_noise_and_not_with_it() -> None:
     rng, alarms = np.random.default_rng(4), {None: 0, 0.03: 0}
     for seed in range(40):
         levels = np.exp(rng.normal(0, 0.03, 2))
-        base, new = (lognormal(1000 + 2 * seed + k, 100_000, level) for k, level in enumerate(levels))
+        base, new = (
+            lognormal(1000 + 2 * seed + k, 100_000, level) for k, level in enumerate(levels)
+        )
         for noise in alarms:
-            rows = compare_counts(base, new, [50, 99], [], run_noise=noise, replicates=400, seed=seed)
+            rows = compare_counts(
+                base, new, [50, 99], [], run_noise=noise, replicates=400, seed=seed
+            )
             alarms[noise] += any(row.significant for row in rows)
     assert alarms[None] / 40 > 0.5
     assert alarms[0.03] / 40 <= 0.1
@@ -69,7 +78,9 @@ def test_a_real_change_shows_through_run_noise() -> None:
 
 def test_a_change_below_the_bucket_width_is_none() -> None:
     edges = np.array([0.0, 10.0, 20.0, 50.0, 100.0])
-    base, new = (Counted(edges[:-1], edges[1:], np.array([0, n, 1000, 0])) for n in (90_000, 80_000))
+    base, new = (
+        Counted(edges[:-1], edges[1:], np.array([0, n, 1000, 0])) for n in (90_000, 80_000)
+    )
     row = compare_counts(base, new, [50], [])[0]
     assert (row.base, row.new, row.change) == (20, 20, 0)
     assert row.low == -0.5  # from 20 down to 10, and up again
@@ -98,7 +109,7 @@ def test_censored_values_open_the_upper_end() -> None:
 
 
 def test_only_means_can_be_compared_besides_percentiles() -> None:
-    with pytest.raises(UsageError, match="cannot be compared"):
+    with pytest.raises(InvalidArgumentError, match="cannot be compared"):
         compare_counts(lognormal(1, 100), lognormal(2, 100), [50], ["PR(:3ms)"])
 
 
@@ -120,14 +131,18 @@ def test_superiority_within_buckets_is_a_bracket() -> None:
 def test_shift_holds_for_all_percentiles_at_once() -> None:
     grid, inside = np.r_[np.arange(5, 100, 5), 99, 99.9], 0
     for seed in range(60):
-        found = shift(lognormal(seed, 4000), lognormal(seed + 500, 4000, 1.2), grid, replicates=300, seed=seed)
+        found = shift(
+            lognormal(seed, 4000), lognormal(seed + 500, 4000, 1.2), grid, replicates=300, seed=seed
+        )
         inside += bool(((found.low <= 1.2) & (found.high >= 1.2)).all())
     assert inside / 60 >= 0.85
     assert found.percentile[-1] == 99.9
 
 
 def test_drawing_percentiles_of_censored_counts() -> None:
-    draws = draw_percentiles(Counted.of([1.0] * 50, censored=50, limit=3.0), [90], 10, np.random.default_rng(0))
+    draws = draw_percentiles(
+        Counted.of([1.0] * 50, censored=50, limit=3.0), [90], 10, np.random.default_rng(0)
+    )
     assert draws.low.tolist() == [[3.0]] * 10
     assert np.isinf(draws.high).all()
 
@@ -138,9 +153,11 @@ def bimodal(seed: int, slow: int) -> Counted:
 
 
 def test_a_percentile_between_modes_jumps_and_is_told() -> None:
-    from latencykit.stats.percentiles import percentile_table
+    from latencykit.core.quantiles import percentile_table
 
-    values = [percentile_table(bimodal(seed, slow), [99]).value[0] for seed, slow in ((1, 95), (2, 105))]
+    values = [
+        percentile_table(bimodal(seed, slow), [99]).value[0] for seed, slow in ((1, 95), (2, 105))
+    ]
     assert values[1] > 20 * values[0]
     rows = compare_counts(bimodal(1, 95), bimodal(2, 105), [50, 99], [])
     assert "between two modes" in rows[1].note
@@ -159,17 +176,25 @@ def test_a_percentile_between_modes_jumps_and_is_told() -> None:
 
 def test_a_heavy_tail_is_no_gap() -> None:
     rng = np.random.default_rng(6)
-    told = sum(gap_at(Counted.of(rng.pareto(1.5, 5000) + 1), p) is not None for _ in range(40) for p in (99, 99.9))
+    told = sum(
+        gap_at(Counted.of(rng.pareto(1.5, 5000) + 1), p) is not None
+        for _ in range(40)
+        for p in (99, 99.9)
+    )
     assert told <= 2
     assert gap_at(bimodal(1, 95), 90) is None
     assert gap_at(bimodal(1, 95), 99.9) is None
 
 
 def test_a_slow_mode_that_grew_is_significant() -> None:
-    rows = {row.statistic: row for row in compare_counts(bimodal(1, 95), bimodal(2, 190), [50, 99], [])}
+    rows = {
+        row.statistic: row for row in compare_counts(bimodal(1, 95), bimodal(2, 190), [50, 99], [])
+    }
     assert rows["slow share"].significant
     assert rows["slow share"].change == pytest.approx(1.0, abs=0.01)
-    gone = {row.statistic: row for row in compare_counts(bimodal(1, 95), bimodal(2, 0), [50, 99], [])}
+    gone = {
+        row.statistic: row for row in compare_counts(bimodal(1, 95), bimodal(2, 0), [50, 99], [])
+    }
     assert gone["slow share"].high == -1
     assert "slow median" not in gone
 

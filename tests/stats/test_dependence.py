@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.stats.dependence import Dependence, levels_in_company, tail_groups, unseen_share
-from latencykit.stats.quantiles import rank_interval
-from latencykit.stats.slo import SLO
+from latencykit.analysis.slo import SLO
+from latencykit.core.dependence import Dependence, levels_in_company, tail_groups, unseen_share
+from latencykit.core.quantiles import rank_interval
 from tests.benchmarks import worlds
 from tests.benchmarks.truth import log_of, queue, samples_of
 from tests.benchmarks.worlds import Drift, Modes, Stalls, World
@@ -34,7 +34,10 @@ CELLS = [
 @pytest.fixture(scope="module")
 def asked() -> list[tuple[World, list[lk.HistogramLog]]]:
     """Some runs of every world."""
-    return [(world, [log_of(world, np.random.default_rng([run, 5]), length) for run in range(RUNS)]) for world, length in CELLS]
+    return [
+        (world, [log_of(world, np.random.default_rng([run, 5]), length) for run in range(RUNS)])
+        for world, length in CELLS
+    ]
 
 
 def test_what_is_given_holds_the_truth(asked: list[tuple[World, list[lk.HistogramLog]]]) -> None:
@@ -51,13 +54,19 @@ def test_what_is_given_holds_the_truth(asked: list[tuple[World, list[lk.Histogra
     assert above <= 0.04 * given  # to flatter is worse
 
 
-def test_no_verdict_is_wrong_by_three_percent(asked: list[tuple[World, list[lk.HistogramLog]]]) -> None:
+def test_no_verdict_is_wrong_by_three_percent(
+    asked: list[tuple[World, list[lk.HistogramLog]]],
+) -> None:
     wrong = decided = 0
     for world, logs in asked:
         names = [*(f"p{p:g}" for p in PERCENTILES), "mean"]
         truth = [*(world.percentile(p) * 1e9 for p in PERCENTILES), world.mean * 1e9]
         for factor, word in ((0.97, "met"), (1.03, "missed")):
-            slo = SLO.parse(",".join(f"{name}={factor * true:.0f}ns" for name, true in zip(names, truth, strict=True)))
+            slo = SLO.parse(
+                ",".join(
+                    f"{name}={factor * true:.0f}ns" for name, true in zip(names, truth, strict=True)
+                )
+            )
             outcomes = [row.outcome for log in logs for row in slo.check(log)]
             wrong += outcomes.count(word)
             decided += len(outcomes) - outcomes.count("unknown")
@@ -71,7 +80,11 @@ def test_independent_requests_keep_their_intervals() -> None:
     rows = [row for one in long for row in one.rows(PERCENTILES)[0]]
     assert sum(math.isfinite(row.high) for row in rows) >= 23
     wide = [math.log(row.high / row.low) for row in rows if math.isfinite(row.high)]
-    plain = [math.log(row.high / row.low) for one in long for row in one.whole.percentile_rows(PERCENTILES)]
+    plain = [
+        math.log(row.high / row.low)
+        for one in long
+        for row in one.whole.percentile_rows(PERCENTILES)
+    ]
     assert np.median(wide) < 1.8 * np.median(plain)
     assert all(math.isfinite(one.mean()[1]) for one in long)
 
@@ -103,7 +116,9 @@ def test_few_events_have_no_upper_end_and_are_not_supported() -> None:
 
 
 def test_the_headline_is_what_the_rows_say() -> None:
-    evidence = log_of(Stalls(per_minute=6.0, length=0.3), np.random.default_rng(3), 600.0).evidence()
+    evidence = log_of(
+        Stalls(per_minute=6.0, length=0.3), np.random.default_rng(3), 600.0
+    ).evidence()
     highest = evidence.highest_supported_percentile()
     places = [highest - 0.01, *(100 - (100 - highest) * 10.0**-k for k in (0.05, 0.3, 1.0))]
     assert [row.supported for row in evidence.rows(places)[0]] == [True, False, False, False]
@@ -112,7 +127,9 @@ def test_the_headline_is_what_the_rows_say() -> None:
 def test_no_row_beyond_the_headline_is_supported() -> None:
     """A short log with a burst: events may grow again far out, but one place decides."""
     for run in range(4):
-        evidence = log_of(Stalls(per_minute=8.0, length=0.4, rate=300.0), np.random.default_rng(run), 24.0).evidence()
+        evidence = log_of(
+            Stalls(per_minute=8.0, length=0.4, rate=300.0), np.random.default_rng(run), 24.0
+        ).evidence()
         limit = evidence.solid_up_to()[0]
         rows = evidence.rows([50, 75, 90, 95, 99, 99.5, 99.9, 99.99])[0]
         assert not [row.percentile for row in rows if row.supported and row.percentile > limit]
@@ -125,7 +142,11 @@ def test_a_log_is_counted_once_for_all_its_questions() -> None:
 
 
 def test_a_drift_as_slow_as_the_run_leaves_nothing() -> None:
-    row, tail = log_of(Drift(time=30.0, rate=40.0), np.random.default_rng(2), 120.0).evidence().rows([50, 99])[0]
+    row, tail = (
+        log_of(Drift(time=30.0, rate=40.0), np.random.default_rng(2), 120.0)
+        .evidence()
+        .rows([50, 99])[0]
+    )
     assert math.isnan(row.low)
     assert math.isnan(row.high)
     assert math.isnan(tail.low)
@@ -145,7 +166,9 @@ def test_bins_of_another_length_say_the_same() -> None:
 
 
 def test_shares_of_independent_requests_are_those_of_ranks() -> None:
-    table = np.random.default_rng(1).multinomial(100, [0.5, 0.4, 0.09, 0.01], size=400).astype(float)
+    table = (
+        np.random.default_rng(1).multinomial(100, [0.5, 0.4, 0.09, 0.01], size=400).astype(float)
+    )
     edges = Dependence(table, np.arange(4.0))
     low, high = edges.levels([90], [-1.96, 1.96])[0]
     first, last = (int(rank[0]) / 40_000 for rank in rank_interval(40_000, [90]))
@@ -172,7 +195,10 @@ def test_without_time_ranks_decide() -> None:
     evidence = plain.evidence()
     assert evidence.rows([50, 99])[0] == plain.percentile_rows([50, 99])
     assert round(evidence.highest_supported_percentile(), 3) == 99.754
-    assert lk.Samples(duration=range(1, 1501)).evidence().highest_supported_percentile() == plain.highest_supported_percentile()
+    assert (
+        lk.Samples(duration=range(1, 1501)).evidence().highest_supported_percentile()
+        == plain.highest_supported_percentile()
+    )
 
 
 def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
@@ -180,11 +206,15 @@ def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
     for world in (Drift(time=7.0), Stalls(per_minute=2.0, length=0.7), World()):
         for run in range(6):
             rng = np.random.default_rng([run, 1])
-            base, new, slower = (log_of(world, rng, 200.0, factor=factor) for factor in (1.0, 1.0, 1.4))
+            base, new, slower = (
+                log_of(world, rng, 200.0, factor=factor) for factor in (1.0, 1.0, 1.4)
+            )
             alarms += bool(lk.compare(base, new, also=["p99"]).failed(["p99 > +5%"]))
             alarms += lk.compare(base, new, run_noise=0.03).verdict in ("better", "worse", "mixed")
             seen += (
-                isinstance(world, World) and type(world) is World and lk.compare(base, slower, run_noise=0.03).verdict == "worse"
+                isinstance(world, World)
+                and type(world) is World
+                and lk.compare(base, slower, run_noise=0.03).verdict == "worse"
             )
     assert alarms <= 1
     assert seen == 6
@@ -196,7 +226,9 @@ def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
     for run in range(6):
         rng = np.random.default_rng([run, 3])
         runs = {str(rate): queue(rng, rate, 30_000) for rate in (450, 650, 900)}
-        found = lk.load_curve(runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms").capacity
+        found = lk.load_curve(
+            runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms"
+        ).capacity
         assert found is not None
         held += found.low <= 769.7 <= found.high
         bounded += found.low > 0 and math.isfinite(found.high)
@@ -206,14 +238,18 @@ def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
 
 def test_half_load_is_not_saturated_and_overload_is() -> None:
     rng = np.random.default_rng(9)
-    assert not any(lk.load_curve({"500": queue(rng, 500, 800)}).rows[0].saturated for _ in range(40))
+    assert not any(
+        lk.load_curve({"500": queue(rng, 500, 800)}).rows[0].saturated for _ in range(40)
+    )
     start = np.arange(2000) / 1000
     served = lk.Samples(start=start * 1e9, duration=(np.arange(2000) / 800 - start + 1e-3) * 1e9)
     assert lk.load_curve({"1000": served}).rows[0].saturated
 
 
 def test_company_widens_what_ranks_say() -> None:
-    alone, together = (levels_in_company([99], [-1.96, 1.96], 50_000, company)[0] for company in (1, 25))
+    alone, together = (
+        levels_in_company([99], [-1.96, 1.96], 50_000, company)[0] for company in (1, 25)
+    )
     assert together[0] < alone[0] < 0.99 < alone[1] < together[1]
     assert (together[1] - together[0]) == pytest.approx(5 * (alone[1] - alone[0]), rel=0.15)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.stats.events import events_above, tail_counts, tail_shares
+from latencykit.core.tail_events import events_above, tail_counts, tail_shares
 
 
 def test_a_tail_is_exactly_its_share() -> None:
     counts = np.array([500, 300, 150, 40, 9, 1])
     percentiles = [0, 50, 90, 98.5, 99.9, 100]
     at, share = tail_shares(counts, percentiles)
-    above = np.array([counts[k + 1 :].sum() + part * counts[k] for k, part in zip(at, share, strict=True)])
+    above = np.array(
+        [counts[k + 1 :].sum() + part * counts[k] for k, part in zip(at, share, strict=True)]
+    )
     assert above == pytest.approx([1000, 500, 100, 15, 1, 0])
 
 
@@ -28,7 +30,14 @@ def test_rows_add_up_to_the_tail() -> None:
 
 def of(tail: np.ndarray, **more: np.ndarray):
     n = tail.size
-    return events_above([99.9], tail[:, None].astype(float), np.full(n, 1000), np.arange(float(n)), np.ones(n), **more)[0]
+    return events_above(
+        [99.9],
+        tail[:, None].astype(float),
+        np.full(n, 1000),
+        np.arange(float(n)),
+        np.ones(n),
+        **more,
+    )[0]
 
 
 def test_independent_requests_are_as_many_events() -> None:
@@ -95,8 +104,13 @@ def test_nothing_above_the_maximum() -> None:
 def test_other_intervals_than_seconds() -> None:
     tail = np.zeros(10)
     tail[3] = 8
-    found = events_above([99], tail[:, None], np.full(10, 100), np.arange(10) * 0.1, np.full(10, 0.1))[0]
-    assert found.words == "p99 rests on 1 stall; 100 % of the tail comes from 1 of 10 intervals of 100 ms"
+    found = events_above(
+        [99], tail[:, None], np.full(10, 100), np.arange(10) * 0.1, np.full(10, 0.1)
+    )[0]
+    assert (
+        found.words
+        == "p99 rests on 1 stall; 100 % of the tail comes from 1 of 10 intervals of 100 ms"
+    )
 
 
 def test_a_backlog_worked_off_in_one_second_is_one_stall() -> None:
@@ -111,5 +125,11 @@ def test_a_backlog_worked_off_in_one_second_is_one_stall() -> None:
 def test_a_daily_rhythm_is_no_stall() -> None:
     rng = np.random.default_rng(3)
     count = (1000 * (1 + 0.8 * np.sin(np.arange(2000) / 300))).astype(int)
-    found = events_above([99], rng.poisson(count * 0.01)[:, None].astype(float), count, np.arange(2000.0), np.ones(2000))[0]
+    found = events_above(
+        [99],
+        rng.poisson(count * 0.01)[:, None].astype(float),
+        count,
+        np.arange(2000.0),
+        np.ones(2000),
+    )[0]
     assert found.stalls == 0

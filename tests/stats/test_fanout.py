@@ -9,9 +9,9 @@ import pytest
 from scipy import stats as reference
 
 import latencykit as lk
-from latencykit.errors import UsageError
-from latencykit.stats import fanout
-from latencykit.stats.events import tail_counts, tail_shares
+from latencykit.analysis import fan_out as fanout
+from latencykit.core.tail_events import tail_counts, tail_shares
+from latencykit.errors import InvalidArgumentError
 
 LOGS = Path(__file__).parents[1] / "data" / "hlog"
 
@@ -41,7 +41,9 @@ def test_a_session_of_two_hundred_resources() -> None:
     assert fanout.leaf_percentile(95, 200) == pytest.approx(99.97436, abs=1e-5)
     # and "99.9999999999 %" is the share of pages of 40 requests with one worse than the median
     assert fanout.chance_of_slow(50, 40) == pytest.approx(0.9999999999990905, abs=1e-15)
-    pages = fanout.chance_of_slow(99.9, 5 * 40)  # five pages of forty resources are one session of two hundred
+    pages = fanout.chance_of_slow(
+        99.9, 5 * 40
+    )  # five pages of forty resources are one session of two hundred
     assert pages == fanout.chance_of_slow(99.9, 200)
 
 
@@ -55,16 +57,21 @@ def test_where_a_percentile_lands(n: int, landings: tuple[float, ...]) -> None:
 
 
 def test_hundred_calls_with_one_bad_in_a_thousand() -> None:
-    assert 100 * fanout.chance_of_slow(99.9, 100) == pytest.approx(9.5208, abs=1e-4)  # so p90 stays fast
+    assert 100 * fanout.chance_of_slow(99.9, 100) == pytest.approx(
+        9.5208, abs=1e-4
+    )  # so p90 stays fast
     assert fanout.landing_percentile(99.9, 105) > 90 > fanout.landing_percentile(99.9, 106)
 
 
 @pytest.mark.parametrize(
-    ("n", "half", "most"), [(10, 93.30, 99.8995), (40, 98.28, 99.9749), (100, 99.309, 99.98995), (1000, 99.931, 99.99899)]
+    ("n", "half", "most"),
+    [(10, 93.30, 99.8995), (40, 98.28, 99.9749), (100, 99.309, 99.98995), (1000, 99.931, 99.99899)],
 )
 def test_the_inverse(n: int, half: float, most: float) -> None:
     assert fanout.leaf_percentile([50, 99], n) == pytest.approx([half, most], abs=5e-3)
-    assert fanout.landing_percentile(fanout.leaf_percentile([50, 99], n), n) == pytest.approx([50, 99])
+    assert fanout.landing_percentile(fanout.leaf_percentile([50, 99], n), n) == pytest.approx(
+        [50, 99]
+    )
 
 
 def test_samples_needed() -> None:
@@ -72,7 +79,9 @@ def test_samples_needed() -> None:
     one = [fanout.samples_needed(p, two_sided=False) for p in (99, 99.9, 99.99, 99.999, 99.9999)]
     assert two == [368, 3_688, 36_887, 368_887, 3_688_878]
     assert one == [299, 2_995, 29_956, 299_572, 2_995_731]
-    assert fanout.samples_needed(float(fanout.leaf_percentile(99, 100))) == pytest.approx(36_700, rel=2e-3)
+    assert fanout.samples_needed(float(fanout.leaf_percentile(99, 100))) == pytest.approx(
+        36_700, rel=2e-3
+    )
 
 
 def test_tail_at_scale() -> None:
@@ -89,7 +98,10 @@ def sample() -> tuple[np.ndarray, np.ndarray]:
 def test_the_slowest_and_the_quorum_agree_with_drawing() -> None:
     values, above = sample()
     draws = np.sort(np.random.default_rng(0).choice(values, (40_000, 50)), axis=1)
-    for found, drawn in ((fanout.slowest(above, 50), draws[:, -1]), (fanout.quorum(above, 45, 50), draws[:, 44])):
+    for found, drawn in (
+        (fanout.slowest(above, 50), draws[:, -1]),
+        (fanout.quorum(above, 45, 50), draws[:, 44]),
+    ):
         p99 = values[np.searchsorted(-found, -0.01, "left")]
         assert p99 == pytest.approx(np.quantile(drawn, 0.99), rel=0.03)
 
@@ -100,7 +112,9 @@ def test_quorum_is_the_binomial_tail() -> None:
     assert fanout.quorum(above, 45, 50) == pytest.approx(expected, abs=1e-12)
     assert fanout.quorum(above, 50, 50) == pytest.approx(fanout.slowest(above, 50), rel=1e-9)
     assert fanout.quorum(above, 1, 2) == pytest.approx(above**2, rel=1e-9)
-    assert fanout.leaf_percentile(99, 50, k=45) == pytest.approx(100 * (1 - reference.beta.isf(0.99, 6, 45)), abs=1e-6)
+    assert fanout.leaf_percentile(99, 50, k=45) == pytest.approx(
+        100 * (1 - reference.beta.isf(0.99, 6, 45)), abs=1e-6
+    )
 
 
 def test_tails_keep_their_precision() -> None:
@@ -129,21 +143,28 @@ def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None
     indptr, index = np.array([0, 3, 6]), np.tile(np.arange(3), 2)
     mixed = fanout.by_interval(indptr, index, np.tile(row, 2), 20, 3)
     assert mixed == pytest.approx(fanout.probabilities(fanout.slowest(fanout.survival(row), 20)))
-    halves = [fanout.by_interval(np.array([0, 3]), np.arange(3), row, 20, 3, total=1800) for _ in range(2)]
+    halves = [
+        fanout.by_interval(np.array([0, 3]), np.arange(3), row, 20, 3, total=1800) for _ in range(2)
+    ]
     assert sum(halves) == pytest.approx(mixed)
     quorum = fanout.by_interval(indptr, index, np.tile(row, 2), 20, 3, k=15)
-    assert quorum == pytest.approx(fanout.probabilities(fanout.quorum(fanout.survival(row), 15, 20)))
+    assert quorum == pytest.approx(
+        fanout.probabilities(fanout.quorum(fanout.survival(row), 15, 20))
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("hdrhistogram-java-ctrlz-a/scheduled", 0.30), ("jhiccup-gc-serial/hiccup", 0.31)]
+    ("name", "expected"),
+    [("hdrhistogram-java-ctrlz-a/scheduled", 0.30), ("jhiccup-gc-serial/hiccup", 0.31)],
 )
 def test_stalls_hit_fewer_users_than_independence_says(name: str, expected: float) -> None:
     log = lk.read(LOGS / f"{name}.hlog")
     total = log.histogram()
     at, share = tail_shares(total.counts, [99])
     cut = total.index[at]
-    tail = np.concatenate([tail_counts(b.indptr, b.index, b.counts, cut, share) for b in log.blocks()])
+    tail = np.concatenate(
+        [tail_counts(b.indptr, b.index, b.counts, cut, share) for b in log.blocks()]
+    )
     count = np.concatenate([np.diff(np.r_[0, np.cumsum(b.counts)][b.indptr]) for b in log.blocks()])
     assert fanout.share_above(tail, count, 100) == pytest.approx([expected], abs=0.01)
     assert fanout.chance_of_slow(99, 100) == pytest.approx(0.634, abs=1e-3)
@@ -156,5 +177,5 @@ def test_refuses_what_means_nothing() -> None:
         lambda: fanout.quorum([0.1], 6, 5),
         lambda: fanout.samples_needed(100),
     ):
-        with pytest.raises(UsageError):
+        with pytest.raises(InvalidArgumentError):
             wrong()

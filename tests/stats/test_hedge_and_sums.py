@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.errors import LimitError, UsageError
-from latencykit.stats.fanout import survival
-from latencykit.stats.hedge import hedged
-from latencykit.stats.sums import Leg, sum_of
+from latencykit.analysis.fan_out import Leg, hedged, sum_of, survival
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 
 def at(values: np.ndarray, above: np.ndarray, percentile: float) -> float:
@@ -37,7 +35,9 @@ def test_a_hedge_agrees_with_drawing(leaf: tuple[np.ndarray, np.ndarray]) -> Non
     drawn = np.where(first > delay, np.minimum(first, delay + second), first)
     found = hedged(values, above, delay)
     for percentile in (50, 90, 95, 99):
-        assert at(found.values, found.survival, percentile) == pytest.approx(np.percentile(drawn, percentile), rel=0.03)
+        assert at(found.values, found.survival, percentile) == pytest.approx(
+            np.percentile(drawn, percentile), rel=0.03
+        )
 
 
 def test_a_shared_stall_defeats_it() -> None:
@@ -91,11 +91,11 @@ def test_the_default_step_is_fine() -> None:
 
 def test_limits() -> None:
     leg = Leg(np.array([1.0]), np.array([1.0]), np.array([1.0]))
-    with pytest.raises(LimitError, match="wider step"):
+    with pytest.raises(InputTooLargeError, match="wider step"):
         sum_of([leg], step=1e-9)
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         sum_of([])
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         hedged(np.array([1.0]), np.array([0.0]), -1.0)
-    with pytest.raises(UsageError):
+    with pytest.raises(InvalidArgumentError):
         hedged(np.array([1.0]), np.array([0.0]), 1.0, shared=2.0)

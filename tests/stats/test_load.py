@@ -7,9 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from latencykit.errors import UsageError
-from latencykit.stats.load import Capacity, capacity, machines_needed, mm1_capacity, saturated
-from latencykit.stats.usl import fit_scalability
+from latencykit.analysis.capacity import (
+    Capacity,
+    capacity,
+    fit_scalability,
+    machines_needed,
+    mm1_capacity,
+    saturated,
+)
+from latencykit.errors import InvalidArgumentError
 
 RATES = np.arange(100.0, 1000, 100)
 P99 = math.log(100) / (1000 - RATES)  # M/M/1 that serves 1000/s, seconds
@@ -108,7 +114,7 @@ def test_scalability_law_is_recovered() -> None:
     assert law.peak == pytest.approx(34.5, rel=0.05)
     assert law.past_knee
     assert law.at(64) == pytest.approx(truth[-1], rel=0.03)
-    with pytest.raises(UsageError, match="says nothing"):
+    with pytest.raises(InvalidArgumentError, match="says nothing"):
         law.at([64, 129])
 
 
@@ -128,5 +134,5 @@ def test_refuses_what_cannot_be_answered() -> None:
         lambda: fit_scalability([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]),
         lambda: fit_scalability([0, 1, 2, 3, 4, 5], [1, 1, 2, 3, 4, 5]),
     ):
-        with pytest.raises(UsageError):
+        with pytest.raises(InvalidArgumentError):
             wrong()

@@ -6,13 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from latencykit.errors import UsageError
-from latencykit.stats.counted import Counted
-from latencykit.stats.percentiles import percentile_table
-from latencykit.stats.quantiles import highest_supported_percentile, rank_interval, ranks
+from latencykit.core.quantiles import (
+    Counted,
+    highest_supported_percentile,
+    percentile_table,
+    rank_interval,
+    ranks,
+)
+from latencykit.errors import InvalidArgumentError
 
 
-@pytest.mark.parametrize(("n", "q"), [(10, 0.5), (100, 0.9), (1500, 0.99), (1500, 0.999), (37, 0.05), (5, 0.99)])
+@pytest.mark.parametrize(
+    ("n", "q"), [(10, 0.5), (100, 0.9), (1500, 0.99), (1500, 0.999), (37, 0.05), (5, 0.99)]
+)
 def test_interval_equals_the_order_statistics_of_scipy(n: int, q: float) -> None:
     values = np.sort(np.random.default_rng(n).lognormal(size=n))
     # scipy's two-sided interval excludes a rank on which the binomial tail falls exactly; none of these does
@@ -28,7 +34,13 @@ def test_ranks_of_fifteen_hundred_samples() -> None:
     assert low.tolist() == [712, 1477, 1496]
     assert high.tolist() == [789, 1493, 1501]
     # the three last columns of a table to six nines are the maximum, three times
-    assert ranks([99, 99.9, 99.99, 99.999, 99.9999], 1500).tolist() == [1485, 1499, 1500, 1500, 1500]
+    assert ranks([99, 99.9, 99.99, 99.999, 99.9999], 1500).tolist() == [
+        1485,
+        1499,
+        1500,
+        1500,
+        1500,
+    ]
 
 
 def test_fifteen_hundred_samples_support_no_more_than_p99_754() -> None:
@@ -50,7 +62,9 @@ def test_rank_intervals_cover_the_truth(percentile: float) -> None:
 
 
 def test_the_interval_is_joined_with_the_bucket() -> None:
-    table = percentile_table(Counted(np.array([0.0, 10.0]), np.array([10.0, 50.0]), np.array([900, 100])), [50, 95])
+    table = percentile_table(
+        Counted(np.array([0.0, 10.0]), np.array([10.0, 50.0]), np.array([900, 100])), [50, 95]
+    )
     assert table.value.tolist() == [10, 50]
     assert table.low.tolist() == [0, 10]
     assert table.high.tolist() == [10, 50]
@@ -72,7 +86,9 @@ def test_values_above_the_limit_keep_their_bounds() -> None:
     mixed = Counted.of([1.0] * 50 + [20.0] * 45 + [90.0] * 4, censored=1, limit=10.0)
     table = percentile_table(mixed, [51, 60])
     assert table.value.tolist() == [10, 20]
-    assert table.high[1] == 20  # even if the censored one is slower than all, rank 60 ± 10 lies among the 20s
+    assert (
+        table.high[1] == 20
+    )  # even if the censored one is slower than all, rank 60 ± 10 lies among the 20s
 
 
 def test_only_censored_values() -> None:
@@ -94,5 +110,5 @@ def test_no_lower_bound_is_nan() -> None:
 
 
 def test_nothing_counted_is_an_error() -> None:
-    with pytest.raises(UsageError, match="nothing was counted"):
+    with pytest.raises(InvalidArgumentError, match="nothing was counted"):
         percentile_table(Counted.of([]), [50])

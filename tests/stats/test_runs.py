@@ -9,20 +9,39 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from latencykit.errors import UsageError
-from latencykit.run import Run
-from latencykit.stats.comparable import differences
-from latencykit.stats.conditions import parse_condition, statistic_name
-from latencykit.stats.runs import compare_runs, least_p, rank_sum_null, runs_needed
-from latencykit.stats.verdict import Change, holm, verdict
+from latencykit.analysis.compare import (
+    Change,
+    compare_runs,
+    differences,
+    holm,
+    least_p,
+    parse_condition,
+    rank_sum_null,
+    runs_needed,
+    verdict,
+)
+from latencykit.core.run import Run
+from latencykit.core.trimmed import statistic_name
+from latencykit.errors import InvalidArgumentError
 
 NAMES = ["p50", "p90", "p99", "p99.9"]
 
 
-def runs(rng: np.random.Generator, number: int, factor: float = 1.0, noise: float = 0.03, stall: bool = False) -> np.ndarray:
+def runs(
+    rng: np.random.Generator,
+    number: int,
+    factor: float = 1.0,
+    noise: float = 0.03,
+    stall: bool = False,
+) -> np.ndarray:
     """Percentiles of runs whose level differs by `noise`, and each percentile by a little of its own."""
     level = np.exp(rng.normal(0, noise, (number, 1)))
-    table = factor * level * np.exp(rng.normal(0, [0.002, 0.004, 0.01, 0.03], (number, 4))) * [1, 2, 5, 20]
+    table = (
+        factor
+        * level
+        * np.exp(rng.normal(0, [0.002, 0.004, 0.01, 0.03], (number, 4)))
+        * [1, 2, 5, 20]
+    )
     if stall:
         table[rng.integers(number), 2:] *= 30
     return table
@@ -32,19 +51,26 @@ def test_p_values_are_exact() -> None:
     rng = np.random.default_rng(1)
     base, new = rng.normal(100, 1, (6, 1)), rng.normal(101, 1, (7, 1))
     ours = compare_runs(base, new, ["p50"]).changes[0].p_value
-    assert ours == pytest.approx(reference.mannwhitneyu(base[:, 0], new[:, 0], method="exact").pvalue, abs=1e-12)
+    assert ours == pytest.approx(
+        reference.mannwhitneyu(base[:, 0], new[:, 0], method="exact").pvalue, abs=1e-12
+    )
 
 
 def test_p_values_of_many_runs_are_drawn() -> None:
     rng = np.random.default_rng(2)
     base, new = rng.normal(100, 1, (12, 1)), rng.normal(100.8, 1, (12, 1))
     ours = compare_runs(base, new, ["p50"]).changes[0].p_value
-    assert ours == pytest.approx(reference.mannwhitneyu(base[:, 0], new[:, 0], method="exact").pvalue, rel=0.2)
+    assert ours == pytest.approx(
+        reference.mannwhitneyu(base[:, 0], new[:, 0], method="exact").pvalue, rel=0.2
+    )
 
 
 def test_null_distribution_of_the_rank_sum() -> None:
     for first, second in ((3, 4), (5, 5), (2, 7)):
-        every = [sum(chosen) - first * (first - 1) // 2 for chosen in itertools.combinations(range(first + second), first)]
+        every = [
+            sum(chosen) - first * (first - 1) // 2
+            for chosen in itertools.combinations(range(first + second), first)
+        ]
         expected = np.bincount(every, minlength=first * second + 1) / len(every)
         assert rank_sum_null(first, second) == pytest.approx(expected)
 
@@ -53,7 +79,9 @@ def test_null_distribution_of_the_rank_sum() -> None:
 def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
     rng, alarms, repetitions = np.random.default_rng(3), 0, 400
     for _ in range(repetitions):
-        found = compare_runs(runs(rng, 5, stall=stall), runs(rng, 5, stall=stall and rng.random() < 0.5), NAMES)
+        found = compare_runs(
+            runs(rng, 5, stall=stall), runs(rng, 5, stall=stall and rng.random() < 0.5), NAMES
+        )
         alarms += found.verdict in ("better", "worse", "mixed")
     assert alarms / repetitions <= 0.05 + 0.015  # 1.4 standard errors
 
@@ -61,7 +89,12 @@ def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
 def test_pooled_requests_would_alarm_in_every_second() -> None:
     rng, alarms = np.random.default_rng(4), 0
     for _ in range(60):
-        sides = [np.concatenate([np.exp(rng.normal(0, 0.03)) * rng.lognormal(0, 0.5, 4000) for _ in range(5)]) for _ in "ab"]
+        sides = [
+            np.concatenate(
+                [np.exp(rng.normal(0, 0.03)) * rng.lognormal(0, 0.5, 4000) for _ in range(5)]
+            )
+            for _ in "ab"
+        ]
         alarms += reference.mannwhitneyu(*sides).pvalue < 0.05
     assert alarms / 60 > 0.3
 
@@ -111,7 +144,7 @@ def test_unsupported_statistics_are_left_out_with_a_word() -> None:
 
 
 def test_a_row_too_short_is_an_error() -> None:
-    with pytest.raises(UsageError, match="4 numbers"):
+    with pytest.raises(InvalidArgumentError, match="4 numbers"):
         compare_runs([[1.0]], [[1.0]], NAMES)
 
 
@@ -123,7 +156,9 @@ def test_holm() -> None:
 
 def change(low: float, high: float, p_value: float = 0.001, name: str = "p99") -> Change:
     middle = (low + high) / 2
-    return Change(name, 100, 100 * (1 + middle), middle, low, high, 0, 100 * low, 100 * high).judged(p_value, 0.95)
+    return Change(
+        name, 100, 100 * (1 + middle), middle, low, high, 0, 100 * low, 100 * high
+    ).judged(p_value, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +210,7 @@ def test_conditions_in_time() -> None:
     ],
 )
 def test_conditions_that_mean_nothing(text: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+    with pytest.raises(InvalidArgumentError, match=complaint):
         parse_condition(text)
 
 
@@ -190,11 +225,27 @@ def test_names_of_statistics() -> None:
 
 
 def test_what_makes_two_runs_hard_to_compare() -> None:
-    one = Run(rate=500.0, connections=10, duration=60.0, loop="open", measure="response", corrected="none")
+    one = Run(
+        rate=500.0, connections=10, duration=60.0, loop="open", measure="response", corrected="none"
+    )
     assert differences(one, one, 1000, 1010) == ()
     assert differences(one, Run()) == ()  # nothing is known to differ
-    other = one.but(rate=1000.0, connections=11, duration=30.0, loop="closed", measure="service", corrected="us", failed=8)
+    other = one.but(
+        rate=1000.0,
+        connections=11,
+        duration=30.0,
+        loop="closed",
+        measure="service",
+        corrected="us",
+        failed=8,
+    )
     found = " / ".join(differences(one, other, 1000, 10))
-    expected = ["response time, the other service", "500/s and 1,000/s", "10 and 11", "60 s and 30 s", "open kind"]
+    expected = [
+        "response time, the other service",
+        "500/s and 1,000/s",
+        "10 and 11",
+        "60 s and 30 s",
+        "open kind",
+    ]
     expected += ["none and us", "0 requests failed on one side, 8", "1,000 and 10"]
     assert [part for part in expected if part not in found] == []

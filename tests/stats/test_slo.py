@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.errors import UsageError
-from latencykit.run import Run
-from latencykit.stats.slo import SLO, Limit, passed
-from latencykit.stats.slo_files import slo_from_text
-from latencykit.summary import Summary
+from latencykit.analysis.slo import SLO, Limit, passed, slo_from_text
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError
 
 MS = 1_000_000
 
@@ -27,10 +26,30 @@ def outcomes(text: str, source: object) -> list[str]:
 
 
 def test_notations() -> None:
-    slo = SLO.parse("99.9=20ms, p99<15 ms; 50% <= 2ms, max=1s\nmean: 2ms  # a comment\nfailed=0.1%, tm99=3ms")
-    assert [limit.statistic for limit in slo.limits] == ["p99.9", "p99", "p50", "max", "mean", "failed", "tm99"]
-    assert [limit.limit for limit in slo.limits] == [20 * MS, 15 * MS, 2 * MS, 1e9, 2 * MS, 0.001, 3 * MS]
-    assert str(slo) == "p99.9=20 ms, p99=15 ms, p50=2 ms, max=1 s, mean=2 ms, failed=0.1%, tm99=3 ms"
+    slo = SLO.parse(
+        "99.9=20ms, p99<15 ms; 50% <= 2ms, max=1s\nmean: 2ms  # a comment\nfailed=0.1%, tm99=3ms"
+    )
+    assert [limit.statistic for limit in slo.limits] == [
+        "p99.9",
+        "p99",
+        "p50",
+        "max",
+        "mean",
+        "failed",
+        "tm99",
+    ]
+    assert [limit.limit for limit in slo.limits] == [
+        20 * MS,
+        15 * MS,
+        2 * MS,
+        1e9,
+        2 * MS,
+        0.001,
+        3 * MS,
+    ]
+    assert (
+        str(slo) == "p99.9=20 ms, p99=15 ms, p50=2 ms, max=1 s, mean=2 ms, failed=0.1%, tm99=3 ms"
+    )
     assert SLO.parse(str(slo)) == slo
 
 
@@ -50,7 +69,7 @@ def test_notations() -> None:
     ],
 )
 def test_refuses_what_states_no_limit(text: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+    with pytest.raises(InvalidArgumentError, match=complaint):
         SLO.parse(text)
 
 
@@ -79,7 +98,9 @@ def test_an_unsupported_percentile_is_never_met() -> None:
 
 
 def test_the_bucket_counts() -> None:
-    scrape = lk.Histogram.from_buckets([0, 0.1, 0.25, 0.5], [0.1, 0.25, 0.5, 1.0], [5000, 4950, 50, 0], unit="s")
+    scrape = lk.Histogram.from_buckets(
+        [0, 0.1, 0.25, 0.5], [0.1, 0.25, 0.5, 1.0], [5000, 4950, 50, 0], unit="s"
+    )
     assert outcomes("p95=250ms", scrape) == ["met"]
     assert outcomes("p95=200ms", scrape) == ["unknown"]
     assert outcomes("p95=99ms", scrape) == ["missed"]
@@ -111,14 +132,18 @@ def test_failures_can_be_too_few_to_tell() -> None:
 
 
 def test_timeouts_among_the_censored_are_failures_once() -> None:
-    samples = lk.Samples(duration=[1 * MS] * 980 + [2000 * MS] * 20, outcome=["ok"] * 980 + ["timeout"] * 20)
+    samples = lk.Samples(
+        duration=[1 * MS] * 980 + [2000 * MS] * 20, outcome=["ok"] * 980 + ["timeout"] * 20
+    )
     rows = SLO.parse("p99=5s, p95=5ms, failed=5%").check(samples)
     assert [row.outcome for row in rows] == ["missed", "met", "met"]
     assert rows[2].value == pytest.approx(0.02)
 
 
 def test_values_above_a_scrape_are_unknown() -> None:
-    scrape = lk.Histogram.from_buckets([0.0, 5.0], [5.0, 10.0], [9000, 500], unit="s", censored=500, censored_at=10.0)
+    scrape = lk.Histogram.from_buckets(
+        [0.0, 5.0], [5.0, 10.0], [9000, 500], unit="s", censored=500, censored_at=10.0
+    )
     assert outcomes("p99=20s", scrape) == ["unknown"]
     assert outcomes("p99=9s, max=9s", scrape) == ["missed", "missed"]
     assert outcomes("p90=9s, max=20s, mean=1h", scrape) == ["unknown", "unknown", "unknown"]
@@ -136,17 +161,26 @@ def test_means_and_trimmed_means() -> None:
 def test_plain_numbers_and_units_do_not_mix() -> None:
     plain = lk.Histogram.of(range(1, 5000), unit="none")
     assert outcomes("p99=6000, max=100", plain) == ["met", "missed"]
-    with pytest.raises(UsageError, match="bare number"):
+    with pytest.raises(InvalidArgumentError, match="bare number"):
         outcomes("p99=20ms", plain)
-    with pytest.raises(UsageError, match="with a unit"):
+    with pytest.raises(InvalidArgumentError, match="with a unit"):
         outcomes("p99=20", histogram())
     assert outcomes("p99=20ms", histogram().to_unit("us")) == ["met"]
 
 
 def test_a_summary_answers_what_it_holds() -> None:
-    printed = Summary({"mean": 2.0, "max": 30.0}, {99.0: 12.0}, 1000, "ms", Run(tool="wrk", failed=5))
+    printed = Summary(
+        {"mean": 2.0, "max": 30.0}, {99.0: 12.0}, 1000, "ms", Run(tool="wrk", failed=5)
+    )
     rows = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%").check(printed)
-    assert [row.outcome for row in rows] == ["missed", "met", "missed", "unknown", "unknown", "unknown"]
+    assert [row.outcome for row in rows] == [
+        "missed",
+        "met",
+        "missed",
+        "unknown",
+        "unknown",
+        "unknown",
+    ]
     assert "holds no p99.9" in rows[3].reason
     nameless = Summary({"mean": 2.0}, {}, None, "ms")
     assert "how many requests" in SLO.parse("failed=1%").check(nameless)[0].reason
@@ -171,9 +205,7 @@ def test_staircase() -> None:
     assert SLO.parse("mean=1ms").staircase()[0].size == 0
 
 
-GNUPLOT = (
-    "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
-)
+GNUPLOT = "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
 XML = """<?xml version="1.0"?>
 <SLAPercentilemaster>
   <SLAPercentile acceptablehicupp_msec="1">90.0</SLAPercentile>
@@ -187,9 +219,9 @@ def test_steps_for_gnuplot() -> None:
     bare = "# limits\n" + "\n".join(line.rsplit(None, 1)[0] for line in GNUPLOT.splitlines())
     assert slo_from_text(bare) == slo
     assert slo_from_text(GNUPLOT, "us").limits[0] == Limit("p99", 10_000.0)
-    with pytest.raises(UsageError, match="1 or more"):
+    with pytest.raises(InvalidArgumentError, match="1 or more"):
         slo_from_text("0.5 10.0")
-    with pytest.raises(UsageError, match="their unit"):
+    with pytest.raises(InvalidArgumentError, match="their unit"):
         slo_from_text(GNUPLOT, "none")
 
 
@@ -210,5 +242,5 @@ def test_the_xml_of_histogram_log_analyzer() -> None:
     ],
 )
 def test_xml_that_is_refused(text: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+    with pytest.raises(InvalidArgumentError, match=complaint):
         slo_from_text(text)

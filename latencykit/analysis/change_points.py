@@ -1,0 +1,342 @@
+"""Change points: after which of many runs a statistic became another."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.histogram import histogram_of, statistic_of
+from latencykit.core.summary import Summary
+from latencykit.core.trimmed import statistic_name
+from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["ChangePoint", "ChangePoints", "change_points", "change_positions"]
+
+
+_MOST_RUNS = 5000  # distances of all pairs: 200 MB
+_BATCH_CELLS = 4_000_000
+_DOUBT = 2.2  # standard errors of the correlation from run to run, beyond which runs are not exchangeable
+_ALLOWED = 0.25  # standard errors by which it may be higher than estimated
+
+_NOT_EXCHANGEABLE = (
+    "successive runs resemble each other more than runs further apart (correlation {:.2f} within stretches): their order "
+    "is not exchangeable, so that no change can be distinguished from drift"
+)
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A place between two runs.
+
+    Attributes
+    ----------
+    position : int
+        First run of what is new, from 0.
+    p_value : float
+        Chance of a split as clear as this if the runs of the stretch came in any order.
+    before, after : float
+        Medians of the stretches on either side, up to the next change points.
+    """
+
+    position: int
+    p_value: float
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """Relative change of the median."""
+        return self.after / self.before - 1 if self.before else float("nan")
+
+
+class ChangePoints(list[ChangePoint]):
+    """Change points in order.
+
+    Attributes
+    ----------
+    exchangeable : bool
+        Whether runs between changes came in any order, which a change point presupposes; where they did not, none is given.
+    note : str
+        Why there is none; ``""`` where there is nothing to say.
+    """
+
+    exchangeable: bool = True
+    note: str = ""
+
+
+def change_positions(
+    values: ArrayLike,
+    *,
+    alpha: float = 0.01,
+    permutations: int = 499,
+    least: int = 5,
+    seed: int = 0,
+) -> ChangePoints:
+    """Return where a series of runs changes its level or spread, in order.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (runs,)
+        One number a run, such as its p99; runs in order of time. Positive numbers are compared by their logarithms.
+    alpha : float, default 0.01
+        Level at which a split is believed.
+    permutations : int, default 499
+    least : int, default 5
+        Runs that a stretch has at least.
+    seed : int, default 0
+
+    Returns
+    -------
+    ChangePoints
+        A list of ChangePoint, empty where the runs are not exchangeable: see its ``note``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Where a value is missing, or `permutations` cannot reach `alpha`.
+
+    Notes
+    -----
+    E-divisive (Matteson and James, 2014): the split with the largest energy distance between its sides is tested by
+    shuffling the stretch, and each side is searched again. Distances are cut at what ten medians of them are, so that
+    one run with a stall is no change.
+
+    Shuffling presupposes that runs without a change could have come in any order. A slow drift makes successive runs
+    alike and would pass for a change, so the correlation of successive residuals (as normal scores, less the medians of
+    their stretches, corrected for its bias) is looked at: where it is clear, nothing is accused; where it may be there, a
+    split also has to be clearer than in series of that correlation and no change.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> runs = np.r_[rng.normal(100, 3, 30), rng.normal(110, 3, 30)]
+    >>> [(c.position, round(c.change, 2)) for c in change_points(runs)]
+    [(30, 0.1)]
+    """
+    series = np.asarray(values, np.float64)
+    if series.ndim != 1 or not np.isfinite(series).all():
+        raise InvalidArgumentError(
+            "change points need one finite number a run; leave out runs without one"
+        )
+    if (1.0 / (permutations + 1)) > alpha or least < 2:
+        raise InvalidArgumentError(
+            f"{permutations} permutations cannot show a chance of {alpha:g}; it takes {round(1 / alpha) - 1}"
+        )
+    if series.size > _MOST_RUNS:
+        raise InputTooLargeError(
+            f"{series.size:,} runs are more than {_MOST_RUNS:,}; look at a part of them"
+        )
+    scale = np.log(series) if (series > 0).all() else series
+    distance = np.abs(scale[:, None] - scale[None, :])
+    typical = (
+        float(np.median(distance[np.triu_indices(series.size, 1)])) if series.size > 1 else 0.0
+    )
+    if typical > 0:
+        distance = np.minimum(distance, 10 * typical)
+    search = _Search(distance, 10 * typical if typical > 0 else np.inf, alpha, permutations, least)
+    found = search.splits(seed)
+    if series.size < 2 * least or not typical:
+        return ChangePoints()
+    residual, stretch = _residuals(scale, [position for position, _ in found])
+    correlation, error = _successive(residual, stretch)
+    if correlation > _DOUBT * error:
+        none = ChangePoints()
+        none.exchangeable, none.note = False, _NOT_EXCHANGEABLE.format(correlation)
+        return none
+    possible = min(correlation + _ALLOWED * error, 0.95)
+    if found and possible > 0:
+        found = search.splits(seed, np.sort(residual), possible)
+    edges = [0, *(position for position, _ in found), series.size]
+    levels = [float(np.median(series[a:b])) for a, b in itertools.pairwise(edges)]
+    return ChangePoints(
+        ChangePoint(position, p, levels[k], levels[k + 1]) for k, (position, p) in enumerate(found)
+    )
+
+
+def _residuals(values: Floats, positions: list[int]) -> tuple[Floats, Ints]:
+    """Values less the medians of their stretches, and the number of each one's stretch."""
+    edges = [0, *positions, values.size]
+    parts = [values[a:b] - np.median(values[a:b]) for a, b in itertools.pairwise(edges) if b > a]
+    return np.concatenate(parts or [values]), np.repeat(
+        np.arange(len(parts)), [part.size for part in parts]
+    )
+
+
+def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
+    """Correlation of successive residuals within stretches, and its standard error; outliers count by their ranks."""
+    n, stretches = residual.size, int(stretch[-1]) + 1
+    normal = NormalDist()
+    scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])[
+        np.argsort(np.argsort(residual, kind="stable"))
+    ]
+    scores -= (np.bincount(stretch, scores) / np.bincount(stretch))[stretch]
+    same = stretch[1:] == stretch[:-1]
+    raw = float((scores[1:] * scores[:-1])[same].sum() / max((scores**2).sum(), 1e-300))
+    # every level that was fitted takes some correlation away (Marriott and Pope, 1954), and so did the search for it
+    return raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Stretches split where that is clearest, as long as a split is believed."""
+
+    distance: Floats
+    cut: float
+    alpha: float
+    permutations: int
+    least: int
+
+    def splits(
+        self, seed: int, residual: Floats | None = None, correlation: float = 0.0
+    ) -> list[tuple[int, float]]:
+        """Positions and p-values; with residuals, splits also have to be clearer than in drift of that correlation."""
+        rng = np.random.default_rng(seed)
+        found: list[tuple[int, float]] = []
+        stretches = [(0, len(self.distance))]
+        while stretches:
+            start, end = stretches.pop()
+            part = self.distance[start:end, start:end]
+            split = _best_split(part, self.alpha, self.permutations, self.least, rng)
+            if split is None:
+                continue
+            position, p_value, best = split
+            if residual is not None:
+                p_value = max(
+                    p_value, self._of_drift(end - start, best, residual, correlation, seed)
+                )
+            if p_value <= self.alpha:
+                found.append((start + position, p_value))
+                stretches += [(start, start + position), (start + position, end)]
+        return sorted(found)
+
+    def _of_drift(
+        self, n: int, best: float, residual: Floats, correlation: float, seed: int
+    ) -> float:
+        """Probability of so clear a split in an autoregression with the residuals' distribution."""
+        rng = np.random.default_rng([seed, n])
+        as_clear, batch = 1, max(1, _BATCH_CELLS // (n * n))
+        for first in range(0, self.permutations, batch):
+            noise = rng.standard_normal((min(batch, self.permutations - first), n))
+            for k in range(1, n):
+                noise[:, k] = (
+                    correlation * noise[:, k - 1] + math.sqrt(1 - correlation**2) * noise[:, k]
+                )
+            places = (_normal_share(noise) * residual.size).astype(np.int64)
+            values = residual[np.minimum(places, residual.size - 1)]
+            distance = np.minimum(np.abs(values[:, :, None] - values[:, None, :]), self.cut)
+            as_clear += int(
+                (_energies(distance, self.least).max(axis=1) >= best * (1 - 1e-12)).sum()
+            )
+        return as_clear / (self.permutations + 1)
+
+
+def _normal_share(z: Floats) -> Floats:
+    """Normal distribution function, to 1e-4: enough to choose a rank."""
+    grid = np.linspace(-6, 6, 2401)
+    return np.interp(z, grid, [NormalDist().cdf(one) for one in grid])
+
+
+def _best_split(
+    distance: Floats, alpha: float, permutations: int, least: int, rng: np.random.Generator
+) -> tuple[int, float, float] | None:
+    """The clearest split, its p-value and its energy, if it is believed."""
+    n = len(distance)
+    if n < 2 * least:
+        return None
+    energies = _energies(distance[None], least)[0]
+    best = float(energies.max())
+    if best <= 0:
+        return None
+    as_clear, batch = 1, max(1, _BATCH_CELLS // (n * n))
+    for first in range(0, permutations, batch):
+        order = np.argsort(rng.random((min(batch, permutations - first), n)), axis=1)
+        shuffled = distance[order[:, :, None], order[:, None, :]]
+        as_clear += int((_energies(shuffled, least).max(axis=1) >= best * (1 - 1e-12)).sum())
+    p_value = as_clear / (permutations + 1)
+    return (least + int(energies.argmax()), p_value, best) if p_value <= alpha else None
+
+
+def _energies(distance: Floats, least: int) -> Floats:
+    """Energy of every split into two stretches of at least `least`, for a stack of distance matrices."""
+    n = distance.shape[-1]
+    upper = np.triu(distance, 1)
+    left = np.cumsum(upper.sum(axis=1), axis=1)  # pairs within the first k + 1
+    right = np.cumsum(upper.sum(axis=2)[:, ::-1], axis=1)[:, ::-1]  # pairs within those from k on
+    at = np.arange(least, n - least + 1)
+    within, beyond = left[:, at - 1], right[:, at]
+    between = left[:, -1:] - within - beyond
+    rest = n - at
+    spread = (
+        2 * between / (at * rest) - 2 * within / (at * (at - 1)) - 2 * beyond / (rest * (rest - 1))
+    )
+    return np.asarray(spread * at * rest / n)
+
+
+# ------------------------------------------------------------
+# Many runs in a row: after which of them a statistic became another.
+
+
+def change_points(
+    runs: Sequence[Any] | Mapping[str, Any], statistic: str | float = "p99", *, alpha: float = 0.01, permutations: int = 499,
+    least: int = 5, seed: int = 0,
+) -> ChangePoints:  # fmt: skip
+    """Return where a series of runs changes, in order.
+
+    Parameters
+    ----------
+    runs : sequence or mapping of rungs, or sequence of numbers
+        In order of time; a number is a run's statistic itself.
+    statistic : str or float, default "p99"
+        Of each run: a percentile, ``"mean"`` or a trimmed mean.
+    alpha : float, default 0.01
+        Level at which a change is believed.
+    permutations, least, seed : int
+        See `latencykit.analysis.change_points.change_positions`.
+
+    Returns
+    -------
+    ChangePoints
+        A list: position of the first run of what is new, the probability of so clear a split without a change, and
+        the medians before and after. Empty where runs are not exchangeable, as its ``note`` says.
+
+    Raises
+    ------
+    DataNotAvailableError
+        Where a run does not hold the statistic, or its sample does not support it.
+
+    Examples
+    --------
+    >>> [(c.position, round(c.change, 2)) for c in change_points([10, 11, 10, 9, 10, 11] * 3 + [14, 15, 14, 13, 15, 14] * 3)]
+    [(18, 0.4)]
+    """
+    listed = list(runs.values()) if hasattr(runs, "values") else list(runs)
+    name = statistic_name(str(statistic))
+    values = [
+        float(one) if isinstance(one, int | float | np.number) else _of_run(one, k, name)
+        for k, one in enumerate(listed)
+    ]
+    return change_positions(values, alpha=alpha, permutations=permutations, least=least, seed=seed)
+
+
+def _of_run(rung: Any, position: int, name: str) -> float:
+    held = rung if isinstance(rung, Summary) else histogram_of(rung, "a change point")
+    value = statistic_of(held, name)
+    if np.isnan(value):
+        source = held.run.source or f"run {position}"
+        raise DataNotAvailableError(
+            f"{source}: does not support {name}; choose a statistic that every run supports, such as p50 or mean"
+        )
+    return value

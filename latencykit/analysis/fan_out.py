@@ -1,0 +1,1112 @@
+"""The slowest of n: what users meet who wait for many answers, from the distribution of one.
+
+Works on survival functions over ascending buckets: ``survival[k]`` is the probability of a value above bucket k. Tails
+keep their precision that way, where a distribution function runs into 1.
+
+Calls are taken as independent unless something says otherwise. They are not: in a stall all calls are slow together,
+which makes the slowest of n *less* often slow. A log knows when, so that its intervals are mixed (`by_interval`);
+without one, `correlation` moves between independence and all calls alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from latencykit.core.buckets import EdgeBuckets
+from latencykit.core.distribution import Distribution
+from latencykit.core.histogram import PercentileRow, brackets_at, histogram_of
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.quantiles import highest_supported_percentile, is_resolved, running_sums
+from latencykit.core.samples import Samples
+from latencykit.core.tail_events import tail_counts, tail_shares
+from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
+from latencykit.units import NANOSECONDS, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core.blocks import Block
+    from latencykit.core.buckets import Buckets
+    from latencykit.core.histogram import Histogram
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "FanOut",
+    "Hedged",
+    "Leg",
+    "SumBracket",
+    "all_of",
+    "by_interval",
+    "chance_of_slow",
+    "fan_out",
+    "fan_outs",
+    "hedged",
+    "hedged_by_interval",
+    "sequential",
+    "landing_percentile",
+    "leaf_percentile",
+    "mixture",
+    "probabilities",
+    "quorum",
+    "samples_needed",
+    "share_above",
+    "slowest",
+    "sum_of",
+    "survival",
+]
+
+
+def survival(counts: ArrayLike, censored: int = 0) -> Floats:
+    """Return the share of values above each bucket, float64, shape (buckets,).
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (buckets,)
+    censored : int
+        Values above all buckets; with them the last share is not 0.
+
+    Examples
+    --------
+    >>> survival([6, 3, 1]).tolist()
+    [0.4, 0.1, 0.0]
+    """
+    numbers = np.asarray(counts, np.int64)
+    running = np.cumsum(numbers)
+    total = int(running[-1]) + censored
+    return np.asarray((total - running) / total)
+
+
+def probabilities(above: ArrayLike) -> Floats:
+    """Return the probability of each bucket from its survival function.
+
+    Examples
+    --------
+    >>> probabilities([0.5, 0.25, 0.0]).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    return -np.diff(np.asarray(above, np.float64), prepend=1.0)
+
+
+def slowest(above: ArrayLike, n: int, correlation: float = 0.0) -> Floats:
+    """Return the survival function of the slowest of `n` calls.
+
+    Parameters
+    ----------
+    above : array_like of float, shape (buckets,)
+        Survival function of one call.
+    n : int
+    correlation : float, default 0
+        Share (0..1) of cases in which all calls are as slow as one: ``(1 − c) (1 − Fⁿ) + c (1 − F)``.
+
+    Examples
+    --------
+    >>> slowest([0.01, 0.0], 100).round(3).tolist()
+    [0.634, 0.0]
+    """
+    _whole(n)
+    if not 0 <= correlation <= 1:
+        raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
+    one = np.asarray(above, np.float64)
+    return (1 - correlation) * _any_of(one, n) + correlation * one
+
+
+def quorum(above: ArrayLike, k: int, n: int) -> Floats:
+    """Return the survival function of the k-th fastest of `n` calls: enough answers have come.
+
+    Notes
+    -----
+    At least k of n are within x with probability I(F; k, n − k + 1), the regularised incomplete beta function.
+
+    Examples
+    --------
+    >>> quorum([0.1, 0.0], 2, 3).round(3).tolist()
+    [0.028, 0.0]
+    """
+    from scipy import special
+
+    _whole(n)
+    if not 1 <= k <= n:
+        raise InvalidArgumentError(
+            f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}"
+        )
+    return np.asarray(special.betainc(n - k + 1, k, np.asarray(above, np.float64)))
+
+
+def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Floats:
+    """Return the survival function of the slowest of unlike services, ``1 − Π Fᵢ^nᵢ``, over common buckets.
+
+    Parameters
+    ----------
+    aboves : sequence of array_like, shape (buckets,) each
+    each : sequence of int, optional
+        Calls to each service; 1 by default.
+
+    Examples
+    --------
+    >>> all_of([[0.5, 0.0], [0.5, 0.2]]).tolist()
+    [0.75, 0.2]
+    """
+    times = [1] * len(aboves) if each is None else list(each)
+    with np.errstate(divide="ignore"):
+        logs = sum(
+            n * np.log1p(-np.asarray(one, np.float64))
+            for one, n in zip(aboves, times, strict=True)
+            if n
+        )
+    return np.asarray(-np.expm1(logs))
+
+
+def mixture(aboves: Sequence[ArrayLike], weights: Sequence[float]) -> Floats:
+    """Return the survival function of a value taken from one of several distributions, over common buckets.
+
+    Examples
+    --------
+    >>> mixture([[0.5, 0.0], [0.1, 0.1]], [3, 1]).tolist()
+    [0.4, 0.025]
+    """
+    share = np.asarray(weights, np.float64)
+    return np.asarray(share @ np.asarray(aboves, np.float64) / share.sum())
+
+
+def by_interval(
+    indptr: Ints,
+    index: Ints,
+    counts: Ints,
+    n: int,
+    size: int,
+    k: int | None = None,
+    total: int | None = None,
+) -> Floats:
+    """Return the distribution of the slowest of `n` calls that fall into one interval, mixed over the intervals.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (rows + 1,)
+    index, counts : ndarray of int64, shape (nonzero,)
+        Ascending bucket indices within a row, and their counts.
+    n : int
+        Calls of one user; all fall into the same interval.
+    size : int
+        Number of buckets.
+    k : int, optional
+        Wait for the k fastest of n only.
+    total : int, optional
+        Requests of the whole log, where these rows are a part of it: the parts' results then add up.
+
+    Returns
+    -------
+    ndarray of float64, shape (size,)
+        Probability of each bucket. An interval weighs as much as requests fell into it, as users do. Nothing is ever
+        held as intervals × buckets.
+
+    Examples
+    --------
+    >>> by_interval(np.array([0, 1, 2]), np.array([0, 1]), np.array([9, 1]), 100, 2).tolist()
+    [0.9, 0.1]
+    """
+    running, lengths = running_sums(counts), np.diff(indptr)
+    held = np.repeat(np.diff(running[indptr]), lengths)
+    above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / held
+    slow = slowest(above, n) if k is None else quorum(above, k, n)
+    before = np.empty_like(slow)
+    before[1:] = slow[:-1]
+    before[indptr[:-1][lengths > 0]] = 1.0
+    weight = held / (running[-1] if total is None else total)
+    return np.bincount(index, (before - slow) * weight, size).astype(np.float64)
+
+
+def share_above(tail: ArrayLike, count: ArrayLike, n: int) -> Floats:
+    """Return the share of users of whose `n` calls at least one lies above each percentile, mixed by interval.
+
+    Parameters
+    ----------
+    tail : array_like of float, shape (intervals, p)
+        Requests above each percentile; see `latencykit.core.tail_events.tail_counts`.
+    count : array_like of int, shape (intervals,)
+
+    Returns
+    -------
+    ndarray of float64, shape (p,)
+        In 0..1. For independent calls it would be `chance_of_slow`.
+
+    Examples
+    --------
+    >>> share_above([[10.0], [0.0]], [10, 990], 100).tolist()
+    [0.01]
+    """
+    parts, sizes = np.asarray(tail, np.float64), np.asarray(count, np.float64)
+    parts, sizes = parts[sizes > 0], sizes[sizes > 0]
+    return np.asarray(sizes @ _any_of(np.minimum(parts / sizes[:, None], 1.0), n) / sizes.sum())
+
+
+def chance_of_slow(percentile: ArrayLike, n: ArrayLike, correlation: float = 0.0) -> Floats:
+    """Return the chance (0..1) that at least one of `n` calls is slower than the percentile of one.
+
+    `n` is the calls of a whole session where users open several pages. `correlation` is that of `slowest`.
+
+    Examples
+    --------
+    >>> chance_of_slow(99, [69, 100]).round(3).tolist(), round(float(chance_of_slow(99, 100, correlation=1)), 3)
+    ([0.5, 0.634], 0.01)
+    """
+    rest = 1.0 - np.asarray(percentile, np.float64) / 100.0
+    return np.asarray((1 - correlation) * _any_of(rest, n) + correlation * rest)
+
+
+def landing_percentile(percentile: ArrayLike, n: ArrayLike) -> Floats:
+    """Return the users' percentile at which a percentile of one call lands: ``100 qⁿ``.
+
+    Examples
+    --------
+    >>> landing_percentile(99.9, [1, 10, 100]).round(2).tolist()
+    [99.9, 99.0, 90.48]
+    """
+    return np.asarray(100.0 * (np.asarray(percentile, np.float64) / 100.0) ** np.asarray(n))
+
+
+def leaf_percentile(percentile: ArrayLike, n: int, k: int | None = None) -> Floats:
+    """Return the percentile of one call that a percentile of the users rests on: ``100 q^(1/n)``.
+
+    Parameters
+    ----------
+    percentile : array_like of float
+        The users' percentile.
+    n : int
+    k : int, optional
+        They wait for the k fastest only.
+
+    Examples
+    --------
+    >>> leaf_percentile([50, 99], 100).round(5).tolist()
+    [99.30925, 99.98995]
+    """
+    _whole(n)
+    q = np.asarray(percentile, np.float64) / 100.0
+    if k is None or k == n:
+        return np.asarray(100.0 * q ** (1.0 / n))
+    from scipy import special
+
+    return np.asarray(100.0 * special.betaincinv(k, n - k + 1, q))
+
+
+def samples_needed(percentile: float, confidence: float = 0.95, *, two_sided: bool = True) -> int:
+    """Return how many independent values it takes to bound a percentile from above.
+
+    Examples
+    --------
+    >>> samples_needed(99.9), samples_needed(99.9, two_sided=False)
+    (3688, 2995)
+    """
+    if not 0 <= percentile < 100:
+        raise InvalidArgumentError(
+            f"no sample bounds p{percentile:g}; a percentile from 0 to below 100 can be bounded"
+        )
+    alpha = (1.0 - confidence) / (2 if two_sided else 1)
+    if percentile == 0:
+        return 1
+    return math.ceil(math.log(alpha) / math.log(percentile / 100.0) * (1 - 1e-12))
+
+
+def _any_of(above: ArrayLike, n: ArrayLike) -> Floats:
+    """``1 − (1 − S)ⁿ`` without loss where S is tiny."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.expm1(np.asarray(n) * np.log1p(-np.asarray(above, np.float64))))
+
+
+def _whole(n: int) -> None:
+    if n < 1:
+        raise InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
+
+
+# ------------------------------------------------------------
+# Hedged requests: ask a second server when the first has not answered in time, and count what
+# that costs.
+
+_CELLS = 400_000  # intervals × values held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Hedged:
+    """Latency with a hedge, and its price.
+
+    Attributes
+    ----------
+    delay : float
+        When the second request is sent, in the unit of the values.
+    added_load : float
+        Share of requests (0..1) that are sent twice.
+    values : ndarray of float64, shape (m,)
+        Ascending.
+    survival : ndarray of float64, shape (m,)
+        Probability of a latency above each value.
+    """
+
+    delay: float
+    added_load: float
+    values: Floats
+    survival: Floats
+
+
+def hedged(high: Floats, above: Floats, delay: float, shared: float = 0.0) -> Hedged:
+    """Return the latency of the first answer of two, the second request being sent after `delay`.
+
+    Parameters
+    ----------
+    high, above : ndarray of float64, shape (buckets,)
+        Highest value of each bucket, ascending, and the survival function of one request.
+    delay : float
+        In the unit of the values; a usual choice is the p95.
+    shared : float, default 0
+        Share (0..1) of slow cases in which the second server is as slow as the first (a shared stall): there
+        hedging gains nothing.
+
+    Returns
+    -------
+    Hedged
+
+    Notes
+    -----
+    The latency is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on. Between two
+    buckets the value above is taken.
+
+    Examples
+    --------
+    >>> found = hedged(np.array([1.0, 10.0, 100.0]), np.array([0.1, 0.01, 0.0]), delay=10.0)
+    >>> found.added_load, dict(zip(found.values.tolist(), found.survival.round(4).tolist()))[11.0]
+    (0.01, 0.001)
+    """
+    if not delay >= 0:
+        raise InvalidArgumentError(
+            f"a hedge cannot be sent {delay} after its request; the delay must be 0 or more"
+        )
+    if not 0 <= shared <= 1:
+        raise InvalidArgumentError(
+            f"the shared part of slowness must be between 0 and 1, not {shared}"
+        )
+    values = np.unique(np.concatenate((high, high + delay, [delay])))
+    first, second = _at(high, above, values), _at(high, above, values - delay)
+    later = np.where(values < delay, 1.0, second)
+    together = first * ((1 - shared) * later + shared)
+    return Hedged(delay, float(_at(high, above, np.array([delay]))[0]), values, together)
+
+
+def hedged_by_interval(
+    indptr: Ints,
+    index: Ints,
+    counts: Ints,
+    high: Floats,
+    delay: float,
+    n: int,
+    k: int | None = None,
+) -> tuple[Floats, Floats]:
+    """Return how slow the slowest of `n` hedged calls is that fall into one interval, added up over the intervals.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (rows + 1,)
+    index, counts : ndarray of int64, shape (nonzero,)
+        Ascending positions in `high` within a row, and their counts.
+    high : ndarray of float64, shape (buckets,)
+    delay : float
+        In the unit of `high`.
+    n : int
+    k : int, optional
+        Wait for the k fastest of n only.
+
+    Returns
+    -------
+    values, survival : ndarray of float64, shape (m,)
+        Each interval weighs as much as it holds requests: divide by their number. In a stall both requests of a pair
+        are slow, which is what defeats a hedge.
+
+    Examples
+    --------
+    >>> values, above = hedged_by_interval(np.array([0, 1]), np.array([1]), np.array([4]), np.array([1.0, 9.0]), 1.0, 10)
+    >>> dict(zip(values.tolist(), above.tolist()))
+    {1.0: 4.0, 2.0: 4.0, 9.0: 0.0, 10.0: 0.0}
+    """
+    values = np.unique(np.concatenate((high, high + delay, [delay])))
+    now, later = (np.searchsorted(high, at, "right") for at in (values, values - delay))
+    total, rows = np.zeros(values.size), indptr.size - 1
+    for first in range(0, rows, step := max(1, _CELLS // values.size)):
+        last = min(rows, first + step)
+        held = slice(int(indptr[first]), int(indptr[last]))
+        row = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
+        flat = np.bincount(row * high.size + index[held], counts[held], (last - first) * high.size)
+        table = flat.reshape(last - first, high.size)
+        sizes = table.sum(axis=1)
+        table, sizes = table[sizes > 0], sizes[sizes > 0]
+        above = np.ones((sizes.size, high.size + 1))
+        above[:, 1:] = np.maximum(1.0 - np.cumsum(table, axis=1) / sizes[:, None], 0.0)
+        above[:, -1] = 0.0
+        pair = above[:, now] * np.where(values < delay, 1.0, above[:, later])
+        total += sizes @ (slowest(pair, n) if k is None else quorum(pair, k, n))
+    return values, total
+
+
+def _at(high: Floats, above: Floats, values: Floats) -> Floats:
+    """Survival at any value: that of the last bucket wholly at or below it."""
+    return np.concatenate(([1.0], above))[np.searchsorted(high, values, "right")]
+
+
+# ------------------------------------------------------------
+# Sums of independent latencies: calls one after another, with both ends of what binning does to
+# them.
+
+_MOST_BINS = 1 << 22
+_BINS = 1 << 20
+_NOISE = 1e-15  # a Fourier transform's rounding, in each bin
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """One kind of call in a sequence.
+
+    Attributes
+    ----------
+    low, high : ndarray of float64, shape (buckets,)
+    probabilities : ndarray of float64, shape (buckets,)
+    times : int
+        How often it is made.
+    """
+
+    low: Floats
+    high: Floats
+    probabilities: Floats
+    times: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class SumBracket:
+    """Distribution of a sum, between two.
+
+    Attributes
+    ----------
+    step : float
+        Width of a bin; value k × step.
+    fast, slow : ndarray of float64, shape (bins,)
+        Probabilities with every value rounded down to a bin, and up. The true distribution lies between; tails below
+        about 1e-12 drown in rounding.
+    """
+
+    step: float
+    fast: Floats
+    slow: Floats
+
+    def quantile(self, quantile: ArrayLike) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest value that each quantile (0..1) can have."""
+        q = np.atleast_1d(np.asarray(quantile, np.float64))
+        ends = []
+        for part in (self.fast, self.slow):
+            at = np.searchsorted(np.cumsum(part), q * (1 - 1e-13), "left")
+            ends.append(np.minimum(at, part.size - 1) * self.step)
+        return ends[0], ends[1]
+
+
+def sum_of(legs: Sequence[Leg], step: float | None = None) -> SumBracket:
+    """Return the distribution of the time that independent calls take one after another.
+
+    Parameters
+    ----------
+    legs : sequence of Leg
+    step : float, optional
+        Width of the bins. By default a millionth of the longest possible sum.
+
+    Returns
+    -------
+    SumBracket
+        For raw values (buckets without width) the bracket of a sum of n is at most n × `step` wide.
+
+    Raises
+    ------
+    InputTooLargeError
+        Where `step` asks for more than four million bins.
+
+    Examples
+    --------
+    >>> dice = Leg(np.arange(1.0, 7), np.arange(1.0, 7), np.full(6, 1 / 6), times=2)
+    >>> found = sum_of([dice], step=1)
+    >>> round(found.slow[7] * 36), found.quantile(0.5)
+    (6, (array([7.]), array([7.])))
+    """
+    if not legs or any(leg.times < 1 for leg in legs):
+        raise InvalidArgumentError("a sum needs at least one call, and each is made at least once")
+    longest = sum(leg.times * float(leg.high[leg.probabilities > 0].max()) for leg in legs)
+    calls = sum(leg.times for leg in legs)
+    width = (longest / _BINS or 1.0) if step is None else float(step)
+    if not width > 0 or not np.isfinite(longest):
+        raise InvalidArgumentError(
+            f"a sum needs finite values and bins wider than nothing, not {width}"
+        )
+    bins = int(longest / width) + calls + 2
+    if bins > _MOST_BINS:
+        raise InputTooLargeError(
+            f"a step of {width:g} makes {bins:,} bins, and {_MOST_BINS:,} is the limit; take a wider step"
+        )
+    size = 1 << (bins - 1).bit_length()
+    return SumBracket(
+        width, _convolve(legs, width, size, up=False), _convolve(legs, width, size, up=True)
+    )
+
+
+def _convolve(legs: Sequence[Leg], step: float, size: int, *, up: bool) -> Floats:
+    """Probabilities of the sum when every value is rounded to a bin."""
+    product: NDArray[np.complex128] | None = None
+    for leg in legs:
+        # a value that stands on a bin must stay there, whatever its division leaves in the last place
+        at = np.ceil(leg.high / step - 1e-9) if up else np.floor(leg.low / step + 1e-9)
+        binned = np.bincount(
+            np.maximum(at, 0).astype(np.int64), leg.probabilities / leg.probabilities.sum(), size
+        )
+        part = _power(np.fft.rfft(binned, size), leg.times)
+        product = part if product is None else product * part
+    assert product is not None
+    found = np.fft.irfft(product, size)
+    found[found < _NOISE] = 0.0
+    last = int(np.flatnonzero(found)[-1]) + 1
+    return np.asarray(found[:last] / found.sum())
+
+
+def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
+    """`base` to a whole power by squaring: a complex power goes through logarithms and takes ten times as long."""
+    found, square = np.ones_like(base), base.copy()
+    while times:
+        if times & 1:
+            found *= square
+        times >>= 1
+        if times:
+            square *= square
+    return found
+
+
+# ------------------------------------------------------------
+# Users who wait for many calls: what the slowest of n is like, and which percentile of one call
+# that rests on.
+
+_CROWD = 3
+"""Requests that an interval holds for each call that is drawn from it; of fewer the slowest would look too fast."""
+
+_SHARES = (50.0, 90.0, 99.0, 99.9)
+
+
+@dataclass(frozen=True, eq=False)
+class FanOut:
+    """What users meet who make `n` calls.
+
+    Attributes
+    ----------
+    n : int
+    model : {"mixture", "independent"}
+        Calls of one user fall into one interval of the log, or are independent.
+    distribution : Distribution
+        How long the users wait.
+    leaf : Histogram
+        One call.
+    above : mapping of float to float
+        Percentile of one call → share (0..1) of users who wait longer than that.
+    quorum : int or None
+        They wait for so many of the n calls only.
+    interval : float or None
+        Seconds of an interval of the mixture.
+    added_load : float
+        Share of calls that a hedge sends twice.
+    sequential : bool
+        The calls come one after the other.
+    note : str
+        What there is to know of the model.
+    fastest : Distribution or None
+        How long they wait at least, where the buckets of `distribution` do not say that.
+    above_between : mapping of float to two floats
+        What the shares of `above` lie between, where the buckets of one call leave them open.
+    correlation : float
+        Share of cases in which all calls are as slow as one.
+    """
+
+    n: int
+    model: Literal["mixture", "independent"]
+    distribution: Distribution
+    leaf: Histogram
+    above: dict[float, float]
+    quorum: int | None = None
+    interval: float | None = None
+    added_load: float = 0.0
+    sequential: bool = False
+    note: str = ""
+    fastest: Distribution | None = None
+    above_between: dict[float, tuple[float, float]] = field(default_factory=dict)
+    correlation: float = 0.0
+
+    def row(self, percentile: float, confidence: float = 0.95) -> PercentileRow:
+        """Return a percentile of the users with what the buckets of one call pin it down between, and no interval."""
+        low, high = self.distribution.bracket(percentile)
+        value = float(self.distribution.percentile(percentile))
+        if self.model == "independent" and not (
+            self.added_load or self.correlation or self.sequential
+        ):
+            found, lows, highs, _ = brackets_at(
+                self.leaf, np.array([self.leaf_percentile(percentile)])
+            )
+            value, low, high = float(found[0]), float(lows[0]), float(highs[0])
+        elif self.fastest is not None:
+            low = min(self.fastest.bracket(percentile)[0], value)
+        known, sure = bool(is_resolved(low, high)), self.supported(percentile, confidence)
+        return PercentileRow(percentile, value, math.nan, math.inf, low, high, known, sure)
+
+    def leaf_percentile(self, percentile: float) -> float:
+        """Return the percentile of one call that this percentile of the users rests on, if calls were independent."""
+        return float(leaf_percentile(percentile, self.n, self.quorum))
+
+    def supported(self, percentile: float, confidence: float = 0.95) -> bool:
+        """Return whether the sample of single calls is large enough for this percentile of the users."""
+        counted = self.leaf.count + self.leaf.censored
+        if percentile >= 100 or self.distribution.at_least(percentile):
+            return False
+        if self.sequential:  # so many calls are that many fewer whole sequences
+            return percentile <= highest_supported_percentile(counted // self.n, confidence)
+        value = float(self.distribution.percentile(percentile))
+        below = int(self.leaf.counts[self.leaf.buckets.high(self.leaf.index) < value].sum())
+        rests_on = (
+            self.leaf_percentile(percentile)
+            if self.model == "independent" and not self.added_load
+            else 0.0
+        )
+        return max(rests_on, 100.0 * below / counted) <= self.leaf.sample_limit(confidence)
+
+
+@overload
+def fan_out(
+    rung: Any,
+    n: int,
+    *,
+    independent: bool = ...,
+    quorum: int | None = ...,
+    hedge_after: float | None = ...,
+    correlation: float = ...,
+) -> Distribution: ...
+@overload
+def fan_out(
+    rung: Any,
+    n: Sequence[int],
+    *,
+    independent: bool = ...,
+    quorum: int | None = ...,
+    hedge_after: float | None = ...,
+    correlation: float = ...,
+) -> list[Distribution]: ...
+def fan_out(
+    rung: Any, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None, hedge_after: float | None = None,
+    correlation: float = 0.0,
+) -> Distribution | list[Distribution]:  # fmt: skip
+    """Return the distribution of the slowest of `n` calls.
+
+    Parameters
+    ----------
+    rung : HistogramLog, Samples or Histogram
+        One call. Of a log (or of samples with start times) the calls of one user fall into one interval, and the
+        intervals are mixed as their requests weigh: in a stall all calls are slow together.
+    n : int, or sequence of int
+        Several are answered in one pass, and give a list.
+    independent : bool, default False
+        Take calls as independent of each other, as must be where no time is known: the other bound.
+    quorum : int, optional
+        Users wait for the so many fastest calls only.
+    hedge_after : float, optional
+        Percentile of one call after which a second one is sent; the faster of the two counts.
+    correlation : float, default 0
+        For independent calls: share (0..1) of cases in which all are as slow as one.
+
+    Returns
+    -------
+    Distribution, or list of Distribution
+
+    Raises
+    ------
+    DataNotAvailableError
+        For a summary, which holds no distribution.
+    InvalidArgumentError
+        For impossible numbers.
+
+    Examples
+    --------
+    >>> from latencykit.core.histogram import Histogram
+    >>> one = Histogram.of([1_000_000] * 99 + [900_000_000])
+    >>> users = fan_out(one, 100)
+    >>> round(users.share_above(1_000_447), 3), users.percentile(50) > 8e8
+    (0.634, True)
+    """
+    options: dict[str, Any] = {
+        "independent": independent, "quorum": quorum, "hedge_after": hedge_after, "correlation": correlation,
+    }  # fmt: skip
+    found = fan_outs(rung, [n] if isinstance(n, int | np.integer) else n, **options)
+    return (
+        found[0].distribution
+        if isinstance(n, int | np.integer)
+        else [one.distribution for one in found]
+    )
+
+
+def fan_outs(
+    rung: Any, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
+    hedge_after: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
+) -> list[FanOut]:  # fmt: skip
+    """Return what `fan_out` gives, with how far it is supported and how many users fare worse; see there.
+
+    Parameters
+    ----------
+    rung, numbers, independent, quorum, hedge_after, correlation
+        See `fan_out`.
+    shares : sequence of float
+        Percentiles of one call for which to tell how many users fare worse.
+
+    Returns
+    -------
+    list of FanOut
+        In the order of `numbers`.
+    """
+    _checked(numbers, quorum, correlation)
+    leaf = histogram_of(rung, "a fan-out")
+    hedge = None if hedge_after is None else float(leaf.percentile(float(hedge_after)))
+    log = None if independent else _log_of(rung)
+    if log is not None and correlation:
+        raise InvalidArgumentError(
+            "a log knows how slow calls go together; a correlation is for independent calls (independent=True)"
+        )
+    if leaf.censored:  # nobody says when
+        log = None
+    if log is None:
+        return [_independent(leaf, n, quorum, hedge, correlation, shares) for n in numbers]
+    return _mixtures(log, leaf, numbers, quorum, hedge, shares)
+
+
+def _checked(numbers: Sequence[int], k: int | None, correlation: float) -> None:
+    if not len(numbers):
+        raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
+    for n in numbers:
+        if n < 1:
+            raise InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
+        if k is not None and not 1 <= k <= n:
+            raise InvalidArgumentError(
+                f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}"
+            )
+    if not 0 <= correlation <= 1:
+        raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
+
+
+def _log_of(rung: Any) -> HistogramLog | None:
+    """The intervals of what knows time, of all tags together; None of what does not."""
+    if isinstance(rung, Samples):
+        rung = (
+            rung.to_log("1s", by_start=True) if rung.start is not None and rung.good.any() else None
+        )
+    if not isinstance(rung, HistogramLog):
+        return None
+    log = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
+    return (
+        log.with_tag("").resample(float(np.median(log.lengths)) or 1.0)
+        if len(log.tags) > 1
+        else log
+    )
+
+
+# ---------------------------------------------------------------- independent calls
+def _edges(leaf: Histogram) -> tuple[Floats, Floats, Floats]:
+    """Low and high edges and survival of one call; censored values stand where they are at least."""
+    best = leaf.counted.at_best()
+    high = np.where(np.isinf(best.high), best.low, best.high)
+    return np.minimum(best.low, high), high, survival(best.counts)
+
+
+def _model(leaf: Histogram, low: Floats, high: Floats, above: Floats) -> Distribution:
+    held = probabilities(above)
+    found = np.flatnonzero(held > 0)
+    chances = held[found] / held[found].sum()
+    bound = leaf.censored_at if leaf.censored else math.inf
+    return Distribution(EdgeBuckets(low, high), found, chances, leaf.unit, leaf.run, bound)
+
+
+def _independent(
+    leaf: Histogram,
+    n: int,
+    k: int | None,
+    hedge: float | None,
+    correlation: float,
+    shares: Sequence[float],
+) -> FanOut:
+    low, high, above = _edges(leaf)
+
+    def of_all(one: Floats) -> Floats:
+        return (
+            slowest(one, n, correlation)
+            if k is None
+            else _correlated(quorum(one, k, n), one, correlation)
+        )
+
+    added, fastest = 0.0, None
+    if hedge is not None:
+        pair, quick = (
+            hedged(high, above, hedge),
+            hedged(_ascending(low), above, _least_delay(leaf, hedge)),
+        )
+        low, high, above, added = (
+            np.append(0.0, pair.values[:-1]),
+            pair.values,
+            pair.survival,
+            pair.added_load,
+        )
+        fastest = _model(leaf, quick.values, quick.values, of_all(quick.survival))
+    found = _model(leaf, low, high, of_all(above))
+    if hedge is None:
+        rest = 1.0 - np.asarray(shares) / 100.0
+        exact = (
+            slowest(rest, n, correlation)
+            if k is None
+            else _correlated(quorum(rest, k, n), rest, correlation)
+        )
+        worse = dict(zip(shares, exact.tolist(), strict=True))
+    else:
+        worse = {p: found.share_above(float(leaf.percentile(p))) for p in shares}
+    between = {} if fastest is None else _between(leaf, fastest, found, shares)
+    return FanOut(
+        n,
+        "independent",
+        found,
+        leaf,
+        worse,
+        k,
+        added_load=added,
+        fastest=fastest,
+        above_between=between,
+        correlation=correlation,
+    )
+
+
+def _ascending(low: Floats) -> Floats:
+    """Lower edges that ascend, none of them higher than it was: buckets may overlap."""
+    return np.asarray(np.minimum.accumulate(low[::-1])[::-1])
+
+
+def _least_delay(leaf: Histogram, hedge: float) -> float:
+    """The least that the delay of a hedge can be, which is a percentile of one call."""
+    edges = leaf.counted.low[leaf.counted.high >= hedge]
+    return float(min(edges[0], hedge)) if edges.size else hedge
+
+
+def _between(
+    leaf: Histogram, fastest: Distribution, slowest: Distribution, shares: Sequence[float]
+) -> dict[float, Any]:
+    """Bounds of the shares of users who wait longer than percentiles of one call."""
+    _, low, high, _ = brackets_at(leaf, np.asarray(shares, np.float64))
+    ends = zip(shares, low.tolist(), high.tolist(), strict=True)
+    return {p: (fastest.share_above(top), slowest.share_above(bottom)) for p, bottom, top in ends}
+
+
+def _correlated(apart: Floats, together: Floats, correlation: float) -> Floats:
+    return (1 - correlation) * apart + correlation * together
+
+
+# ---------------------------------------------------------------- calls that share an interval
+def _mixtures(
+    log: HistogramLog,
+    leaf: Histogram,
+    numbers: Sequence[int],
+    k: int | None,
+    hedge: float | None,
+    shares: Sequence[float],
+) -> list[FanOut]:
+    """One pass a width of the intervals; most fan-outs share one."""
+    sizes = log.series_fold()
+    log.scan(sizes)
+    crowd = float(np.median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
+    typical = float(np.median(log.lengths)) or 1.0
+    wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}
+    found: dict[int, FanOut] = {}
+    for factor in sorted(set(wide.values())):
+        mine = [n for n in dict.fromkeys(numbers) if wide[n] == factor]
+        view = log if factor == 1 else log.resample(factor * typical)
+        if factor > 1 and len(view) < 2:
+            why = f"its intervals hold {crowd:,.0f} requests each: too few to draw so many calls from one; taken as independent"
+            found |= {
+                n: replace(_independent(leaf, n, k, hedge, 0.0, shares), note=why) for n in mine
+            }
+            continue
+        folds = [_MixtureFold(leaf, n, k, hedge, shares) for n in mine]
+        view.scan(*folds)
+        width = factor * typical
+        why = (
+            ""
+            if factor == 1
+            else f"mixed over {format_duration(width * 1e9)}, so that each holds {_CROWD} requests a call"
+        )
+        found |= {
+            n: replace(fold.result(), interval=width, note=why)
+            for n, fold in zip(mine, folds, strict=True)
+        }
+    return [found[n] for n in numbers]
+
+
+class _MixtureFold:
+    """Adds up, interval by interval, how slow the slowest of n calls is."""
+
+    def __init__(
+        self, leaf: Histogram, n: int, k: int | None, hedge: float | None, shares: Sequence[float]
+    ) -> None:
+        self.leaf, self.n, self.k, self.hedge, self.shares = leaf, n, k, hedge, tuple(shares)
+        self.high = leaf.buckets.high(leaf.index)
+        self._cut, self._part = tail_shares(leaf.counts, self.shares)
+        self.low = _ascending(leaf.buckets.low(leaf.index))
+        self._bounds = np.zeros((2, len(self.shares)))
+        self._quick: tuple[Floats, Floats] | None = None
+        self._places: dict[Buckets, Ints] = {}
+        self._mass = np.zeros(self.high.size)
+        self._hedged: tuple[Floats, Floats] | None = None
+        self._worse, self._total = np.zeros(len(self.shares)), 0.0
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        if not block.counts.size:
+            return
+        index = self._place_of(block)
+        if self.hedge is None:
+            self._mass += by_interval(
+                block.indptr, index, block.counts, self.n, self.high.size, self.k, total=1
+            )
+        else:
+            values, above = hedged_by_interval(
+                block.indptr, index, block.counts, self.high, self.hedge, self.n, self.k
+            )
+            self._hedged = (values, above + (0.0 if self._hedged is None else self._hedged[1]))
+            delay = _least_delay(self.leaf, self.hedge)
+            values, above = hedged_by_interval(
+                block.indptr, index, block.counts, self.low, delay, self.n, self.k
+            )
+            self._quick = (values, above + (0.0 if self._quick is None else self._quick[1]))
+        sizes = np.diff(running_sums(block.counts)[block.indptr]).astype(np.float64)
+        held, cut = sizes > 0, self._cut
+        sizes = sizes[held]
+        # None, or all, of the requests in the bucket that a percentile cuts may be the slower ones of an interval.
+        tails = (
+            tail_counts(block.indptr, index, block.counts, cut, part)[held]
+            for part in (self._part, 0.0 * self._part, 0.0 * self._part + 1)
+        )
+        for k, tail in enumerate(tails):
+            share = np.minimum(tail / sizes[:, None], 1.0)
+            slow = sizes @ (
+                slowest(share, self.n) if self.k is None else quorum(share, self.k, self.n)
+            )
+            if k:
+                self._bounds[k - 1] += slow
+            else:
+                self._worse += slow
+        self._total += float(sizes.sum())
+
+    def _place_of(self, block: Block) -> Ints:
+        """Where each entry lies in the buckets of all: of several layouts, where its highest value lies."""
+        places, top = self._places.get(block.buckets), int(block.index.max()) + 1
+        if places is None or places.size < top:
+            highs = block.buckets.high(np.arange(top))
+            found = np.searchsorted(self.high * (1 + 1e-12), highs, "left")
+            places = self._places[block.buckets] = np.minimum(found, self.high.size - 1)
+        return places[block.index]
+
+    def result(self) -> FanOut:
+        """Return what the blocks add up to."""
+        leaf, lows = self.leaf, self.leaf.buckets.low(self.leaf.index)
+        if self._hedged is not None:
+            values, above = self._hedged[0], self._hedged[1] / self._total
+            found = _model(leaf, np.append(0.0, values[:-1]), values, above)
+            worse = {p: found.share_above(float(leaf.percentile(p))) for p in self.shares}
+            added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
+            assert self._quick is not None
+            fastest = _model(leaf, self._quick[0], self._quick[0], self._quick[1] / self._total)
+            between = _between(leaf, fastest, found, self.shares)
+            return FanOut(
+                self.n,
+                "mixture",
+                found,
+                leaf,
+                worse,
+                self.k,
+                added_load=added,
+                fastest=fastest,
+                above_between=between,
+            )
+        above = np.maximum(1.0 - np.cumsum(self._mass) / self._mass.sum(), 0.0)
+        worse = dict(zip(self.shares, (self._worse / self._total).tolist(), strict=True))
+        between = (
+            {}
+            if self.n == 1
+            else dict(
+                zip(
+                    self.shares,
+                    zip(*(self._bounds / self._total).tolist(), strict=True),
+                    strict=True,
+                )
+            )
+        )
+        return FanOut(
+            self.n,
+            "mixture",
+            _model(leaf, lows, self.high, above),
+            leaf,
+            worse,
+            self.k,
+            above_between=between,
+        )
+
+
+# ---------------------------------------------------------------- one after the other
+def sequential(rung: Any, n: int, step: float | None = None) -> FanOut:
+    """Return the time that `n` independent calls take one after the other.
+
+    Parameters
+    ----------
+    rung : HistogramLog, Samples or Histogram
+        One call.
+    n : int
+    step : float, optional
+        Width of the bins in which sums are counted; see `latencykit.analysis.fan_out.sum_of`.
+
+    Returns
+    -------
+    FanOut
+        Its distribution's buckets reach from the fastest that a sum can be to the slowest.
+
+    Examples
+    --------
+    >>> from latencykit.core.histogram import Histogram
+    >>> users = sequential(Histogram.of([1000, 3000]), 2)
+    >>> [round(v, -2) for v in users.distribution.percentile([25, 75, 100]).tolist()]
+    [2000.0, 4000.0, 6000.0]
+    """
+    if n < 1:
+        raise InvalidArgumentError(f"a sequence has at least 1 call, not {n}")
+    leaf = histogram_of(rung, "a sum")
+    if leaf.censored:
+        raise DataNotAvailableError(
+            f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} {leaf.unit}: a sum of them is unknown"
+        )
+    chances = leaf.counts / leaf.count
+    sums = sum_of(
+        [Leg(leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index), chances, n)], step
+    )
+    index = np.flatnonzero(sums.slow)
+    high = index * sums.step
+    least, _ = sums.quantile(np.minimum(np.cumsum(sums.slow[index]), 1.0))
+    buckets = EdgeBuckets(np.minimum(least, high), high)
+    chances = sums.slow[index] / sums.slow[index].sum()
+    found = Distribution(buckets, np.arange(index.size), chances, leaf.unit, leaf.run)
+    worse = {p: found.share_above(float(leaf.percentile(p))) for p in _SHARES}
+    _, lows, highs, _ = brackets_at(leaf, np.asarray(_SHARES))
+    surely = (float(found.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
+    between = dict(
+        zip(_SHARES, zip(surely, map(found.share_above, lows.tolist()), strict=True), strict=True)
+    )
+    return FanOut(n, "independent", found, leaf, worse, sequential=True, above_between=between)

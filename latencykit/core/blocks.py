@@ -1,0 +1,359 @@
+"""A stream of CSR blocks, and the folds that ask several questions of it in one pass.
+
+A day of one-second intervals of a busy server is 4 GB as one sparse matrix, so nobody builds it: intervals are decoded
+a block at a time, every fold sees each block once, and memory does not grow with the length of a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
+from latencykit.core.quantiles import row_mean_std, row_quantile_positions, running_sums
+from latencykit.errors import InputTooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.buckets import Buckets
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_DENSE = (
+    32 << 20
+)  # bytes that the totals of several layouts may take; further layouts are kept entry by entry
+_ASIDE = 1 << 22  # entries of further layouts that wait to be added up
+_TOGETHER = 4096  # intervals whose buckets are turned into values at once
+
+__all__ = [
+    "Block",
+    "Fold",
+    "MemoryPart",
+    "Part",
+    "SeriesFold",
+    "TotalsFold",
+    "block_of_rows",
+    "blocks_by_layout",
+    "feed",
+]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some intervals of a log, decoded.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (r,)
+        Which interval each row is.
+    indptr : ndarray of int64, shape (r + 1,)
+        Row i holds ``index[indptr[i]:indptr[i + 1]]``.
+    index, counts : ndarray of int64, shape (nonzero,)
+        Ascending bucket indices within a row, and their counts.
+    buckets : Buckets
+        The layout that all its rows share.
+    """
+
+    rows: Ints
+    indptr: Ints
+    index: Ints
+    counts: Ints
+    buckets: Buckets
+
+    @property
+    def entry_rows(self) -> Ints:
+        """Position (0..r-1) of the row that each entry belongs to, int64, shape (nonzero,)."""
+        return np.repeat(np.arange(self.rows.size), np.diff(self.indptr))
+
+    def take(self, positions: Ints) -> Block:
+        """Return the block of some of its rows."""
+        lengths = np.diff(self.indptr)[positions]
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        entries = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - self.indptr[positions], lengths)
+        return Block(
+            self.rows[positions], indptr, self.index[entries], self.counts[entries], self.buckets
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays take, in bytes."""
+        return self.rows.nbytes + self.indptr.nbytes + self.index.nbytes + self.counts.nbytes
+
+
+class Part(Protocol):
+    """Where the intervals of a log come from: a file, memory, or another log seen differently."""
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows (ascending), each once, in any grouping; empty ones may be left out."""
+
+
+class MemoryPart:
+    """Intervals held as blocks in memory."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = tuple(blocks)
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows."""
+        wanted = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)
+        wanted[rows] = True
+        for block in self._blocks:
+            chosen = (
+                np.flatnonzero(wanted.take(block.rows, mode="clip") & (block.rows < wanted.size))
+                if wanted.size
+                else rows
+            )
+            if chosen.size == block.rows.size:
+                yield block
+            elif chosen.size:
+                yield block.take(chosen)
+
+
+def blocks_by_layout(
+    rows: Ints, indptr: Ints, index: Ints, counts: Ints, layouts: Sequence[Buckets]
+) -> Iterator[Block]:
+    """Yield decoded rows as blocks, one for each of the layouts that they are of.
+
+    Parameters
+    ----------
+    rows, indptr, index, counts : ndarray of int64
+        As in `Block`.
+    layouts : sequence of Buckets
+        Of each row, or the one of all.
+    """
+    kinds = {id(layout): layout for layout in layouts}  # equal headers give the same object
+    together = Block(rows, indptr, index, counts, layouts[0])
+    if len(kinds) == 1:
+        yield together
+        return
+    number = {key: at for at, key in enumerate(kinds)}
+    code = np.fromiter((number[id(layout)] for layout in layouts), np.int64, len(layouts))
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(kinds) + 1)).tolist()
+    for layout, (begin, end) in zip(kinds.values(), pairwise(bounds), strict=True):
+        yield replace(together.take(order[begin:end]), buckets=layout)
+
+
+def block_of_rows(row_of_value: Ints, index: Ints, rows: int, buckets: Buckets) -> Block:
+    """Count values (their interval and bucket index) into one block of `rows` intervals."""
+    width = int(index.max(initial=0)) + 1
+    keys, counts = np.unique(row_of_value * width + index, return_counts=True)
+    indptr = np.searchsorted(keys, np.arange(rows + 1) * width)
+    return Block(
+        np.arange(rows), indptr.astype(np.int64), keys % width, counts.astype(np.int64), buckets
+    )
+
+
+class Fold(Protocol):
+    """A question that is answered by seeing each block of a log once, in any order."""
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+
+
+class TotalsFold:
+    """Sum of counts, a group at a time (a group a tag, or a time slot, or one for all).
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (intervals,)
+        Group of each interval of the log, from 0.
+    """
+
+    def __init__(self, group: Ints) -> None:
+        self._group = group
+        self._groups = int(group.max(initial=0)) + 1
+        self._dense: dict[Buckets, Ints] = {}
+        self._sparse: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}  # groups, indices, counts
+        self._dense_bytes = self._waiting = 0
+        self._sums = [0] * self._groups
+
+    def add(self, block: Block) -> None:
+        """Add the block's counts."""
+        group = self._group[block.rows] if self._groups > 1 else np.zeros(block.rows.size, np.int64)
+        sums = [int(block.counts.sum())] if self._groups == 1 else self._group_sums(group, block)
+        for g, added in enumerate(sums):
+            self._sums[g] += added
+            if self._sums[g] >= 1 << 63:
+                raise InputTooLargeError(
+                    "the sum of the counts does not fit in 63 bits; take a slice of the log"
+                )
+        dense = self._room(block)
+        if dense is None:
+            self._put_aside(np.repeat(group, np.diff(block.indptr)), block)
+        elif self._groups == 1:
+            np.add.at(dense[0], block.index, block.counts)
+        else:
+            flat = np.repeat(group * dense.shape[1], np.diff(block.indptr)) + block.index
+            np.add.at(dense.reshape(-1), flat, block.counts)
+
+    def _group_sums(self, group: Ints, block: Block) -> list[int]:
+        """Sum of the counts of each group, as whole numbers of any size."""
+        before = running_sums(block.counts)[block.indptr]
+        sums = [0] * self._groups
+        for g, added in zip(group.tolist(), np.diff(before).tolist(), strict=True):
+            sums[g] += added
+        return sums
+
+    def _room(self, block: Block) -> Ints | None:
+        """The dense totals of the block's layout, wide enough for its indices; None where too many layouts take too much."""
+        held = self._dense.get(block.buckets)
+        needed = (
+            int(block.index[block.indptr[1:] - 1].max()) + 1 if block.index.size else 0
+        )  # each row ascends
+        if held is not None and needed <= held.shape[1]:
+            return held
+        more = 8 * self._groups * (needed + 1024)
+        if held is None and self._dense and self._dense_bytes + more > _DENSE:
+            return None
+        wider = np.zeros((self._groups, needed + 1024), np.int64)
+        if held is not None:
+            wider[:, : held.shape[1]] = held
+            more -= held.nbytes
+        self._dense[block.buckets] = wider
+        self._dense_bytes += more
+        return wider
+
+    def _put_aside(self, group: Ints, block: Block) -> None:
+        """Keep entries of a rare layout as they are, up to a bound; then add those of all such layouts up."""
+        self._sparse.setdefault(block.buckets, []).append((group, block.index, block.counts))
+        self._waiting += block.index.size
+        if self._waiting > _ASIDE:
+            aside: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+            for number, buckets, index, counts in self._aside():
+                aside.setdefault(buckets, []).append((np.full(index.size, number), index, counts))
+            held = sum(part[1].size for parts in aside.values() for part in parts)
+            self._sparse, self._waiting = aside, min(held, _ASIDE // 2)
+
+    def _aside(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
+        """The sum of what was put aside, one layout a group; listed edges, which do not fit a common one, each by itself."""
+        found: list[tuple[int, Buckets, Ints, Ints]] = []
+        for buckets, parts in self._sparse.items():
+            group, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            for number in np.unique(group).tolist():
+                mine = group == number
+                places, inverse = np.unique(index[mine], return_inverse=True)
+                total = np.zeros(places.size, np.int64)
+                np.add.at(total, inverse, counts[mine])
+                found.append((number, buckets, places, total))
+        for number in sorted({one[0] for one in found}):
+            mine_all = [one[1:] for one in found if one[0] == number]
+            common = [one for one in mine_all if isinstance(one[0], HdrBuckets | CellBuckets)]
+            yield from (
+                (number, *one)
+                for one in mine_all
+                if not isinstance(one[0], HdrBuckets | CellBuckets)
+            )
+            if common:
+                yield (number, *add_up(common))
+
+    def totals(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
+        """Yield (group, layout, index, counts) for every group and layout with counts."""
+        for buckets, dense in self._dense.items():
+            for group in range(self._groups):
+                index = np.flatnonzero(dense[group])
+                if index.size:
+                    yield group, buckets, index, dense[group, index]
+        yield from self._aside()
+
+
+class SeriesFold:
+    """Count, extremes, mean and percentiles of every interval.
+
+    Parameters
+    ----------
+    intervals : int
+        Number of intervals of the log.
+    percentiles : sequence of float
+        In 0..100.
+    moments : bool, default False
+        Whether means and standard deviations are wanted, too.
+    """
+
+    def __init__(
+        self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False
+    ) -> None:
+        self.percentiles = tuple(float(p) for p in percentiles)
+        self.count = np.zeros(intervals, np.int64)
+        self._values = np.full(
+            (intervals, 2 + len(self.percentiles)), np.nan
+        )  # lowest, highest, percentiles
+        self._lowest = [0, *(2 + k for k, p in enumerate(self.percentiles) if p == 0)]
+        self._lows = np.full((intervals, 1 + len(self.percentiles)), np.nan)
+        self._found: dict[Buckets, list[tuple[Ints, Ints]]] = {}
+        self._waiting = 0
+        self.mean = np.full(intervals if moments else 0, np.nan)
+        self.std = np.full(intervals if moments else 0, np.nan)
+
+    def add(self, block: Block) -> None:
+        """Take a block in: a few array operations, whatever its number of rows."""
+        rows, buckets = block.rows, block.buckets
+        sums = running_sums(block.counts)
+        self.count[rows] = np.diff(sums[block.indptr])
+        held = (block.indptr[1:] > block.indptr[:-1]).nonzero()[0]
+        if not held.size:
+            return
+        places = np.empty((held.size, self._values.shape[1]), np.int64)
+        places[:, 0], places[:, 1] = block.indptr[held], block.indptr[held + 1] - 1
+        if self.percentiles:
+            places[:, 2:] = row_quantile_positions(
+                block.indptr, block.counts, self.percentiles, sums
+            )[held]
+        self._found.setdefault(buckets, []).append((rows[held], block.index[places]))
+        self._waiting += held.size
+        if self._waiting > _TOGETHER:
+            self._settle()
+        if self.mean.size:
+            steps = (
+                buckets.mid_steps(block.index)
+                if isinstance(buckets, HdrBuckets)
+                else buckets.mid(block.index)
+            )
+            mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
+            self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
+
+    def _settle(self) -> Floats:
+        """Turn the buckets that were found into values."""
+        for buckets, parts in self._found.items():
+            rows, index = (np.concatenate(column) for column in zip(*parts, strict=True))
+            values = buckets.high(index)
+            values[:, self._lowest] = buckets.low(index[:, :1])
+            self._values[rows], self._lows[rows] = values, buckets.low(index[:, 1:])
+        self._found.clear()
+        self._waiting = 0
+        return self._values
+
+    @property
+    def min(self) -> Floats:
+        """Lowest value of each interval; NaN where there is none."""
+        return self._settle()[:, 0]
+
+    @property
+    def max(self) -> Floats:
+        """Highest value of each interval; NaN where there is none."""
+        return self._settle()[:, 1]
+
+    @property
+    def values(self) -> Floats:
+        """Percentiles of each interval, shape (intervals, percentiles)."""
+        return self._settle()[:, 2:]
+
+    @property
+    def lows(self) -> Floats:
+        """Lower edges of the buckets that the highest value and the percentiles lie in, shape (intervals, 1 + percentiles)."""
+        self._settle()
+        return self._lows
+
+
+def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
+    """Show every block to every fold."""
+    for block in blocks:
+        for fold in folds:
+            fold.add(block)

@@ -1,0 +1,434 @@
+"""Confidence of shares and means when requests are not independent: what the counts of successive time bins say of it.
+
+Slow requests come in company: a stall delays everybody who arrives meanwhile, load drifts. The number of requests above
+a value is then far less certain than a binomial count. How uncertain it is shows in sums over ever longer blocks of time:
+their variance grows until the blocks are longer than the correlation (the long-run variance). A share y / n whose
+long-run variance is v is as sure as one that m = y² / v independent events make up, and is bounded as such: m events
+that were seen bound what was to be expected from both sides, as Poisson counts do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+__all__ = [
+    "LEAST_BINS",
+    "LEAST_EVENTS",
+    "RAREST",
+    "Dependence",
+    "levels_in_company",
+    "normal_quantile",
+    "tail_groups",
+    "unseen_share",
+]
+
+LEAST_EVENTS = 20
+"""Independent events that bound a statistic from above: with fewer, their number and size are known too badly."""
+
+LEAST_BINS = 20
+"""Time bins that show how requests depend on each other."""
+
+RAREST, LONGEST = 300.0, 5.0
+"""The rarest stall that an absolute statement allows for, in seconds between two of them, and its length in seconds."""
+
+_ENOUGH = 5.0  # times RAREST: a run of that length misses such stalls with a probability of exp(−5)
+_BLOCKS = 10  # the longest block is a tenth of the run
+_GROWTH = 2.0  # from a quarter of the longest block on, the variance of independent blocks grows by chance alone
+_FEW = 4.0  # events that have to lie above the upper end of an interval
+_MOST_BINS = 1024
+
+
+def unseen_share(seconds: float) -> float:
+    """Return the share of requests that stalls may hit of which a run of that length need not have seen one.
+
+    A run of five minutes misses stalls that occur once in five minutes with a probability of 37 %, and then looks as
+    if there were none. No statistic of the run can tell: only its length can.
+
+    Examples
+    --------
+    >>> round(unseen_share(300), 4), unseen_share(3600)
+    (0.0167, 0.0)
+    """
+    return LONGEST / RAREST if seconds < _ENOUGH * RAREST else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """Requests of successive time bins, counted in groups of ascending values.
+
+    Parameters
+    ----------
+    table : ndarray of float64, shape (bins, groups)
+        Counts, in order of time; bins without requests are left out of consideration.
+    value : ndarray of float64, shape (groups,)
+        Middle of each group, ascending: what means are made of.
+    """
+
+    table: Floats
+    value: Floats
+
+    @cached_property
+    def _bins(self) -> Floats:
+        """Bins that hold requests, neighbours put together where there are very many."""
+        table = self.table[self.table.sum(axis=1) > 0]
+        merged = math.ceil(len(table) / _MOST_BINS)
+        return np.add.reduceat(table, np.arange(0, len(table), merged)) if merged > 1 else table
+
+    @cached_property
+    def _size(self) -> Floats:
+        """Requests of each bin."""
+        return np.asarray(self._bins.sum(axis=1))
+
+    @cached_property
+    def _edges(self) -> tuple[Floats, _LongRun]:
+        """Share of the requests above each group (but the last, above which there are none), and its long-run variance."""
+        above = np.cumsum(self._bins[:, :0:-1], axis=1)[:, ::-1]
+        share = above.sum(axis=0) / self._size.sum()
+        return share, _long_run(above - share * self._size[:, None])
+
+    def _nearest(self, percentiles: ArrayLike) -> Ints:
+        """The edge that each percentile is closest to."""
+        level = np.log(np.maximum(self._edges[0], 1e-300))
+        wanted = np.log(
+            np.maximum(1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100, 1e-12)
+        )
+        return np.asarray(np.abs(level[None, :] - wanted[:, None]).argmin(axis=1))
+
+    def resolved(self, percentiles: ArrayLike) -> Flags:
+        """Return whether the run is long enough to show how far requests near each percentile depend on each other.
+
+        A drift shows most clearly at the median: one that is as slow as the run leaves no percentile.
+        """
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        if len(self._bins) < LEAST_BINS:
+            return np.zeros(p.shape, np.bool_)
+        share, found = self._edges
+        if not share.size:
+            return np.ones(p.shape, np.bool_)
+        middle = int(np.abs(share - 0.5).argmin())
+        return np.asarray(found.settled[self._nearest(p)] & found.settled[middle])
+
+    def events(self, percentiles: ArrayLike) -> Floats:
+        """Return how many independent events would make the share above each percentile as uncertain as it is."""
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        share, found = self._edges
+        if not share.size:
+            return np.full(p.shape, self._size.sum())
+        tail, at = share * self._size.sum(), self._nearest(p)
+        return np.asarray(tail[at] ** 2 / np.maximum(found.variance, tail * (1 - share))[at])
+
+    @property
+    def spread_of_count(self) -> float:
+        """Standard deviation of the number of requests, as a share of it; 0 where the run is too short to show it."""
+        if len(self._bins) < LEAST_BINS:
+            return 0.0
+        total = float(self._size.sum())
+        return (
+            math.sqrt(float(_long_run((self._size - total / len(self._size))[:, None]).variance[0]))
+            / total
+        )
+
+    def levels(self, percentiles: ArrayLike, z: ArrayLike, unseen: float = 0.0) -> Floats:
+        """Return where in the sample each percentile of the truth lies, at some levels of confidence.
+
+        Parameters
+        ----------
+        percentiles : array_like of float, shape (p,)
+        z : array_like of float, shape (k,)
+            Normal quantiles of the one-sided levels: 1.96 is the upper end of a 95 % interval, −1.96 the lower one.
+        unseen : float, default 0
+            Share of requests that may lie above anything seen; see `unseen_share`.
+
+        Returns
+        -------
+        ndarray of float64, shape (p, k)
+            Shares (0..1) of the sample; 1 where there is no upper end, 0 where there is no lower one.
+
+        Notes
+        -----
+        A value is above the percentile if the share above it is surely smaller than 1 − p, so the bounds of the shares
+        are inverted at every edge, each with the events above that very edge.
+        """
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        ends = np.atleast_1d(np.asarray(z, np.float64))
+        share, found = self._edges
+        out = np.tile(np.where(ends > 0, 1.0, 0.0), (p.size, 1))
+        if not share.size or len(self._bins) < LEAST_BINS:
+            return out
+        total = self._size.sum()
+        tail, rest = share * total, (1 - share) * total
+        variance = np.maximum(found.variance, tail * (1 - share))
+        borne = self.events(p) >= LEAST_EVENTS
+        padded = np.concatenate(([1.0], share))
+        for k, end in enumerate(ends.tolist()):
+            wider = variance * _student(abs(end), found.degrees) ** 2
+            events, others = tail**2 / wider, rest**2 / wider
+            if end > 0:
+                bound = np.maximum(
+                    share * _upper(events, end), 1 - (1 - share) * _lower(others, end)
+                )
+                bound = np.maximum(bound, share + np.sqrt(wider) / total * (end + found.lean(end)))
+                bound = np.where(events >= _FEW, bound, np.inf)
+                wanted = 1 - p / 100 - unseen
+            else:
+                bound = np.minimum(
+                    share * _lower(events, -end), 1 - (1 - share) * _upper(others, -end)
+                )
+                wanted = 1 - p / 100
+            falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
+            inside = np.flatnonzero(np.isfinite(falling))
+            level = np.interp(wanted, falling[inside][::-1], padded[inside][::-1])
+            least = falling[inside[-1]]
+            if end > 0:
+                out[:, k] = np.where((wanted >= least) & (wanted > 0) & borne, 1 - level, 1.0)
+            else:
+                out[:, k] = 1 - level
+        return out
+
+    def shifts(self, low: float, high: float, z: ArrayLike, unseen: float = 0.0) -> Floats:
+        """Return by how much the mean between two ranks may differ from that of the sample, at some levels of confidence.
+
+        Parameters
+        ----------
+        low, high : float
+            Shares (0..1) of the ranks between which the mean is taken; 0 and 1 for the mean of all.
+        z : array_like of float, shape (k,)
+        unseen : float, default 0
+            Share of requests that may be slower than anything seen; see `unseen_share`.
+
+        Returns
+        -------
+        ndarray of float64, shape (k,)
+            To be added; see `factors`.
+
+        Notes
+        -----
+        A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and McLaughlin, 1963).
+        """
+        counts = self._bins.sum(axis=0)
+        running = np.cumsum(counts) / counts.sum()
+        first, last = (
+            self.value[min(int(np.searchsorted(running, part - 1e-12)), running.size - 1)]
+            for part in (low, high)
+        )
+        kept = np.clip(self.value, first, last)
+        mean = float(counts @ kept / counts.sum())
+        shift = mean * (self.factors(kept, z) - 1) / (high - low)
+        more = (
+            0.0 if not unseen else float(unseen * (last - first)) if 1 - high > unseen else math.inf
+        )
+        return np.asarray(np.where(np.asarray(z) > 0, shift + more / (high - low), shift))
+
+    def factors(self, value: ArrayLike, z: ArrayLike) -> Floats:
+        """Return by how much a mean may differ from that of the sample, at some levels of confidence.
+
+        Parameters
+        ----------
+        value : array_like of float, shape (groups,)
+            What each request of a group adds to the mean; 0 or more.
+        z : array_like of float, shape (k,)
+
+        Returns
+        -------
+        ndarray of float64, shape (k,)
+            Infinite above where fewer than `LEAST_EVENTS` independent events make up the mean, NaN where the run is too
+            short to show how requests depend on each other.
+        """
+        ends = np.atleast_1d(np.asarray(z, np.float64))
+        sums = self._bins @ np.asarray(value, np.float64)
+        total = float(sums.sum())
+        if len(self._bins) < LEAST_BINS:
+            return np.full(ends.shape, np.nan)
+        found = _long_run((sums - total / self._size.sum() * self._size)[:, None])
+        if not (found.settled[0] and self.resolved([50.0])[0]):
+            return np.full(ends.shape, np.nan)
+        if total <= 0 or found.variance[0] <= 0:
+            return np.ones(ends.shape)
+        out = np.empty(ends.shape)
+        for k, end in enumerate(ends.tolist()):
+            events = total**2 / (found.variance * _student(abs(end), found.degrees) ** 2)
+            if end > 0:
+                leaning = 1 + (end + found.lean(end)) / np.sqrt(events)
+                enough = total**2 / found.variance[0] >= LEAST_EVENTS
+                out[k] = max(_upper(events, end)[0], leaning[0]) if enough else math.inf
+            else:
+                out[k] = _lower(events, -end)[0]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _LongRun:
+    """Long-run variance of sums, how many degrees of freedom it is known with, whether it no longer grows, and the skewness."""
+
+    variance: Floats
+    degrees: Floats
+    settled: Flags
+    skewness: Floats
+
+    def lean(self, z: float) -> Floats:
+        """By how many standard errors the upper end lies further out, since a few large events skew the sum.
+
+        Where some dozen stalls are mixed with many other requests, their number decides (Hall, 1992: the second term of
+        Cornish and Fisher's expansion of Student's statistic).
+        """
+        return np.asarray((1 + 2 * z * z) / 6 * self.skewness)
+
+
+def _long_run(residual: Floats) -> _LongRun:
+    """Variance of the sum of each column, from sums over overlapping blocks of every length up to a tenth.
+
+    The largest of them counts, and what the last doubling would add: blocks of n correlation times lack about 1/n of it.
+    """
+    n, columns = residual.shape
+    if n < LEAST_BINS:
+        return _LongRun(
+            np.full(columns, np.inf),
+            np.full(columns, 2.0),
+            np.zeros(columns, np.bool_),
+            np.zeros(columns),
+        )
+    longest = max(1, n // _BLOCKS)
+    lengths = [1 << k for k in range(longest.bit_length())]
+    lengths += [longest] if lengths[-1] < longest else []
+    sums = np.concatenate((np.zeros((1, columns)), np.cumsum(residual, axis=0)))
+    found, third = np.empty((len(lengths), columns)), np.empty((len(lengths), columns))
+    for k, length in enumerate(lengths):
+        blocks = sums[length:] - sums[:-length]
+        squares = blocks * blocks
+        found[k] = squares.sum(axis=0) / (n - length + 1) * n / length / (1 - length / n)
+        third[k] = np.einsum("ij,ij->j", squares, blocks) / (n - length + 1) * n / length
+    half, quarter = (
+        max(k for k, length in enumerate(lengths) if length <= max(1, longest // part))
+        for part in (2, 4)
+    )
+    grown = found[-1] + np.maximum(found[-1] - found[half], 0.0)
+    clearest = np.asarray(lengths)[found.argmax(axis=0)]
+    degrees = np.maximum(
+        1.5 * n / clearest - 1, 2.0
+    )  # overlapping blocks know as much as half as many again
+    variance = np.maximum(found.max(axis=0), grown)
+    skewness = np.clip(third.max(axis=0), 0.0, None) / np.maximum(variance, 1e-300) ** 1.5
+    return _LongRun(
+        variance, degrees, found[-1] <= _GROWTH * found[quarter], np.minimum(skewness, 1.5)
+    )
+
+
+def _student(z: float, degrees: Floats) -> Floats:
+    """How many times further out Student's quantile lies than the normal one (Cornish and Fisher)."""
+    first = (z * z + 1) / 4
+    second = (5 * z**4 + 16 * z * z + 3) / 96
+    return np.asarray(1 + first / degrees + second / degrees**2)
+
+
+def _upper(events: Floats, z: float) -> Floats:
+    """The most that a count can mean, as a factor: a chi-squared quantile of 2 m + 2 degrees (Wilson and Hilferty)."""
+    degrees = 2 * events + 2
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(
+            degrees * (1 - 2 / (9 * degrees) + z * np.sqrt(2 / (9 * degrees))) ** 3 / (2 * events)
+        )
+
+
+def _lower(events: Floats, z: float) -> Floats:
+    """The least that a count can mean, as a factor: a chi-squared quantile of 2 m degrees."""
+    degrees = np.maximum(2 * events, 1e-9)
+    return np.asarray(np.maximum(1 - 2 / (9 * degrees) - z * np.sqrt(2 / (9 * degrees)), 0.0) ** 3)
+
+
+def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company: float) -> Floats:
+    """Return where in a sample each percentile of the truth lies if slow requests come in groups of a known size.
+
+    Parameters
+    ----------
+    percentiles : array_like of float, shape (p,)
+    z : array_like of float, shape (k,)
+        See `Dependence.levels`.
+    total : int
+        Number of requests.
+    company : float
+        Requests that count as one event, 1 or more.
+
+    Returns
+    -------
+    ndarray of float64, shape (p, k)
+        See `Dependence.levels`.
+
+    Examples
+    --------
+    >>> levels_in_company([99], [-1.96, 1.96], 100_000, 20).round(4).tolist()
+    [[0.9624, 0.9928]]
+    """
+    wanted = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
+    share = np.geomspace(1.0, 1 / (2 * total), 4000)
+    events, others = (
+        share * total / (company * np.maximum(1 - share, 0.1)),
+        (1 - share) * total / company,
+    )
+    out = np.empty((wanted.size, np.size(z)))
+    for k, end in enumerate(np.atleast_1d(np.asarray(z, np.float64)).tolist()):
+        if end > 0:
+            bound = np.where(events >= _FEW, share * _upper(events, end), np.inf)
+        else:
+            bound = np.minimum(
+                share * _lower(events, -end),
+                1 - (1 - share) * _upper(np.maximum(others, 1e-9), -end),
+            )
+        falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
+        level = 1 - np.interp(wanted, falling[::-1], np.concatenate(([1.0], share))[::-1])
+        out[:, k] = np.where(wanted >= falling[-1], level, 1.0) if end > 0 else level
+    return out
+
+
+def tail_groups(counts: ArrayLike, groups: int = 400) -> Ints:
+    """Return a group for each bucket: fine in the tails, so that some hundred columns stand for all buckets.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (buckets,)
+        Counts of the whole log.
+    groups : int, default 400
+        How many groups there are at most; they are equally spaced in the log-odds of the rank.
+
+    Returns
+    -------
+    ndarray of int64, shape (buckets,)
+        Ascending from 0, without gaps.
+
+    Examples
+    --------
+    >>> tail_groups([5, 0, 3]).tolist()
+    [0, 1, 2]
+    """
+    numbers = np.asarray(counts, np.float64)
+    if numbers.size <= groups:
+        return np.arange(numbers.size)
+    share = (np.cumsum(numbers) - numbers / 2 + 0.25) / (numbers.sum() + 0.5)
+    odds = np.log(share / (1 - share))
+    width = (odds[-1] - odds[0]) / groups or 1.0
+    group = np.minimum(np.floor((odds - odds[0]) / width), groups - 1)
+    return np.unique(group, return_inverse=True)[1].astype(np.int64)
+
+
+def normal_quantile(probability: float) -> float:
+    """Return the normal quantile without scipy.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.975), 6)
+    1.959964
+    """
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(probability)

@@ -1,0 +1,157 @@
+"""What a model gives: buckets and probabilities, no counts and so no confidence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.core.run import Run
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import format_value, unit_factor
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core.buckets import Buckets
+
+__all__ = ["Distribution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """A distribution over buckets: fan-out, sums, hedges, mixtures.
+
+    Parameters
+    ----------
+    buckets : Buckets
+        Where the bins lie.
+    index : ndarray of int64, shape (buckets,)
+        Ascending bucket indices that carry probability.
+    probabilities : ndarray of float64, shape (buckets,)
+        Probability of each; they sum to 1.
+    unit : str
+        Unit of the values.
+    run : Run
+        The pedigree of what the model was fed with.
+    censored_at : float
+        From here on a value says only "at least": some of what the model was fed with was known no better.
+
+    Examples
+    --------
+    >>> from latencykit.core.buckets import EdgeBuckets
+    >>> d = Distribution(EdgeBuckets([0, 1], [1, 10]), np.array([0, 1]), np.array([0.9, 0.1]))
+    >>> d.percentile([50, 95]).tolist(), d.share_above(1)
+    ([1.0, 10.0], 0.1)
+    """
+
+    buckets: Buckets
+    index: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    unit: str = "ns"
+    run: Run = field(default_factory=Run)
+    censored_at: float = float("inf")
+
+    def __post_init__(self) -> None:
+        if self.index.shape != self.probabilities.shape or not self.index.size:
+            raise InvalidArgumentError(
+                "a distribution needs one probability a bucket, and at least one bucket"
+            )
+        if (self.probabilities < 0).any() or abs(float(self.probabilities.sum()) - 1.0) > 1e-6:
+            raise InvalidArgumentError(
+                f"probabilities must be ≥ 0 and sum to 1, not {self.probabilities.sum():g}"
+            )
+
+    def quantile(self, quantile: ArrayLike) -> float | NDArray[np.float64]:
+        """Return the highest value of the bucket in which each quantile (0..1) lies."""
+        values = self.buckets.high(self._index_at(np.asarray(quantile, np.float64)))
+        return float(values) if values.ndim == 0 else values
+
+    def _index_at(self, q: NDArray[np.float64]) -> NDArray[np.int64]:
+        if not ((q >= 0) & (q <= 1)).all():
+            raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
+        held = self.probabilities > 0
+        cumulative = np.cumsum(self.probabilities[held])
+        # A sum of probabilities may fall short of its exact value by rounding; the margin is far below any sample's.
+        at = np.searchsorted(cumulative * (1 + 1e-12), q, "left")
+        return np.asarray(self.index[held][np.minimum(at, cumulative.size - 1)], np.int64)
+
+    def bracket(self, percentile: float) -> tuple[float, float]:
+        """Return the edges of the bucket in which a percentile lies; infinite above where it is only a lower bound."""
+        value = float(self.percentile(percentile))
+        if self.at_least(percentile):
+            return value, math.inf
+        return float(self.buckets.low(self._index_at(np.array([percentile / 100.0])))[0]), value
+
+    def percentile(self, percentile: ArrayLike) -> float | NDArray[np.float64]:
+        """Return the highest value of the bucket in which each percentile (0..100) lies."""
+        p = np.asarray(percentile, np.float64)
+        if not ((p >= 0) & (p <= 100)).all():
+            raise InvalidArgumentError(f"percentiles must be from 0 to 100, not {p.tolist()}")
+        return self.quantile(p / 100.0)
+
+    def at_least(self, percentile: ArrayLike) -> bool | NDArray[np.bool_]:
+        """Return whether the value of each percentile is only a lower bound."""
+        found = np.asarray(self.percentile(percentile)) >= self.censored_at
+        return bool(found) if found.ndim == 0 else found
+
+    def share_above(self, value: float) -> float:
+        """Return the probability (0..1) of a value that is not surely at or below `value`."""
+        return float(self.probabilities[self.buckets.high(self.index) > value].sum())
+
+    def percentile_of(self, value: float) -> float:
+        """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
+        return 100.0 * (1.0 - self.share_above(value))
+
+    @property
+    def min(self) -> float:
+        """Lowest value of the lowest bucket."""
+        return float(self.buckets.low(self.index[self.probabilities > 0][0]))
+
+    @property
+    def max(self) -> float:
+        """Highest value of the highest bucket."""
+        return float(self.buckets.high(self.index[self.probabilities > 0][-1]))
+
+    @property
+    def mean(self) -> float:
+        """Mean, from the middle of each bucket."""
+        return float((self.buckets.mid(self.index) * self.probabilities).sum())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation, from the middle of each bucket."""
+        middle = self.buckets.mid(self.index)
+        return float(np.sqrt((((middle - self.mean) ** 2) * self.probabilities).sum()))
+
+    def percentiles(
+        self, percentiles: ArrayLike = (50, 75, 90, 95, 99, 99.9, 99.99)
+    ) -> pd.DataFrame:
+        """Return a table of percentiles: value, and whether that is only a lower bound; a model has no confidence."""
+        import pandas as pd
+
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        columns = {"value": self.percentile(p), "at_least": self.at_least(p)}
+        return pd.DataFrame(columns, index=pd.Index(p, name="percentile"))
+
+    def to_unit(self, unit: str) -> Distribution:
+        """Return the same distribution in another unit."""
+        if unit == self.unit:
+            return self
+        factor = unit_factor(self.unit, unit)
+        run, bound = self.run.but(unit=unit), self.censored_at * factor
+        return Distribution(
+            self.buckets.scaled(factor), self.index, self.probabilities, unit, run, bound
+        )
+
+    def _repr_html_(self) -> str:
+        from latencykit.core.key_statistics import html_of
+
+        return html_of("Model", self)
+
+    def __repr__(self) -> str:
+        shown = {"p50": self.percentile(50), "p99": self.percentile(99), "max": self.max}
+        return f"Distribution({', '.join(f'{name} {format_value(float(v), self.unit)}' for name, v in shown.items())})"

@@ -1,0 +1,1099 @@
+"""From a percentile to a value: the bucket that reaches its rank, what a tool printed, and where censored values stand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from latencykit.core.buckets import (
+    COST,
+    CellBuckets,
+    EdgeBuckets,
+    HdrBuckets,
+    add_up,
+    cells_of,
+    cost,
+    grid_of,
+    is_spread,
+    widest,
+)
+from latencykit.core.counting import count_values
+from latencykit.core.dependence import normal_quantile
+from latencykit.core.quantiles import (
+    Counted,
+    highest_supported_percentile,
+    is_resolved,
+    mean_std,
+    percentile_table,
+    ranks,
+    surely_within,
+)
+from latencykit.core.run import Run, merge_runs
+from latencykit.core.summary import Summary
+from latencykit.core.trimmed import parse_trim
+from latencykit.errors import (
+    DataNotAvailableError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    MissingPackageError,
+)
+from latencykit.units import (
+    NANOSECONDS,
+    checked_unit,
+    format_count,
+    format_percentile,
+    format_row,
+    format_value,
+    unit_factor,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core.buckets import Buckets
+    from latencykit.core.dependence import Dependence
+    from latencykit.core.trimmed import Trimmed
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "STANDARD_PERCENTILES",
+    "Evidence",
+    "Histogram",
+    "PercentileRow",
+    "brackets_at",
+    "counts_of_hdrh",
+    "highest_pinned_down",
+    "histogram_of",
+    "least_of",
+    "merge_histograms",
+    "percentile_buckets",
+    "ranks_of_mean",
+    "reported",
+    "stated_range",
+    "statistic_bracket",
+    "statistic_of",
+    "to_hdrh",
+    "trusted_rows",
+    "values_at",
+]
+
+
+def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+    """Value, bucket position and "this is only a lower bound" of each percentile."""
+    total = histogram.count + histogram.censored
+    wanted = ranks(p, total)
+    if histogram.printed[0]:  # a tool may print the value of the rank below
+        wanted = np.where(
+            np.isin(p, histogram.printed[0]), np.maximum(surely_within(p, total), 1), wanted
+        )
+    if not histogram.index.size:
+        return (
+            np.full(p.shape, histogram.censored_at if histogram.censored else np.nan),
+            np.zeros(p.shape, np.int64),
+            wanted > 0,
+        )
+    below = histogram.count
+    if histogram.censored:
+        highs = _within(histogram, histogram.buckets.high(histogram.index))
+        below = int(histogram.counts[highs <= histogram.censored_at].sum())
+    position, bounded = _positions(histogram, wanted, below)
+    values = np.where(
+        p == 0, least_of(histogram), histogram.buckets.high(histogram.index[position])
+    )
+    values = _as_printed(histogram, p, _within(histogram, values))
+    if histogram.censored:
+        values = np.where(wanted > below, np.maximum(histogram.censored_at, values), values)
+    return values, position, bounded
+
+
+def brackets_at(
+    histogram: Histogram, p: Floats
+) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Value of each percentile, the edges that the source pins it down between, and "this is only a lower bound".
+
+    The edges are the bucket's, cut at the extremes and percentiles that the source states: both are the value where it
+    states that very percentile. The upper one is infinite in censored mass.
+    """
+    values, position, open_above = values_at(histogram, p)
+    if not histogram.index.size:
+        return values, values, np.where(open_above, np.inf, values), open_above
+    floor, ceiling = _printed_around(histogram, p)
+    low = _within(histogram, _lowest(histogram, p, position))
+    high = _within(histogram, histogram.buckets.high(histogram.index[position]))
+    # Of a handful of values, the bucket of a rank may lie above a percentile that the tool prints for it.
+    low = np.where((low >= ceiling) & (low < high), floor, np.maximum(low, floor))
+    high = np.minimum(high, ceiling)
+    for name, at in (("min", 0.0), ("max", 100.0)):
+        if name in histogram.told:
+            low, high = (np.where(p == at, values, edge) for edge in (low, high))
+    low, high = (np.where(open_above, edge, end) for edge, end in ((values, low), (np.inf, high)))
+    return values, np.minimum(low, values), np.maximum(high, values), open_above
+
+
+def _lowest(histogram: Histogram, p: Floats, position: Ints) -> Floats:
+    """The least that each percentile can be: where buckets overlap, the lower edge of its rank, not of its bucket."""
+    edges = histogram.buckets.low(histogram.index)
+    if (np.diff(edges) >= 0).all():
+        return edges[position]
+    order = np.argsort(edges, kind="stable")
+    rank = np.minimum(ranks(p, histogram.count + histogram.censored), histogram.count)
+    found = np.searchsorted(np.cumsum(histogram.counts[order]), rank, "left")
+    return np.asarray(edges[order][found])
+
+
+def stated_range(histogram: Histogram) -> tuple[float, float]:
+    """Return the lowest and the highest value that the source states; a percentile that it prints may lie higher."""
+    top = histogram.printed[1][-1] if histogram.printed[1] else -np.inf
+    return histogram.told.get("min", -np.inf), max(histogram.told.get("max", np.inf), top)
+
+
+def least_of(histogram: Histogram) -> float:
+    """Return the lowest edge of all buckets; listed ones may overlap, so that it need not be the first one's."""
+    candidates = (
+        histogram.index if isinstance(histogram.buckets, EdgeBuckets) else histogram.index[:1]
+    )
+    return float(histogram.buckets.low(candidates).min())
+
+
+def _within(histogram: Histogram, values: Floats) -> Floats:
+    """Values held between the lowest and the highest that the source states."""
+    least, most = stated_range(histogram)
+    return np.minimum(np.maximum(values, least), most)
+
+
+def _positions(histogram: Histogram, wanted: Ints, below: int) -> tuple[Ints, NDArray[np.bool_]]:
+    """Bucket position of each rank when the censored values stand right above the first `below` values."""
+    own = np.where(
+        wanted > below, np.maximum(wanted - histogram.censored, min(below, histogram.count)), wanted
+    )
+    position = np.searchsorted(histogram.cumulative, np.maximum(own, 1), "left")
+    return np.minimum(position, histogram.index.size - 1).astype(np.int64), (wanted > below) & (
+        histogram.censored > 0
+    )
+
+
+def _as_printed(histogram: Histogram, p: Floats, values: Floats) -> Floats:
+    """Hold each value between the printed rows around it."""
+    floor, ceiling = _printed_around(histogram, p)
+    return np.clip(values, floor, np.maximum(ceiling, floor))
+
+
+def _printed_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
+    """What the tool printed for the percentiles at or below and at or above each; infinite where nothing."""
+    at, printed = (np.asarray(side, np.float64) for side in histogram.printed)
+    if not at.size:
+        return np.full(p.shape, -np.inf), np.full(p.shape, np.inf)
+    before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
+    floor = np.where(before >= 0, printed[np.maximum(before, 0)], -np.inf)
+    return floor, np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)
+
+
+# ------------------------------------------------------------
+# A histogram from printed percentiles, whose buckets reach from one printed value to the next;
+# and hdrhistogram's.
+
+
+def percentile_buckets(
+    percentiles: Sequence[float], values: Sequence[float], count: int, known: dict[str, Any]
+) -> tuple[Floats, Floats, Ints, dict[str, Any]]:
+    """Return lower edges, upper edges and counts, and what is known besides; see `Histogram.from_percentiles`."""
+    told = dict(known.get("told", {}))
+    p, v = np.asarray(percentiles, np.float64), np.asarray(values, np.float64)
+    if "max" in told and (not p.size or p[-1] < 100):
+        p, v = np.append(p, 100.0), np.append(v, max(told["max"], v[-1] if v.size else 0.0))
+    if not p.size or count <= 0:
+        raise DataNotAvailableError(
+            "a histogram cannot be rebuilt without a count and at least one percentile"
+        )
+    order = np.argsort(p, kind="stable")
+    p, v = p[order], np.maximum.accumulate(v[order])
+    if "min" in told and told["min"] > v[0]:  # as much as a percentile below the one before it
+        known["told"] = told = {**told, "min": float(v[0])}
+    known["printed"] = (tuple(p.tolist()), tuple(v.tolist()))
+    cumulative = np.minimum(surely_within(p, count + int(known.get("censored", 0))), count)
+    if (
+        cumulative[-1] < count
+    ):  # nothing is known of the values above the last row but that they lie there
+        known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
+        known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
+    lows = np.concatenate(([min(told.get("min", 0.0), v[0])], v[:-1]))
+    return lows, v, np.diff(cumulative, prepend=0), known
+
+
+def counts_of_hdrh(other: Any) -> tuple[HdrBuckets, Ints, Ints]:
+    """Return layout, indices and counts of an ``hdrh.histogram.HdrHistogram``."""
+    counts = np.fromiter(
+        (other.counts[i] for i in range(other.counts_len)), np.int64, other.counts_len
+    )
+    index = np.flatnonzero(counts)
+    return HdrBuckets(other.significant_figures, other.lowest_trackable_value), index, counts[index]
+
+
+def to_hdrh(histogram: Histogram) -> Any:
+    """Return an ``hdrh.histogram.HdrHistogram`` with the same buckets and counts."""
+    try:
+        from hdrh.histogram import HdrHistogram
+    except ImportError as missing:
+        raise MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
+    layout = histogram.buckets
+    if not isinstance(layout, HdrBuckets) or layout.scale != 1.0:
+        raise InvalidArgumentError(
+            "only an HDR histogram of whole values has a counterpart in the hdrhistogram package"
+        )
+    top = int(layout.high_steps(histogram.index[-1])) if histogram.index.size else 2 * layout.lowest
+    other = HdrHistogram(layout.lowest, max(top, 2 * layout.lowest), layout.digits)
+    for value, count in zip(
+        layout.low_steps(histogram.index).tolist(), histogram.counts.tolist(), strict=True
+    ):
+        other.record_value(value, count)
+    return other
+
+
+# ------------------------------------------------------------
+# How far a percentile of a histogram can be trusted: its interval, its bucket, and whether the
+# sample supports it.
+
+
+@dataclass(frozen=True)
+class PercentileRow:
+    """One percentile and how far it can be trusted.
+
+    Attributes
+    ----------
+    percentile, value : float
+    low, high : float
+        Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
+        infinity where there is no upper bound.
+    bucket_low, bucket_high : float
+        What the source pins the percentile down between: its bucket, cut at what the tool printed; infinite above
+        where it reaches censored values.
+    resolved : bool
+        Whether these two are within a tenth of each other; a percentile that the tool printed is exact. Where they are
+        not, `value` is the upper bound of a range.
+    supported : bool
+        Whether the sample is large enough to bound the percentile from above.
+    events : int or None
+        How many events (stalls, intervals) make up what lies above it, where the source knows of time.
+    """
+
+    percentile: float
+    value: float
+    low: float
+    high: float
+    bucket_low: float
+    bucket_high: float
+    resolved: bool
+    supported: bool
+    events: int | None = None
+
+
+def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[PercentileRow]:
+    """Return one row a percentile; see `Histogram.percentile_rows`."""
+    values, bottoms, tops, open_above = brackets_at(histogram, p)
+    low, high = _interval(histogram, p, confidence)
+    supported = (p <= histogram.sample_limit(confidence)) & ~open_above
+    columns = (
+        p,
+        values,
+        np.minimum(low, bottoms),
+        np.where(open_above, np.inf, np.maximum(high, tops)),
+        bottoms,
+        tops,
+        is_resolved(bottoms, tops),
+        supported,
+    )
+    return [
+        PercentileRow(*row) for row in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def highest_pinned_down(histogram: Histogram, limit: float) -> float:
+    """Return the highest percentile up to `limit` that is known within a tenth; 0 where there is none."""
+    reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
+    ends = np.concatenate(([limit], reached, histogram.printed[0]))
+    ends = np.unique(ends[(ends > 0) & (ends <= limit)])[::-1]
+    _, low, high, _ = brackets_at(histogram, ends)
+    return float(next(iter(ends[is_resolved(low, high)]), 0.0))
+
+
+def statistic_bracket(histogram: Histogram, name: str) -> tuple[float, float]:
+    """Return what ``min``, ``max``, ``mean`` or ``std`` is at least and at most: what the source states, or the edges."""
+    if name in histogram.told:
+        return histogram.told[name], histogram.told[name]
+    held = histogram.counted.at_best()
+    if not held.total:
+        return math.nan, math.nan
+    if name in ("min", "max"):
+        at = 0 if name == "min" else -1
+        return float(held.low[at]), float(held.high[at])
+    if name == "mean":
+        return tuple(float(np.average(edge, weights=held.counts)) for edge in (held.low, held.high))  # type: ignore[return-value]
+    if histogram.censored:
+        return 0.0, math.inf
+    # The deviation moves by no more than its values do, in the mean of squares, when each moves to its bucket's middle.
+    reach = math.sqrt(float(np.average((held.high - held.low) ** 2, weights=held.counts))) / 2
+    return max(histogram.std - reach, 0.0), histogram.std + reach
+
+
+def _interval(histogram: Histogram, p: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Order-statistic interval joined with the buckets; none for corrected counts, whose ranks are invented."""
+    if not histogram.count + histogram.censored:
+        return np.full(p.shape, np.nan), np.full(p.shape, np.inf)
+    corrected = histogram.run.corrected in ("us", "tool")
+    table = percentile_table(histogram.counted, p, confidence, corrected=corrected)
+    return table.low, table.high
+
+
+# ------------------------------------------------------------
+# How far the numbers of a measurement can be trusted: one place for the intervals of every
+# command.
+#
+# `evidence()` of samples, of a log and of a histogram gives the same questions to ask. Here they are answered for
+# data without time, by ranks, as of independent requests; `latencykit.core.histogram_log` answers them where time is known.
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Intervals of the statistics of one measurement.
+
+    Attributes
+    ----------
+    whole : Histogram
+        All of it.
+    """
+
+    whole: Histogram
+
+    @property
+    def dependence(self) -> Dependence | None:
+        """How requests depend on each other; None where the source does not know when they were."""
+        return None
+
+    def rows(
+        self,
+        percentiles: Sequence[float],
+        confidence: float = 0.95,
+        *,
+        rare: bool = True,  # noqa: ARG002 - counts do not know how long it took
+    ) -> tuple[list[PercentileRow], tuple[str, ...]]:
+        """Return percentiles with their intervals, and why some have none.
+
+        Parameters
+        ----------
+        percentiles : sequence of float
+        confidence : float, default 0.95
+        rare : bool, default True
+            Allow for stalls that a short run need not have seen: for statements about a system. Two runs of one
+            length are compared, and loads are set side by side, without.
+        """
+        return self.whole.percentile_rows(percentiles, confidence), ()
+
+    def mean(
+        self,
+        name: str = "mean",
+        confidence: float = 0.95,
+        *,
+        rare: bool = True,  # noqa: ARG002 - as above
+    ) -> tuple[float, float]:
+        """Return by how much a mean may be lower and higher than the sample's (both 0 or more; infinite where open).
+
+        Parameters
+        ----------
+        name : str
+            ``"mean"``, or a mean between two ranks such as ``"tm99"``.
+        confidence : float, default 0.95
+        rare : bool, default True
+        """
+        ends = ranks_of_mean(name)
+        if ends is None or not self.whole.count:
+            return 0.0, 0.0
+        counted = self.whole.counted.occupied()
+        shares = counted.cumulative / counted.count
+        first, last = (
+            counted.middle[min(int(np.searchsorted(shares, end - 1e-12)), shares.size - 1)]
+            for end in ends
+        )
+        kept = np.clip(counted.middle, first, last)
+        mean = float((kept * counted.counts).sum() / counted.count)
+        spread = (
+            math.sqrt(max(float(((kept - mean) ** 2 * counted.counts).sum()), 0.0))
+            / counted.count
+            / (ends[1] - ends[0])
+        )
+        if name == "mean":
+            spread = self.whole.bracket("std")[1] / math.sqrt(counted.count)
+        error = normal_quantile((1 + confidence) / 2) * spread
+        return error, error
+
+    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the measurement bounds from above, and that the source pins down."""
+        return highest_pinned_down(self.whole, self.solid_up_to(confidence)[0])
+
+    def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
+        """Return the percentile up to which the measurement bounds the curve, and what it is based on beyond (``"1 stall"``).
+
+        The words are empty where time is not known.
+        """
+        return self.whole.sample_limit(confidence), ""
+
+
+def ranks_of_mean(name: str) -> tuple[float, float] | None:
+    """Return the shares of the ranks between which a mean is taken, None where it is not cut by ranks.
+
+    Examples
+    --------
+    >>> ranks_of_mean("mean"), ranks_of_mean("TM(:99%)"), ranks_of_mean("TM(1ms:2ms)")
+    ((0.0, 1.0), (0.0, 0.99), None)
+    """
+    trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
+    return (
+        (float(trim.low), float(trim.high)) if trim.kind in ("TM", "WM") and trim.by_rank else None
+    )
+
+
+# ------------------------------------------------------------
+# Counts in buckets: the rung that answers every question but those about time and single
+# requests.
+
+STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts in buckets, immutable.
+
+    Parameters
+    ----------
+    buckets : Buckets
+        Where the bins lie.
+    index, counts : ndarray of int64, shape (nonzero,)
+        Ascending bucket indices with a count above zero, and their counts.
+    unit : str
+        Unit of the values: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
+    run : Run
+        What the source says of the measurement.
+    told : mapping of str to float
+        ``mean``, ``std``, ``min``, ``max`` as the source itself states them: they win over the buckets.
+    printed : tuple of two tuples of float
+        Percentiles and values that the tool printed; they are given back as printed.
+    censored : int
+        Values known only to be at least `censored_at`: timeouts, clips, overflows.
+    censored_at : float
+        That bound.
+
+    Examples
+    --------
+    >>> h = Histogram.of([1_000, 2_000, 2_000, 90_000])
+    >>> h.count, h.percentile(50), h.max
+    (4, 2000.0, 90047.0)
+    """
+
+    buckets: Buckets
+    index: Ints
+    counts: Ints
+    unit: str = "ns"
+    run: Run = field(default_factory=Run)
+    told: Mapping[str, float] = field(default_factory=dict)
+    printed: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    censored: int = 0
+    censored_at: float = float("inf")
+
+    def __post_init__(self) -> None:
+        checked_unit(self.unit)
+        if float(np.sum(self.counts, dtype=np.float64)) >= 2.0**63 or (self.counts < 0).any():
+            raise InputTooLargeError(
+                "the counts add up to 2^63 or more, or are negative; such counts are damaged"
+            )
+
+    # ------------------------------------------------------------ making one
+
+    @classmethod
+    def of(
+        cls,
+        values: ArrayLike | Iterable[ArrayLike],
+        digits: int = 3,
+        unit: str = "ns",
+        run: Run | None = None,
+    ) -> Histogram:
+        """Count raw values.
+
+        Parameters
+        ----------
+        values : array_like, or iterable of arrays
+            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns. They are counted in
+            small pieces, whatever their number: a mapped ``.npy`` file (``np.load(path, mmap_mode="r")``), Arrow
+            arrays, and batches of one Parquet column (``ParquetFile(path).iter_batches(columns=["latency"])``) never
+            stand in memory whole.
+        digits : int, default 3
+            Significant decimal digits of the buckets.
+        unit : str, default "ns"
+            Unit of the values: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
+        run : Run, optional
+            What is known of the measurement.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For negative, infinite or not-a-number values, and for null ones of Arrow.
+
+        Examples
+        --------
+        >>> Histogram.of((np.arange(1000) for _ in range(3)), unit="us").count
+        3000
+        """
+        buckets, index, counts = count_values(values, digits, unit)
+        return cls(buckets, index, counts, unit, run or Run(unit=unit))
+
+    @classmethod
+    def from_buckets(
+        cls, low: ArrayLike, high: ArrayLike, counts: ArrayLike, unit: str = "ns", **known: Any
+    ) -> Histogram:
+        """Take counts between listed edges (arrays of one length, ascending); `known` are further fields."""
+        numbers = np.asarray(counts, np.int64)
+        if (numbers < 0).any():
+            raise InvalidArgumentError(
+                "counts must not be negative; cumulative buckets must be turned into differences first"
+            )
+        index = np.flatnonzero(numbers)
+        return cls(EdgeBuckets(low, high), index, numbers[index], unit, **known)
+
+    @classmethod
+    def from_percentiles(
+        cls,
+        percentiles: Sequence[float],
+        values: Sequence[float],
+        count: int,
+        unit: str = "ns",
+        **known: Any,
+    ) -> Histogram:
+        """Rebuild a histogram from printed percentiles: its buckets reach from one printed value to the next.
+
+        Parameters
+        ----------
+        percentiles, values : sequence of float
+            Ascending percentiles (0..100) and their values; ``told`` may add ``min`` and ``max``.
+        count : int
+            Number of values behind them.
+        unit : str
+        **known
+            Further fields: `run`, `told`, `censored`, `censored_at`.
+
+        Returns
+        -------
+        Histogram
+            What lies above the last value, where no maximum is known, is censored there.
+
+        Examples
+        --------
+        >>> h = Histogram.from_percentiles([50, 99], [1.2e6, 5e6], 1000, told={"max": 6e6})
+        >>> h.percentile([50, 98, 99, 100]).tolist()
+        [1200000.0, 5000000.0, 5000000.0, 6000000.0]
+        """
+        lows, highs, counts, facts = percentile_buckets(percentiles, values, count, known)
+        return cls.from_buckets(lows, highs, counts, unit, **facts)
+
+    @classmethod
+    def from_hdrh(cls, other: Any, unit: str = "ns", run: Run | None = None) -> Histogram:
+        """Take an ``hdrh.histogram.HdrHistogram`` of the hdrhistogram package."""
+        return cls(*counts_of_hdrh(other), unit, run or Run(unit=unit))
+
+    def to_hdrh(self) -> Any:
+        """Return an ``hdrh.histogram.HdrHistogram`` with the same buckets and counts."""
+        return to_hdrh(self)
+
+    # ------------------------------------------------------------ plain facts
+
+    @cached_property
+    def count(self) -> int:
+        """Number of values counted; censored ones apart."""
+        return int(self.counts.sum())
+
+    @property
+    def requests(self) -> int:
+        """Good requests: those counted, and those known only to lie above a limit, unless they timed out.
+
+        Examples
+        --------
+        >>> Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000).requests  # 100 of them somewhere above 2 ms
+        1000
+        """
+        return self.count + max(self.censored - self.run.timeouts, 0)
+
+    @property
+    def min(self) -> float:
+        """Lowest value: the lower edge of the lowest bucket, unless the source states it."""
+        return self._told("min", lambda: least_of(self))
+
+    @property
+    def max(self) -> float:
+        """Highest value: the upper edge of the highest bucket, unless the source states it."""
+        return self._told("max", lambda: float(self.buckets.high(self.index[-1])))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the buckets' middles, as the reference has it, unless the source states it; `bracket` has its bounds."""
+        return self._told("mean", lambda: self._mean_std[0])
+
+    @property
+    def std(self) -> float:
+        """Population standard deviation of the buckets' middles, unless the source states it."""
+        return self._told("std", lambda: self._mean_std[1])
+
+    @cached_property
+    def _mean_std(self) -> tuple[float, float]:
+        steps = (
+            self.buckets.mid_steps(self.index)
+            if isinstance(self.buckets, HdrBuckets)
+            else self.buckets.mid(self.index)
+        )
+        mean, std = mean_std(steps, self.counts)
+        return mean * self.buckets.scale, std * self.buckets.scale
+
+    def _told(self, name: str, otherwise: Any) -> float:
+        if name in self.told:
+            return self.told[name]
+        return float(otherwise()) if self.index.size else float("nan")
+
+    @cached_property
+    def cumulative(self) -> Ints:
+        """Running total of the counts, int64, shape (nonzero,)."""
+        return np.cumsum(self.counts)
+
+    @cached_property
+    def counted(self) -> Counted:
+        """The same as plain arrays: what the functions of `latencykit.stats` take."""
+        held = Counted.in_buckets(
+            self.buckets, self.index, self.counts, self.censored, self.censored_at
+        )
+        if not self.told:
+            return held
+        least, most = stated_range(self)
+        return held.stating(
+            least, most, *(self.told.get(name, float("nan")) for name in ("mean", "std"))
+        )
+
+    def bracket(self, statistic: str) -> tuple[float, float]:
+        """Return the least and the most that a statistic can be, given the source's resolution.
+
+        Parameters
+        ----------
+        statistic : {"min", "max", "mean", "std"}
+            Both are equal where the source states it.
+
+        Examples
+        --------
+        >>> wide = Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, told={"min": 0, "max": 5e6})
+        >>> wide.bracket("mean"), wide.bracket("max")
+        ((530000.0, 2510000.0), (5000000.0, 5000000.0))
+        """
+        return statistic_bracket(self, statistic)
+
+    # ------------------------------------------------------------ questions
+
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: ArrayLike) -> float | Floats:
+        """Return the value at each percentile (0..100): a float for a scalar, an array for an array.
+
+        The value is the highest of its bucket (the reference's rule); a percentile that the tool printed is given
+        as printed; one that reaches the censored mass gives its bound, of which the truth is "at least".
+        """
+        p = np.asarray(percentile, np.float64)
+        values = self.values_at(np.atleast_1d(p))[0]
+        return float(values[0]) if p.ndim == 0 else values.reshape(p.shape)
+
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: ArrayLike) -> float | Floats:
+        """Return the value at each quantile (0..1); see `percentile`."""
+        q = np.asarray(quantile, np.float64)
+        if not ((q >= 0) & (q <= 1)).all():
+            raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
+        return self.percentile(q * 100.0)
+
+    def values_at(self, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+        """Value, bucket position and "this is only a lower bound" of each percentile."""
+        return values_at(self, p)
+
+    def percentile_rows(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return each percentile with its confidence interval, its bucket and whether the sample supports it."""
+        return trusted_rows(self, np.atleast_1d(np.asarray(percentiles, np.float64)), confidence)
+
+    def evidence(self) -> Evidence:
+        """Return how far the numbers can be trusted, as of independent requests: counts do not know when they were."""
+        return Evidence(self)
+
+    def percentiles(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a table of percentiles with the columns of `PercentileRow`, indexed by percentile."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [vars(row) for row in self.percentile_rows(percentiles, confidence)]
+        ).set_index("percentile")
+
+    def percentile_of(self, value: float) -> float:
+        """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
+        within = int(self.counts[self.buckets.high(self.index) <= value].sum())
+        total = self.count + self.censored
+        return 100.0 * within / total if total else float("nan")
+
+    def count_above(self, value: float) -> int:
+        """Return how many values are not surely at or below `value`, censored ones included."""
+        return int(self.counts[self.buckets.high(self.index) > value].sum()) + self.censored
+
+    def trimmed(self, spec: str) -> Trimmed:
+        """Return a trimmed statistic with its definition, its bracket, and what it leaves out.
+
+        Parameters
+        ----------
+        spec : str
+            ``"tm99.9"`` (without the lowest and the highest 0.1 %), ``"TM(:99%)"``, ``"TM(150ms:1s)"``, ``"wm98"``,
+            ``"tc90"``, ``"ts90"``, ``"PR(:300ms)"`` or ``"IQM"``; see `latencykit.core.trimmed`.
+
+        Examples
+        --------
+        >>> found = Histogram.of([1, 2, 3, 4, 1000], unit="ms").trimmed("TM(:80%)")
+        >>> found.value, found.definition, found.leaves_out
+        (2.5, 'TM(:80%): mean without the highest 20 %', '1 request, up to 1 s')
+        """
+        from latencykit.core.trimmed import trimmed
+
+        return trimmed(self.counted, spec, self.unit)
+
+    def trimmed_mean(self, spec: str) -> float:
+        """Return a trimmed mean; `trimmed` tells its definition and what it leaves out, too."""
+        return self._of_kind(spec, "TM", "trimmed")
+
+    def winsorized_mean(self, spec: str) -> float:
+        """Return a winsorized mean, ``"wm98"`` or ``"WM(1%:99%)"``: the ends are pulled in, not left out."""
+        return self._of_kind(spec, "WM", "winsorized")
+
+    def _of_kind(self, spec: str, kind: str, name: str) -> float:
+        from latencykit.core.trimmed import parse_trim
+
+        if parse_trim(spec, self.unit).kind != kind:
+            raise InvalidArgumentError(
+                f"{spec!r} is no {name} mean; trimmed({spec!r}).value gives what it is"
+            )
+        return self.trimmed(spec).value
+
+    def sample_limit(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the number of values bounds from above, however wide its bucket; 0 where none."""
+        return highest_supported_percentile(self.count + self.censored, confidence)
+
+    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the sample bounds from above and the source pins down within a tenth.
+
+        0 where there is none: every percentile of buckets that double in width is a range.
+
+        Examples
+        --------
+        >>> round(Histogram.of(range(1500)).highest_supported_percentile(), 3)
+        99.754
+        >>> Histogram.from_percentiles([50, 99], [1e6, 4e6], 10_000, told={"max": 9e6}).highest_supported_percentile()
+        99.0
+        """
+        return highest_pinned_down(self, self.sample_limit(confidence))
+
+    # ------------------------------------------------------------ making others
+
+    def __add__(self, other: Histogram) -> Histogram:
+
+        return merge_histograms([self, other])
+
+    def __sub__(self, other: Histogram) -> Histogram:
+        """Return what was counted between two scrapes: `self` is the later one."""
+        merge_runs([self.run.but(unit=self.unit), other.run.but(unit=other.unit)])
+        if self.buckets != other.buckets:
+            raise InvalidArgumentError("only histograms of equal buckets can be subtracted")
+        size = int(max(self.index.max(initial=-1), other.index.max(initial=-1))) + 1
+        counts = np.zeros(size, np.int64)
+        counts[self.index] = self.counts
+        counts[other.index] -= other.counts
+        if (counts < 0).any() or self.censored < other.censored:
+            raise InvalidArgumentError(
+                "a bucket shrank between the two: swap them, or the counter was reset in between"
+            )
+        index, size = np.flatnonzero(counts), self.requests - other.requests
+        told = {}
+        if size > 0 and "mean" in self.told and "mean" in other.told:  # sums are counters, too
+            told["mean"] = (
+                self.told["mean"] * self.requests - other.told["mean"] * other.requests
+            ) / size
+        return replace(
+            self,
+            index=index,
+            counts=counts[index],
+            told=told,
+            printed=((), ()),
+            censored=self.censored - other.censored,
+        )
+
+    def rebucket(self, layout: HdrBuckets, *, as_reference: bool = False) -> Histogram:
+        """Record every bucket anew into another layout.
+
+        A bucket goes where its highest value lies, so that nothing reads better than before; with
+        `as_reference`, where its lowest value lies, as the reference's ``add`` does.
+        """
+        moved = cells_of(layout, self.buckets, self.index)[0 if as_reference else 1]
+        if not layout.reaches(moved):
+            raise InvalidArgumentError(
+                f"values up to {format_value(self.max, self.unit)} do not fit into {layout}"
+            )
+        index, inverse = np.unique(moved, return_inverse=True)
+        counts = np.zeros(index.size, np.int64)
+        np.add.at(counts, inverse, self.counts)
+        return replace(self, buckets=layout, index=index, counts=counts)
+
+    def to_unit(self, unit: str) -> Histogram:
+        """Return the same histogram with its values in another unit."""
+        if unit == self.unit:
+            return self
+        factor = unit_factor(self.unit, unit)
+        told = {name: value * factor for name, value in self.told.items()}
+        printed = (self.printed[0], tuple(value * factor for value in self.printed[1]))
+        return replace(
+            self, buckets=self.buckets.scaled(factor), unit=unit, told=told, printed=printed,
+            censored_at=self.censored_at * factor, run=self.run.but(unit=self.run.unit),
+        )  # fmt: skip
+
+    def but(self, **changes: Any) -> Histogram:
+        """Return a copy with some facts of the run changed."""
+        return replace(self, run=self.run.but(**changes))
+
+    def histogram(self) -> Histogram:
+        """Return itself: the rung asked for."""
+        return self
+
+    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
+        """Step down to named statistics: those that the source pins down within a tenth."""
+        names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bracket(name))]
+        known = {
+            row.percentile: row.value
+            for row in self.percentile_rows(list(percentiles))
+            if row.resolved
+        }
+        return Summary(
+            {name: getattr(self, name) for name in names}, known, self.requests, self.unit, self.run
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row a bucket: low, high, count."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "low": self.buckets.low(self.index),
+                "high": self.buckets.high(self.index),
+                "count": self.counts,
+            }
+        )
+
+    def _repr_html_(self) -> str:
+        from latencykit.core.key_statistics import html_of
+
+        return html_of("Histogram", self)
+
+    def __repr__(self) -> str:
+        if not self.index.size:
+            return "Histogram(no values)"
+
+        def show(value: float) -> str:
+            return format_value(value, self.unit)
+
+        rows = [replace(row, supported=True) for row in self.percentile_rows([50, 99, 100])]
+        numbers = ", ".join(
+            f"{name} {format_row(row, show)}"
+            for name, row in zip(("p50", "p99", "max"), rows, strict=True)
+        )
+        return f"Histogram({format_count(self.count)} values: {numbers})"
+
+
+# ------------------------------------------------------------
+# Adding histograms up: equal layouts add their counts, unlike ones are added in the finest steps
+# of all.
+
+
+def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
+    """Return the sum of histograms; unlike HDR layouts are added in the finest steps and the fewest digits.
+
+    A note says what that costs, if it costs anything.
+
+    Raises
+    ------
+    IncompatibleDataError
+        Where units, measures or corrections differ.
+
+    Examples
+    --------
+    >>> merge_histograms([Histogram.of([1, 2]), Histogram.of([3])]).count
+    3
+    """
+    run = merge_runs([part.run.but(unit=part.unit) for part in parts])
+    if sum(part.count for part in parts) >= 1 << 63:
+        raise InputTooLargeError("the sum of the counts does not fit in 63 bits")
+    layout = parts[0].buckets
+    if any(part.buckets != layout for part in parts[1:]):
+        if not all(isinstance(part.buckets, HdrBuckets | CellBuckets) for part in parts):
+            return replace(_edge_union(parts), run=run, **_censored(parts))
+        layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
+        run = _noted(run, parts, layout, index)
+    else:
+        index = np.unique(np.concatenate([part.index for part in parts]))
+        counts = np.zeros(index.size, np.int64)
+        for part in parts:
+            np.add.at(counts, np.searchsorted(index, part.index), part.counts)
+    return Histogram(layout, index, counts, parts[0].unit, run, _told(parts), **_censored(parts))
+
+
+def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -> Run:
+    """Say what the sum of unlike layouts costs; what earlier sums of the same counts cost is part of it."""
+    grid = grid_of(layout)
+    spread = [part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))]
+    digits = sorted({grid_of(one).digits for one in spread} | {grid.digits})
+    before = [note for note in run.notes if note.startswith(COST)]
+    run = run.but(notes=tuple(note for note in run.notes if not note.startswith(COST)))
+    overlap = isinstance(layout, CellBuckets) and layout.overlap
+    if len(digits) == 1 and not overlap and not before:
+        return run
+    (width, low, high), common = widest(layout, index), 1 / (1 << grid.half_magnitude)
+    return run.with_notes(
+        cost(max(width, common), low, high if width > common else 0.0, parts[0].unit, digits)
+    )
+
+
+def reported(histogram: Histogram) -> Histogram:
+    """Return the sum of a whole log or of files as it is, and report what it costs; see `latencykit.core.run.reporting`."""
+    histogram.run.report(*(note for note in histogram.run.notes if note.startswith(COST)))
+    return histogram
+
+
+def _told(parts: Sequence[Histogram]) -> dict[str, float]:
+    """What every part states is stated of the sum, too: extremes, and the mean and the deviation of all."""
+    told: dict[str, float] = {}
+    for name, pick in (("min", min), ("max", max)):
+        if all(name in part.told for part in parts):
+            told[name] = pick(part.told[name] for part in parts)
+    sizes = np.array([part.requests for part in parts], np.float64)
+    if sizes.sum() > 0 and all("mean" in part.told for part in parts):
+        means = np.array([part.told["mean"] for part in parts])
+        told["mean"] = float(np.average(means, weights=sizes))
+        if all("std" in part.told for part in parts):
+            squares = (
+                np.array([part.told["std"] for part in parts]) ** 2 + (means - told["mean"]) ** 2
+            )
+            told["std"] = float(np.sqrt(np.average(squares, weights=sizes)))
+    return told
+
+
+def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
+    return {
+        "censored": sum(part.censored for part in parts),
+        "censored_at": min(part.censored_at for part in parts),
+    }
+
+
+def _edge_union(parts: Sequence[Histogram]) -> Histogram:
+    """All buckets of all parts side by side, those of equal edges added up."""
+    edges = np.concatenate(
+        [
+            np.stack([part.buckets.high(part.index), part.buckets.low(part.index)], 1)
+            for part in parts
+        ]
+    )
+    unique, inverse = np.unique(edges, axis=0, return_inverse=True)
+    counts = np.zeros(len(unique), np.int64)
+    np.add.at(counts, inverse.reshape(-1), np.concatenate([part.counts for part in parts]))
+    return Histogram.from_buckets(
+        unique[:, 1], unique[:, 0], counts, parts[0].unit, told=_told(parts)
+    )
+
+
+# ------------------------------------------------------------
+# Stepping down to a histogram, or to one number a run, with a word for those who cannot.
+
+
+def histogram_of(rung: Any, purpose: str) -> Histogram:
+    """Return the histogram of a rung, in nanoseconds where its values have a unit.
+
+    Parameters
+    ----------
+    rung : Samples, HistogramLog or Histogram
+    purpose : str
+        What it is wanted for, as the beginning of a sentence.
+
+    Raises
+    ------
+    DataNotAvailableError
+        For a summary, and where nothing was counted.
+    InvalidArgumentError
+        For what is no rung.
+    """
+    name = getattr(getattr(rung, "run", None), "source", None) or "this source"
+    if isinstance(rung, Summary):
+        holds = [*rung.stats, *(f"p{format_percentile(p)}" for p in rung.percentiles)]
+        raise DataNotAvailableError(
+            f"{name}: {purpose} needs the whole distribution, and it holds only {', '.join(holds) or 'nothing'}; "
+            "read an output that keeps the samples or a histogram"
+        )
+    if not hasattr(rung, "histogram"):
+        raise InvalidArgumentError(
+            f"{purpose} takes what lk.read gives (a log, samples, a histogram), not {type(rung).__name__}"
+        )
+    counted: Histogram = rung.histogram()
+    if not counted.count + counted.censored:
+        raise DataNotAvailableError(f"{name}: nothing was counted; was the range too narrow?")
+    return counted.to_unit("ns") if counted.unit in NANOSECONDS else counted
+
+
+def statistic_of(rung: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
+    """Return one number of a run, NaN where its sample does not support it or the source does not pin it down.
+
+    Parameters
+    ----------
+    rung : Histogram or Summary
+    name : str
+        ``"p99.9"``, ``"mean"`` or a trimmed mean; see `latencykit.core.trimmed.statistic_name`.
+    confidence : float, default 0.95
+        At which a percentile has to be bounded from above.
+
+    Examples
+    --------
+    >>> from latencykit.core.histogram import Histogram
+    >>> h = Histogram.of(range(1000))
+    >>> statistic_of(h, "p99"), statistic_of(h, "mean"), statistic_of(h, "p99.99")
+    (989.0, 499.5, nan)
+    """
+    if isinstance(rung, Summary):
+        try:
+            return float(
+                rung.percentile(float(name[1:])) if name.startswith("p") else rung.stats[name]
+            )
+        except (DataNotAvailableError, KeyError):
+            return math.nan
+    if name == "p100":
+        return rung.max if not rung.censored and is_resolved(*rung.bracket("max")) else math.nan
+    if name.startswith("p"):
+        row = rung.percentile_rows([float(name[1:])], confidence)[0]
+        return row.value if row.supported and row.resolved else math.nan
+    if name == "mean":
+        return rung.mean if rung.censored or is_resolved(*rung.bracket("mean")) else math.nan
+    found = rung.trimmed(name)
+    return found.value if found.resolved or rung.censored else math.nan

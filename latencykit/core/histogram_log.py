@@ -1,0 +1,1013 @@
+"""One histogram an interval: the rung that knows when, without single requests.
+
+A `HistogramLog` knows its intervals (start, length, tag, and where the payload lies) and decodes them on demand, a
+block of lines at a time. Slicing, selecting tags, merging, resampling and changing units make views: nothing is
+decoded for them, and memory does not grow with the length of the log.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.blocks import Block, SeriesFold, TotalsFold, feed
+from latencykit.core.dependence import (
+    LEAST_BINS,
+    LEAST_EVENTS,
+    RAREST,
+    Dependence,
+    normal_quantile,
+    tail_groups,
+    unseen_share,
+)
+from latencykit.core.histogram import (
+    STANDARD_PERCENTILES,
+    Evidence,
+    Histogram,
+    merge_histograms,
+    ranks_of_mean,
+    reported,
+)
+from latencykit.core.quantiles import values_at_ranks
+from latencykit.core.run import Run, merge_runs
+from latencykit.core.summary import Summary
+from latencykit.core.tail_events import events_above, solid_up_to, tail_shares
+from latencykit.errors import IncompatibleDataError, InvalidArgumentError
+from latencykit.units import (
+    NANOSECONDS,
+    checked_unit,
+    did_you_mean,
+    format_count,
+    format_duration,
+    format_percentile,
+    parse_duration,
+    parse_moment,
+    unit_factor,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core.blocks import Fold, Part
+    from latencykit.core.buckets import Buckets, HdrBuckets
+    from latencykit.core.histogram import PercentileRow
+    from latencykit.core.tail_events import Events
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "HistogramLog",
+    "IntervalSeries",
+    "LogPart",
+    "SlotPart",
+    "Tails",
+    "merge",
+    "merge_logs",
+    "slot_edges",
+    "slot_numbers",
+    "tails_of",
+    "tails_of_requests",
+]
+
+
+def slot_numbers(starts: Floats, width: float) -> Ints:
+    """Return the number of the slot that each moment is in: slot k is k · width ≤ t < (k + 1) · width.
+
+    Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same line.
+
+    Examples
+    --------
+    >>> slot_numbers(np.array([0.29, 0.3, 0.6, 0.7]), 0.1).tolist()
+    [2, 3, 6, 7]
+    """
+    slot = np.floor(starts / width)
+    slot = slot + (starts >= slot_edges(slot + 1, width)) - (starts < slot_edges(slot, width))
+    return np.asarray(slot, np.int64)
+
+
+def slot_edges(slot: Floats, width: float) -> Floats:
+    """The moments at which slots begin, whole nanoseconds."""
+    return np.asarray(np.round(slot * width, 9))
+
+
+_FARTHEST = 1e18  # seconds
+
+
+@dataclass(frozen=True)
+class IntervalSeries:
+    """What each interval of a log says: arrays of one length.
+
+    Attributes
+    ----------
+    start, length : ndarray of float64, shape (intervals,)
+        Seconds from the log's start, and seconds.
+    count : ndarray of int64, shape (intervals,)
+    min, max : ndarray of float64, shape (intervals,)
+        NaN where nothing was counted.
+    percentiles : tuple of float
+    values : ndarray of float64, shape (intervals, percentiles)
+    mean, std : ndarray of float64, shape (intervals,) or (0,)
+    unit : str
+    lows : ndarray of float64, shape (intervals, 1 + percentiles)
+        Lower edges of the buckets whose upper edges are `max` and `values`.
+    """
+
+    start: Floats
+    length: Floats
+    count: Ints
+    min: Floats
+    max: Floats
+    percentiles: tuple[float, ...]
+    values: Floats
+    mean: Floats
+    std: Floats
+    unit: str
+    lows: Floats
+
+
+class HistogramLog:
+    """A log of histograms, immutable.
+
+    Parameters
+    ----------
+    start, length : array_like of float, shape (intervals,)
+        Seconds from the log's start (``run.start``), and seconds.
+    parts : sequence of Part
+        Where the payloads lie.
+    where : tuple of two ndarrays of int64, optional
+        Part and row of each interval; by default the rows of the only part, in order.
+    tag_code : array_like of int, optional
+        Position in `tag_names` of each interval's tag.
+    tag_names : sequence of str
+        ``""`` stands for untagged lines.
+    unit : str
+        Unit of the values.
+    run : Run
+    factor : float
+        What the parts' values are multiplied by.
+    whole : Histogram, optional
+        The sum of all intervals, where it is known already; it is counted at most once.
+
+    Examples
+    --------
+    >>> from latencykit.core.blocks import MemoryPart, block_of_rows
+    >>> from latencykit.core.buckets import HdrBuckets
+    >>> b = HdrBuckets(3)
+    >>> block = block_of_rows(np.array([0, 0, 1]), b.index_of([5, 7, 900]), 2, b)
+    >>> log = HistogramLog([0, 1], [1, 1], [MemoryPart([block])])
+    >>> len(log), log.histogram().count, log.between(1, 2).histogram().max
+    (2, 3, 900.0)
+    """
+
+    def __init__(
+        self,
+        start: ArrayLike,
+        length: ArrayLike,
+        parts: Sequence[Part],
+        *,
+        where: tuple[Ints, Ints] | None = None,
+        tag_code: ArrayLike | None = None,
+        tag_names: Sequence[str] = ("",),
+        unit: str = "ns",
+        run: Run | None = None,
+        factor: float = 1.0,
+        whole: Histogram | None = None,
+    ) -> None:
+        self.starts, self.lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
+        if not (
+            (np.abs(self.starts) < _FARTHEST).all() and (np.abs(self.lengths) < _FARTHEST).all()
+        ):
+            raise InvalidArgumentError("an interval begins or ends at no time that there is")
+        size = self.starts.size
+        self._parts = tuple(parts)
+        self._where = where or (np.zeros(size, np.int64), np.arange(size))
+        self._tag_code = (
+            np.zeros(size, np.int64) if tag_code is None else np.asarray(tag_code, np.int64)
+        )
+        self._tag_names = tuple(tag_names)
+        self._factor = factor
+        self._whole = whole
+        self._tails: Tails | None = None
+        self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
+
+    def __len__(self) -> int:
+        return int(self.starts.size)
+
+    # ------------------------------------------------------------ plain facts
+
+    @property
+    def start(self) -> float | None:
+        """The log's start in seconds since the epoch, where it is known."""
+        return self.run.start
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first interval's start to the last one's end."""
+        return float((self.starts + self.lengths).max() - self.starts.min()) if len(self) else 0.0
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of the lines, ``""`` for untagged ones beside tagged ones; empty for a log without tags."""
+        names = tuple(self._tag_names[code] for code in np.flatnonzero(np.bincount(self._tag_code)))
+        return () if names == ("",) else names
+
+    def tag_of_rows(self) -> list[str]:
+        """Return the tag of every interval, ``""`` for none."""
+        return [self._tag_names[code] for code in self._tag_code]
+
+    # ------------------------------------------------------------ views
+
+    def rows(self, rows: Ints, **changes: Any) -> HistogramLog:
+        """Return a view of some intervals, with other facts where `changes` name them."""
+        part, row = self._where
+        facts: dict[str, Any] = {
+            "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows], "tag_names": self._tag_names,
+            "unit": self.unit, "run": self.run, "factor": self._factor,
+        }  # fmt: skip
+        return HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
+
+    @property
+    def epoch(self) -> int | None:
+        """Nanoseconds since the epoch from which `starts` count, to the microsecond, where the log says."""
+        return None if self.start is None else round(self.start * 1e6) * 1000
+
+    def between(self, start: Any = -np.inf, end: Any = np.inf) -> HistogramLog:
+        """Return the intervals with start ≤ t < end, where t is when an interval starts.
+
+        Parameters
+        ----------
+        start, end : float, str or datetime
+            Seconds from the log's start, a duration (``"5s"``), or a timestamp.
+        """
+        first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
+        return self.rows(np.flatnonzero((self.starts >= first) & (self.starts < last)))
+
+    def tagged(self, tag: str) -> HistogramLog:
+        """Return the intervals of one tag; ``""`` for the untagged ones.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Where no line has that tag.
+        """
+        code = self._tag_names.index(tag) if tag in self._tag_names else -1
+        rows = np.flatnonzero(self._tag_code == code)
+        if not rows.size:
+            raise InvalidArgumentError(
+                f"no interval is tagged {tag!r}{did_you_mean(tag, self.tags)}"
+            )
+        return self.rows(rows, run=self.run.but(tags=(tag,) if tag else ()))
+
+    def by_tag(self) -> dict[str, HistogramLog]:
+        """Return one log a tag, ``""`` for untagged lines."""
+        return (
+            {name: self.tagged(name) for name in (self.tags or ("",))} if len(self) else {"": self}
+        )
+
+    def with_tag(self, tag: str | None) -> HistogramLog:
+        """Return the same log with every interval tagged so; as it is for None."""
+        if tag is None:
+            return self
+        return self.rows(
+            np.arange(len(self)), tag_code=np.zeros(len(self), np.int64), tag_names=(tag,)
+        )
+
+    def to_unit(self, unit: str) -> HistogramLog:
+        """Return the same log with its values in another unit."""
+        if unit == self.unit:
+            return self
+        return self.rows(
+            np.arange(len(self)), unit=unit, factor=self._factor * unit_factor(self.unit, unit)
+        )
+
+    def shifted(self, seconds: float) -> HistogramLog:
+        """Return the same intervals counted from a start that lies so much earlier."""
+        start = None if self.run.start is None else self.run.start - seconds
+        later = self.rows(np.arange(len(self)), run=self.run.but(start=start))
+        later.starts = self.starts + seconds
+        return later
+
+    def but(self, **changes: Any) -> HistogramLog:
+        """Return a copy with some facts of the run changed."""
+        return self.rows(np.arange(len(self)), run=self.run.but(**changes))
+
+    def _mapped_through(self, view: Callable[[Part], Part]) -> HistogramLog:
+        """Return the same intervals with what `view` makes of their payloads when they are decoded."""
+        return HistogramLog(
+            self.starts,
+            self.lengths,
+            [view(LogPart(self))],
+            tag_code=self._tag_code,
+            tag_names=self._tag_names,
+            unit=self.unit,
+            run=self.run,
+        )
+
+    def resample(self, interval: str | float) -> HistogramLog:
+        """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact.
+
+        An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) · width); a slot's start and
+        length are those of what is in it.
+        """
+        width = parse_duration(interval, "s") / 1e9
+        if not width > 0:
+            raise InvalidArgumentError(f"an interval must be longer than nothing, not {interval!r}")
+        slot = slot_numbers(self.starts, width)
+        keys, group = np.unique(np.stack([slot, self._tag_code], 1), axis=0, return_inverse=True)
+        starts, ends = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
+        np.minimum.at(starts, group.reshape(-1), self.starts)
+        np.maximum.at(ends, group.reshape(-1), self.starts + self.lengths)
+
+        part = SlotPart(self, group.reshape(-1), len(keys))
+        return HistogramLog(
+            starts,
+            ends - starts,
+            [part],
+            tag_code=keys[:, 1],
+            tag_names=self._tag_names,
+            unit=self.unit,
+            run=self.run,
+        )
+
+    def __add__(self, other: HistogramLog) -> HistogramLog:
+
+        return merge_logs([self, other])
+
+    # ------------------------------------------------------------ one pass over the payloads
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all intervals as blocks, each once, in any order; `Block.rows` are this log's."""
+        part_of, row_of = self._where
+        scaled: dict[Buckets, Buckets] = {}
+        for number, part in enumerate(self._parts):
+            mine = np.flatnonzero(part_of == number)
+            mine = mine[np.argsort(row_of[mine], kind="stable")]
+            wanted = row_of[mine]
+            for block in part.blocks(wanted) if mine.size else ():
+                buckets = block.buckets
+                if self._factor != 1.0:
+                    buckets = scaled.setdefault(buckets, buckets.scaled(self._factor))
+                rows = mine[np.searchsorted(wanted, block.rows)]
+                yield Block(rows, block.indptr, block.index, block.counts, buckets)
+
+    def scan(self, *folds: Fold) -> None:
+        """Show every block to every fold: several questions, one pass."""
+        feed(self.blocks(), folds)
+
+    def totals_fold(self, *, by_tag: bool = False) -> TotalsFold:
+        """Return a fold for `scan` that sums all intervals, or each tag's."""
+        return TotalsFold(self._tag_code if by_tag else np.zeros(len(self), np.int64))
+
+    def series_fold(
+        self, percentiles: Sequence[float] = (), *, moments: bool = False
+    ) -> SeriesFold:
+        """Return a fold for `scan` that takes each interval's numbers."""
+        return SeriesFold(len(self), percentiles, moments=moments)
+
+    def histogram_of(
+        self, fold: TotalsFold, tag: str | None = None, like: HdrBuckets | None = None
+    ) -> Histogram:
+        """Return the histogram that a scanned `totals_fold` holds, of one tag if the fold kept them apart."""
+        group = 0 if tag is None else self._tag_names.index(tag)
+        run = self.run.but(unit=self.unit, duration=self.run.duration or self.duration or None)
+        run = run if tag is None else run.but(tags=(tag,) if tag else ())
+        found = [
+            (buckets, index, counts) for g, buckets, index, counts in fold.totals() if g == group
+        ]
+        parts = [
+            Histogram(buckets, index, counts, self.unit, run) for buckets, index, counts in found
+        ]
+        if like is not None:
+            parts = [part.rebucket(like, as_reference=True) for part in parts]
+        if not parts:
+            from latencykit.core.buckets import HdrBuckets
+
+            return Histogram(
+                like or HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64), self.unit, run
+            )
+        if len(parts) == 1:
+            return parts[0]
+        whole = merge_histograms(parts)
+        return reported(
+            whole.but(
+                **{
+                    name: getattr(run, name)
+                    for name in ("failed", "timeouts", "dropped", "unfinished")
+                }
+            )
+        )
+
+    def series_of(self, fold: SeriesFold) -> IntervalSeries:
+        """Return the arrays that a scanned `series_fold` holds, with the intervals' times."""
+        return IntervalSeries(
+            self.starts,
+            self.lengths,
+            fold.count,
+            fold.min,
+            fold.max,
+            fold.percentiles,
+            fold.values,
+            fold.mean,
+            fold.std,
+            self.unit,
+            fold.lows,
+        )
+
+    # ------------------------------------------------------------ questions
+
+    def histogram(self, like: HdrBuckets | None = None) -> Histogram:
+        """Return the sum of all intervals, all tags together.
+
+        Parameters
+        ----------
+        like : HdrBuckets, optional
+            Record every bucket anew at its lowest value into this layout, as the reference's ``add`` does; its
+            published sums come out so.
+        """
+        if like is None and self._whole is not None:
+            return self._whole
+        fold = self.totals_fold()
+        self.scan(fold)
+        found = self.histogram_of(fold, like=like)
+        self._whole = found if like is None else self._whole
+        return found
+
+    def histogram_and(self, *folds: Fold) -> Histogram:
+        """Return the sum of all intervals, and show every block to `folds` in the same pass."""
+        if self._whole is None:
+            fold = self.totals_fold()
+            self.scan(fold, *folds)
+            self._whole = self.histogram_of(fold)
+        else:
+            self.scan(*folds)
+        return self._whole
+
+    def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
+        """Return count, extremes and percentiles of every interval, in one pass."""
+        fold = self.series_fold(percentiles, moments=moments)
+        self.scan(fold)
+        return self.series_of(fold)
+
+    def percentiles(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
+        """Return a table with one row an interval: start, length, tag, count, max and the percentiles."""
+        import pandas as pd
+
+        series = self.series(percentiles)
+        columns = {
+            "start": series.start,
+            "length": series.length,
+            "tag": self.tag_of_rows(),
+            "count": series.count,
+            "max": series.max,
+        }
+        named = {
+            f"p{format_percentile(p)}": series.values[:, k]
+            for k, p in enumerate(series.percentiles)
+        }
+        return pd.DataFrame(columns | named)
+
+    def evidence(self, whole: Histogram | None = None) -> Tails:
+        """Return what the log knows beyond counts: events, and intervals of confidence that know of time."""
+        self._tails = self._tails or tails_of(self, whole)
+        return self._tails
+
+    def percentile_rows(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return percentiles of all intervals, with how many events each is based on.
+
+        Confidence intervals allow for requests that are slow together, and are as wide as those of independent requests
+        at least. There is no upper end where a percentile is based on fewer than twenty independent events, and no
+        interval where the log is too short to show how far requests depend on each other.
+        """
+        return self.evidence().rows(
+            np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence
+        )[0]
+
+    def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
+        """Return how many stalls, intervals and tags make up what lies above each percentile; each has its ``words``."""
+        return self.evidence().events([float(p) for p in percentiles])
+
+    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
+        """Step down to named statistics of all intervals."""
+        return self.histogram().summary(percentiles)
+
+    def to_log(self, interval: str | float | None = None) -> HistogramLog:
+        """Return itself, or itself resampled."""
+        return self if interval is None else self.resample(interval)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row a bucket an interval: start, length, tag, low, high, count."""
+        import pandas as pd
+
+        tags = np.asarray(self.tag_of_rows(), object)
+        frames = []
+        for block in self.blocks():
+            row = block.rows[block.entry_rows]
+            columns = {
+                "start": self.starts[row], "length": self.lengths[row], "tag": tags[row],
+                "low": block.buckets.low(block.index), "high": block.buckets.high(block.index), "count": block.counts,
+            }  # fmt: skip
+            frames.append(pd.DataFrame(columns))
+        empty = pd.DataFrame(
+            {name: [] for name in ("start", "length", "tag", "low", "high", "count")}
+        )
+        return (
+            pd.concat(frames, ignore_index=True).sort_values(
+                ["start", "tag", "low"], ignore_index=True
+            )
+            if frames
+            else empty
+        )
+
+    def _repr_html_(self) -> str:
+        from latencykit.core.key_statistics import html_of
+
+        return html_of(
+            f"Histogram log, {format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}",
+            self,
+        )
+
+    def __repr__(self) -> str:
+        tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""
+        return f"HistogramLog({format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}{tags})"
+
+
+# ------------------------------------------------------------
+# Logs seen differently: intervals summed into slots, and several logs as one. Nothing is decoded
+# until asked for.
+
+
+class SlotPart:
+    """A log's intervals summed into slots, decoded when asked for."""
+
+    def __init__(self, log: HistogramLog, group: Ints, size: int) -> None:
+        self._log, self._group, self._size = log, group, size
+        self._order = np.argsort(group, kind="stable")
+        self._bounds = np.searchsorted(group[self._order], np.arange(size + 1))
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the slots' blocks; some slots at a time, so that few intervals are in memory at once."""
+        for slots in np.array_split(rows, max(1, rows.size // 16)):
+            chosen = np.concatenate(
+                [self._order[self._bounds[s] : self._bounds[s + 1]] for s in slots.tolist()]
+            )
+            local = np.searchsorted(slots, self._group[chosen])
+            by_row = np.argsort(chosen, kind="stable")
+            view = self._log.rows(chosen[by_row])
+            fold = TotalsFold(local[by_row])
+            view.scan(fold)
+            yield from _as_blocks(fold, slots)
+
+
+def _as_blocks(fold: TotalsFold, slots: Ints) -> Iterator[Block]:
+    """The totals of some slots as blocks, one a layout; a slot of several layouts is brought to one."""
+    parts: dict[int, list[Histogram]] = {}
+    for slot, buckets, index, counts in fold.totals():
+        parts.setdefault(slot, []).append(Histogram(buckets, index, counts))
+    held = {
+        slot: several[0] if len(several) == 1 else merge_histograms(several)
+        for slot, several in parts.items()
+    }
+    layouts: dict[Buckets, list[int]] = {}
+    for slot, histogram in sorted(held.items()):
+        layouts.setdefault(histogram.buckets, []).append(slot)
+    for buckets, members in layouts.items():
+        indices, numbers = [held[s].index for s in members], [held[s].counts for s in members]
+        indptr = np.concatenate(([0], np.cumsum([part.size for part in indices])))
+        yield Block(
+            slots[members], indptr, np.concatenate(indices), np.concatenate(numbers), buckets
+        )
+
+
+def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> HistogramLog:
+    """Return all intervals of all logs, sorted by time; a view, nothing is decoded.
+
+    Parameters
+    ----------
+    logs : sequence of HistogramLog
+    align : {"absolute", "relative"}
+        By the clock (where every log knows its start), or by the time since each log's start.
+
+    Raises
+    ------
+    IncompatibleDataError
+        Where units, measures or corrections differ.
+    """
+    if align not in ("absolute", "relative"):
+        raise InvalidArgumentError(f"align must be 'absolute' or 'relative', not {align!r}")
+    run = merge_runs([log.run.but(unit=log.unit) for log in logs])
+    by_clock = align == "absolute" and all(log.start is not None for log in logs)
+    origin = min(log.start or 0.0 for log in logs) if by_clock else 0.0
+    if align == "absolute" and not by_clock and any(log.start is not None for log in logs):
+        raise IncompatibleDataError(
+            "some of these logs do not say when they began; merge them with align='relative' (--align relative)"
+        )
+    names = list(dict.fromkeys(name for log in logs for name in log._tag_names))
+    parts: list[Part] = []
+    starts, part_of, row_of, codes = [], [], [], []
+    for log in logs:
+        shift = (log.start or 0.0) - origin if by_clock else 0.0
+        starts.append(log.starts + shift)
+        view = log if log._factor == 1.0 else None
+        part_of.append((log._where[0] if view else np.zeros(len(log), np.int64)) + len(parts))
+        row_of.append(log._where[1] if view else np.arange(len(log)))
+        parts.extend(log._parts if view else [LogPart(log)])
+        codes.append(
+            np.array([names.index(name) for name in log._tag_names], np.int64)[log._tag_code]
+        )
+    start = np.concatenate(starts)
+    order = np.argsort(start, kind="stable")
+    return HistogramLog(
+        start[order],
+        np.concatenate([log.lengths for log in logs])[order],
+        parts,
+        where=(np.concatenate(part_of)[order], np.concatenate(row_of)[order]),
+        tag_code=np.concatenate(codes)[order],
+        tag_names=names,
+        unit=logs[0].unit,
+        run=run.but(start=origin if by_clock else None, tags=()),
+    )
+
+
+class LogPart:
+    """Another log's rows as a part: for views that change its values."""
+
+    def __init__(self, log: HistogramLog) -> None:
+        self._log = log
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the log's blocks of the given rows, numbered as the log numbers them."""
+        for block in self._log.rows(rows).blocks():
+            yield Block(rows[block.rows], block.indptr, block.index, block.counts, block.buckets)
+
+
+# ------------------------------------------------------------
+# What a measurement that knows time knows beyond its counts: events, and intervals that know how
+# slow requests cluster.
+
+_SLOTS = 4096  # more intervals are put together with their neighbours
+_LARGE = 2048  # into no more than so many, of logs that are very long
+_GROUPS = 400
+_FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
+_BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
+
+
+@dataclass(frozen=True, eq=False)
+class Tails(Evidence):
+    """A measurement as slots of time × groups of buckets, fine in the tail: in memory whatever its length.
+
+    Attributes
+    ----------
+    whole : Histogram
+        All of it.
+    table : ndarray of float64, shape (slots, groups)
+        Counts, in order of time.
+    value : ndarray of float64, shape (groups,)
+        Middle of each group.
+    start, length, longest : ndarray of float64, shape (slots,)
+        Seconds; the longest latency of each, 0 for values without a unit.
+    tags : ndarray of float64, shape (tags, groups)
+    """
+
+    table: Floats
+    value: Floats
+    start: Floats
+    length: Floats
+    longest: Floats
+    tags: Floats
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """How requests depend on each other."""
+        return Dependence(self.table, self.value)
+
+    def events(self, percentiles: Sequence[float]) -> list[Events]:
+        """Return what makes up the requests above each percentile."""
+        counts, sizes = np.rint(self.table.sum(axis=0)).astype(np.int64), self.table.sum(axis=1)
+        # A stall shows best where it still holds many requests: some percentiles are asked besides.
+        asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
+        tail = _above(self.table, *tail_shares(counts, asked))
+        found = events_above(asked, tail, sizes, self.start, self.length, self.longest)[
+            : len(percentiles)
+        ]
+        if len(self.tags) < 2:
+            return found
+        by_tag = _above(self.tags, *tail_shares(counts, percentiles))
+        most = [_most_of(column) for column in by_tag.T]
+        return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
+
+    def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
+        """Return the percentile up to which enough events bear the curve, and what it rests on beyond ("1 stall")."""
+        return solid_up_to(self.events, self.whole.sample_limit(confidence), confidence)
+
+    def rows(
+        self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
+    ) -> tuple[list[PercentileRow], tuple[str, ...]]:
+        """Return percentiles with intervals that know of time and with their events, and why some have none."""
+        p = [float(one) for one in percentiles]
+        rows = list(self.whole.percentile_rows(p, confidence))
+        inner = [k for k, one in enumerate(p) if 0 < one < 100]
+        if not inner or not self.whole.count:
+            return rows, ()
+        asked = [p[k] for k in inner]
+        end = normal_quantile((1 + confidence) / 2)
+        unseen = unseen_share(self._seconds) if rare else 0.0
+        levels = self.dependence.levels(asked, [-end, end], unseen)
+        low, high = values_at_ranks(
+            self.whole.counted, *(levels * (self.whole.count + self.whole.censored)).T
+        )
+        known, limit = self.dependence.resolved(asked), self.solid_up_to(confidence)[0]
+        columns = (
+            inner,
+            low.tolist(),
+            high.tolist(),
+            levels.tolist(),
+            known.tolist(),
+            self.events(asked),
+        )
+        for k, bottom, top, (_, share), sure, one in zip(*columns, strict=True):
+            supported = rows[k].supported and one.supports(confidence) and p[k] <= limit
+            row = replace(rows[k], supported=supported, events=one.count or None)
+            top = top if supported and share < 1 else math.inf
+            rows[k] = (
+                replace(row, low=_least(bottom, row), high=_most(top, row)) if sure else _none(row)
+            )
+        return rows, self._reasons(rows, known.tolist(), unseen)
+
+    def mean(
+        self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True
+    ) -> tuple[float, float]:
+        """Return by how much a mean may be lower and higher than the sample's; see `Evidence.mean`."""
+        ends = ranks_of_mean(name)
+        if ends is None or not self.whole.count:
+            return (math.inf, math.inf) if self.whole.count else (0.0, 0.0)
+        end = normal_quantile((1 + confidence) / 2)
+        unseen = unseen_share(self._seconds) if rare else 0.0
+        low, high = self.dependence.shifts(*ends, [-end, end], unseen).tolist()
+        if math.isnan(low):
+            return math.inf, math.inf
+        usual = super().mean(name, confidence)
+        return max(-low, usual[0]), max(high, usual[1])
+
+    @property
+    def _seconds(self) -> float:
+        """How long the measurement took, without gaps."""
+        return float(self.length.sum())
+
+    def _reasons(
+        self, rows: list[PercentileRow], known: list[bool], unseen: float
+    ) -> tuple[str, ...]:
+        """Why rows have no interval, or an open one."""
+        bins = int((self.table.sum(axis=1) > 0).sum())
+        if bins < LEAST_BINS:
+            return (
+                f"{bins} intervals are too few for an interval of confidence; {LEAST_BINS} are needed",
+            )
+        found = []
+        if not all(known):
+            found.append(
+                "latencies drift over much of the run, which is too short to bound them; measure for longer"
+            )
+        few = [
+            f"p{format_percentile(row.percentile)}"
+            for row in rows
+            if row.percentile < 100 and not row.supported
+        ]
+        if few:
+            found.append(
+                f"{', '.join(few)}: no upper bound, since fewer than {LEAST_EVENTS} independent events lie above"
+            )
+        if any(
+            row.supported and math.isinf(row.high) and 100 * (1 - unseen) <= row.percentile < 100
+            for row in rows
+        ):
+            found.append(
+                f"no upper bound above p{format_percentile(round(100 * (1 - unseen), 1))}: a run of "
+                f"{format_duration(self._seconds * 1e9)} may have missed stalls that occur every {RAREST / 60:.0f} minutes"
+            )
+        return tuple(found)
+
+
+def _least(bottom: float, row: PercentileRow) -> float:
+    """The lower end, no higher than that of independent requests; NaN where there is none."""
+    if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
+        return math.nan
+    return min(bottom, row.value) if math.isnan(row.low) else min(bottom, row.low)
+
+
+def _most(top: float, row: PercentileRow) -> float:
+    """The upper end, no lower than that of independent requests; corrected counts have none of these."""
+    return max(top, row.value) if math.isnan(row.high) else max(top, row.high)
+
+
+def _none(row: PercentileRow) -> PercentileRow:
+    return replace(row, low=math.nan, high=math.nan)
+
+
+def _above(table: Floats, group: Ints, share: Floats) -> Floats:
+    """Requests of each row above each cut, shape (rows, p)."""
+    running = np.concatenate((np.zeros((len(table), 1)), np.cumsum(table, axis=1)), axis=1)
+    return np.asarray(running[:, -1:] - running[:, group + 1] + table[:, group] * share)
+
+
+def _most_of(parts: Floats) -> int:
+    """How few parts hold nine tenths of all."""
+    running = np.cumsum(np.sort(parts)[::-1])
+    return (
+        int(np.searchsorted(running, 0.9 * running[-1] * (1 - 1e-12))) + 1 if running[-1] > 0 else 0
+    )
+
+
+class _Table:
+    """Counts of slots and tags in columns of a fixed relative width, whatever the layout of the buckets: one pass."""
+
+    def __init__(self, slot: Ints, slots: int, tag: Ints, tags: int) -> None:
+        self._slot, self._tag = slot, tag
+        self.table, self.tags = np.zeros((slots, 0)), np.zeros((tags, 0))
+        self.longest = np.zeros(slots)
+        self.steps: list[int] = []
+        self._place: dict[int, int] = {}
+        self._columns: dict[Buckets, Ints] = {}
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        if not block.counts.size:
+            return
+        column = self._of(block.buckets, int(block.index.max()) + 1)[block.index]
+        lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self._slot[block.rows]
+        first = np.flatnonzero(np.diff(slot, prepend=-1))  # rows of one slot are counted together
+        ends = block.indptr[np.append(first[1:], slot.size)].tolist()
+        for at, start, end in zip(
+            slot[first].tolist(), block.indptr[first].tolist(), ends, strict=True
+        ):
+            self.table[at] += np.bincount(column[start:end], block.counts[start:end], width)
+        if len(self.tags) > 1:
+            np.add.at(
+                self.tags.reshape(-1),
+                np.repeat(self._tag[block.rows] * width, lengths) + column,
+                block.counts,
+            )
+        held = np.flatnonzero(lengths)
+        top = block.buckets.high(block.index[block.indptr[held + 1] - 1])
+        np.maximum.at(self.longest, self._slot[block.rows[held]], top)
+
+    def _of(self, buckets: Buckets, size: int) -> Ints:
+        """Column of each bucket of a layout."""
+        known = self._columns.get(buckets, np.zeros(0, np.int64))
+        if known.size < size:
+            step = column_of(buckets.high(np.arange(known.size, size)))
+            for one in np.unique(step).tolist():
+                self._place.setdefault(one, len(self._place))
+            places = np.array([self._place[one] for one in np.unique(step).tolist()], np.int64)
+            fresh = places[np.unique(step, return_inverse=True)[1].reshape(-1)]
+            known = self._columns[buckets] = np.concatenate((known, fresh))
+            more = len(self._place) - self.table.shape[1]
+            self.table = np.pad(self.table, ((0, 0), (0, more)))
+            self.tags = np.pad(self.tags, ((0, 0), (0, more)))
+        return known
+
+    def found(self) -> tuple[Floats, Floats, Floats]:
+        """Table, tags and values of the groups, ascending."""
+        steps = np.fromiter(self._place, np.int64, len(self._place))
+        order = np.argsort(steps)
+        return grouped(self.table[:, order], self.tags[:, order], steps[order])
+
+
+def column_of(values: Floats) -> Ints:
+    """The column of each value, by its logarithm."""
+    return np.asarray(np.floor(_FINE * np.log2(np.maximum(values, 2.0**-40))), np.int64)
+
+
+def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, Floats]:
+    """Put columns together to some hundred, fine in the tail, empty ones left out."""
+    sums = table.sum(axis=0)
+    held = np.flatnonzero(sums)
+    if not held.size:
+        return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
+    sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)
+    group = tail_groups(np.rint(sums), _GROUPS)
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    value = np.add.reduceat(sums * middle, first) / np.add.reduceat(sums, first)
+    return (
+        np.add.reduceat(table[:, held], first, axis=1),
+        np.add.reduceat(tags[:, held], first, axis=1),
+        value,
+    )
+
+
+def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
+    """Return a log as slots of time × groups of buckets, in one pass.
+
+    Parameters
+    ----------
+    log : HistogramLog
+    whole : Histogram, optional
+        ``log.histogram()``, in the log's unit, where it is known already.
+    """
+    times, moment = np.unique(log.starts, return_inverse=True)
+    most = _SLOTS if times.size <= 4 * _SLOTS else _LARGE
+    slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
+    slots = int(slot.max(initial=-1)) + 1
+    codes = np.unique(np.asarray(log.tag_of_rows(), object), return_inverse=True)[1].reshape(-1)
+    fold = _Table(slot, slots, codes, int(codes.max(initial=0)) + 1)
+    counted = log.histogram_and(fold) if whole is None else whole
+    if whole is not None:
+        log.scan(fold)
+    start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
+    np.minimum.at(start, slot, log.starts)
+    np.maximum.at(end, slot, log.starts + log.lengths)
+    table, tags, value = fold.found()
+    seconds = fold.longest * (NANOSECONDS.get(log.unit, 0.0) / 1e9)
+    return Tails(counted, table, value, start, end - start, seconds, tags)
+
+
+def tails_of_requests(
+    moment: Ints, value: Ints, open_above: Ints, tag: Ints | None, whole: Histogram
+) -> Tails:
+    """Return requests as slots of time × groups of latencies.
+
+    Parameters
+    ----------
+    moment : ndarray of int64, shape (n,)
+        When each request began, nanoseconds from the first on.
+    value : ndarray of int64, shape (n,)
+        Latencies.
+    open_above : ndarray of int64
+        When those began of which is only known that they took longer than `whole.censored_at`.
+    tag : ndarray of int64, shape (n,), optional
+        Code of each request's tag.
+    whole : Histogram
+    """
+    begin = np.concatenate((moment, open_above))
+    elapsed = max(int(begin.max(initial=0)) + 1, 1)
+    slots = int(
+        min(max(elapsed / 1e9 if elapsed >= 30e9 else 240, 1), _SLOTS, max(begin.size // 4, 1))
+    )
+    slot = np.minimum((begin * (slots / elapsed)).astype(np.int64), slots - 1)
+    steps, column = np.unique(column_of(value.astype(np.float64)), return_inverse=True)
+    top = column_of(np.array([max(whole.censored_at, whole.max)]))[0] + 1 if open_above.size else 0
+    column = np.concatenate((column.reshape(-1), np.full(open_above.size, steps.size)))
+    steps = np.append(steps, top) if open_above.size else steps
+    table = (
+        np.bincount(slot * steps.size + column, minlength=slots * steps.size)
+        .astype(np.float64)
+        .reshape(slots, -1)
+    )
+    codes = np.zeros(moment.size, np.int64) if tag is None else tag
+    kinds = int(codes.max(initial=0)) + 1
+    flat = codes * steps.size + column[: moment.size]
+    tags = np.bincount(flat, minlength=kinds * steps.size).astype(np.float64).reshape(kinds, -1)
+    table, tags, middle = grouped(table, tags, steps)
+    width = float(elapsed) / 1e9 / slots
+    starts = np.arange(slots, dtype=np.float64) * width
+    return Tails(whole, table, middle, starts, np.full(slots, width), np.zeros(slots), tags)
+
+
+# ------------------------------------------------------------
+# Adding up rungs of any kind: what may be added is, what may not says why.
+
+
+def merge(rungs: Iterable[Any] | Mapping[str, Any], align: str = "absolute") -> Any:
+    """Add up what several hosts, files or runs measured.
+
+    Parameters
+    ----------
+    rungs : iterable or mapping of rungs
+        Logs give a log; anything else steps down to histograms and gives a histogram.
+    align : {"absolute", "relative"}
+        How the intervals of logs are laid side by side: by the clock, or by the time since each began.
+
+    Returns
+    -------
+    HistogramLog or Histogram
+
+    Raises
+    ------
+    IncompatibleDataError
+        For summaries (an average of percentiles is the percentile of nothing), and for different units, measures or
+        corrections.
+
+    Examples
+    --------
+    >>> from latencykit.core.histogram import Histogram
+    >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
+    900.0
+    """
+    parts = list(rungs.values()) if hasattr(rungs, "values") else list(rungs)
+    if not parts:
+        raise InvalidArgumentError("there is nothing to merge")
+    for part in parts:
+        if isinstance(part, Summary):
+            _ = part + part
+    if all(isinstance(part, HistogramLog) for part in parts):
+        return merge_logs(parts, align)
+    return reported(merge_histograms([part.histogram() for part in parts]))

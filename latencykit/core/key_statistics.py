@@ -1,0 +1,125 @@
+"""The handful of numbers that stand beside a curve, in charts, reports and notebooks alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from latencykit.core.quantiles import is_resolved
+from latencykit.core.repr_html import CURVE_PERCENTILES, curve_svg, data_html
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_percentile,
+    format_range,
+    format_row,
+    format_value,
+    sure_percentile,
+)
+
+__all__ = ["html_of", "key_statistics", "small_curve", "statistic_text"]
+
+
+def key_statistics(rung: Any) -> list[tuple[str, str]]:
+    """Return the numbers that stand beside the curve, as text: ranges where the source says no more than that.
+
+    Brackets mark what the sample does not support.
+
+    Examples
+    --------
+    >>> from latencykit.core.histogram import Histogram
+    >>> key_statistics(Histogram.of([1_000_000]))[:2]
+    [('requests', '1'), ('p50', '(1 ms)')]
+    """
+    if hasattr(rung, "stats"):
+        named = [
+            *rung.stats.items(),
+            *((f"p{format_percentile(p)}", v) for p, v in rung.percentiles.items()),
+        ]
+        count = [("requests", format_count(rung.count))] if rung.count is not None else []
+        return count + [(name, format_value(value, rung.unit)) for name, value in named]
+    wanted = (50.0, 90.0, 99.0, 99.9, 99.99)
+    if not hasattr(rung, "count"):
+        return [
+            (f"p{format_percentile(p)}", format_value(float(rung.percentile(p)), rung.unit))
+            for p in wanted
+        ]
+    rows = [("requests", format_count(rung.requests))]
+    if rung.run.failed or rung.run.timeouts:
+        rows += [
+            ("failed", format_count(rung.run.failed)),
+            ("timed out", format_count(rung.run.timeouts)),
+        ]
+    if not rung.count:
+        return rows
+
+    def show(value: float) -> str:
+        return format_value(value, rung.unit)
+
+    rows += [
+        (f"p{format_percentile(row.percentile)}", format_row(row, show))
+        for row in rung.percentile_rows(wanted)
+    ]
+    rows += [(name, statistic_text(rung, name)) for name in ("max", "mean")]
+    limit = rung.highest_supported_percentile()
+    return (
+        [*rows, ("supported to", f"p{format_percentile(sure_percentile(limit))}")]
+        if limit
+        else rows
+    )
+
+
+def statistic_text(histogram: Any, name: str) -> str:
+    """Return ``min``, ``max``, ``mean`` or ``std`` as people see it: a range where the source does not pin it down.
+
+    Examples
+    --------
+    >>> from latencykit.core.histogram import Histogram
+    >>> statistic_text(Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, told={"max": 5e6}), "mean")
+    '530 µs–2.51 ms'
+    """
+
+    def show(value: float) -> str:
+        return format_value(value, histogram.unit)
+
+    low, high = histogram.bracket(name)
+    if name == "max" and histogram.requests > histogram.count:
+        return f"≥ {show(histogram.max)}"
+    return (
+        show(getattr(histogram, name)) if is_resolved(low, high) else format_range(low, high, show)
+    )
+
+
+def html_of(title: str, data: Any) -> str:
+    """Return what a notebook shows of a data type: its statistics and a small percentile curve."""
+    counted = data.histogram() if hasattr(data, "histogram") else data
+    if counted.unit in NANOSECONDS:
+        counted = counted.to_unit("ns")
+    run = data.run
+    corrected = {
+        "tool": "corrected by the tool",
+        "us": "corrected",
+        "schedule": "from the schedule",
+    }
+    parts = [
+        run.source,
+        run.tool and f"{run.tool} {run.version or ''}".strip(),
+        ", ".join(run.tags),
+    ]
+    source = " · ".join(part for part in [*parts, corrected.get(run.corrected)] if part)
+    return data_html(
+        title, source, key_statistics(counted), small_curve(counted), counted.run.notes
+    )
+
+
+def small_curve(counted: Any) -> str:
+    """Return the percentile curve of a histogram or a distribution as SVG; nothing where there are no values."""
+    if hasattr(counted, "stats") or getattr(counted, "count", 1) == 0:
+        return ""
+    values = counted.percentile(list(CURVE_PERCENTILES)).tolist()
+    if not hasattr(counted, "percentile_rows"):
+        return curve_svg(
+            values, values, [False] * len(values), format_value(values[-1], counted.unit)
+        )
+    lowest = [row.bucket_low for row in counted.percentile_rows(CURVE_PERCENTILES)]
+    wide = (~is_resolved(lowest, values)).tolist()
+    return curve_svg(values, lowest, wide, statistic_text(counted, "max"))

@@ -1,0 +1,783 @@
+"""Chances that the package asks for all the time: binomial, Poisson and Student's, in numpy alone.
+
+`scipy.special` knows all of them, but importing it takes a quarter of a second, half of what a summary of a small log
+takes. What is summed up here is summed up exactly; where sums get long, scipy is taken after all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core.buckets import Buckets
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+__all__ = [
+    "RESOLVED",
+    "Counted",
+    "PercentileTable",
+    "binomial_quantiles",
+    "highest_supported_percentile",
+    "is_resolved",
+    "mean_std",
+    "median",
+    "percentile_table",
+    "poisson_at_least",
+    "poisson_at_most",
+    "poisson_mean",
+    "quantile_positions",
+    "rank_interval",
+    "ranks",
+    "row_mean_std",
+    "row_quantile_positions",
+    "running_sums",
+    "share_interval",
+    "student_tail",
+    "surely_within",
+    "values_at_ranks",
+]
+
+
+_LONG = 4_000_000  # terms; above that importing scipy takes less time than summing them up
+_TERMS = 600
+
+
+def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> Ints:
+    r"""Return the smallest k with P(Binomial(n, q) ≤ k) ≥ p, for every p and q.
+
+    Parameters
+    ----------
+    probabilities : sequence of float
+        Each within 1e-9 .. 1 − 1e-9.
+    n : int
+    q : array_like of float
+        Within 0..1.
+
+    Returns
+    -------
+    ndarray of int64, shape (probabilities, \*shape of q)
+
+    Examples
+    --------
+    >>> binomial_quantiles([0.025, 0.975], 1500, [0.5, 0.99]).tolist()
+    [[712, 1477], [788, 1492]]
+    """
+    inside = np.clip(np.ravel(q), 1e-12, 1 - 1e-12)
+    reach = np.ceil(8 * np.sqrt(n * inside * (1 - inside))) + 20  # what lies beyond is below 1e-14
+    if float(reach.sum()) * 2 > _LONG:
+        return _binomial_quantiles_by_scipy(probabilities, n, inside).reshape(
+            len(probabilities), *np.shape(q)
+        )
+    out = np.empty((len(probabilities), inside.size), np.int64)
+    for column, (share, most) in enumerate(zip(inside.tolist(), reach.tolist(), strict=True)):
+        mode = int((n + 1) * share)
+        first = max(0, mode - int(most))
+        k = np.arange(first + 1, min(n, mode + int(most)) + 1, dtype=np.float64)
+        steps = np.log((n + 1 - k) / k * (share / (1 - share)))
+        mass = np.concatenate(([0.0], np.cumsum(steps)))  # logarithms of P(k) / P(first)
+        below = np.cumsum(np.exp(mass - mass.max()))
+        out[:, column] = first + np.searchsorted(below, np.asarray(probabilities) * below[-1])
+    return out.reshape(len(probabilities), *np.shape(q))
+
+
+def _binomial_quantiles_by_scipy(probabilities: Sequence[float], n: int, q: Floats) -> Ints:
+    """The same of `scipy.stats.binom.ppf`, without its import."""
+    from scipy import special
+
+    p = np.asarray(probabilities)[:, None]
+    k = np.clip(np.ceil(np.nan_to_num(special.bdtrik(p, n, q))), 0, n)
+    below = np.maximum(k - 1, 0)
+    k = np.where((k > 0) & (special.bdtr(below, n, q) >= p), below, k)
+    return np.asarray(k, np.int64)
+
+
+def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
+    """Return P(Poisson(mean) ≥ k), for fractions of k its smooth continuation: the regularised lower incomplete gamma function.
+
+    It is meant for small chances: for a k of hundreds of thousands close to its mean the chance comes out too large.
+
+    Parameters
+    ----------
+    k, mean : array_like of float
+        Above 0; not below 0.
+
+    Examples
+    --------
+    >>> poisson_at_least([2, 30], 10.0).round(9).tolist()
+    [0.999500601, 2.51e-07]
+    """
+    a, x = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
+    with np.errstate(divide="ignore", under="ignore"):
+        first = np.exp(a * np.log(x) - x - _log_gamma(a + 1))
+    term, total = np.ones_like(a), np.ones_like(a)
+    for number in range(1, _TERMS + 1):
+        term = term * (x / (a + number))
+        total = total + term
+        if not (term > 1e-12 * total).any():
+            break
+    ratio = np.minimum(x / (a + number + 1), 1 - 1e-9)
+    return np.asarray(
+        np.minimum(first * (total + term * ratio / (1 - ratio)), 1.0)
+    )  # what follows falls faster than that
+
+
+def _log_gamma(z: Floats) -> Floats:
+    """Stirling's series, eight steps further up, where it is good to 1e-10."""
+    y = z + 8
+    steps = np.log(z[..., None] + np.arange(8)).sum(axis=-1)
+    series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
+    return np.asarray((y - 0.5) * np.log(y) - y + 0.5 * math.log(2 * math.pi) + series - steps)
+
+
+def poisson_at_most(k: int, mean: float) -> float:
+    """Return P(Poisson(mean) ≤ k), however small.
+
+    Examples
+    --------
+    >>> round(poisson_at_most(2, 10.0), 9), f"{poisson_at_most(0, 200.0):.9g}"
+    (0.002769396, '1.38389653e-87')
+    """
+    if mean <= 0 or k > mean + 10 * math.sqrt(mean) + 50:
+        return 1.0
+    falls = np.log(np.arange(k, max(k - _LONG, 0), -1, dtype=np.float64) / mean)
+    sums = np.concatenate(([0.0], np.cumsum(falls)))  # logarithms of P(k − j) / P(k)
+    last = k * math.log(mean) - mean - math.lgamma(k + 1)
+    top = float(sums.max())
+    with np.errstate(under="ignore"):
+        return min(1.0, math.exp(last + top + math.log(float(np.exp(sums - top).sum()))))
+
+
+def poisson_mean(k: int, chance: float) -> float:
+    """Return the mean m at which P(Poisson(m) ≤ k) falls to a chance.
+
+    Examples
+    --------
+    >>> round(poisson_mean(0, 0.05), 6), round(poisson_mean(9, 0.05), 6)
+    (2.995732, 15.705216)
+    """
+    low, high = 0.0, k + 1.0
+    while poisson_at_most(k, high) > chance:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if poisson_at_most(k, middle) > chance else (low, middle)
+    return high
+
+
+def student_tail(tail: float, degrees: float) -> float:
+    """Return the normal tail that stands as far out as Student's `tail` does.
+
+    Parameters
+    ----------
+    tail : float
+        Below one half.
+    degrees : float
+        Degrees of freedom, at least 1; no whole number is needed.
+
+    Examples
+    --------
+    >>> round(student_tail(0.025, 10), 6), round(student_tail(0.025, 1e9), 6)
+    (0.012936, 0.025)
+    """
+    # With t = √d · tan φ the density is cos(φ) to the power d − 1; its integral is read backwards.
+    width = min(math.pi / 2, 12 / math.sqrt(degrees))
+    angle = np.linspace(0.0, width, 20_001)
+    density = np.maximum(np.cos(angle), 0.0) ** (degrees - 1)
+    area = np.concatenate(
+        ([0.0], np.cumsum(density[:-2:2] + 4 * density[1:-1:2] + density[2::2]))
+    )  # Simpson's rule
+    found = float(np.interp((0.5 - tail) / 0.5 * area[-1], area, angle[::2]))
+    return 0.5 * math.erfc(math.sqrt(degrees) * math.tan(found) / math.sqrt(2))
+
+
+# ------------------------------------------------------------
+# Ranks and quantiles of counted values, and how far a sample supports them.
+#
+# The rule is the reference implementation's (``AbstractHistogram.getValueAtPercentile``, HdrHistogram 2.2.2): the
+# percentile is lowered by one unit in the last place, the rank is rounded up, and the value is the highest
+# equivalent value of the bucket that reaches the rank. So p99.94 of 1,000 values is the 1,000th, not the 999th.
+
+
+def _percentiles(percentiles: ArrayLike) -> Floats:
+    p = np.asarray(percentiles, np.float64)
+    if not ((p >= 0) & (p <= 100)).all():
+        raise InvalidArgumentError(
+            f"percentiles must be from 0 to 100, not {np.asarray(percentiles).tolist()}"
+        )
+    return p
+
+
+def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
+    """Return the 1-based rank of each percentile among `total` values.
+
+    Parameters
+    ----------
+    percentiles : array_like of float
+        In 0..100.
+    total : array_like of int
+        Number of values; broadcast against `percentiles`.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Examples
+    --------
+    >>> ranks([50, 99.94, 100], 1000).tolist()
+    [500, 1000, 1000]
+    """
+    below = np.maximum(np.nextafter(_percentiles(percentiles), -np.inf), 0.0)
+    try:
+        number = np.asarray(total, np.int64)
+    except OverflowError:
+        raise InputTooLargeError(
+            "more than 2^63 values are counted in all; such counts are damaged, and no ranks among them"
+        ) from None
+    wanted = np.ceil(below * number / 100.0)
+    return np.maximum(wanted.astype(np.int64), 1)
+
+
+def surely_within(percentiles: ArrayLike, total: int) -> Ints:
+    """Return how many of `total` values surely lie at or below the value that a tool prints for each percentile.
+
+    Tools differ by one rank: some print the value of the rank that is rounded up, some that of the one rounded down,
+    some a value between two. Whatever they do, so many values are not above it, and the next is not below it but for
+    the distance of two neighbours.
+
+    Examples
+    --------
+    >>> surely_within([50, 99, 99.9, 100], 150).tolist()
+    [75, 148, 149, 150]
+    """
+    exact = _percentiles(percentiles) * (total / 100.0)
+    whole = np.rint(exact)
+    near = (
+        np.abs(exact - whole) <= 1e-12 * total + 1e-9
+    )  # 99.9 % of a million is not 999,000 in binary
+    return np.minimum(np.where(near, whole, np.floor(exact)), total).astype(np.int64)
+
+
+def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
+    """Return the position in `counts` of the bucket that holds each percentile.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (buckets,)
+        Counts in ascending order of value, at least one above zero.
+    percentiles : array_like of float, shape (p,)
+
+    Returns
+    -------
+    ndarray of int64, shape (p,)
+
+    Examples
+    --------
+    >>> quantile_positions([1, 4], [20, 25]).tolist()
+    [0, 1]
+    """
+    cumulative = np.cumsum(np.asarray(counts, np.int64))
+    wanted = ranks(percentiles, cumulative[-1])
+    return np.minimum(np.searchsorted(cumulative, wanted, "left"), cumulative.size - 1).astype(
+        np.int64
+    )
+
+
+def running_sums(counts: Ints) -> Ints:
+    """Return the sum of what stands before each position, and of all at the end: int64, one more than `counts`."""
+    sums = np.empty(counts.size + 1, np.int64)
+    sums[0] = 0
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+def row_quantile_positions(
+    indptr: Ints, counts: Ints, percentiles: ArrayLike, sums: Ints | None = None
+) -> Ints:
+    """Return the position of each percentile's bucket for every row of a CSR block at once.
+
+    One cumulative sum over all rows and one sorted search answer rows × percentiles.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (rows + 1,)
+        Row r holds ``counts[indptr[r]:indptr[r + 1]]``.
+    counts : ndarray of int64, shape (nonzero,)
+    percentiles : array_like of float, shape (p,)
+    sums : ndarray of int64, shape (nonzero + 1,), optional
+        `running_sums` of the counts, where they are at hand.
+
+    Returns
+    -------
+    ndarray of int64, shape (rows, p)
+        Positions in `counts`; −1 for rows without counts.
+
+    Examples
+    --------
+    >>> row_quantile_positions(np.array([0, 2, 2, 3]), np.array([1, 4, 9]), [20, 100]).tolist()
+    [[0, 1], [-1, -1], [2, 2]]
+    """
+    sums = running_sums(counts) if sums is None else sums
+    before = sums[indptr]
+    totals = np.diff(before)
+    wanted = (
+        ranks(np.asarray(percentiles, np.float64)[None, :], totals[:, None]) + before[:-1, None]
+    )
+    found = np.searchsorted(sums[1:], wanted, "left")
+    last = np.maximum(indptr[1:, None] - 1, indptr[:-1, None])
+    return np.where(totals[:, None] > 0, np.minimum(found, last), -1).astype(np.int64)
+
+
+def median(values: NDArray[np.generic]) -> Floats:
+    """Return the median of the last axis; ``np.median`` loads a fifth of numpy anew for it.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., n)
+        n > 0, none of them NaN.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> float(median(np.array([4, 1, 3, 2])))
+    2.5
+    """
+    middle = [(values.shape[-1] - 1) // 2, values.shape[-1] // 2]
+    return np.asarray(np.partition(values, middle)[..., middle].mean(-1))
+
+
+def rank_interval(
+    total: int, percentiles: ArrayLike, confidence: float = 0.95
+) -> tuple[Ints, Ints]:
+    """Return the distribution-free confidence interval of each percentile as a pair of ranks.
+
+    The number of values below the true quantile is binomial, whatever the distribution: the interval holds
+    for independent requests, and is what `scipy.stats.quantile_test` gives. Correlated requests (stalls) widen it;
+    see `latencykit.core.dependence` for data that know time.
+
+    Parameters
+    ----------
+    total : int
+        Number of values.
+    percentiles : array_like of float, shape (p,)
+    confidence : float, default 0.95
+
+    Returns
+    -------
+    low, high : ndarray of int64, shape (p,)
+        1-based ranks; 0 means no lower bound, ``total + 1`` no upper bound.
+
+    Examples
+    --------
+    >>> low, high = rank_interval(1500, [50, 99, 99.9])
+    >>> low.tolist(), high.tolist()
+    ([712, 1477, 1496], [789, 1493, 1501])
+    """
+    if not 0 < confidence < 1:
+        raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
+    q = _percentiles(percentiles) / 100.0
+    tail = (1.0 - confidence) / 2
+    low, high = binomial_quantiles([tail, 1 - tail], total, q)
+    return np.where(q <= 0, 0, low), np.where(q >= 1, total + 1, high + 1)
+
+
+def highest_supported_percentile(
+    total: int, confidence: float = 0.95, *, two_sided: bool = True
+) -> float:
+    """Return the highest percentile that has an upper confidence bound among `total` values.
+
+    Beyond it the interval is open: the sample's maximum stands in for the percentile. The chance that
+    all `total` values lie below quantile q is qⁿ, which must not exceed α (or α/2): q = α^(1/n).
+
+    Examples
+    --------
+    >>> round(highest_supported_percentile(1500), 3)
+    99.754
+    >>> round(highest_supported_percentile(1500, two_sided=False), 2)
+    99.8
+    """
+    if total <= 0:
+        return 0.0
+    alpha = (1.0 - confidence) / (2 if two_sided else 1)
+    return float(100.0 * alpha ** (1.0 / total))
+
+
+def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the exact confidence interval of a share, `part` of `total` having been seen (Clopper and Pearson, 1934).
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in share_interval(0, 1500)]
+    [0.0, 0.0025]
+    """
+    from scipy import special
+
+    tail = (1.0 - confidence) / 2
+    low = special.betaincinv(part, total - part + 1, tail) if part > 0 else 0.0
+    high = special.betaincinv(part + 1, total - part, 1 - tail) if part < total else 1.0
+    return float(low), float(high)
+
+
+# ------------------------------------------------------------
+# Counted values as arrays: what every statistic of this room works on.
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Counts between edges, in ascending order, and what is known only to be large.
+
+    Parameters
+    ----------
+    low, high : ndarray of float64, shape (buckets,)
+        Lowest and highest value of each bucket; equal for raw values.
+    counts : ndarray of int64, shape (buckets,)
+    mid : ndarray of float64, shape (buckets,), optional
+        What means are made of; the middle of the edges unless given.
+    censored : int
+        Values known only to be at least `limit`: timeouts, clips, overflows.
+    limit : float
+        That bound.
+    mean, std : float
+        What the source itself states, which wins over the buckets; NaN where it does not.
+
+    Examples
+    --------
+    >>> c = Counted.of([3, 1, 1])
+    >>> c.low.tolist(), c.counts.tolist(), c.total
+    ([1.0, 3.0], [2, 1], 3)
+    """
+
+    low: Floats
+    high: Floats
+    counts: Ints
+    mid: Floats | None = None
+    censored: int = 0
+    limit: float = float("inf")
+    mean: float = float("nan")
+    std: float = float("nan")
+
+    @classmethod
+    def of(cls, values: ArrayLike, censored: int = 0, limit: float = float("inf")) -> Counted:
+        """Count raw values: buckets of no width."""
+        unique, counts = np.unique(np.asarray(values, np.float64), return_counts=True)
+        return cls(unique, unique, counts.astype(np.int64), None, censored, limit)
+
+    @classmethod
+    def in_buckets(
+        cls,
+        buckets: Buckets,
+        index: Ints,
+        counts: Ints,
+        censored: int = 0,
+        limit: float = float("inf"),
+    ) -> Counted:
+        """Take the counts of a histogram: a layout, ascending bucket indices, and their counts."""
+        return cls(
+            buckets.low(index), buckets.high(index), counts, buckets.mid(index), censored, limit
+        )
+
+    def stating(self, least: float, most: float, mean: float, std: float) -> Counted:
+        """Return the same with what the source states: all values lie between `least` and `most`."""
+        low, high, middle = (
+            np.clip(edge, least, most) for edge in (self.low, self.high, self.middle)
+        )
+        return replace(self, low=low, high=high, mid=middle, mean=mean, std=std)
+
+    def by_low(self) -> Counted:
+        """Return the same in the order of the lower edges: of buckets that overlap, rank by rank the least there can be."""
+        order = np.argsort(self.low, kind="stable")
+        return replace(
+            self,
+            low=self.low[order],
+            high=self.high[order],
+            counts=self.counts[order],
+            mid=self.middle[order],
+        )
+
+    @cached_property
+    def middle(self) -> Floats:
+        """Middle of each bucket."""
+        return (self.low + self.high) / 2 if self.mid is None else self.mid
+
+    @cached_property
+    def cumulative(self) -> Ints:
+        """Running total of the counts, censored ones left out."""
+        return np.cumsum(self.counts)
+
+    @cached_property
+    def count(self) -> int:
+        """Number of values, censored ones left out."""
+        return int(self.counts.sum())
+
+    @property
+    def total(self) -> int:
+        """Number of values, censored ones included."""
+        return self.count + self.censored
+
+    def occupied(self) -> Counted:
+        """Return the same without empty buckets.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Where nothing was counted at all.
+        """
+        if not self.total:
+            raise InvalidArgumentError(
+                "nothing was counted, so there is nothing to say; read a source that holds values"
+            )
+        held = self.counts > 0
+        if held.all():
+            return self
+        return replace(
+            self,
+            low=self.low[held],
+            high=self.high[held],
+            counts=self.counts[held],
+            mid=self.middle[held],
+        )
+
+    def at_best(self) -> Counted:
+        """Return the censored values placed where they are at least: a bucket at `limit`, open above."""
+        at = int(np.searchsorted(self.high, self.limit, "right"))
+        return self._with_open_bucket(at, self.limit)
+
+    def at_worst(self) -> Counted:
+        """Return the censored values placed above everything else, with no upper end."""
+        return self._with_open_bucket(self.counts.size, np.inf)
+
+    def _with_open_bucket(self, at: int, low: float) -> Counted:
+        if not self.censored:
+            return self
+        return Counted(
+            np.insert(self.low, at, low),
+            np.insert(self.high, at, np.inf),
+            np.insert(self.counts, at, self.censored),
+            np.insert(self.middle, at, low),
+        )
+
+
+# ------------------------------------------------------------
+# Percentiles with their confidence: the interval that order statistics give, joined with the
+# bucket.
+#
+# What the numbers mean when an end is missing, here and in every table made of it: ``low`` is NaN where the sample has
+# no lower bound, ``high`` is infinite where it has no upper one, and both are NaN where no interval can be given at all.
+
+RESOLVED = 1.1
+"""Upper edge over lower edge up to which a value counts as known: within a tenth."""
+
+
+def is_resolved(low: ArrayLike, high: ArrayLike) -> Flags:
+    """Return whether edges pin a value down within a tenth; with an unknown or open one they do not.
+
+    Examples
+    --------
+    >>> is_resolved([0.0, 1.0, 1.0, 0.0], [0.0, 1.1, 1.2, 1.0]).tolist()
+    [True, True, False, False]
+    """
+    bottom, top = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    return np.asarray((top <= RESOLVED * bottom * (1 + 1e-12)) & np.isfinite(top))
+
+
+@dataclass(frozen=True, eq=False)
+class PercentileTable:
+    """Percentiles and how far each can be trusted: arrays of one length.
+
+    Attributes
+    ----------
+    percentile, value : ndarray of float64, shape (p,)
+        The value is the highest of its bucket; of a percentile that reaches censored values, the least it can be.
+    low, high : ndarray of float64, shape (p,)
+        Confidence interval joined with the bucket; see the module for missing ends.
+    bucket_low, bucket_high : ndarray of float64, shape (p,)
+        The bucket that the value lies in; `bucket_high` is infinite in censored mass.
+    supported : ndarray of bool, shape (p,)
+        Whether the sample bounds the percentile from above.
+    at_least : ndarray of bool, shape (p,)
+        Whether the value is only a lower bound ("≥ 2 s"): the percentile reaches censored mass.
+    """
+
+    percentile: Floats
+    value: Floats
+    low: Floats
+    high: Floats
+    bucket_low: Floats
+    bucket_high: Floats
+    supported: Flags
+    at_least: Flags
+
+
+def percentile_table(
+    counted: Counted, percentiles: ArrayLike, confidence: float = 0.95, *, corrected: bool = False
+) -> PercentileTable:
+    """Return percentiles with their distribution-free confidence intervals.
+
+    Parameters
+    ----------
+    counted : Counted
+        Ranks count the censored values, too.
+    percentiles : array_like of float, shape (p,)
+        In 0..100.
+    confidence : float, default 0.95
+    corrected : bool, default False
+        The counts were filled up for coordinated omission: their ranks are invented, and no interval is given.
+
+    Returns
+    -------
+    PercentileTable
+
+    Notes
+    -----
+    The ranks are those of `scipy.stats.quantile_test`. Censored values may lie anywhere from their limit upwards, so
+    the lower end assumes the best of them and the upper end the worst.
+
+    Examples
+    --------
+    >>> from latencykit.core.quantiles import Counted
+    >>> t = percentile_table(Counted.of(range(1, 1501)), [50, 99.9])
+    >>> t.value.tolist(), t.low.tolist(), t.high.tolist(), t.supported.tolist()
+    ([750.0, 1499.0], [712.0, 1496.0], [789.0, inf], [True, False])
+    """
+    held = counted.occupied()
+    p = np.atleast_1d(np.asarray(percentiles, np.float64))
+    total, best, worst = held.total, held.at_best(), held.at_worst()
+    at = _at(best, ranks(p, total))
+    bucket_low, bucket_high = best.low[at], best.high[at]
+    value = np.where(p == 0, bucket_low, np.where(np.isinf(bucket_high), bucket_low, bucket_high))
+    at_least = _open(held, p)
+    if corrected:
+        low = high = np.full(p.shape, np.nan)
+    else:
+        first, last = rank_interval(total, p, confidence)
+        low = np.where(first >= 1, best.low[_at(best, first)], np.nan)
+        high = np.where(last <= total, worst.high[_at(worst, last)], np.inf)
+        high = np.maximum(high, value)
+    supported = (p <= highest_supported_percentile(total, confidence)) & ~at_least
+    return PercentileTable(p, value, low, high, bucket_low, bucket_high, supported, at_least)
+
+
+def values_at_ranks(counted: Counted, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the values at lower and upper ends that are given as ranks, fractions of a request being rounded outwards.
+
+    Parameters
+    ----------
+    counted : Counted
+    low, high : ndarray of float64, shape (p,)
+        0 means no lower bound (NaN), the number of values no upper bound (infinite).
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (p,)
+
+    Examples
+    --------
+    >>> from latencykit.core.quantiles import Counted
+    >>> values_at_ranks(Counted.of(range(1, 101)), np.array([0.0, 9.5]), np.array([20.2, 100.0]))
+    (array([nan,  9.]), array([21., inf]))
+    """
+    held = counted.occupied()
+    first, last = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
+    best, worst = held.at_best(), held.at_worst()
+    bottom = np.where(first >= 1, best.low[_at(best, first)], np.nan)
+    return bottom, np.where(last < held.total, worst.high[_at(worst, last)], np.inf)
+
+
+def _at(counted: Counted, rank: Ints) -> Ints:
+    """Position of the bucket that reaches each rank."""
+    found = np.searchsorted(counted.cumulative, np.maximum(rank, 1), "left")
+    return np.minimum(found, counted.counts.size - 1).astype(np.int64)
+
+
+def _open(counted: Counted, p: Floats) -> Flags:
+    """Whether a censored value may stand at or below each percentile's rank, so that the truth may be higher."""
+    below = int(counted.counts[counted.high <= counted.limit].sum())
+    return (ranks(p, counted.total) > below) & (counted.censored > 0)
+
+
+# ------------------------------------------------------------
+# Means and deviations of counted values, added up as the reference does: strictly from the lowest
+# bucket upwards.
+
+
+def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
+    """Return the mean and the population standard deviation of counted values.
+
+    Parameters
+    ----------
+    values : ndarray, shape (buckets,)
+        Middle of each bucket, ascending.
+    counts : ndarray of int64, shape (buckets,)
+
+    Returns
+    -------
+    mean, std : float
+        NaN where there are no counts. A cumulative sum adds from left to right, so that both equal the
+        reference's to the last digit; numpy's own sum adds in pairs and does not.
+
+    Examples
+    --------
+    >>> mean_std(np.array([1.0, 3.0]), np.array([1, 1]))
+    (2.0, 1.0)
+    """
+    if not counts.size or not counts.any():
+        return float("nan"), float("nan")
+    total = float(counts.sum())
+    reals = values.astype(np.float64)
+    order = max(
+        0, math.frexp(float(reals.max()))[1] - 400
+    )  # by a power of two, which rounds nothing, squares stay finite
+    reals = np.ldexp(reals, -order) if order else reals
+    mean = float(np.cumsum(reals * counts)[-1]) / total
+    deviation = reals - mean
+    return math.ldexp(mean, order), math.ldexp(
+        float(np.sqrt(np.cumsum(deviation * deviation * counts)[-1] / total)), order
+    )
+
+
+def row_mean_std(
+    rows: Ints, values: NDArray[np.generic], counts: Ints, size: int
+) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of every row of a block at once.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (nonzero,)
+        Row of each entry.
+    values, counts : ndarray, shape (nonzero,)
+    size : int
+        Number of rows.
+
+    Returns
+    -------
+    mean, std : ndarray of float64, shape (size,)
+        NaN for rows without counts. `numpy.bincount` adds from left to right, too.
+
+    Examples
+    --------
+    >>> row_mean_std(np.array([0, 0]), np.array([1.0, 3.0]), np.array([1, 1]), 2)[0].tolist()
+    [2.0, nan]
+    """
+    reals = values.astype(np.float64)
+    totals = np.bincount(rows, counts, size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(rows, reals * counts, size) / totals
+        deviation = reals - mean[rows]
+        std = np.sqrt(np.bincount(rows, deviation * deviation * counts, size) / totals)
+    return mean, std

@@ -1,0 +1,113 @@
+"""HTML for notebooks, without scripts: pure functions of plain values. Whatever comes from a file is escaped."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING
+
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["CURVE_PERCENTILES", "curve_svg", "data_html", "verdict_html"]
+
+_WIDTH, _HEIGHT = 300, 120
+_BLUE, _GREY = "#0b5cbf", "#8a909a"
+_COLOURS = {"omits": "#d0312d", "clean": _BLUE, "unknown": "#c77700"}
+_QUIET = f"style='color:{_GREY};font-size:85%'"
+
+_STEPS = 120
+_NINES = (*(5 * k / (_STEPS - 1) for k in range(_STEPS)), 5.4)
+CURVE_PERCENTILES = (*(100 * (1 - 10.0**-nines) for nines in _NINES[:-1]), 100.0)
+"""Where `curve_svg` wants values: evenly spaced by nines up to p99.999, then the maximum."""
+
+
+def data_html(
+    title: str,
+    source: str,
+    rows: Sequence[tuple[str, str]],
+    picture: str,
+    notes: Sequence[str] = (),
+) -> str:
+    """Return a table of statistics beside a small curve, with the source above and notes below."""
+    cells = "".join(
+        f"<tr><td style='text-align:left;color:{_GREY}'>{_safe(name)}</td>"
+        f"<td style='text-align:right'>{_safe(value)}</td></tr>"
+        for name, value in rows
+    )
+    below = "".join(f"<div {_QUIET}>{_safe(note, 200)}</div>" for note in notes)
+    return (
+        f"<div style='font-family:sans-serif;max-width:560px'><b>{_safe(title)}</b>"
+        f"<div {_QUIET}>{_safe(source, 200)}</div>"
+        f"<div style='display:flex;gap:24px;align-items:center'><table>{cells}</table>{picture}</div>{below}</div>"
+    )
+
+
+def verdict_html(
+    title: str,
+    verdict: str,
+    summary: str,
+    rows: Sequence[tuple[str, str, str]],
+    lines: Sequence[str] = (),
+) -> str:
+    """Return a diagnosis: its verdict, percentiles as measured and corrected, and the evidence below."""
+    colour = _COLOURS.get(verdict, _GREY)
+    cells = "".join(
+        f"<tr><td {_QUIET}>{_safe(name)}</td><td style='text-align:right'>{_safe(raw)}</td>"
+        f"<td style='text-align:right;color:{_BLUE}'>{_safe(corrected)}</td></tr>"
+        for name, raw, corrected in rows
+    )
+    below = "".join(f"<div {_QUIET}>{_safe(line, 400)}</div>" for line in lines if line)
+    return (
+        f"<div style='font-family:sans-serif;max-width:640px'><b>{_safe(title)}: "
+        f"<span style='color:{colour}'>{_safe(verdict)}</span></b>"
+        f"<div>{_safe(summary, 300)}</div><table>{cells}</table>{below}</div>"
+    )
+
+
+def curve_svg(
+    values: Sequence[float], lowest: Sequence[float], wide: Sequence[bool], maximum: str
+) -> str:
+    """Return a small percentile curve: nines to the right, values (logarithmic) upwards.
+
+    `values` belong to `CURVE_PERCENTILES`. Where one is `wide`, the source does not pin it down: an area from `lowest` to
+    the value is filled in place of a line. `maximum` is the text at the end.
+    """
+    feet = [low if open_ else value for value, low, open_ in zip(values, lowest, wide, strict=True)]
+    floor = max(min([foot for foot in feet if foot > 0], default=1e-12), 1e-12)
+    low, high = math.log10(floor), math.log10(max(*values, floor) * 1.0001)
+
+    def height(value: float) -> float:
+        return 14 + (1 - (math.log10(max(value, floor)) - low) / max(high - low, 1e-9)) * (
+            _HEIGHT - 34
+        )
+
+    x = [8 + nines / _NINES[-1] * (_WIDTH - 16) for nines in _NINES]
+    line, areas = [], []
+    for k, open_ in enumerate(wide):
+        top = height(values[k])
+        if open_ and k:
+            areas.append(
+                f"M{x[k - 1]:.1f} {top:.1f}H{x[k]:.1f}V{height(feet[k]):.1f}H{x[k - 1]:.1f}Z"
+            )
+        elif not open_:
+            joined = k and not wide[k - 1]
+            line.append(f"V{top:.1f}H{x[k]:.1f}" if joined else f"M{x[k]:.1f} {top:.1f}")
+    filled = f"<path d='{''.join(areas)}' fill='{_BLUE}' fill-opacity='0.25'/>" if areas else ""
+    ticks = "".join(
+        f"<text x='{8 + nines / _NINES[-1] * (_WIDTH - 16):.0f}' y='{_HEIGHT - 4}' font-size='9' "
+        f"fill='{_GREY}' text-anchor='middle'>{text}</text>"
+        for nines, text in ((0.301, "50"), (1, "90"), (2, "99"), (3, "99.9"), (4, "99.99"))
+    )
+    top_text = html.escape(maximum if maximum.startswith("≥") else f"max {maximum}")
+    return (
+        f"<svg width='{_WIDTH}' height='{_HEIGHT}' role='img' aria-label='percentile curve, {top_text}'>"
+        f"{filled}<path d='{''.join(line)}' fill='none' stroke='{_BLUE}' stroke-width='1.6'/>{ticks}"
+        f"<text x='{_WIDTH - 8}' y='10' font-size='10' fill='currentColor' text-anchor='end'>{top_text}</text></svg>"
+    )
+
+
+def _safe(text: str, limit: int = 80) -> str:
+    return html.escape(printable(text, limit))

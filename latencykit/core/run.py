@@ -1,0 +1,213 @@
+"""What a source says of the measurement itself: the pedigree that no number shows."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from latencykit.errors import IncompatibleDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["UNSTATED", "Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs", "reporting"]
+
+Loop = Literal["open", "paced", "closed", "unknown"]
+Measure = Literal["service", "response", "unknown"]
+Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
+UnitFrom = Literal["file", "format", "option", "assumed"]
+
+UNSTATED = "the unit of the values is not stated"
+"""How the note on an assumed unit begins."""
+
+_UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+_report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
+_ADDED = ("failed", "timeouts", "dropped", "unfinished")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What the source says of how it was measured; every rung of the ladder carries one.
+
+    Attributes
+    ----------
+    tool, version, command : str or None
+        What made the output.
+    source, format : str or None
+        The file's name, and the name of the reader that took it.
+    loop : {"open", "paced", "closed", "unknown"}
+        Whether requests were sent by a schedule (open), by connections that wait for a reply and then for their
+        turn (paced), or by connections that send as soon as they can (closed).
+    measure : {"service", "response", "unknown"}
+        Time from the send (service), or from the moment the request was due (response).
+    corrected : {"none", "tool", "schedule", "us", "unknown"}
+        Who took care of coordinated omission: nobody, the tool's back-filling, a schedule, or latencykit.
+    start : float or None
+        Begin of the measurement, seconds since the epoch.
+    duration : float or None
+        Its length in seconds.
+    rate, achieved : float or None
+        Requests per second that were meant to be sent, and that were; all connections together.
+    connections : int or None
+        Connections, users or threads that sent requests.
+    expected_interval : float or None
+        Nanoseconds between two requests of one connection, where the source or a correction states it.
+    failed, timeouts, dropped, unfinished : int
+        Requests that are not among the good ones.
+    failures_known : bool
+        False where the source says something of failures that is not understood: there may be more of them.
+    timeout : float or None
+        The limit in nanoseconds at which the tool gave up on a request.
+    unit : str
+        Unit of the values as stored in the source.
+    unit_from : {"file", "format", "option", "assumed"}
+        Where that unit comes from.
+    aggregate : bool
+        True for a series that sums up the others of the same source.
+    tags : tuple of str
+        Tags of the lines in this series; empty for untagged ones.
+    notes : tuple of str
+        What a reader of the numbers has to know, one sentence each.
+    """
+
+    tool: str | None = None
+    version: str | None = None
+    command: str | None = None
+    source: str | None = None
+    format: str | None = None
+    loop: Loop = "unknown"
+    measure: Measure = "unknown"
+    corrected: Corrected = "unknown"
+    start: float | None = None
+    duration: float | None = None
+    rate: float | None = None
+    achieved: float | None = None
+    connections: int | None = None
+    expected_interval: float | None = None
+    failed: int = 0
+    timeouts: int = 0
+    dropped: int = 0
+    unfinished: int = 0
+    failures_known: bool = True
+    timeout: float | None = None
+    unit: str = "ns"
+    unit_from: UnitFrom = "file"
+    aggregate: bool = False
+    tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def unit_note(self) -> str | None:
+        """What is to be said of a unit that is only assumed; None where the source states it, or there is none.
+
+        Examples
+        --------
+        >>> Run(unit="ms", unit_from="assumed").unit_note
+        'the unit of the values is not stated: assuming milliseconds; override with --unit'
+        """
+        if self.unit_from != "assumed" or self.unit not in _UNIT_NAMES:
+            return None
+        return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
+
+    def but(self, **changes: Any) -> Run:
+        """Return a copy with some fields changed.
+
+        Examples
+        --------
+        >>> Run(tool="wrk2").but(rate=500.0).rate
+        500.0
+        """
+        return dataclasses.replace(self, **changes)
+
+    def with_notes(self, *notes: str) -> Run:
+        """Return a copy with further notes, each once.
+
+        Examples
+        --------
+        >>> Run().with_notes("a", "b").with_notes("a").notes
+        ('a', 'b')
+        """
+        return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+
+    def report(self, *notes: str) -> None:
+        """Pass notes that arise long after reading on to whoever prints them; see `reporting`."""
+        say = _report.get()
+        if say is not None:
+            for note in notes:
+                say(f"{self.source}: {note}" if self.source else note)
+
+
+@contextlib.contextmanager
+def reporting(say: Callable[[str], None]) -> Iterator[None]:
+    """While the block runs, pass on each note that a run reports, once.
+
+    A log is summed up long after it was read, when its other notes have been printed.
+
+    Examples
+    --------
+    >>> with reporting(print):
+    ...     Run(source="run.hlog").report("a bucket is up to 0.1 % wide")
+    run.hlog: a bucket is up to 0.1 % wide
+    """
+    before: set[str] = set()
+
+    def once(text: str) -> None:
+        if text not in before:
+            before.add(text)
+            say(text)
+
+    token = _report.set(once)
+    try:
+        yield
+    finally:
+        _report.reset(token)
+
+
+def merge_runs(runs: Sequence[Run]) -> Run:
+    """Return what several sources say together.
+
+    Failures add up, notes are joined, the start is the earliest; any other field on which they differ is unknown.
+
+    Raises
+    ------
+    IncompatibleDataError
+        Where units, measures or corrections differ: such values must not be added.
+
+    Examples
+    --------
+    >>> merge_runs([Run(tool="wrk2", failed=1), Run(tool="oha", failed=2)])
+    Run(...failed=3...)
+    """
+    for name, hint in (
+        ("unit", "bring them to one with to_unit(), or read them with unit= (--unit)"),
+        ("measure", "read them with measure= (--measure)"),
+        ("corrected", "merge the raw ones, then correct once"),
+    ):
+        seen = sorted(
+            {getattr(run, name) for run in runs} - ({"unknown"} if name != "unit" else set())
+        )
+        if len(seen) > 1:
+            raise IncompatibleDataError(
+                f"these must not be added: their {name} differs ({' and '.join(seen)}); {hint}"
+            )
+    merged: dict[str, Any] = {}
+    for item in dataclasses.fields(Run):
+        values = [getattr(run, item.name) for run in runs]
+        merged[item.name] = (
+            values[0] if all(value == values[0] for value in values) else item.default
+        )
+    merged |= {name: sum(getattr(run, name) for run in runs) for name in _ADDED}
+    starts = [run.start for run in runs if run.start is not None]
+    notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
+    known = {
+        name: next((v for run in runs if (v := getattr(run, name)) != "unknown"), "unknown")
+        for name in ("measure", "corrected")
+    }
+    # one guess among facts makes the sum a guess
+    surest: tuple[UnitFrom, ...] = ("assumed", "option", "format", "file")
+    unit_from = next(origin for origin in surest if any(run.unit_from == origin for run in runs))
+    known |= {"unit_from": unit_from, "failures_known": all(run.failures_known for run in runs)}
+    return Run(**merged | known | {"start": min(starts, default=None), "notes": notes})

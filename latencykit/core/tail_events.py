@@ -1,0 +1,347 @@
+"""How many events make up what lies above a percentile: a stall of 6 s is one event, however many requests it hit.
+
+The requests above a percentile are spread over the intervals of a log. Intervals that hold far more of them than
+their share are bursts; bursts that touch in time are one stall, and one event; every other slow request counts as an
+event of its own, as rank intervals assume of all. The number of independent events is then Kish's effective
+number, (Σ tₑ)² / Σ tₑ², where event e holds tₑ requests.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.core.dependence import LEAST_EVENTS
+from latencykit.core.quantiles import median, poisson_at_least, running_sums
+from latencykit.units import format_count, format_duration, format_percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Events", "events_above", "solid_up_to", "tail_counts", "tail_shares"]
+
+_CHANCE = 0.001  # of calling any interval of a log a burst by mistake
+_MOST = 0.9  # "comes from": that much of the tail
+_CARRIED = 90.0  # bursts above it are those of all that is slower
+_STEPS = 8  # percentiles a nine at which a curve is asked what it rests on
+
+
+@dataclass(frozen=True)
+class Events:
+    """What makes up the requests above one percentile.
+
+    Attributes
+    ----------
+    percentile : float
+    requests : float
+        How many requests lie above it.
+    effective : float
+        Independent events that they amount to.
+    stalls : int
+        Bursts, merged where they touch, that hold nine tenths of what bursts hold.
+    stall_share : float
+        Share (0..1) of the requests above that bursts hold.
+    intervals, of_intervals : int
+        The fewest intervals that hold nine tenths of the requests above, and how many intervals there are.
+    share : float
+        Share (0..1) that those intervals hold.
+    seconds : float
+        Usual length of an interval.
+    tags : int
+        The fewest tags that hold nine tenths of the requests above; 0 where tags were not given.
+    """
+
+    percentile: float
+    requests: float
+    effective: float
+    stalls: int
+    stall_share: float
+    intervals: int
+    of_intervals: int
+    share: float
+    seconds: float
+    tags: int = 0
+
+    @property
+    def count(self) -> int:
+        """The effective number of events as a whole number, at least 1 where anything lies above."""
+        return max(1, round(self.effective)) if self.requests > 0 else 0
+
+    def supports(self, confidence: float = 0.95) -> bool:
+        """Return whether there are enough events to bound the percentile from above."""
+        return self.effective >= max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
+
+    @property
+    def words(self) -> str:
+        """One sentence: "p99.9 rests on 1 stall; 92 % of the tail comes from 3 of 3,600 s"."""
+        name = f"p{format_percentile(self.percentile)}"
+        if not self.requests > 0:
+            return f"nothing lies above {name}"
+        if self.stall_share >= _MOST:
+            rests = f"{name} rests on {_number(self.stalls, 'stall')}"
+        elif self.stall_share >= 0.5:
+            share = f"{100 * self.stall_share:.0f} %"
+            rests = f"{name} rests mostly ({share}) on {_number(self.stalls, 'stall')}"
+        else:
+            rests = f"{name} rests on about {_number(self.count, 'independent event')}"
+        whole = math.isclose(self.seconds, 1.0, rel_tol=0.05)
+        unit = "s" if whole else f"intervals of {format_duration(self.seconds * 1e9)}"
+        spread = f"{_number(self.intervals)} of {_number(self.of_intervals)} {unit}"
+        tags = f" and {_number(self.tags, 'tag')}" if self.tags else ""
+        return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
+
+
+def _number(count: int, noun: str = "") -> str:
+    text = format_count(count)
+    return f"{text} {noun}{'' if count == 1 else 's'}" if noun else text
+
+
+def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
+    """Return where each percentile cuts the counts: the bucket, and which part of it lies above.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (buckets,)
+        Counts of the whole log, in ascending buckets.
+    percentiles : array_like of float, shape (p,)
+
+    Returns
+    -------
+    position : ndarray of int64, shape (p,)
+    share : ndarray of float64, shape (p,)
+        Part (0..1) of that bucket's requests that make up, with all buckets above, exactly 100 − p percent.
+
+    Examples
+    --------
+    >>> position, share = tail_shares([90, 10], [95])
+    >>> position.tolist(), share.tolist()
+    ([1], [0.5])
+    """
+    numbers = np.asarray(counts, np.int64)
+    cumulative, p = np.cumsum(numbers), np.atleast_1d(np.asarray(percentiles, np.float64))
+    below = cumulative[-1] * (p / 100.0)
+    # A cut on the edge of a bucket may miss it by rounding; an empty bucket cannot be cut.
+    at = np.searchsorted(cumulative, below * (1 - 1e-12), "left")
+    at = np.minimum(at, numbers.size - 1)
+    share = np.clip((cumulative[at] - below) / np.maximum(numbers[at], 1), 0.0, 1.0)
+    return at.astype(np.int64), np.where(share < 1e-9, 0.0, share)
+
+
+def tail_counts(
+    indptr: Ints, index: Ints, counts: Ints, position: ArrayLike, shares: ArrayLike
+) -> Floats:
+    """Return how many requests of each interval lie above each percentile.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (rows + 1,)
+        Row r holds the entries ``indptr[r]:indptr[r + 1]``.
+    index, counts : ndarray of int64, shape (nonzero,)
+        Buckets, ascending within a row, and their counts.
+    position, shares : array_like, shape (p,)
+        Bucket that each percentile cuts, and the part of it above; see `tail_shares`.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, p)
+
+    Examples
+    --------
+    >>> tail_counts(np.array([0, 1, 3]), np.array([0, 0, 1]), np.array([50, 40, 10]), [1], [0.5]).tolist()
+    [[0.0], [5.0]]
+    """
+    cut, part = np.asarray(position, np.int64), np.asarray(shares, np.float64)
+    size = 1 + max(int(index.max(initial=0)), int(cut.max(initial=0)))
+    begins = np.arange(indptr.size - 1) * size
+    places = np.repeat(begins, np.diff(indptr)) + index  # ascends throughout
+    edges = begins[:, None] + cut
+    running = running_sums(counts)
+    first, after = (
+        running[np.searchsorted(places, edges)],
+        running[np.searchsorted(places, edges, "right")],
+    )
+    return np.asarray(running[indptr[1:], None] - after + part * (after - first))
+
+
+def events_above(
+    percentiles: Sequence[float],
+    tail: Floats,
+    count: ArrayLike,
+    start: ArrayLike,
+    length: ArrayLike,
+    longest: ArrayLike | None = None,
+    tag: ArrayLike | None = None,
+) -> list[Events]:
+    """Return what makes up the requests above each percentile.
+
+    Parameters
+    ----------
+    percentiles : sequence of float
+        Given together, an interval that is a burst above one of them (p90 or higher) is one above the next, too.
+    tail : ndarray of float64, shape (intervals, p)
+        Requests of each interval above each percentile; see `tail_counts`.
+    count : array_like of int, shape (intervals,)
+        All requests of each interval.
+    start, length : array_like of float, shape (intervals,)
+        Seconds.
+    longest : array_like of float, shape (intervals,), optional
+        Longest latency of each interval in seconds: a stall that ended in an interval began that long before, and
+        bursts whose stalls overlap are one.
+    tag : array_like of int, shape (intervals,), optional
+        Code of each interval's tag.
+
+    Returns
+    -------
+    list of Events
+
+    Examples
+    --------
+    >>> tail = np.zeros((3600, 1)); tail[1800:1803, 0] = [400, 500, 20]; tail[::60, 0] += 1
+    >>> found = events_above([99.9], tail, np.full(3600, 1000), np.arange(3600.0), np.ones(3600))
+    >>> found[0].words
+    'p99.9 rests on 1 stall; 92 % of the tail comes from 2 of 3,600 s'
+    """
+    sizes = np.asarray(count, np.float64)
+    begin, span = np.asarray(start, np.float64), np.asarray(length, np.float64)
+    reach = (
+        np.zeros_like(begin) if longest is None else np.nan_to_num(np.asarray(longest, np.float64))
+    )
+    order = np.argsort(begin, kind="stable")
+    order = order[sizes[order] > 0]
+    codes = None if tag is None else np.asarray(tag, np.int64)[order]
+    columns, load = (begin[order], span[order], reach[order]), sizes[order]
+    found: dict[int, Events] = {}
+    held = np.zeros(order.size, np.bool_)
+    # A backlog that is worked off crowds an interval and must not raise what is expected of it; load moves slowly.
+    usual = np.minimum(load, 2 * _rolling_median(load)) if order.size else load
+    for k in np.argsort(percentiles, kind="stable").tolist():
+        mine = tail[order, k]
+        burst = (_bursts(mine, usual) | held) & (mine > 0)
+        # What is slower still, in the same interval, is of the same stall, however few requests of it are left.
+        held = burst if percentiles[k] >= _CARRIED else held
+        found[k] = _events_of(float(percentiles[k]), sizes.size, mine, burst, *columns, codes)
+    return [found[k] for k in range(len(percentiles))]
+
+
+def solid_up_to(
+    events_of: Callable[[list[float]], list[Events]], limit: float, confidence: float = 0.95
+) -> tuple[float, str]:
+    """Return the percentile up to which enough events bear a curve, and what it rests on beyond.
+
+    Parameters
+    ----------
+    events_of : callable
+        Gives the events above some percentiles.
+    limit : float
+        The highest percentile that the number of requests supports.
+    confidence : float, default 0.95
+
+    Returns
+    -------
+    percentile : float
+        `limit` where all of the curve is borne.
+    words : str
+        ``"1 stall"``; empty where there is nothing to say.
+    """
+    last = -math.log10(max(1 - limit / 100, 1e-12))
+    asked = [100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, math.ceil(last * _STEPS) + 1)]
+    weak, first = _first_weak(events_of, asked, confidence)
+    if first is None:
+        return limit, ""
+    below = asked[weak - 1] if weak else 0.0
+    between = [
+        100 - (100 - below) * ((100 - asked[weak]) / (100 - below)) ** (k / _STEPS)
+        for k in range(1, _STEPS)
+    ]
+    solid = [below, *between][_first_weak(events_of, between, confidence)[0]]
+    if first.stall_share >= 0.5:
+        return solid, _number(first.stalls, "stall")
+    return solid, _number(first.count, "event") if first.count else ""
+
+
+def _first_weak(
+    events_of: Callable[[list[float]], list[Events]], asked: list[float], confidence: float
+) -> tuple[int, Events | None]:
+    """The first percentile from which on all have too few events: its position, and these; where none has, their number."""
+    found = events_of(asked) if asked else []
+    enough = [k for k, one in enumerate(found) if one.supports(confidence)]
+    weak = enough[-1] + 1 if enough else 0
+    return weak, found[weak] if weak < len(found) else None
+
+
+def _events_of(
+    percentile: float,
+    intervals: int,
+    tail: Floats,
+    burst: NDArray[np.bool_],
+    begin: Floats,
+    span: Floats,
+    reach: Floats,
+    tag: Ints | None,
+) -> Events:
+    total = float(tail.sum())
+    seconds = float(median(span)) if span.size else 0.0
+    if total <= 0:
+        return Events(percentile, 0.0, 0.0, 0, 0.0, 0, intervals, 0.0, seconds)
+    stalls = _merge(tail, burst, begin, span, reach)
+    squares = float((stalls**2).sum()) + float(np.maximum(tail[~burst], 0).sum())
+    held, share = _fewest(tail)
+    return Events(
+        percentile,
+        total,
+        total * total / max(squares, total),
+        _fewest(stalls)[0],
+        float(stalls.sum()) / total,
+        held,
+        intervals,
+        share,
+        seconds,
+        0 if tag is None else _fewest(np.bincount(tag, tail).astype(np.float64))[0],
+    )
+
+
+def _bursts(tail: Floats, usual: Floats) -> NDArray[np.bool_]:
+    """Intervals that hold far more than their share: beyond chance if slow requests fell independently."""
+    burst = np.zeros(tail.size, np.bool_)
+    expected = tail.sum() * usual / usual.sum()
+    above = np.flatnonzero((tail > 1) & (tail > expected))
+    burst[above] = poisson_at_least(tail[above], expected[above]) < _CHANCE / tail.size
+    return burst
+
+
+def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
+    """Median of each value and its neighbours; of all where there are few."""
+    if sizes.size < 2 * window:
+        return np.full(sizes.shape, median(sizes))
+    padded = np.pad(sizes, window // 2, mode="edge")
+    return median(np.lib.stride_tricks.sliding_window_view(padded, window))
+
+
+def _merge(
+    tail: Floats, burst: NDArray[np.bool_], begin: Floats, span: Floats, reach: Floats
+) -> Floats:
+    """Requests of each stall: bursts that touch, or follow each other with no request between, are one."""
+    at = np.flatnonzero(burst)
+    if not at.size:
+        return np.zeros(0)
+    ends = np.maximum.accumulate((begin + span)[at])
+    gap = (begin - reach)[at[1:]] > ends[:-1] + 1e-6 * span[at[1:]]
+    apart = np.concatenate(([True], gap & (np.diff(at) > 1)))
+    return np.add.reduceat(tail[at], np.flatnonzero(apart))
+
+
+def _fewest(parts: Floats) -> tuple[int, float]:
+    """How few parts hold nine tenths of all, and which share they hold."""
+    running = np.cumsum(np.sort(parts)[::-1])
+    if not running.size or running[-1] <= 0:
+        return 0, 0.0
+    number = int(np.searchsorted(running, _MOST * running[-1] * (1 - 1e-12))) + 1
+    return number, float(running[number - 1] / running[-1])

@@ -1,0 +1,424 @@
+"""What a trimmed statistic keeps: the notations ``tm99.9``, ``TM(5%:95%)``, ``TM(150ms:1s)`` and their relatives.
+
+Three things are called "tm99" out there. Here ``tm99`` leaves out 1 % at *each* end, as the articles and perf-gauge's
+manual say; Amazon CloudWatch's tm99 leaves out the top 1 % only and is written ``TM(:99%)`` here, in CloudWatch's own
+notation for it; perf-gauge's program trims by value, not by rank, and what it printed is quoted, never recomputed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.core.quantiles import is_resolved
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_percentile,
+    format_value,
+    parse_duration,
+    parse_percentile,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from latencykit.core.quantiles import Counted
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Trim", "Trimmed", "parse_trim", "statistic_name", "trimmed"]
+
+
+_LONGEST = 80  # characters
+_SHORT = re.compile(r"\s*(tm|wm|tc|ts)\s*(\d+(?:\.\d+)?)\s*%?\s*", re.IGNORECASE)
+_RANGE = re.compile(
+    r"\s*(tm|wm|tc|ts|pr)\s*\(\s*([^:()]*?)\s*:\s*([^:()]*?)\s*\)\s*", re.IGNORECASE
+)
+_DECIMAL = re.compile(r"\d+(?:\.\d*)?|\.\d+")
+_WHAT = {
+    "TM": "mean",
+    "WM": "winsorized mean",
+    "TC": "count",
+    "TS": "sum",
+    "PR": "share (in %)",
+}
+
+
+@dataclass(frozen=True)
+class Trim:
+    """What to keep.
+
+    Attributes
+    ----------
+    kind : {"TM", "WM", "TC", "TS", "PR"}
+        Trimmed mean, winsorized mean, trimmed count, trimmed sum, share within.
+    low, high : Fraction or float
+        Bounds: shares of the ranks (0..1) as exact fractions, or values as floats, of which `low` is exclusive and
+        `high` inclusive.
+    text : str
+        The specification as it was written.
+    """
+
+    kind: str
+    low: Fraction | float
+    high: Fraction | float
+    text: str
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether the bounds are shares of the ranks, not values."""
+        return isinstance(self.high, Fraction)
+
+    def definition(self, unit: str = "ns") -> str:
+        """Return the specification in full, and in words; values are shown in their `unit`.
+
+        Examples
+        --------
+        >>> parse_trim("tm95").definition()
+        'TM(5%:95%): mean without the lowest 5 % and the highest 5 %'
+        """
+        low, high = self.low, self.high
+        if isinstance(low, Fraction) and isinstance(high, Fraction):
+            bounds = [f"{_percent(low)}%" if low else "", f"{_percent(high)}%" if high < 1 else ""]
+            ends = [f"the lowest {_percent(low)} %"] if low else []
+            ends += [f"the highest {_percent(1 - high)} %"] if high < 1 else []
+            verb = "with {} pulled in to the rest" if self.kind == "WM" else "without {}"
+            rest = verb.format(" and ".join(ends)) if ends else "of all"
+        else:
+            bounds = ["" if math.isinf(v) else format_value(float(v), unit) for v in (low, high)]
+            ends = [f"above {bounds[0]}"] if bounds[0] else []
+            ends += [f"up to {bounds[1]}"] if bounds[1] else []
+            rest = ("held " if self.kind == "WM" else "of values ") + " and ".join(ends)
+        return f"{self.kind}({bounds[0]}:{bounds[1]}): {_WHAT[self.kind]} {rest}"
+
+
+def parse_trim(spec: str, unit: str = "ns") -> Trim:
+    """Return what a specification keeps.
+
+    Parameters
+    ----------
+    spec : str
+        ``"tm99.9"`` (without the lowest and the highest 0.1 %; so ``wm``, ``tc``, ``ts``), ``"TM(5%:95%)"``,
+        ``"TM(:99%)"``, ``"TM(150ms:1s)"``, ``"PR(:300ms)"``, ``"IQM"``.
+    unit : str
+        Unit of the values that the bounds are to be compared with; bare numbers are taken as such values.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Where the text is no such specification.
+
+    Examples
+    --------
+    >>> trim = parse_trim("tm99.9")
+    >>> trim.kind, trim.low, trim.high
+    ('TM', Fraction(1, 1000), Fraction(999, 1000))
+    >>> parse_trim("TM(150ms:1s)", "ms").low
+    150.0
+    """
+    if len(spec) > _LONGEST:
+        raise InvalidArgumentError(
+            f"{spec[:20]!r}… is no trimmed statistic; write tm99.9, TM(:99%) or TM(150ms:1s)"
+        )
+    if spec.strip().upper() == "IQM":
+        return Trim("TM", Fraction(1, 4), Fraction(3, 4), spec.strip())
+    if short := _SHORT.fullmatch(spec):
+        high = Fraction(short[2]) / 100
+        if not Fraction(1, 2) < high <= 1:
+            raise InvalidArgumentError(
+                f"{spec!r} would leave nothing: {short[1]}P leaves out 100 - P percent at each end, so P is above 50"
+            )
+        return Trim(short[1].upper(), 1 - high, high, spec.strip())
+    if span := _RANGE.fullmatch(spec):
+        return _parse_range(spec.strip(), span[1].upper(), span[2], span[3], unit)
+    raise InvalidArgumentError(
+        f"{spec!r} is no trimmed statistic; write tm99.9, TM(5%:95%), TM(:99%), TM(150ms:1s), wm98, tc90, ts90, PR(:300ms) or IQM"
+    )
+
+
+def _parse_range(spec: str, kind: str, first: str, last: str, unit: str) -> Trim:
+    if not first and not last:
+        raise InvalidArgumentError(
+            f"{spec!r} names no bound; write for example TM(:99%) or TM(150ms:1s)"
+        )
+    ranks = {text.endswith("%") for text in (first, last) if text}
+    if len(ranks) > 1:
+        raise InvalidArgumentError(
+            f"{spec!r} mixes a percentile and a value; both bounds must be of one kind"
+        )
+    if ranks == {True}:
+        if kind == "PR":
+            raise InvalidArgumentError(
+                f"{spec!r} asks for a share between percentiles; PR takes values: PR(:300ms)"
+            )
+        low, high = (
+            _share(text, spec) if text else Fraction(n) for text, n in ((first, 0), (last, 1))
+        )
+        if not 0 <= low < high <= 1:
+            raise InvalidArgumentError(
+                f"{spec!r} keeps nothing; percentiles ascend from 0% to 100%"
+            )
+        return Trim(kind, low, high, spec)
+    least, most = (
+        _bound(text, unit) if text else end for text, end in ((first, -math.inf), (last, math.inf))
+    )
+    if not least < most:
+        raise InvalidArgumentError(
+            f"{spec!r} keeps nothing; the first bound must be below the second"
+        )
+    return Trim(kind, least, most, spec)
+
+
+def _share(text: str, spec: str) -> Fraction:
+    number = text.removesuffix("%").strip()
+    if not _DECIMAL.fullmatch(number):  # an exponent could ask for a number of a billion digits
+        raise InvalidArgumentError(
+            f"{text!r} in {spec!r} is no percentile; write for example TM(5%:95%)"
+        )
+    return Fraction(number) / 100
+
+
+def _bound(text: str, unit: str) -> float:
+    return parse_duration(text, unit) / NANOSECONDS[unit] if unit in NANOSECONDS else _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{text!r} is no plain number, which values without a unit are compared with"
+        ) from None
+
+
+def _percent(share: Fraction) -> str:
+    return format_percentile(float(share * 100))
+
+
+def statistic_name(text: str) -> str:
+    """Return the usual name of a statistic that can be compared: ``p99.9``, ``mean``, or a trimmed mean as written.
+
+    Examples
+    --------
+    >>> statistic_name("0.99")
+    Traceback (most recent call last):
+    latencykit.errors.InvalidArgumentError: p0.99 lies below the first percent: was p99 meant? Write 99
+    >>> statistic_name("99.9"), statistic_name("avg"), statistic_name("max"), statistic_name("tm99")
+    ('p99.9', 'mean', 'p100', 'tm99')
+    """
+    word = text.strip().lower()
+    if word in ("mean", "avg", "average"):
+        return "mean"
+    if word in ("max", "maximum", "worst"):
+        return "p100"
+    if word in ("median", "med"):
+        return "p50"
+    if word[:1] in "tw" or word == "iqm":
+        parse_trim(text)
+        return text.strip()
+    percentile = parse_percentile(text)
+    if 0 < percentile < 1:
+        meant = format_percentile(float(f"{100 * percentile:.12g}"))
+        raise InvalidArgumentError(
+            f"p{format_percentile(percentile)} lies below the first percent: was p{meant} meant? Write {meant}"
+        )
+    return f"p{format_percentile(percentile)}"
+
+
+# ------------------------------------------------------------
+# The trimmed family from counts: tm, wm, tc, ts, PR and IQM, with partial bucket weights; see
+# `trim_spec`.
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """One trimmed statistic, with what it means and what it hides.
+
+    Attributes
+    ----------
+    value : float
+        From the middle of each bucket, as long as that is known within a tenth; else the most that it can be (of a share,
+        and where there is no most, the least): nothing reads better than it was. NaN where nothing is left.
+    low, high : float
+        What it can be at least and at most, given the edges of the buckets and values known only to be large.
+    definition : str
+        The statistic in unambiguous notation, and in words.
+    leaves_out : str
+        "2 × 7 requests, up to 6 s".
+    below, above : float
+        Requests left out (of a winsorized mean: replaced) at either end; parts of a request occur.
+    worst : float
+        Highest value left out above, infinite where it is unknown; NaN where there is none.
+    """
+
+    value: float
+    low: float
+    high: float
+    definition: str
+    leaves_out: str
+    below: float
+    above: float
+    worst: float
+
+    @property
+    def resolved(self) -> bool:
+        """Whether these bounds are within a tenth of each other; else the statistic is a range."""
+        return bool(is_resolved(self.low, self.high))
+
+
+def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
+    """Return a trimmed statistic of counted values.
+
+    Parameters
+    ----------
+    counted : Counted
+    spec : str or Trim
+        See `parse_trim`.
+    unit : str
+        Unit of the values.
+
+    Returns
+    -------
+    Trimmed
+
+    Notes
+    -----
+    Bounds in ranks cut buckets: of the bucket in which a bound lies, the fitting part counts, so that trimming a whole
+    number of values from each end gives what `scipy.stats.trim_mean` gives. Bounds in values take the buckets that
+    lie wholly within, and the bracket says what the others could add. Censored values count as their limit in
+    `value` and `low`, and as anything above in `high`.
+
+    Examples
+    --------
+    >>> from latencykit.core.quantiles import Counted
+    >>> ten = Counted.of(range(1, 11))
+    >>> [trimmed(ten, spec, "none").value for spec in ("tm90", "TM(:90%)", "IQM")]
+    [5.5, 5.0, 5.5]
+    >>> trimmed(ten, "tm90", "none").leaves_out
+    '2 × 1 request, up to 10'
+    """
+    trim = parse_trim(spec, unit) if isinstance(spec, str) else spec
+    held = counted.occupied()
+    best = held.at_best()
+    part: _ByRank | _ByValue = _ByRank(best, trim) if trim.by_rank else _ByValue(best, trim)
+    low, value, high = part.lowest(), part.statistic(best.middle), part.highest()
+    if trim.by_rank:
+        low = _ByRank(best.by_low(), trim).lowest()
+        high = _ByRank(held.at_worst(), trim).highest() if held.censored else high
+    if not is_resolved(low, high) and not math.isnan(value):
+        value = low if trim.kind == "PR" or math.isinf(high) else high
+    out = np.flatnonzero(part.above > 0)
+    top = float(best.high[out[-1]]) if out.size else math.nan
+    below, above = float(part.below.sum()), float(part.above.sum())
+    words = _leaves_out(below, above, top, held, unit)
+    return Trimmed(value, low, high, trim.definition(unit), words, below, above, top)
+
+
+class _ByRank:
+    """Weights of the buckets between two ranks."""
+
+    def __init__(self, counted: Counted, trim: Trim) -> None:
+        self.kind, self.counted, total = trim.kind, counted, counted.count
+        first, last = float(trim.low * total), float(trim.high * total)
+        after = counted.cumulative.astype(np.float64)
+        before = after - counted.counts
+        self.kept = np.clip(np.minimum(after, last) - np.maximum(before, first), 0.0, None)
+        self.below = np.clip(np.minimum(after, first) - before, 0.0, None)
+        self.above = np.clip(after - np.maximum(before, last), 0.0, None)
+
+    def statistic(self, values: Floats) -> float:
+        """The statistic if every bucket's values were `values`."""
+        kept = np.flatnonzero(self.kept > 0)
+        count, total = float(self.kept.sum()), float((values[kept] * self.kept[kept]).sum())
+        if self.kind == "TC":
+            return count
+        if self.kind == "TS":
+            return total
+        if self.kind == "TM":
+            return total / count
+        low, high = float(self.below.sum()), float(self.above.sum())
+        ends = (low * values[kept[0]] if low else 0.0) + (high * values[kept[-1]] if high else 0.0)
+        return (total + float(ends)) / (count + low + high)
+
+    def lowest(self) -> float:
+        """The least that it can be; the weights are the ranks', whatever the values are."""
+        return self.statistic(self.counted.low)
+
+    def highest(self) -> float:
+        """The most that it can be."""
+        return self.statistic(self.counted.high)
+
+
+class _ByValue:
+    """Buckets wholly between two values, and those that only may be."""
+
+    def __init__(self, counted: Counted, trim: Trim) -> None:
+        self.kind, self.bounds = trim.kind, (float(trim.low), float(trim.high))
+        self.counted = counted
+        a, b = self.bounds
+        wide = counted.high > counted.low
+        over = (counted.low > a) | (wide & (counted.low >= a))
+        self.inside = over & (counted.high <= b)
+        outside = (counted.high <= a) | (counted.low > b)
+        self.maybe = ~self.inside & ~outside
+        self.below = np.where(counted.high <= a, counted.counts, 0)
+        self.above = np.where(self.inside | (counted.high <= a), 0, counted.counts)
+
+    def statistic(self, values: Floats) -> float:
+        """The statistic of the buckets wholly inside; of a winsorized mean, all buckets held within the bounds."""
+        return self._of(values, self.inside)
+
+    def lowest(self) -> float:
+        """The least that it can be; a mean falls where a bucket that reaches below the range joins it."""
+        joins = self.maybe & (self.counted.low < self.bounds[0]) if self.kind == "TM" else False
+        return self._of(np.maximum(self.counted.low, self.bounds[0]), self.inside | joins)
+
+    def highest(self) -> float:
+        """The most that it can be; a mean rises where a bucket that reaches above the range joins it."""
+        joins = self.maybe & ((self.counted.high > self.bounds[1]) | (self.kind != "TM"))
+        return self._of(np.minimum(self.counted.high, self.bounds[1]), self.inside | joins)
+
+    def _of(self, values: Floats, held: NDArray[np.bool_]) -> float:
+        counts, total = self.counted.counts, self.counted.count
+        if self.kind == "WM":
+            return float((np.clip(values, *self.bounds) * counts).sum()) / total
+        count = float(counts[held].sum())
+        if self.kind == "TC":
+            return count
+        if self.kind == "PR":
+            return 100.0 * count / total
+        summed = float((values[held] * counts[held]).sum())
+        if self.kind == "TS":
+            return summed
+        return summed / count if count else math.nan
+
+
+def _leaves_out(below: float, above: float, top: float, counted: Counted, unit: str) -> str:
+    if not below and not above:
+        return "nothing"
+    some = (
+        "≥ " + format_value(counted.limit, unit)
+        if math.isinf(top)
+        else f"up to {format_value(top, unit)}"
+    )
+    if not above:
+        return f"{_requests(below)} below"
+    if math.isclose(below, above):
+        return f"2 × {_requests(above)}, {some}"
+    return (
+        f"{_requests(below)} below and {_requests(above)} above, {some}"
+        if below
+        else f"{_requests(above)}, {some}"
+    )
+
+
+def _requests(count: float) -> str:
+    shown = format_count(count) if count >= 0.5 or not count else "< 1"
+    return f"{shown} request" + ("" if shown in ("1", "< 1") else "s")

@@ -1,0 +1,363 @@
+"""Three load generators that differ in one thing only: what a slow reply does to the next request.
+
+* `closed`: each connection waits for its reply, then for its next turn; turns that pass meanwhile are dropped. Without
+  a rate it sends again at once.
+* `catchup`: the same, but dropped turns are made up for in a burst; the time still counts from the send.
+* `open`: requests are sent when they are due, whatever became of those before; each that waits has a connection.
+
+Their clock is ``perf_counter_ns`` around the system calls; their timer is the event loop's, so that requests leave up to 1 to
+2 ms after they are due (how late is on every row and in the report). What is measured from the send has none of that in it,
+what is measured from the intended start has all of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import ipaddress
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from latencykit.ctrlz.server import raise_file_limit
+from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyKitError
+from latencykit.units import format_count, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["MODES", "Load", "Row", "csv_lines", "generate", "loopback", "main"]
+
+
+MODES = ("open", "closed", "catchup")
+MOST_REQUESTS = 2_000_000
+GRACE = 60.0
+"""Seconds that replies may take after the last request was sent."""
+
+Row = tuple[int, int, int, int, int]
+"""Start and intended start (ns since the epoch), latency (ns), connection, HTTP status; status 0: no reply came."""
+
+
+def loopback(url: str) -> tuple[str, int]:
+    """Return host and port of an ``http://`` URL on this machine.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For any other: a load generator is pointed at nobody else's server from here.
+
+    Examples
+    --------
+    >>> loopback("http://127.0.0.1:8080/x")
+    ('127.0.0.1', 8080)
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        port = parts.port or 80
+    except ValueError:
+        local, port = False, 0
+    if parts.scheme != "http" or not local:
+        raise InvalidArgumentError(
+            f"{url!r} is no address on this machine; write http://127.0.0.1:PORT/"
+        )
+    return host, port
+
+
+@dataclass(frozen=True)
+class Load:
+    """What to send.
+
+    Parameters
+    ----------
+    mode : {"open", "closed", "catchup"}
+    url : str
+        On this machine.
+    duration : float
+        Seconds in which requests are due.
+    rate : float, optional
+        Requests per second, of all connections together; a closed loop may go without.
+    connections : int
+        Of the closed loops; an open one begins with them, takes them in turn, and opens what it needs.
+    """
+
+    mode: str
+    url: str
+    duration: float
+    rate: float | None = None
+    connections: int = 1
+
+    def __post_init__(self) -> None:
+        loopback(self.url)
+        if self.mode not in MODES:
+            raise InvalidArgumentError(f"the mode is one of {', '.join(MODES)}, not {self.mode!r}")
+        if self.mode != "closed" and self.rate is None:
+            raise InvalidArgumentError(f"{self.mode}: a schedule needs a rate")
+        if not (
+            0 < self.duration <= 3600 and 1 <= self.connections <= 10_000 and (self.rate or 1) > 0
+        ):
+            raise InvalidArgumentError(
+                "the duration must be up to an hour, the rate positive, the connections 1 to 10,000"
+            )
+        if (self.rate or 0) * self.duration > MOST_REQUESTS:
+            raise InputTooLargeError(
+                f"{self.rate:g}/s for {self.duration:g} s are more than {MOST_REQUESTS:,} requests"
+            )
+
+
+class _Wire(asyncio.Protocol):
+    """A connection that has one request under way at most."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._reply: asyncio.Future[tuple[int, int]] | None = None
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_exception(
+                error or ConnectionResetError("the server closed the connection")
+            )
+
+    def data_received(self, data: bytes) -> None:
+        now = time.perf_counter_ns()
+        self._buffer += data
+        head, found, body = self._buffer.partition(b"\r\n\r\n")
+        if not found:
+            return
+        fields = dict(line.lower().split(b":", 1) for line in head.split(b"\r\n")[1:])
+        if len(body) < int(fields.get(b"content-length", 0)):
+            return
+        self._buffer = b""
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_result((now, int(head.split(b" ", 2)[1])))
+
+    async def ask(self, request: bytes) -> tuple[int, int, int]:
+        """Return when the request was sent, when its reply was whole (``perf_counter_ns``), and the status."""
+        assert self.transport is not None
+        self._reply = asyncio.get_running_loop().create_future()
+        start = time.perf_counter_ns()
+        self.transport.write(request)
+        end, status = await self._reply
+        return start, end, status
+
+
+@dataclass
+class _Run:
+    """One load under way."""
+
+    load: Load
+    rows: list[tuple[int, int, int, int, int]] = field(
+        default_factory=list
+    )  # due, start, end, connection, status
+    idle: deque[tuple[int, _Wire]] = field(default_factory=deque)
+    wires: list[_Wire] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.host, self.port = loopback(self.load.url)
+        parts = urlsplit(self.load.url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self.request = f"GET {target} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode()
+
+    async def connect(self) -> tuple[int, _Wire]:
+        loop = asyncio.get_running_loop()
+        wire = _Wire()
+        self.wires.append(wire)
+        number = len(self.wires) - 1
+        await loop.create_connection(lambda: wire, self.host, self.port)
+        return number, wire
+
+    async def send(self, due: int, number: int, wire: _Wire) -> None:
+        """Send one request, and note what became of it."""
+        start = time.perf_counter_ns()
+        try:
+            start, end, status = await wire.ask(self.request)
+        except (ConnectionError, asyncio.CancelledError):
+            end, status = time.perf_counter_ns(), 0
+        self.rows.append((due, start, end, number, status))
+
+    # ------------------------------------------------------------ the three modes
+
+    async def closed(self, begin: int, number: int) -> None:
+        """One connection of a closed loop; `catchup` keeps turns that have passed, `closed` drops them."""
+        rate, connections = self.load.rate, self.load.connections
+        step = 0 if rate is None else round(connections * 1e9 / rate)
+        due = begin + step * number // connections
+        end = begin + round(self.load.duration * 1e9)
+        name, wire = await self.connect()
+        while due < end:
+            await _until(due)
+            await self.send(due, name, wire)
+            if self.rows[-1][-1] == 0:
+                name, wire = await self.connect()
+            due += step
+            if self.load.mode == "closed":
+                due = max(due, time.perf_counter_ns())
+
+    async def open_loop(self, begin: int) -> None:
+        """Send every request when it is due."""
+        under_way: set[asyncio.Task[None]] = set()
+        self.idle += [await self.connect() for _ in range(self.load.connections)]
+        try:
+            for due in self.dues(begin):
+                await _until(due)
+                task = asyncio.create_task(self.one(due))
+                under_way.add(task)
+                task.add_done_callback(under_way.discard)
+            if under_way:
+                await asyncio.wait(under_way, timeout=GRACE)
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    def dues(self, begin: int) -> Iterator[int]:
+        assert self.load.rate is not None
+        count = round(self.load.rate * self.load.duration)
+        return (begin + round(number * 1e9 / self.load.rate) for number in range(count))
+
+    async def one(self, due: int) -> None:
+        """One request of the open loop, over an idle connection or a new one."""
+        number, wire = self.idle.popleft() if self.idle else await self.connect()
+        await self.send(due, number, wire)
+        if wire.transport is not None and not wire.transport.is_closing():
+            self.idle.append((number, wire))
+
+
+async def _until(due: int) -> None:
+    wait = due - time.perf_counter_ns()
+    if wait > 0:
+        await asyncio.sleep(wait / 1e9)
+
+
+async def _drive(run: _Run) -> None:
+    begin = time.perf_counter_ns()
+    try:
+        if run.load.mode == "open":
+            await run.open_loop(begin)
+        else:
+            async with asyncio.timeout(run.load.duration + GRACE):
+                await asyncio.gather(*(run.closed(begin, n) for n in range(run.load.connections)))
+    finally:
+        for wire in run.wires:
+            if wire.transport is not None:
+                wire.transport.abort()
+        await asyncio.sleep(0)  # the sockets are closed in the loop's next round
+
+
+def generate(load: Load) -> list[Row]:
+    """Send a load; return one row a request, in order of the send.
+
+    Raises
+    ------
+    LatencyKitError
+        Where the server cannot be reached, or does not reply within a minute after the end.
+    """
+    epoch = time.time_ns() - time.perf_counter_ns()
+    run = _Run(load)
+    try:
+        asyncio.run(_drive(run))
+    except TimeoutError:
+        raise LatencyKitError(
+            f"{load.url}: no reply within {GRACE:g} s after the end of the run"
+        ) from None
+    except OSError as error:
+        raise LatencyKitError(f"{load.url}: {error.strerror or error}") from None
+    rows = (
+        (start + epoch, due + epoch, end - start, number, status)
+        for due, start, end, number, status in run.rows
+    )
+    return sorted(rows)
+
+
+# ------------------------------------------------------------
+# The project's own load generators: ``python -m latencykit.ctrlz.client open|closed|catchup
+# URL``.
+#
+# They are there to show what the mode does to the report, and to calibrate the calibration: an open loop is honest, a closed
+# one omits. Samples go to standard output or a file as CSV; what they are worth goes to standard error.
+
+
+def csv_lines(rows: Sequence[Row], *, intended: bool) -> list[str]:
+    """Return the CSV: a header, then one line a request; the intended start only where it is asked for.
+
+    Examples
+    --------
+    >>> csv_lines([(10, 9, 5, 0, 200)], intended=True)
+    ['start_ns,latency_ns,intended_ns,conn,status', '10,5,9,0,200']
+    """
+    if intended:
+        body = [
+            f"{start},{took},{due},{number},{status}" for start, due, took, number, status in rows
+        ]
+        return ["start_ns,latency_ns,intended_ns,conn,status", *body]
+    return [
+        "start_ns,latency_ns,conn,status",
+        *(f"{start},{took},{number},{status}" for start, _, took, number, status in rows),
+    ]
+
+
+def _report(load: Load, rows: Sequence[Row]) -> str:
+    late = sorted(start - due for start, due, *_ in rows)
+    unanswered = sum(1 for row in rows if row[-1] == 0)
+    text = f"{load.mode} loop: {format_count(len(rows))} requests"
+    if unanswered:
+        text += f", {format_count(unanswered)} without a reply"
+    if late and load.mode != "closed":
+        p50, p99 = (format_duration(late[len(late) * p // 100]) for p in (50, 99))
+        text += f"; sent {p50} (p50), {p99} (p99) after they were due"
+    return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a client; return 0, or 2 where it could not."""
+    parser = argparse.ArgumentParser(prog="python -m latencykit.ctrlz.client", description=__doc__)
+    parser.add_argument("mode", choices=MODES)
+    parser.add_argument("url", help="http://127.0.0.1:PORT/")
+    parser.add_argument("--rate", type=float, help="requests per second, all connections together")
+    parser.add_argument(
+        "--connections",
+        type=int,
+        default=1,
+        help="of the closed loops; an open one begins with them (1)",
+    )
+    parser.add_argument("--duration", default="10s", help="10s")
+    parser.add_argument(
+        "--intended",
+        action="store_true",
+        help="catchup: write the intended starts, from which the truth can be had",
+    )
+    parser.add_argument("-o", "--output", help="CSV file; standard output without it")
+    options = parser.parse_args(arguments)
+    if options.intended and options.mode == "closed":
+        parser.error("a closed loop has no intended starts: a turn that has passed is dropped")
+    try:
+        duration = parse_duration(options.duration, "s") / 1e9
+        load = Load(options.mode, options.url, duration, options.rate, options.connections)
+        raise_file_limit()
+        rows = generate(load)
+    except LatencyKitError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    text = "\n".join(csv_lines(rows, intended=options.mode == "open" or options.intended)) + "\n"
+    if options.output:
+        Path(options.output).write_text(text, encoding="ascii")
+    else:
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.write(text)
+    sys.stderr.write(_report(load, rows) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,346 @@
+"""As much of HTTP/1.1 and of Redis' RESP as load generators speak: bytes → replies, no sockets."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from latencykit.errors import LatencyKitError
+from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "MOST_BYTES",
+    "ProtocolError",
+    "Reply",
+    "Service",
+    "main",
+    "parse_http",
+    "parse_resp",
+    "speaks_resp",
+]
+
+
+MOST_BYTES = 1 << 20
+"""A request longer than this is refused."""
+
+_END = b"\r\n"
+_OK, _ONE, _VALUE, _NOTHING = b"+OK\r\n", b":1\r\n", b"$3\r\nxxx\r\n", b"*0\r\n"
+_RESP_REPLIES = {
+    b"PING": b"+PONG\r\n", b"GET": _VALUE, b"COMMAND": _NOTHING, b"LRANGE": _NOTHING,
+    **dict.fromkeys((b"SET", b"MSET", b"SELECT", b"CLIENT", b"AUTH", b"FLUSHALL", b"QUIT"), _OK),
+    **dict.fromkeys((b"INCR", b"LPUSH", b"RPUSH", b"SADD", b"HSET", b"ZADD", b"DEL", b"EXISTS"), _ONE),
+    **dict.fromkeys((b"LPOP", b"RPOP", b"SPOP", b"HGET"), _VALUE), b"ZPOPMIN": _NOTHING,
+}  # fmt: skip
+
+
+class ProtocolError(LatencyKitError):
+    """What came is neither HTTP nor RESP."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What to send back, and whether to close then."""
+
+    data: bytes
+    close: bool = False
+
+
+def speaks_resp(data: bytes | bytearray) -> bool:
+    """Tell RESP (an array, or an inline PING) from HTTP by the first bytes."""
+    return data[:1] == b"*" or data[:4].upper() == b"PING"
+
+
+def parse_http(buffer: bytearray) -> list[Reply]:
+    r"""Take all whole requests off the buffer; return their replies.
+
+    Raises
+    ------
+    ProtocolError
+        For what is no HTTP/1.x request.
+
+    Examples
+    --------
+    >>> buffer = bytearray(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT")
+    >>> [reply.close for reply in parse_http(buffer)], bytes(buffer)
+    ([False], b'GET / HT')
+    """
+    replies: list[Reply] = []
+    while (end := buffer.find(b"\r\n\r\n")) >= 0:
+        line, *fields = bytes(buffer[:end]).split(_END)
+        words = line.split(b" ")
+        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+            raise ProtocolError(f"no HTTP/1.x request line: {line[:60]!r}")
+        headers = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (f.partition(b":") for f in fields)
+        }
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or b"transfer-encoding" in headers:
+            raise ProtocolError("only bodies with a Content-Length are understood")
+        whole = end + 4 + int(length)
+        if len(buffer) < whole:
+            break
+        del buffer[:whole]
+        wish = headers.get(b"connection", b"").lower()
+        keep = wish != b"close" if words[2] == b"HTTP/1.1" else b"keep-alive" in wish
+        replies.append(_http_reply(words[0] == b"HEAD", keep))
+    if len(buffer) > MOST_BYTES:
+        raise ProtocolError(f"a request longer than {MOST_BYTES >> 20} MiB")
+    return replies
+
+
+def _http_reply(head: bool, keep: bool) -> Reply:
+    connection = b"keep-alive" if keep else b"close"
+    text = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: "
+        + connection
+    )
+    return Reply(text + b"\r\n\r\n" + (b"" if head else b"ok\n"), not keep)
+
+
+def parse_resp(buffer: bytearray) -> list[Reply]:
+    r"""Take all whole commands off the buffer, pipelined ones too; return their replies.
+
+    Raises
+    ------
+    ProtocolError
+        For what is no command.
+
+    Examples
+    --------
+    >>> buffer = bytearray(b"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n*1")
+    >>> [reply.data for reply in parse_resp(buffer)], bytes(buffer)
+    ([b'+PONG\r\n', b'$3\r\nxxx\r\n', b'+PONG\r\n'], b'*1')
+    """
+    replies: list[Reply] = []
+    at = 0
+    while (found := _command(buffer, at)) is not None:
+        words, at = found
+        if words:
+            replies.append(_resp_reply(words))
+    del buffer[:at]
+    if len(buffer) > MOST_BYTES:
+        raise ProtocolError(f"a command longer than {MOST_BYTES >> 20} MiB")
+    return replies
+
+
+def _command(buffer: bytearray, at: int) -> tuple[list[bytes], int] | None:
+    """Words of the command that begins at `at`, and where the next one begins; None while it is not whole."""
+    end = buffer.find(_END, at)
+    if end < 0:
+        return None
+    line = bytes(buffer[at:end])
+    at = end + 2
+    if not line.startswith(b"*"):
+        return line.split(), at
+    words = []
+    for _ in range(_number(line, b"*", 1024)):
+        end = buffer.find(_END, at)
+        if end < 0:
+            return None
+        size = _number(bytes(buffer[at:end]), b"$", MOST_BYTES)
+        at = end + 2 + size + 2
+        if len(buffer) < at:
+            return None
+        words.append(bytes(buffer[end + 2 : at - 2]))
+    return words, at
+
+
+def _number(line: bytes, mark: bytes, most: int) -> int:
+    if not line.startswith(mark) or not line[1:].isdigit() or int(line[1:]) > most:
+        raise ProtocolError(f"{mark.decode()} and a number were expected, not {line[:60]!r}")
+    return int(line[1:])
+
+
+def _resp_reply(words: list[bytes]) -> Reply:
+    name = words[0].upper()
+    if name == b"CONFIG":  # redis-benchmark asks for `save` and `appendonly` first
+        asked = words[2] if len(words) > 2 else b""
+        return Reply(b"*2\r\n$%d\r\n%s\r\n$0\r\n\r\n" % (len(asked), asked))
+    reply = _RESP_REPLIES.get(name, b"-ERR unknown command\r\n")
+    return Reply(reply, close=name == b"QUIT")
+
+
+# ------------------------------------------------------------
+# The server that is frozen: ``python -m latencykit.ctrlz.server``, HTTP/1.1 and RESP on one
+# loopback port.
+#
+# Every request takes a known time, during which its connection waits and others do not. A single thread serves them, at
+# some 50 to 100 µs each; the CPU time that it says it used tells whether it was the bottleneck.
+#
+# It speaks with its parent over its standard streams, one JSON object a line: ``{"port": …}`` when it listens, then its
+# `stats` for each line that comes in; the line ``reset`` starts them anew. It ends when its input does, so that it cannot
+# outlive its parent.
+
+BACKLOG = 4096
+_FDS = 64
+
+
+class Service:
+    """What the connections of a server share: the service time, and what it counts.
+
+    Parameters
+    ----------
+    service_time : float
+        Seconds that a request takes.
+    """
+
+    def __init__(self, service_time: float) -> None:
+        self.service_time = service_time
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the requests so far."""
+        self.requests = 0
+        self.first: int | None = None
+
+    def count(self, requests: int) -> None:
+        """Count requests that came in."""
+        if self.first is None:
+            self.first = time.perf_counter_ns()
+        self.requests += requests
+
+    def stats(self) -> dict[str, Any]:
+        """Requests so far, when the first came (``perf_counter_ns``), now, and CPU seconds used."""
+        return {
+            "requests": self.requests,
+            "first": self.first,
+            "now": time.perf_counter_ns(),
+            "cpu": time.process_time(),
+        }
+
+
+class Connection(asyncio.Protocol):
+    """One connection: its requests are served in turn, each for the service time."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._buffer = bytearray()
+        self._replies: deque[Reply] = deque()
+        self._parse: Any = None
+        self._serving = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember where replies go."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Take requests in; what is neither HTTP nor RESP closes the connection."""
+        self._buffer += data
+        if self._parse is None:
+            self._parse = parse_resp if speaks_resp(self._buffer) else parse_http
+        try:
+            replies = self._parse(self._buffer)
+        except ProtocolError as error:
+            sys.stderr.write(f"{error}\n")
+            self._transport.close()
+            return
+        if not replies:
+            return
+        self._service.count(len(replies))
+        self._replies += replies
+        if not self._serving:
+            self._serve()
+
+    def _serve(self) -> None:
+        self._serving = True
+        if self._service.service_time > 0:
+            asyncio.get_running_loop().call_later(self._service.service_time, self._reply)
+            return
+        while self._replies and not self._transport.is_closing():
+            self._send(self._replies.popleft())
+        self._serving = False
+
+    def _reply(self) -> None:
+        self._serving = False
+        if self._transport.is_closing():
+            return
+        self._send(self._replies.popleft())
+        if self._replies:
+            self._serve()
+
+    def _send(self, reply: Reply) -> None:
+        self._transport.write(reply.data)
+        if reply.close:
+            self._transport.close()
+
+
+async def _serve(service: Service, port: int, channel: socket.socket | None) -> None:
+    """Serve until the parent is gone: on a port, or on connections handed over a channel."""
+    loop = asyncio.get_running_loop()
+    if channel is None:
+        listener = await loop.create_server(
+            lambda: Connection(service), "127.0.0.1", port, backlog=BACKLOG
+        )
+        port = listener.sockets[0].getsockname()[1]
+    else:
+        channel.setblocking(False)
+        loop.add_reader(channel, _accept_handed, channel, service, set())
+    _say({"port": port})
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        if line.strip() == b"reset":
+            service.reset()
+        _say(service.stats())
+
+
+def _accept_handed(channel: socket.socket, service: Service, tasks: set[Any]) -> None:
+    """Take connections that another process accepted."""
+    try:
+        _, handles, _, _ = socket.recv_fds(channel, _FDS, _FDS)
+    except BlockingIOError:
+        return
+    loop = asyncio.get_running_loop()
+    for handle in handles:
+        accepted = socket.socket(fileno=handle)
+        accepted.setblocking(False)
+        task = loop.create_task(loop.connect_accepted_socket(lambda: Connection(service), accepted))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+
+def _say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def raise_file_limit() -> None:
+    """Allow as many open connections as the system grants: an open loop opens one for each waiting request."""
+    import resource  # Windows has none, and must be able to import this module
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the server."""
+    parser = argparse.ArgumentParser(prog="python -m latencykit.ctrlz.server", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--service-time", default="1ms", help="time that a request takes (1ms)")
+    parser.add_argument(
+        "--channel", type=int, help="file descriptor over which connections are handed in"
+    )
+    options = parser.parse_args(arguments)
+    raise_file_limit()
+    channel = None if options.channel is None else socket.socket(fileno=options.channel)
+    service = Service(parse_duration(options.service_time) / 1e9)
+    asyncio.run(_serve(service, options.port, channel))
+    os._exit(0)  # open connections are the tool's to end, not ours to wait for
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,331 @@
+"""What is frozen: our own server (one process, or several behind one port), the user's command, or a process of theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from latencykit.ctrlz.client import loopback
+from latencykit.ctrlz.server import BACKLOG
+from latencykit.errors import InvalidArgumentError, LatencyKitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "MOST_WORKERS",
+    "CommandTarget",
+    "OwnTarget",
+    "ProcessTarget",
+    "Target",
+    "free_port",
+    "probe",
+]
+
+MOST_WORKERS = 16
+_PATIENCE = 20.0
+
+
+class Target(Protocol):
+    """A server under test."""
+
+    url: str
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def frozen(self) -> list[int]:
+        """Return what to freeze: process ids, or a group as a negative number."""
+
+    def reset(self) -> None:
+        """Forget the requests so far."""
+
+    def stats(self) -> dict[str, Any] | None:
+        """Return requests, first (``perf_counter_ns``), now and CPU seconds of all its processes; None if unknown."""
+
+
+class _Worker:
+    """One process of our own server."""
+
+    def __init__(self, service_time: float, channel: socket.socket | None) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "latencykit.ctrlz.server",
+            "--service-time",
+            f"{service_time}ns",
+        ]
+        handles: tuple[int, ...] = ()
+        if channel is not None:
+            handles = (channel.fileno(),)
+            command += ["--channel", str(channel.fileno())]
+        self.process = subprocess.Popen(  # noqa: S603 - our own
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=handles,
+            start_new_session=True,
+        )
+        self.port = int(self._hear()["port"])
+
+    def ask(self, word: str = "stats") -> dict[str, Any]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return self._hear()
+
+    def _hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise LatencyKitError("the test's own server has ended; its message stands above")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+class OwnTarget:
+    """Our own server: one process that listens, or several to which connections are handed in turn.
+
+    Parameters
+    ----------
+    service_time : float
+        Nanoseconds that a request takes.
+    workers : int
+        Processes; every n-th connection goes to the same one, so that freezing one of four hits a quarter of them.
+    freeze : int
+        How many of them are frozen.
+    """
+
+    def __init__(self, service_time: float, workers: int = 1, freeze: int = 1) -> None:
+        if not 1 <= freeze <= workers <= MOST_WORKERS:
+            raise InvalidArgumentError(
+                f"of 1 to {MOST_WORKERS} server processes at least one is frozen, not {freeze} of {workers}"
+            )
+        self._service_time, self._count, self._freeze = service_time, workers, freeze
+        self._workers: list[_Worker] = []
+        self._listener: socket.socket | None = None
+        self._lines: list[queue.SimpleQueue[socket.socket | None]] = []
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        try:
+            if self._count == 1:
+                self._workers.append(_Worker(self._service_time, None))
+                port = self._workers[0].port
+            else:
+                port = self._dispatch()
+        except BaseException:
+            self.__exit__()
+            raise
+        self.url = f"http://127.0.0.1:{port}/"
+        return self
+
+    def _dispatch(self) -> int:
+        """Start the workers, and a thread that hands connections out in turn."""
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+        for _ in range(self._count):
+            ours, theirs = socket.socketpair()
+            self._workers.append(_Worker(self._service_time, theirs))
+            theirs.close()
+            self._lines.append(queue.SimpleQueue())
+            threading.Thread(target=_hand_over, args=(self._lines[-1], ours), daemon=True).start()
+        threading.Thread(target=_accept, args=(self._listener, self._lines), daemon=True).start()
+        return int(self._listener.getsockname()[1])
+
+    def __exit__(self, *_: object) -> None:
+        if self._listener is not None:
+            with contextlib.suppress(OSError):  # not connected; it wakes the thread that accepts
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+        for line in self._lines:
+            line.put(None)
+        for worker in self._workers:
+            worker.close()
+
+    def frozen(self) -> list[int]:
+        """Return the processes to freeze."""
+        return [worker.process.pid for worker in self._workers[: self._freeze]]
+
+    def reset(self) -> None:
+        """Forget the requests so far."""
+        for worker in self._workers:
+            worker.ask("reset")
+
+    def live_requests(self) -> int:
+        """Return how many requests came to the processes that are never frozen."""
+        return sum(worker.ask()["requests"] for worker in self._workers[self._freeze :])
+
+    def stats(self) -> dict[str, Any]:
+        """Return what all processes counted; the CPU seconds are the busiest one's."""
+        said = [worker.ask() for worker in self._workers]
+        first = [one["first"] for one in said if one["first"] is not None]
+        return {
+            "requests": sum(one["requests"] for one in said),
+            "first": min(first, default=None),
+            "now": max(one["now"] for one in said),
+            "cpu": max(one["cpu"] for one in said),
+        }
+
+
+def _accept(
+    listener: socket.socket, lines: Sequence[queue.SimpleQueue[socket.socket | None]]
+) -> None:
+    """Accept connections and put them in line, in turn; ends when the listener is closed."""
+    turn = 0
+    with contextlib.suppress(OSError):
+        while True:
+            accepted, _ = listener.accept()
+            lines[turn % len(lines)].put(accepted)
+            turn += 1
+
+
+def _hand_over(line: queue.SimpleQueue[socket.socket | None], channel: socket.socket) -> None:
+    """Hand connections to one worker; blocks while that is frozen and its channel full, which is as it should be."""
+    with contextlib.suppress(OSError), channel:
+        while (accepted := line.get()) is not None:
+            with accepted:
+                socket.send_fds(channel, [b"."], [accepted.fileno()])
+
+
+class CommandTarget:
+    """A server that a command starts; it is frozen with everything that it has started.
+
+    Parameters
+    ----------
+    command : str or sequence of str
+        ``{port}`` and ``{host}`` in it are filled with a free port and 127.0.0.1.
+    url : str, optional
+        Where it serves; ``{port}`` is filled, too.
+    """
+
+    def __init__(self, command: str | Sequence[str], url: str | None = None) -> None:
+        port = free_port()
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+        self._command = [
+            word.replace("{port}", str(port)).replace("{host}", "127.0.0.1") for word in words
+        ]
+        if not words or (self._command == words and url is None):
+            raise InvalidArgumentError(
+                "the server's command must take {port}, or url= (--url) say where it listens"
+            )
+        self.url = (url or "http://127.0.0.1:{port}/").replace("{port}", str(port))
+        self._address = loopback(self.url)
+
+    def __enter__(self) -> Self:
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the user's own command
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise InvalidArgumentError(
+                f"{self._command[0]}: cannot be started: {error.strerror}"
+            ) from None
+        deadline = time.monotonic() + _PATIENCE
+        while not _answers(self._address):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.__exit__()
+                raise LatencyKitError(
+                    f"the server {shlex.join(self._command)} does not listen on {self.url}"
+                )
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def frozen(self) -> list[int]:
+        """Return the process group."""
+        return [-self._process.pid]
+
+    def reset(self) -> None:
+        """Do nothing: it is not ours to ask."""
+
+    def stats(self) -> None:
+        """Return None: it is not ours to ask."""
+
+
+class ProcessTarget:
+    """A process that runs already.
+
+    Parameters
+    ----------
+    pid : int
+    url : str, optional
+        Where it serves; without it the load generator's command must say so itself.
+    """
+
+    def __init__(self, pid: int, url: str | None = None) -> None:
+        if pid <= 1:
+            raise InvalidArgumentError(f"a process id is a number above 1, not {pid}")
+        if url is not None:
+            loopback(url)
+        self._pid, self.url = pid, url or ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def frozen(self) -> list[int]:
+        """Return the process."""
+        return [self._pid]
+
+    def reset(self) -> None:
+        """Do nothing: it is not ours to ask."""
+
+    def stats(self) -> None:
+        """Return None: it is not ours to ask."""
+
+
+def free_port() -> int:
+    """Return a port on 127.0.0.1 that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+def _answers(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address, timeout=1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def probe(url: str, count: int = 30) -> float | None:
+    """Return the median service time of an HTTP server (ns) by a few requests one after another; None if none came."""
+    host, port = loopback(url)
+    request = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+    times = []
+    try:
+        with socket.create_connection((host, port), timeout=2.0) as wire:
+            for _ in range(count):
+                begin = time.perf_counter_ns()
+                wire.sendall(request)
+                if not wire.recv(1 << 16):
+                    break
+                times.append(time.perf_counter_ns() - begin)
+    except OSError:
+        pass
+    return float(sorted(times)[len(times) // 2]) if times else None

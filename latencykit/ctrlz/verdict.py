@@ -1,0 +1,386 @@
+"""What a stall does to the requests of a schedule: the truth that a report is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from latencykit.core.histogram import Histogram
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import format_duration, format_percentile
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Rung
+
+__all__ = [
+    "CalibrationRow",
+    "Model",
+    "Judgement",
+    "Stall",
+    "Verdict",
+    "Waiting",
+    "judge",
+    "model_of",
+    "reported_percentiles",
+    "scheduled_truth",
+    "waiting_requests",
+]
+
+
+MOST_REQUESTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Stall:
+    """When the server stood still, in seconds from the run's begin, and how much of it.
+
+    Attributes
+    ----------
+    start, end : float
+    share : float
+        Part of the requests that it holds up: 1 for the whole server, 1/4 for one of four processes.
+    """
+
+    start: float
+    end: float
+    share: float = 1.0
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.end - self.start
+
+    def held(self, duration: float) -> float:
+        """Return the part of a run's requests that were due in it."""
+        return self.share * max(0.0, min(self.end, duration) - max(self.start, 0.0)) / duration
+
+
+def scheduled_truth(
+    stall: Stall,
+    duration: float,
+    *,
+    rate: float | None = None,
+    count: int | None = None,
+    base: float = 0.0,
+) -> Histogram:
+    """Return the response times of requests at a constant rate, those due in the stall waiting for its end.
+
+    A request due at t in a stall that ends at e takes e − t and the usual time; the others take the usual time.
+    What the backlog adds after the thaw is left out: the truth is a floor, and a small one with a fast server. By
+    it, ``Q(q) = (e − a) − (1 − q)·T`` above the quiet part (a: begin of the stall, T: length of the run).
+
+    Parameters
+    ----------
+    stall : Stall
+    duration : float
+        Length of the run in seconds.
+    rate : float, optional
+        Requests per second; without it `count` of them, or 10,000, are spread over the run.
+    count : int, optional
+    base : float
+        The usual time, ns.
+
+    Returns
+    -------
+    Histogram
+        In ns.
+
+    Examples
+    --------
+    >>> h = scheduled_truth(Stall(7.0, 13.0), 20.0, rate=200, base=1.4e6)
+    >>> [round(value / 1e6) for value in h.percentile([50, 75, 90, 99])]
+    [1, 1002, 4003, 5805]
+    """
+    if duration <= 0:
+        raise InvalidArgumentError("a run must be longer than nothing")
+    wanted = count if rate is None else round(rate * duration)
+    size = max(1, min(MOST_REQUESTS, wanted or 10_000))
+    due = np.arange(size) * (duration / size)
+    waits = (due >= stall.start) & (due < stall.end)
+    if stall.share < 1:  # every n-th of them, evenly
+        number = np.cumsum(waits)
+        waits &= np.floor(number * stall.share) > np.floor((number - 1) * stall.share)
+    response = base + np.where(waits, (stall.end - due) * 1e9, 0.0)
+    run = Run(
+        tool="the schedule",
+        loop="open",
+        measure="response",
+        corrected="schedule",
+        duration=duration,
+        rate=rate,
+    )
+    return Histogram.of(np.rint(response).astype(np.int64), run=run)
+
+
+# ------------------------------------------------------------
+# How many requests wait for a frozen server: what a load generator does while nobody replies
+# tells its model.
+
+_ESTABLISHED = "01"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Connections to a server that does not read.
+
+    Attributes
+    ----------
+    connections : int
+        Established ones, accepted or not.
+    octets : int
+        Bytes that wait to be read on all of them. A request that was read and not yet replied to has none.
+    """
+
+    connections: int
+    octets: int
+
+
+def waiting_requests(
+    port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")
+) -> Waiting | None:
+    """Return what waits on a local port; None where the system has no such tables (only Linux has).
+
+    Parameters
+    ----------
+    port : int
+    tables : tuple of str
+    """
+    unread: list[int] = []
+    found = False
+    for table in tables:
+        try:
+            lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        found = True
+        for line in lines:
+            _, local, _, state, queues, *_ = line.split()
+            if state == _ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
+                unread.append(int(queues.rpartition(":")[2], 16))
+    return Waiting(len(unread), sum(unread)) if found else None
+
+
+# ------------------------------------------------------------
+# From what a tool reported and what was true to one word, and the reasons for it.
+
+Verdict = Literal["honest", "omits", "loses", "clips", "overcorrects", "unknown"]
+Model = Literal["open", "paced", "closed", "unknown"]
+
+_ASKED = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+NEAR = 0.15  # of the truth at the highest percentile that the stall decides: honest
+HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
+ABOVE = 1.5  # of the truth, and by
+DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
+DEEP = 0.6  # a percentile this far inside the stalled share is decided by the stall: neither by the drain nor by a
+
+
+# correction's interval that the stall itself has stretched (wrk's, which fills h / (1 + h) where h was stalled)
+@dataclass(frozen=True)
+class CalibrationRow:
+    """One percentile, reported and true.
+
+    Attributes
+    ----------
+    percentile : float
+    reported, truth : float
+        In ns.
+    decisive : bool
+        Whether the stall alone decides what the truth is there.
+    """
+
+    percentile: float
+    reported: float
+    truth: float
+    decisive: bool
+
+    @property
+    def ratio(self) -> float:
+        """Reported over true."""
+        return self.reported / self.truth if self.truth else float("nan")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, its rows and its reasons."""
+
+    verdict: Verdict
+    rows: tuple[CalibrationRow, ...]
+    reasons: tuple[str, ...]
+
+
+def reported_percentiles(rung: Rung, stall: float) -> dict[float, float]:
+    """Return percentile → ns as the tool reported them, the maximum as 100.
+
+    A percentile between two printed ones is left out where its bucket is wide beside the stall (ns): the bucket above
+    the last one reaches up to the maximum, and its edge is no word of the tool's.
+    """
+    if isinstance(rung, Summary):
+        held = {p: rung.percentile(p) for p in _ASKED[:-1] if p in rung.percentiles}
+        return held | ({100.0: rung.max} if "max" in rung.stats else {})
+    histogram: Histogram = rung if isinstance(rung, Histogram) else rung.histogram()
+    if not histogram.count:
+        return {}
+    told = {100.0: histogram.max}
+    for row in histogram.percentile_rows(_ASKED[:-1]):
+        sharp = (
+            row.bucket_high <= 1.25 * row.bucket_low
+            or row.bucket_high - row.bucket_low <= 0.05 * stall
+        )
+        if row.percentile in histogram.printed[0] or (
+            sharp and histogram.count * (1 - row.percentile / 100) >= 1
+        ):
+            told[row.percentile] = row.value
+    return told
+
+
+def judge(rung: Rung, truth: Histogram, stall: float, held: float) -> Judgement:
+    """Hold a report against the truth.
+
+    Parameters
+    ----------
+    rung : Rung
+        What the tool reported, in ns.
+    truth : Histogram
+        From the schedule, in ns.
+    stall : float
+        Its length, ns.
+    held : float
+        Part of the scheduled requests that were due in it.
+
+    Returns
+    -------
+    Ruling
+        ``honest``: near the truth where the stall decides. ``omits``: the stall is in the maximum, and not in the
+        percentiles. ``loses``: it is not even there. ``clips``: it is there up to a limit. ``overcorrects``: it is
+        where nothing stood still, too. ``unknown``: the report has too little to tell.
+    """
+    reported = reported_percentiles(rung, stall)
+    rows = tuple(
+        CalibrationRow(p, value, truth.percentile(p), p < 100 and 1 - p / 100 <= DEEP * held)
+        for p, value in sorted(reported.items())
+    )
+    if not rows:
+        return Judgement("unknown", (), ("the report holds no percentiles and no maximum",))
+    verdict, reason = _rule(rows, rung, truth, stall, held)
+    return Judgement(verdict, rows, (reason, *_asides(rung, verdict)))
+
+
+def _rule(
+    rows: tuple[CalibrationRow, ...], rung: Rung, truth: Histogram, stall: float, held: float
+) -> tuple[Verdict, str]:
+    decisive = [row for row in rows if row.decisive]
+    quiet = [row for row in rows if 1 - row.percentile / 100 >= 1.5 * held]
+    inflated = [row for row in quiet if row.reported > row.truth + DRAIN * stall]
+    inflated += [
+        row for row in decisive if row.ratio > ABOVE and row.reported > row.truth + DRAIN * stall
+    ]
+    if inflated:
+        return (
+            "overcorrects",
+            f"{_said(inflated[0])}: more than any queue behind the stall explains",
+        )
+    top = rows[-1]
+    limit = _limit(rung, truth)
+    if top.reported < HALF * min(stall, truth.max) and not (limit and top.reported >= 0.9 * limit):
+        return "loses", f"{_said(top)}: the requests that were held up are not in the report"
+    missing = [row for row in decisive if row.ratio < HALF]
+    capped = [
+        row for row in decisive if row.ratio < 1 - NEAR and limit and row.reported >= 0.9 * limit
+    ]
+    if missing and missing != capped:
+        return (
+            "omits",
+            f"{_said(missing[-1])}: the requests that should have been sent meanwhile are missing",
+        )
+    if capped and limit:
+        return "clips", f"nothing above {format_duration(limit)} is reported; {_said(capped[-1])}"
+    if not decisive:
+        return (
+            "unknown",
+            "the report has no percentile that this stall decides; freeze it for a larger part of the run",
+        )
+    last = decisive[-1]
+    if abs(last.ratio - 1) <= NEAR:
+        return "honest", _said(last)
+    return "unknown", f"{_said(last)}: neither near the truth nor without the stall"
+
+
+def _limit(rung: Rung, truth: Histogram) -> float | None:
+    """The value at which the tool cut latencies off, if that lies below the truth: known, or a pile at the top."""
+    if isinstance(rung, Histogram):
+        if rung.censored and rung.censored_at < 0.9 * truth.max and not rung.run.timeouts:
+            return rung.censored_at
+        if rung.printed[0] or not rung.count:
+            return None
+    histogram = (
+        rung
+        if isinstance(rung, Histogram)
+        else None
+        if isinstance(rung, Summary)
+        else rung.histogram()
+    )
+    if histogram is None or histogram.max >= 0.9 * truth.max:
+        return None
+    near = histogram.count_above(0.995 * histogram.max)
+    return histogram.max if near >= max(10, 0.005 * histogram.count) else None
+
+
+def _said(row: CalibrationRow) -> str:
+    name = "the maximum" if row.percentile == 100 else f"p{format_percentile(row.percentile)}"
+    return f"{name} is reported as {format_duration(row.reported)} where the truth is {format_duration(row.truth)}"
+
+
+def _asides(rung: Rung, verdict: Verdict) -> tuple[str, ...]:
+    """What the report itself admits."""
+    run = rung.run
+    told = []
+    for count, name in (
+        (run.timeouts, "timed out"),
+        (run.unfinished, "were cut off at the end"),
+        (run.dropped, "were not sent"),
+    ):
+        if count:
+            told.append(f"the report does say that {count:,} requests {name}")
+    if run.corrected == "tool" and verdict == "honest":
+        told.append("by the tool's own correction: do not correct it again")
+    return tuple(told)
+
+
+def model_of(
+    early: Waiting | None,
+    late: Waiting | None,
+    *,
+    rate: float | None,
+    stall: float,
+    paced: bool | None,
+) -> Model:
+    """Tell the model from what waited for the frozen server early and late in the stall.
+
+    Parameters
+    ----------
+    early, late : Waiting or None
+    rate : float or None
+        Requests per second, if the load generator was given one.
+    stall : float
+        Seconds.
+    paced : bool or None
+        Whether its connections idled between requests before the stall; None where that is not known.
+
+    Returns
+    -------
+    {"open", "paced", "closed", "unknown"}
+        Open: requests kept arriving while nobody replied. Otherwise each connection waited with the one it had sent.
+    """
+    if early is None or late is None or not late.connections:
+        return "unknown"
+    grew = late.octets >= 1.5 * early.octets and late.octets - early.octets > 100
+    if grew and (
+        rate is None or late.connections >= 0.3 * rate * stall or late.octets >= 10 * rate * stall
+    ):
+        return "open"
+    return "unknown" if paced is None else "paced" if paced else "closed"

@@ -1,0 +1,430 @@
+"""What travels: sums of counts, and sums by slots of time. Small, and the same in whatever order they are added up.
+
+Counts of unlike layouts stay apart until the end, extremes are kept as they were read, and nothing is rounded on the
+way: a sum over ten thousand files is, bit for bit, the same from one process as from a cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.blocks import Block, MemoryPart
+from latencykit.core.histogram import Histogram, merge_histograms, reported
+from latencykit.core.histogram_log import HistogramLog, LogPart, SlotPart, slot_numbers
+from latencykit.core.run import merge_runs
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
+from latencykit.units import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.buckets import Buckets
+    from latencykit.core.run import Run
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "HELD",
+    "TRAVELS",
+    "Slots",
+    "Totals",
+    "carried",
+    "held",
+    "light",
+    "slots_of",
+    "totals_of",
+    "width_of",
+]
+
+
+TRAVELS = 32 << 20
+"""Bytes of a log's counts that come back from a cluster whole, where nobody said what is needed of it."""
+_SLOTS = 1000
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts of a whole series, a histogram a layout, and when it was.
+
+    Attributes
+    ----------
+    rung : str
+        What it was counted from: ``log``, ``samples`` or ``histogram``.
+    parts : tuple of Histogram
+    run : Run
+    intervals : int
+    first, last : tuple of float
+        Log's start (0 where it does not say) and seconds from there, of the first interval's start and the last one's end.
+    """
+
+    rung: str
+    parts: tuple[Histogram, ...]
+    run: Run
+    intervals: int = 0
+    first: tuple[float, float] | None = None
+    last: tuple[float, float] | None = None
+
+    @property
+    def histogram(self) -> Histogram:
+        """All of it in one histogram; unlike layouts meet here."""
+        duration = self.run.duration
+        if duration is None and self.first is not None and self.last is not None:
+            duration = (self.last[0] - self.first[0]) + (self.last[1] - self.first[1]) or None
+        run = self.run.but(duration=duration)
+        counted = [part for part in self.parts if part.count or part.censored] or list(
+            self.parts[:1]
+        )
+        parts = sorted(counted, key=lambda part: repr(part.buckets))
+        if len(parts) == 1:
+            return replace(parts[0], run=run)
+        whole = merge_histograms([replace(part, run=run) for part in parts])
+        return reported(
+            whole.but(
+                **{
+                    name: getattr(run, name)
+                    for name in ("failed", "timeouts", "dropped", "unfinished")
+                }
+            )
+        )
+
+    @staticmethod
+    def sum(totals: Sequence[Totals]) -> Totals:
+        """Return the sum; see `latencykit.core.histogram_log.merge` for what may be added."""
+        if len(totals) == 1:
+            return totals[0]
+        held: dict[Buckets, list[Histogram]] = {}
+        for part in (part for one in totals for part in one.parts):
+            held.setdefault(part.buckets, []).append(part)
+        timed = [one for one in totals if one.rung != "log" or one.intervals]
+        ends = {}
+        if all(one.first for one in timed) and len({one.run.start is None for one in timed}) == 1:
+            ends = {
+                "first": min(
+                    (one.first for one in timed if one.first), key=lambda at: (sum(at), at)
+                ),
+                "last": max((one.last for one in timed if one.last), key=lambda at: (sum(at), at)),
+            }
+        rungs = {one.rung for one in totals}
+        parts = tuple(one[0] if len(one) == 1 else merge_histograms(one) for one in held.values())
+        run = merge_runs([one.run for one in totals])
+        rung = rungs.pop() if len(rungs) == 1 else "histogram"
+        return Totals(rung, parts, run, sum(one.intervals for one in totals), **ends)
+
+
+def totals_of(rung: Any) -> Totals | Summary:
+    """Count a series; a summary, which cannot be added, stays what it is.
+
+    Examples
+    --------
+    >>> totals_of(Histogram.of([1, 2, 2])).histogram.count
+    3
+    """
+    if isinstance(rung, Summary | Totals):
+        return rung
+    if not isinstance(rung, HistogramLog):
+        counted = rung.histogram()
+        return Totals(
+            "samples" if isinstance(rung, Samples) else "histogram", (counted,), counted.run
+        )
+    fold = rung.totals_fold()
+    rung.scan(fold)
+    run = rung.run.but(unit=rung.unit)
+    parts = tuple(
+        Histogram(buckets, index, counts, rung.unit, run)
+        for _, buckets, index, counts in fold.totals()
+    )
+    if not parts:
+        parts = (rung.rows(np.zeros(0, np.int64)).histogram(),)
+    if not len(rung):
+        return Totals("log", parts, run)
+    start, ends = rung.start or 0.0, rung.starts + rung.lengths
+    return Totals(
+        "log", parts, run, len(rung), (start, float(rung.starts.min())), (start, float(ends.max()))
+    )
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Counts of a log by slots of time and tag: what a resampled log holds, still to be added up.
+
+    Attributes
+    ----------
+    width : float
+        Seconds.
+    number : ndarray of int64, shape (rows,)
+        Which slot from the log's start.
+    tags : tuple of str
+        Of every row.
+    start, end : ndarray of float64, shape (rows,)
+        Of what is in the slot, seconds from the log's start.
+    entries : dict of Buckets to (row, index, counts)
+        Arrays of one length, ascending by row and index.
+    unit : str
+    run : Run
+    """
+
+    width: float
+    number: Ints
+    tags: tuple[str, ...]
+    start: Floats
+    end: Floats
+    entries: dict[Buckets, tuple[Ints, Ints, Ints]]
+    unit: str
+    run: Run
+
+    @staticmethod
+    def sum(slots: Sequence[Slots]) -> Slots:
+        """Return the sum, its rows ascending by slot and tag."""
+        if len(slots) == 1:
+            return slots[0]
+        if len({one.width for one in slots}) > 1:
+            raise InvalidArgumentError("slots of different lengths cannot be added")
+        run = merge_runs([one.run for one in slots])
+        names = sorted({tag for one in slots for tag in one.tags})
+        keys = [
+            one.number * len(names) + np.array([names.index(tag) for tag in one.tags], np.int64)
+            for one in slots
+        ]
+        unique, row = np.unique(np.concatenate(keys), return_inverse=True)
+        start, end = np.full(unique.size, np.inf), np.full(unique.size, -np.inf)
+        np.minimum.at(start, row, np.concatenate([one.start for one in slots]))
+        np.maximum.at(end, row, np.concatenate([one.end for one in slots]))
+        moved = np.split(row, np.cumsum([key.size for key in keys])[:-1])
+        held: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+        for one, to in zip(slots, moved, strict=True):
+            for buckets, (at, index, counts) in one.entries.items():
+                held.setdefault(buckets, []).append((to[at], index, counts))
+        entries = {buckets: _added(parts) for buckets, parts in held.items()}
+        tags = tuple(names[code] for code in (unique % len(names)).tolist())
+        return Slots(
+            slots[0].width, unique // len(names), tags, start, end, entries, slots[0].unit, run
+        )
+
+    def log(self) -> HistogramLog:
+        """Return the slots as a log, in memory."""
+        names = tuple(sorted(set(self.tags))) or ("",)
+        codes = np.array([names.index(tag) for tag in self.tags], np.int64)
+        rows = np.arange(self.start.size)
+        mixed = np.zeros(rows.size, np.int64)
+        for at, _, _ in self.entries.values():
+            mixed[np.unique(at)] += 1
+        one_layout = [
+            _block(buckets, *entries, mixed[entries[0]] == 1)
+            for buckets, entries in self.entries.items()
+        ]
+        several = [self._met(int(row)) for row in np.flatnonzero(mixed > 1)]
+        blocks = [block for block in (*one_layout, *several) if block.rows.size]
+        where = (np.zeros(rows.size, np.int64), rows)
+        return HistogramLog(
+            self.start, self.end - self.start, [MemoryPart(blocks)],
+            where=where, tag_code=codes, tag_names=names, unit=self.unit, run=self.run,
+        )  # fmt: skip
+
+    def _met(self, row: int) -> Block:
+        """A row whose counts are of several layouts, brought to one."""
+        parts = []
+        for buckets in sorted(self.entries, key=repr):
+            at, index, counts = self.entries[buckets]
+            low, high = np.searchsorted(at, [row, row + 1])
+            parts.append(Histogram(buckets, index[low:high], counts[low:high]))
+        whole = merge_histograms([part for part in parts if part.count])
+        return Block(
+            np.array([row]),
+            np.array([0, whole.index.size]),
+            whole.index,
+            whole.counts,
+            whole.buckets,
+        )
+
+
+def _added(parts: Sequence[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
+    """Entries of several logs with the counts of equal rows and indices added."""
+    row, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if float(counts.sum(dtype=np.float64)) >= 2.0**62:
+        raise InputTooLargeError("the sum of the counts does not fit in 63 bits; take fewer files")
+    order = np.lexsort((index, row))
+    row, index, counts = row[order], index[order], counts[order]
+    first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(index) != 0)))
+    return row[first], index[first], np.add.reduceat(counts, first) if first.size else counts
+
+
+def _block(
+    buckets: Buckets, row: Ints, index: Ints, counts: Ints, chosen: NDArray[np.bool_]
+) -> Block:
+    rows, first = np.unique(row[chosen], return_index=True)
+    return Block(rows, np.append(first, int(chosen.sum())), index[chosen], counts[chosen], buckets)
+
+
+def slots_of(rung: Any, width: float, origin: float | None = None) -> Slots:
+    """Add a log's intervals up into slots.
+
+    Parameters
+    ----------
+    rung : HistogramLog or Samples
+    width : float
+        Seconds.
+    origin : float, optional
+        Moment that the slots count from, seconds since the epoch; by default the log's own start.
+    """
+    if not hasattr(rung, "to_log"):
+        raise InvalidArgumentError(
+            f"{rung.run.source}: knows no time, so it has no intervals; a log or samples with start times would"
+        )
+    log: HistogramLog = rung if isinstance(rung, HistogramLog) else rung.to_log(width)
+    shift = log.start - origin if origin is not None and log.start is not None else 0.0
+    starts = log.starts + shift
+    names, code = np.unique(np.asarray(log.tag_of_rows(), np.str_), return_inverse=True)
+    number = slot_numbers(starts, width)
+    unique, group = np.unique(number * max(1, names.size) + code, return_inverse=True)
+    begin, end = np.full(unique.size, np.inf), np.full(unique.size, -np.inf)
+    np.minimum.at(begin, group, starts)
+    np.maximum.at(end, group, starts + log.lengths)
+    held: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+    for block in (
+        SlotPart(log, group, unique.size).blocks(np.arange(unique.size)) if unique.size else ()
+    ):
+        held.setdefault(block.buckets, []).append(
+            (block.rows[block.entry_rows], block.index, block.counts)
+        )
+    tags = tuple(names[unique % max(1, names.size)].tolist())
+    entries = {buckets: _added(parts) for buckets, parts in held.items()}
+    run = log.run.but(unit=log.unit, **({"start": origin} if shift else {}))
+    return Slots(width, unique // max(1, names.size), tags, begin, end, entries, log.unit, run)
+
+
+def width_of(interval: str | float) -> float:
+    """Return an interval such as ``"10s"`` in seconds."""
+    width = parse_duration(interval, "s") / 1e9
+    if not width > 0:
+        raise InvalidArgumentError(f"an interval must be longer than nothing, not {interval!r}")
+    return width
+
+
+def carried(rung: Any, most: float = math.inf) -> Any:
+    """Return the rung with all that it needs in memory, so that it can travel.
+
+    Parameters
+    ----------
+    rung : rung
+    most : float
+        Bytes that a log may take; one that takes more travels as a thousand slots of time, and a note says so.
+    """
+    if not isinstance(rung, HistogramLog):
+        return rung
+    blocks, size = [], 0
+    for block in rung.blocks():
+        blocks.append(block)
+        size += block.nbytes
+        if size > most and len(rung) > _SLOTS:
+            width = rung.duration / _SLOTS
+            text = f"its {len(rung):,} intervals travelled as slots of {format_duration(width * 1e9)}; sums and maxima are exact"
+            return slots_of(rung, width).log().but(notes=(*rung.run.notes, text))
+    names, codes = np.unique(np.asarray(rung.tag_of_rows(), np.str_), return_inverse=True)
+    return HistogramLog(
+        rung.starts, rung.lengths, [MemoryPart(blocks)],
+        tag_code=codes, tag_names=tuple(names.tolist()) or ("",), unit=rung.unit, run=rung.run,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------
+# Logs that are asked more than once, and logs that travel between processes of one machine.
+
+HELD = 256 << 20
+"""Bytes that all logs of a command may take in memory together."""
+_LONG = 5_000  # intervals: longer logs are read once, and asked less
+_KEPT = 12 << 20  # bytes, at 8 an entry, that a log keeps by itself
+
+
+class _Narrow:
+    """Intervals in memory, their integers as short as they can be: some 3 bytes an entry."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self._part = MemoryPart(blocks)
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows."""
+        for block in self._part.blocks(rows):
+            yield replace(
+                block, index=block.index.astype(np.int64), counts=block.counts.astype(np.int64)
+            )
+
+
+class _Again:
+    """Intervals that are read anew, in the process that asks for them."""
+
+    def __init__(self, read: Callable[[], HistogramLog]) -> None:
+        self._read = read
+        self._part: LogPart | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_read": self._read, "_part": None}
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows."""
+        if self._part is None:
+            self._part = LogPart(self._read())
+        yield from self._part.blocks(rows)
+
+
+def held(rung: Any, most: float, least: float = _KEPT) -> Any:
+    """Return a log with its intervals in memory, so that several questions decode it once; as it is where it is too large.
+
+    Parameters
+    ----------
+    rung : rung
+        Whatever is no log, and a small log, which keeps its intervals anyway, is returned as it is.
+    most : float
+        Bytes that it may take.
+    least : float
+        Bytes up to which a log keeps its intervals anyway.
+
+    Examples
+    --------
+    >>> from latencykit.io.reading import read
+    >>> log = read("data/ctrlz-uncorrected.hlog")
+    >>> held(log, 1e6) is log
+    True
+    """
+    if not isinstance(rung, HistogramLog) or not 0 < len(rung) <= _LONG:
+        return rung
+    blocks: list[Block] = []
+    rows = size = entries = 0
+    for block in rung.blocks():
+        rows, entries = rows + block.rows.size, entries + block.index.size
+        blocks.append(replace(block, index=_least(block.index), counts=_least(block.counts)))
+        size += blocks[-1].nbytes
+        share = rows / len(rung)
+        if size > most * share or (len(blocks) == 1 and 8 * entries < least * share):
+            return rung  # for this is what it will take in the end
+    return rung._mapped_through(lambda _: _Narrow(blocks))
+
+
+def light(rung: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
+    """Return a rung that can travel to another process: a log with its sum, and its intervals or where to read them again.
+
+    Parameters
+    ----------
+    rung : rung
+    most : float
+        Bytes that the intervals of a log may take on the way.
+    read : callable
+        Reads the same log again; a function of a module, or a `functools.partial` of one.
+    """
+    if not isinstance(rung, HistogramLog):
+        return rung
+    kept = held(rung, most, least=0)
+    told = kept if kept is not rung else rung._mapped_through(lambda _: _Again(read))
+    return told.rows(np.arange(len(told)), whole=kept.histogram())
+
+
+def _least(values: Ints) -> NDArray[Any]:
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))

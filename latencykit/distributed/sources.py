@@ -1,0 +1,450 @@
+"""Where bytes lie: a file, a URL, or a range of lines of a large log; each becomes a `Source` where it is read."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import re
+import time
+import weakref
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from latencykit._limits import in_force
+from latencykit.errors import (
+    CorruptInputError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    LatencyKitError,
+    MissingPackageError,
+)
+from latencykit.io.source import Source, compression
+from latencykit.units import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["FileRange", "begin_of", "expand", "is_url", "size_of", "source_of", "split"]
+
+RANGE = 32 << 20
+"""Bytes of a large log that are read as one task."""
+_PROBE = 1024  # bytes
+_SLOWEST = 256 << 10  # bytes a second, at which a large file may come
+_WAIT = 0.25  # seconds before a server is asked again; twice as long before the next time
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
+_HOST = re.compile(r"(?<=://)[^/]*")
+_HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
+_START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """A file or URL, or the lines of it that begin within a range of bytes.
+
+    Attributes
+    ----------
+    url : str
+        A path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``, ``file://…``.
+    begin, end : int
+        Bytes; all lines where `end` is 0.
+    header : int
+        Bytes of comments at the beginning of the file, which every range is read behind.
+    """
+
+    url: str
+    begin: int = 0
+    end: int = 0
+    header: int = 0
+
+    @property
+    def whole(self) -> FileRange:
+        """The file that this is a range of."""
+        return replace(self, begin=0, end=0, header=0)
+
+
+def is_url(path: str) -> bool:
+    """Whether a path is a URL.
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/a.hlog"), is_url("run.hlog"), is_url("simplecache::s3://bucket/a.hlog")
+    (True, False, True)
+    """
+    return _URL.match(path) is not None
+
+
+def expand(url: str) -> list[str]:
+    """Return the files that a URL or path with ``*`` stands for, sorted; others as they are.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Where nothing matches.
+    """
+    if not any(mark in _HOST.sub("", url) for mark in "*?["):  # hosts may be [::1]
+        return [url]
+    if not is_url(url):
+        import glob
+
+        found = [url] if os.path.lexists(url) else sorted(glob.glob(url))  # noqa: PTH207 - pathlib globs no absolute patterns
+    elif not any(
+        mark in _HOST.sub("", url) for mark in "*["
+    ):  # a question mark begins the query of a web address
+        return [url]
+    else:
+        with _opening(url):
+            system, path = _filesystem(url)
+            found = sorted(system.unstrip_protocol(one) for one in _asked(system, "glob", path))
+    if not found:
+        raise InvalidArgumentError(f"{without_secrets(url)}: no file matches")
+    return found
+
+
+def size_of(url: str) -> int:
+    """Return the size of a file in bytes; 0 where it cannot be told."""
+    if not is_url(url):
+        return Path(url).stat().st_size if url != "-" and Path(url).is_file() else 0
+    with _opening(url):
+        system, path = _filesystem(url)
+        try:  # it will be asked again, and then with patience
+            return int(
+                _asked(
+                    system, "info", path, most=min(in_force().answer, in_force().fetch), tries=1
+                ).get("size")
+                or 0
+            )
+        except FileNotFoundError:
+            return 0
+
+
+def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
+    """Cut a large interval log into ranges of lines; anything else is one place.
+
+    A log is cut only if it is not compressed and says when it began, so that every range knows its times, and if it can
+    be read from anywhere: some web servers give whole files only.
+    """
+    whole = FileRange(url)
+    if size <= 2 * step:
+        return [whole]
+    with _stream(url) as stream:
+        begin = stream.read(1 << 20)
+        if is_url(url) and not _from_anywhere(url, stream, begin, size):
+            return [whole]
+    header = _HEADER.match(begin)
+    assert header is not None
+    if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
+        return [whole]
+    bounds = [*range(header.end(), size, step), size]
+    return [FileRange(url, a, b, header.end()) for a, b in itertools.pairwise(bounds)]
+
+
+def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:
+    """Whether a server gives the bytes that it is asked for: some give the whole file, some give others."""
+    middle = len(begin) // 2
+    try:
+        stream.seek(size - 1)
+        ends = len(stream.read(1)) == 1
+        system, path = _filesystem(url)
+        piece = _asked(system, "cat_file", path, middle, middle + _PROBE)
+    except (OSError, ValueError, InputTooLargeError):
+        return False
+    return bool(ends and piece == begin[middle : middle + _PROBE])
+
+
+def source_of(place: FileRange) -> Source:
+    """Return what readers read: the file itself, a copy of what a URL holds, or a range."""
+    if place.end:
+        return _Range(place)
+    if not is_url(place.url):
+        return Source(place.url)
+    return _Copy(place.url)
+
+
+@contextlib.contextmanager
+def begin_of(place: FileRange) -> Iterator[Source]:
+    """Give the first whole lines of a file as a source of their own: enough to tell when a log began."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="latencykit-") as folder:
+        held = Path(folder) / Path(place.url.partition("?")[0]).name
+        with _opening(place.url), _stream(place.url) as stream:
+            held.write_bytes(stream.read(1 << 18))
+        text = Source(held).head.data
+        held.write_bytes(text[: text.rfind(b"\n") + 1])
+        yield Source(held)
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as missing:
+        raise MissingPackageError("fsspec", "Reading a URL", "cluster") from missing
+    system, path = url_to_fs(url, **_patience(url))
+    return system, str(path)
+
+
+def _patience(url: str) -> dict[str, Any]:
+    """What web servers are told of how long they may be silent; fsspec's own bound is five minutes for each request."""
+    web = re.search(r"(?:^|::)(https?)://", url)
+    try:
+        from aiohttp import ClientTimeout
+    except ImportError:  # fsspec says what is missing
+        return {}
+    if web is None:
+        return {}
+    bounds = in_force()
+    longest = bounds.fetch + RANGE / _SLOWEST
+    known = {
+        "client_kwargs": {
+            "timeout": ClientTimeout(
+                total=longest, sock_connect=bounds.answer, sock_read=bounds.answer
+            )
+        }
+    }
+    return known if web.start() == 0 else {web[1]: known}
+
+
+class _Clock:
+    """How long a server may still take: a time, and more for what came."""
+
+    def __init__(self, most: float) -> None:
+        self._until, self.came = time.monotonic() + most, 0
+
+    @property
+    def left(self) -> float:
+        return self._until + self.came / _SLOWEST - time.monotonic()
+
+    def relative_update(self, size: int = 1) -> None:
+        """Count bytes that came; fsspec calls this."""
+        self.came += size
+
+
+def _asked(
+    system: Any, name: str, *words: Any, most: float | None = None, tries: int | None = None
+) -> Any:
+    """Call a method of a storage's client, again where the server fails or hangs up, all within the limits.
+
+    Raises
+    ------
+    InputTooLargeError
+        Where the server is silent, or takes too long.
+    """
+    bounds = in_force()
+    clock = _Clock(bounds.fetch if most is None else most)
+    try:
+        return _again(
+            lambda: _once(system, name, words, clock),
+            clock,
+            bounds.tries if tries is None else tries,
+        )
+    except Exception as error:
+        if most is None and clock.left <= 0 and _caused_by(error, _is_late):
+            raise InputTooLargeError(
+                f"the server took longer than {bounds.fetch:g} s ({clock.came:,} bytes came); "
+                "--limit fetch=TIME (lk.limits) allows more"
+            ) from error
+        raise
+
+
+def _again(ask: Callable[[], Any], clock: _Clock, tries: int) -> Any:
+    """Return what a server gives; where it fails or hangs up, it is asked again, while there is time."""
+    for number in range(tries - 1):
+        try:
+            return ask()
+        except Exception as error:
+            if not _caused_by(error, _passes) or clock.left <= _WAIT * 2**number:
+                raise
+        time.sleep(_WAIT * 2**number)
+    return ask()
+
+
+def _once(system: Any, name: str, words: tuple[Any, ...], clock: _Clock) -> Any:
+    more: dict[str, Any] = {}
+    if name == "get_file":
+        from fsspec.callbacks import Callback
+
+        more["callback"] = callback = Callback()
+        callback.relative_update = clock.relative_update
+    method = getattr(system, f"_{name}", None) if getattr(system, "async_impl", False) else None
+    if method is None:
+        return getattr(system, name)(*words, **more)
+    import asyncio
+
+    from fsspec.asyn import sync
+
+    async def watched() -> Any:
+        task = asyncio.ensure_future(method(*words, **more))
+        try:
+            while not (await asyncio.wait({task}, timeout=min(max(clock.left, 0.0), 1.0)))[0]:
+                if clock.left <= 0:
+                    raise TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+
+    return sync(system.loop, watched)
+
+
+def _caused_by(error: BaseException | None, kind: Callable[[BaseException], bool]) -> bool:
+    """Whether an error, or what it was raised from, is of a kind."""
+    while error is not None:
+        if kind(error):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _is_late(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError)
+
+
+def _passes(error: BaseException) -> bool:
+    """Whether it may go better the next time: the server failed, or hung up."""
+    status = getattr(error, "status", None)
+    if isinstance(status, int):
+        return status >= 500 or status == 429
+    hung_up = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
+    return hung_up or type(error).__name__ in ("ServerDisconnectedError", "ClientPayloadError")
+
+
+@contextlib.contextmanager
+def _opening(url: str) -> Iterator[None]:
+    """Turn whatever a storage's client raises into one line that names the URL."""
+    try:
+        yield
+    except LatencyKitError as error:
+        if isinstance(error, InputTooLargeError) and without_secrets(url) not in str(error):
+            raise InputTooLargeError(f"{without_secrets(url)}: {error}") from error
+        raise
+    except ImportError as missing:  # fsspec's own words say which package a protocol needs
+        raise InvalidArgumentError(f"{without_secrets(url)}: {missing}") from missing
+    except Exception as error:  # each storage has errors of its own
+        if _caused_by(error, _is_late):
+            silent = f"the server said nothing for {in_force().answer:g} s"
+            raise InputTooLargeError(
+                f"{without_secrets(url)}: {silent}; --limit answer=TIME (lk.limits) allows more"
+            ) from error
+        if isinstance(
+            error, (FileExistsError, IsADirectoryError)
+        ):  # a directory is made where it is copied to
+            raise CorruptInputError(
+                without_secrets(url), None, "this is a directory", "a file"
+            ) from error
+        if isinstance(error, FileNotFoundError):
+            raise CorruptInputError(
+                without_secrets(url),
+                None,
+                "nothing is there, or nobody answers",
+                "",
+                "check the address",
+            ) from error
+        reason = (
+            f"{error.strerror or error}"
+            if isinstance(error, OSError)
+            else f"{type(error).__name__}: {error}"
+        )
+        told = " ".join(without_secrets(reason).split())
+        raise CorruptInputError(without_secrets(url), None, f"cannot be read: {told}") from error
+
+
+def _stream(url: str) -> IO[bytes]:
+    with _opening(url):
+        return _open(url)
+
+
+def _open(url: str) -> IO[bytes]:
+    if not is_url(url):
+        return Path(url).open("rb", buffering=1 << 17)
+    system, path = _filesystem(url)
+    opened: IO[bytes] = system.open(path, "rb")
+    return opened
+
+
+class _Copy(Source):
+    """What a URL holds, copied to disk: readers go over it more than once."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(without_secrets(url))
+        import tempfile
+
+        handle, name = tempfile.mkstemp(prefix="latencykit-")
+        gone = weakref.finalize(self, Path(name).unlink, missing_ok=True)
+        os.close(handle)
+        try:
+            with _opening(url):
+                system, path = _filesystem(url)
+                _asked(system, "get_file", path, name)  # in one stream, which every server gives
+        except BaseException:
+            gone()
+            raise
+        self.file = Path(name)
+
+
+class _Range(Source):
+    """The header of a log and the lines that begin within a range of its bytes, in memory."""
+
+    def __init__(self, place: FileRange) -> None:
+        super().__init__(without_secrets(place.url) if is_url(place.url) else place.url)
+        self._place = place
+        with _opening(place.url):
+            self._header, self._at, self._body = _again(
+                lambda: _range_of(place), _Clock(in_force().fetch), in_force().tries
+            )
+        if self._at + len(self._body) < place.end:
+            raise self._changed(f"the file had {place.end:,} bytes or more, and less is there now")
+        self.restarted = _START.search(self._body) is not None
+
+    def open(self) -> IO[bytes]:
+        """Open header and lines as one stream."""
+        return io.BytesIO(self._header + self._body)
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of header and lines."""
+        return len(self._header) + len(self._body)
+
+    @cached_property
+    def compressed(self) -> bool:
+        """Never: compressed logs are not cut."""
+        return False
+
+    def corrupt(
+        self, line: int | None, seen: str, expected: str = "", hint: str = ""
+    ) -> CorruptInputError:
+        """Return the error that names the file and the line of the whole file."""
+        above = self._header.count(b"\n")
+        if line is not None and line > above:
+            with _stream(self._place.url) as stream:
+                line += _newlines(stream, self._at) - above
+        return super().corrupt(
+            line, seen, expected, hint.rpartition("; ")[2]
+        )  # without what was read of the range
+
+
+def _range_of(place: FileRange) -> tuple[bytes, int, bytes]:
+    """The header, where the first line of the range begins, and its lines."""
+    with _open(place.url) as stream:
+        header = stream.read(place.header)
+        return (header, *_lines(stream, place.begin, place.end))
+
+
+def _lines(stream: IO[bytes], begin: int, end: int) -> tuple[int, bytes]:
+    """The lines that begin at `begin` or later, and before `end`; and where the first of them does."""
+    stream.seek(begin - 1)  # a line begins at `begin` if the byte before ends one
+    stream.readline()
+    at = stream.tell()
+    if at >= end:
+        return at, b""
+    return at, stream.read(end - at - 1) + stream.readline()
+
+
+def _newlines(stream: IO[bytes], size: int) -> int:
+    count = 0
+    while size > 0 and (piece := stream.read(min(size, 1 << 20))):
+        count += piece.count(b"\n")
+        size -= len(piece)
+    return count

@@ -1,0 +1,31 @@
+"""What may go wrong with a payload, and how large one may be (`latencykit.limits`)."""
+
+from __future__ import annotations
+
+from latencykit._limits import DEFAULT, Limits, in_force
+from latencykit.errors import LatencyKitError
+
+__all__ = ["DEFAULT", "Limits", "PayloadError", "RowError", "in_force"]
+
+
+class PayloadError(LatencyKitError, ValueError):
+    """A payload that is damaged, or that holds what no histogram can; the text is the reason alone."""
+
+
+class RowError(PayloadError):
+    """A damaged payload among several.
+
+    Parameters
+    ----------
+    row : int
+        Which of the payloads it is, from 0.
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
+    def __reduce__(self) -> tuple[type[RowError], tuple[int, str]]:
+        return type(self), (self.row, str(self))

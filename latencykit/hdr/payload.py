@@ -1,0 +1,846 @@
+"""Base64 and inflate: by the fast libraries where they ship wheels, else by the standard library, which is slower."""
+
+from __future__ import annotations
+
+import binascii
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import repeat
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+
+from latencykit._limits import in_force
+from latencykit.core.buckets import HdrBuckets
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
+from latencykit.hdr.limits import PayloadError, RowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from latencykit._limits import Limits
+
+    Ints = NDArray[np.int64]
+    Bytes = NDArray[np.uint8]
+    Bools = NDArray[np.bool_]
+    Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
+
+__all__ = [
+    "INFLATE_ERRORS",
+    "SHORT",
+    "Layout",
+    "Payload",
+    "Payloads",
+    "adler",
+    "base64_bytes",
+    "decode_rows",
+    "inflate",
+    "inflate_short",
+    "inflater",
+    "open_payload",
+    "open_payloads",
+    "slots_of",
+]
+
+
+base64_bytes: Callable[..., bytes]
+"""(text, None, True) → bytes; `ValueError` for what is no base64."""
+try:
+    from pybase64 import b64decode as base64_bytes
+except ImportError:
+
+    def base64_bytes(text: bytes, _altchars: None, _validate: bool) -> bytes:
+        """Return the bytes; nothing but base64 is let through."""
+        return binascii.a2b_base64(text, strict_mode=True)
+
+
+adler: Callable[[bytes], int]
+inflate: Callable[[bytes], bytes]
+inflater: Callable[[], Any]
+INFLATE_ERRORS: Any
+try:
+    from isal.isal_zlib import IsalError, adler32, decompress, decompressobj
+except ImportError:
+    adler, inflate, inflater, INFLATE_ERRORS = (
+        zlib.adler32,
+        zlib.decompress,
+        zlib.decompressobj,
+        (zlib.error,),
+    )
+else:
+    adler, inflate, inflater, INFLATE_ERRORS = (
+        adler32,
+        decompress,
+        decompressobj,
+        (zlib.error, IsalError),
+    )
+inflate_short = zlib.decompress
+SHORT = 400  # bytes; below this zlib starts sooner than isal runs faster
+
+
+# ------------------------------------------------------------
+# One payload: base64 text → (inflated) → header, with the counts left as bytes.
+#
+# Every version is known here, and what is wrong with a payload is said here; `latencykit.hdr.payload` opens the ordinary
+# ones of a log together.
+#
+# The numbers in the headers are those of ``AbstractHistogram.java`` and ``DoubleHistogram.java`` of HdrHistogram 2.2.2;
+# all fields are big-endian.
+
+# Cookies of plain histograms; bits 4 to 7 hold the width of a word and are left out here.
+V0, V1, V2 = 0x1C849308, 0x1C849301, 0x1C849303
+COMPRESSED = {0x1C849309: V0, 0x1C849302: V1, 0x1C849304: V2}
+DOUBLE, DOUBLE_COMPRESSED = 0x0C72124E, 0x0C72124F
+V2_COMPRESSED = 0x1C849314  # as it is written, with its width bits
+MOST_BYTES = 9  # of a varint
+
+_ENVELOPE = Struct(">Ii")  # cookie, length of what follows
+_HEADER_V0 = Struct(">Iiqqq")  # cookie, digits, lowest, highest, total count
+_HEADER = Struct(
+    ">Iiiiqqd"
+)  # cookie, length of the counts, normalizing offset, digits, lowest, highest, ratio
+_FIELDS = Struct(">iiqqd")  # the same without the first two
+HEADER_BYTES = _HEADER.size
+_PREFIX = Struct(">Iiq")  # a double histogram's cookie, digits, ratio of highest to lowest
+_envelope = _ENVELOPE.unpack_from
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Layout:
+    """What a header says. Equal headers give the same object.
+
+    Attributes
+    ----------
+    buckets : HdrBuckets
+        Where the bins lie; its `scale` is a DoubleHistogram's ratio, else 1.
+    double : bool
+        Whether it is a DoubleHistogram.
+    word : int
+        0 for ZigZag LEB128-64b9B numbers (V2); 2, 4 or 8 for words of as many bytes (V0, V1).
+    highest : int
+        ``highestTrackableValue``, before `scale`.
+    slots : int
+        Buckets up to `highest`.
+    """
+
+    buckets: HdrBuckets
+    double: bool
+    word: int
+    highest: int
+    slots: int
+
+    def joins(self, other: Layout) -> bool:
+        """Whether payloads of both can be decoded in one call of `decode_rows`: their counts are written alike."""
+        return self.word == other.word
+
+
+class Payload(NamedTuple):
+    """An opened payload: what its header says, and its counts, still encoded.
+
+    Attributes
+    ----------
+    layout : Layout
+    body : bytes
+    """
+
+    layout: Layout
+    body: bytes
+
+    @property
+    def buckets(self) -> HdrBuckets:
+        """Where the bins lie."""
+        return self.layout.buckets
+
+    @property
+    def double(self) -> bool:
+        """Whether it is a DoubleHistogram."""
+        return self.layout.double
+
+    @property
+    def word(self) -> int:
+        """Bytes of a fixed word; 0 for varints."""
+        return self.layout.word
+
+    @property
+    def highest(self) -> int:
+        """``highestTrackableValue`` of the header, before the scale."""
+        return self.layout.highest
+
+
+def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
+    """Open the payload field of one log line.
+
+    Parameters
+    ----------
+    text : bytes
+        Base64 of a histogram of version 0, 1 or 2, or of a DoubleHistogram, compressed or not; no blanks around it.
+    limits : Limits, optional
+        What it may ask for. No more memory is taken than they allow, whatever the text holds.
+
+    Returns
+    -------
+    Payload
+
+    Raises
+    ------
+    PayloadError
+        Saying what is wrong with it; where it stood is for the caller to add.
+
+    Examples
+    --------
+    >>> payload = open_payload(b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa")
+    >>> payload.buckets, payload.highest, payload.body.hex()
+    (HdrBuckets(3, 1), 60000000000, 'cfa60102')
+    """
+    limits = limits or in_force()
+    size = len(text)
+    if size > limits.line:
+        raise PayloadError(
+            f"the payload has {size:,} bytes of base64; at most {limits.line:,} are read"
+        )
+    try:
+        raw = base64_bytes(text, None, True)
+    except ValueError as error:
+        raise PayloadError(f"the payload's base64 is damaged: {_tidy(error)}") from None
+    if len(raw) < _ENVELOPE.size:
+        raise PayloadError(f"the payload has {len(raw)} bytes, too few for a histogram")
+    cookie = int.from_bytes(raw[:4], "big")
+    if cookie in (DOUBLE, DOUBLE_COMPRESSED):
+        return _open_double(raw, limits)
+    plain = _plain(raw, limits)
+    layout, start = _header(plain, limits)
+    return Payload(layout, plain[start:])
+
+
+def slots_of(buckets: HdrBuckets, highest: int) -> int:
+    """Return how many buckets the reference makes for values up to `highest` (before the scale).
+
+    Source: ``AbstractHistogram.getBucketsNeededToCoverValue`` and ``getLengthForNumberOfBuckets``.
+
+    Examples
+    --------
+    >>> slots_of(HdrBuckets(3), 2), slots_of(HdrBuckets(2, 1000), 3_600_000_000_000)
+    (2048, 3456)
+    """
+    doublings = highest.bit_length() - (buckets.unit_magnitude + buckets.half_magnitude)
+    return (max(doublings, 1) + 1) << buckets.half_magnitude
+
+
+def _open_double(raw: bytes, limits: Limits) -> Payload:
+    """Open a DoubleHistogram: a few words of its own, then a whole integer histogram."""
+    if len(raw) < _PREFIX.size + _ENVELOPE.size:
+        raise PayloadError(f"the payload has {len(raw)} bytes, too few for a DoubleHistogram")
+    _, digits, dynamic_range = _PREFIX.unpack_from(raw)
+    if dynamic_range < 2:
+        raise PayloadError(
+            f"the DoubleHistogram's highest to lowest ratio is {dynamic_range}; it must be 2 or more"
+        )
+    plain = _plain(raw[_PREFIX.size :], limits)
+    layout, start = _header(plain, limits, double=True)
+    if layout.buckets.digits != digits:
+        raise PayloadError(
+            f"the DoubleHistogram has {digits} digits but the histogram inside has {layout.buckets.digits}"
+        )
+    return Payload(layout, plain[start:])
+
+
+def _plain(raw: bytes, limits: Limits) -> bytes:
+    """The uncompressed form of an integer histogram."""
+    cookie, length = _envelope(raw)
+    if cookie & ~0xF0 in (V0, V1, V2):
+        return raw
+    if cookie & ~0xF0 not in COMPRESSED:
+        raise PayloadError(
+            f"the payload begins with {cookie:#010x}, which is no known kind of histogram"
+        )
+    if length != len(raw) - _ENVELOPE.size:
+        raise PayloadError(
+            f"the payload announces {length} compressed bytes; {len(raw) - _ENVELOPE.size} follow"
+        )
+    return _inflate_within(raw[_ENVELOPE.size :], limits)
+
+
+def _inflate_within(stream: bytes, limits: Limits) -> bytes:
+    """Inflate without ever taking more memory than allowed."""
+    stepwise = zlib.decompressobj() if len(stream) < SHORT else inflater()
+    try:
+        plain: bytes = stepwise.decompress(stream, limits.inflated + 1)
+    except INFLATE_ERRORS as error:
+        raise PayloadError(f"the payload's compressed data is damaged: {_tidy(error)}") from None
+    if len(plain) > limits.inflated:
+        raise PayloadError(f"the payload inflates to more than {limits.inflated:,} bytes")
+    if not stepwise.eof:
+        raise PayloadError("the payload's compressed data is cut off")
+    if stepwise.unused_data:
+        raise PayloadError(
+            f"{len(stepwise.unused_data)} bytes follow the end of the compressed data"
+        )
+    return plain
+
+
+def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layout, int]:
+    """What the header says, and where the counts begin."""
+    cookie = int.from_bytes(plain[:4], "big")
+    kind = cookie & ~0xF0
+    header = _HEADER_V0 if kind == V0 else _HEADER
+    if kind not in (V0, V1, V2):
+        raise PayloadError(f"the histogram begins with {cookie:#010x}, which is no known version")
+    if len(plain) < header.size:
+        raise PayloadError(
+            f"the histogram's header is cut off: {len(plain)} bytes of {header.size}"
+        )
+    if kind == V0:
+        ratio, (_, digits, lowest, highest, _) = 1.0, header.unpack_from(plain)
+    else:
+        _, length, _, digits, lowest, highest, ratio = header.unpack_from(plain)
+        if length != len(plain) - header.size:
+            raise PayloadError(
+                f"the header announces {length} bytes of counts; {len(plain) - header.size} follow"
+            )
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise PayloadError(
+            f"the header's value of one step is {ratio}; it must be a positive number"
+        )
+    if double and kind == V0:
+        raise PayloadError(
+            "a histogram of version 0 inside a DoubleHistogram does not say what one step is worth"
+        )
+    word = cookie >> 4 & 0xE
+    if kind == V2:
+        word = 0
+    elif not word:
+        raise PayloadError("the histogram has counts of 0 bytes; they can have 2, 4 or 8")
+    layout = _layout(digits, lowest, highest, ratio if double else 1.0, word, double)
+    _check_size(layout, len(plain) - header.size, limits)
+    return layout, header.size
+
+
+def v2_layout(fields: bytes, limits: Limits) -> Layout:
+    """Return what the header of a plain V2 histogram says; `fields` are all of it but cookie and length."""
+    _, digits, lowest, highest, ratio = _FIELDS.unpack(fields)
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise PayloadError(
+            f"the header's value of one step is {ratio}; it must be a positive number"
+        )
+    layout = _layout(digits, lowest, highest, 1.0, 0, False)
+    _check_size(layout, 0, limits)
+    return layout
+
+
+@lru_cache(maxsize=4096)
+def _layout(
+    digits: int, lowest: int, highest: int, ratio: float, word: int, double: bool
+) -> Layout:
+    """The one object for such a header."""
+    if word not in (0, 2, 4, 8):
+        raise PayloadError(f"the histogram has counts of {word} bytes; they can have 2, 4 or 8")
+    if lowest > 0 and highest < 2 * lowest:
+        raise PayloadError(
+            f"the highest value is {highest}; it must be at least twice the lowest, {lowest}"
+        )
+    buckets = _buckets(digits, lowest, ratio)
+    return Layout(buckets, double, word, highest, slots_of(buckets, highest))
+
+
+@lru_cache(maxsize=4096)
+def _buckets(digits: int, lowest: int, ratio: float) -> HdrBuckets:
+    try:
+        return HdrBuckets(digits, lowest, ratio)
+    except InvalidArgumentError as error:
+        raise PayloadError(f"the header makes no sense: {error}") from None
+
+
+def _check_size(layout: Layout, size: int, limits: Limits) -> None:
+    """Refuse what could not be counts of such a histogram before any of it is decoded."""
+    if layout.slots > limits.slots:
+        raise PayloadError(
+            f"the header asks for {layout.slots:,} buckets; at most {limits.slots:,} are read"
+        )
+    if layout.word and size % layout.word:
+        raise PayloadError(
+            f"the counts take {size} bytes, which is no multiple of their {layout.word}"
+        )
+    if size > layout.slots * (layout.word or MOST_BYTES):
+        raise PayloadError(f"the counts take {size} bytes, more than {layout.slots} buckets can")
+
+
+def _tidy(error: Exception) -> str:
+    """The library's reason without its capital and full stop, for the middle of a sentence."""
+    text = str(error).rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+# ------------------------------------------------------------
+# Many payloads at once: base64 texts → payloads, one call into C for all of them where a step
+# allows it.
+#
+# Nearly all payloads of a log are alike: version 2, compressed, of one layout. Those are opened and checked together;
+# as soon as one is not so, all are opened one by one, which knows every kind and says what is wrong.
+
+_ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
+_CHECKSUM_BYTES = 4  # behind it
+_AT_ONCE = 6  # so many times what a single payload may inflate to is the most memory that is taken
+_PAD = ord("=")
+
+
+class Payloads(Sequence[Payload]):
+    """Opened payloads, a column each for what they have: ordinary ones share one layout and need no object each.
+
+    Parameters
+    ----------
+    layouts : list of Layout
+        One a body; or one alone, which all share.
+    bodies : list of bytes
+    sizes : ndarray of int64, optional
+        Bytes of each body.
+    """
+
+    __slots__ = ("bodies", "layouts", "sizes")
+
+    def __init__(
+        self, layouts: list[Layout], bodies: list[bytes], sizes: Ints | None = None
+    ) -> None:
+        self.layouts, self.bodies = layouts, bodies
+        self.sizes = (
+            np.fromiter(map(len, bodies), np.int64, len(bodies)) if sizes is None else sizes
+        )
+
+    @classmethod
+    def of(cls, payloads: Sequence[Payload]) -> Payloads:
+        """Return them as such."""
+        if isinstance(payloads, Payloads):
+            return payloads
+        return cls([payload.layout for payload in payloads], [payload.body for payload in payloads])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Payloads]) -> Payloads:
+        """Return those of all parts, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        layouts = parts[0].layouts
+        if any(part.layouts != layouts for part in parts) or len(layouts) > 1:
+            layouts = [layout for part in parts for layout in part.layout_of_each()]
+        bodies = [body for part in parts for body in part.bodies]
+        return cls(layouts, bodies, np.concatenate([part.sizes for part in parts]))
+
+    def layout_of_each(self) -> list[Layout]:
+        """Return one layout a body."""
+        return self.layouts * len(self) if len(self.layouts) == 1 else self.layouts
+
+    @overload
+    def __getitem__(self, place: int) -> Payload: ...
+    @overload
+    def __getitem__(self, place: slice) -> Payloads: ...
+    def __getitem__(self, place: int | slice) -> Payload | Payloads:
+        alone = len(self.layouts) == 1
+        if isinstance(place, slice):
+            return Payloads(
+                self.layouts if alone else self.layouts[place],
+                self.bodies[place],
+                self.sizes[place],
+            )
+        return Payload(self.layouts[0 if alone else place], self.bodies[place])
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+
+def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Payloads:
+    """Open the payload fields of many log lines.
+
+    Parameters
+    ----------
+    texts : sequence of bytes
+        As `open_payload` takes them.
+    limits : Limits, optional
+        What each may ask for.
+
+    Returns
+    -------
+    Payloads
+
+    Raises
+    ------
+    RowError
+        Naming the first damaged payload and what is wrong with it.
+
+    Examples
+    --------
+    >>> text = b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa"
+    >>> [payload.body.hex() for payload in open_payloads([text, text])]
+    ['cfa60102', 'cfa60102']
+    """
+    limits = limits or in_force()
+    together = _together(texts, limits) if texts else Payloads([], [])
+    if together is not None:
+        return together
+    payloads = []
+    for row, text in enumerate(texts):
+        try:
+            payloads.append(open_payload(text, limits))
+        except PayloadError as error:
+            raise RowError(row, str(error)) from None
+    return Payloads.of(payloads)
+
+
+def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
+    """All payloads, if every one is a compressed V2 that announces what it holds; else None."""
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    if sizes.max() > limits.harmless or sizes.sum() > _AT_ONCE * limits.harmless:
+        return None
+    raws = _decoded(texts, sizes)
+    if raws is None:
+        return None
+    raw, starts, ends = raws
+    streams = [
+        raw[start:end]
+        for start, end in zip((starts + _ENVELOPE_BYTES).tolist(), ends.tolist(), strict=True)
+    ]
+    short = sizes.sum() < SHORT * len(texts)
+    try:
+        plains = list(
+            map(inflate_short, streams, repeat(15), repeat(SHORT))
+            if short
+            else map(inflate, streams)
+        )
+    except INFLATE_ERRORS:
+        return None
+    # A stream ends with the checksum of what it holds: bytes that follow it would stand in its place.
+    checksums = np.fromiter(map(adler, plains), np.uint32, len(plains))
+    if (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any():
+        return None
+    sizes = np.fromiter(map(len, plains), np.int64, len(plains)) - HEADER_BYTES
+    layouts = _layouts([plain[:HEADER_BYTES] for plain in plains], sizes, limits)
+    return (
+        None
+        if layouts is None
+        else Payloads(layouts, [plain[HEADER_BYTES:] for plain in plains], sizes)
+    )
+
+
+def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | None:
+    """The bytes of base64 texts end to end, and where those of each begin and end; None if one is no compressed V2.
+
+    All are decoded as one text: what pads the end of one counts as zeros there, and lies between its end and the next.
+    """
+    if (sizes & 3).any() or sizes.min() < 4:
+        return None
+    text, ends = b"".join(texts), np.cumsum(sizes)
+    padding = np.frombuffer(text, np.uint8) == _PAD
+    last, last_but_one = padding[ends - 1], padding[ends - 2]
+    pads = last.astype(np.int64) + last_but_one
+    if np.count_nonzero(padding) != pads.sum() or (last_but_one > last).any():
+        return None
+    try:
+        raw = base64_bytes(text.replace(b"=", b"A"), None, True)
+    except ValueError:
+        return None
+    starts, ends = (ends - sizes) // 4 * 3, ends // 4 * 3 - pads
+    lengths = ends - starts - _ENVELOPE_BYTES
+    if (
+        lengths.min() < _CHECKSUM_BYTES
+        or (_at(raw, starts, ">i8") != np.int64(V2_COMPRESSED << 32) + lengths).any()
+    ):
+        return None
+    return raw, starts, ends
+
+
+def _layouts(heads: list[bytes], sizes: Ints, limits: Limits) -> list[Layout] | None:
+    """The layout of each histogram, or the one of all; None if a header makes no sense for what follows it."""
+    if sizes.min() < 0:
+        return None
+    announced, *_ = (
+        np.frombuffer(b"".join(heads), ">i8").astype(np.int64).reshape(-1, HEADER_BYTES // 8).T
+    )
+    if ((announced >> 32 & 0xFFFFFF0F) != V2).any() or ((announced & 0xFFFFFFFF) != sizes).any():
+        return None
+    keys = [head[8:] for head in heads]
+    if keys.count(keys[0]) == len(keys):
+        keys = keys[:1]
+    try:
+        known = {key: v2_layout(key, limits) for key in set(keys)}
+    except PayloadError:
+        return None
+    if sizes.max() > MOST_BYTES * min(layout.slots for layout in known.values()):
+        return None
+    return list(map(known.__getitem__, keys))
+
+
+def _at(data: bytes, places: Ints, kind: str) -> NDArray[Any]:
+    """What stands at each place, as items of a numpy type."""
+    return np.ndarray((len(data) - np.dtype(kind).itemsize + 1,), kind, data, 0, (1,))[places]
+
+
+# ------------------------------------------------------------
+# Many payloads → one block of sparse rows, in a fixed number of array operations, whatever
+# layouts they are of.
+#
+# A V2 payload is a list of varints: a positive one is the count of the next bucket, 0 is one empty bucket, and −n are n
+# of them. Nearly all varints of an ordinary log have one byte, so there `_short` treats bytes as numbers and mends the
+# few places where it takes several; where many have several, `_long` gathers the numbers first. Both take all rows at
+# once. V0 and V1 payloads are plain words.
+#
+# Nothing is believed: what could not be a histogram of the header's size is refused, before it is added to anything.
+
+_MANY = 4  # where more than one byte in so many continues a number, `_long` is faster
+_MOST_MORE = 8  # bytes that can follow the first of a varint
+
+_CUT_OFF = "the counts end inside a number"
+
+# `take` is told to clip where all places are known to lie within: looking for others takes as long as the taking.
+
+
+# The C library gives the pages of a large array back at every free, and faulting them in again costs more than the
+# arithmetic here does. A block that was freed once (this one is never touched) makes it keep smaller ones.
+np.empty(8 << 20, np.uint8)
+
+
+class _Rows(NamedTuple):
+    """The bytes of all rows, where each row ends, and how many buckets each may have (one number if all alike)."""
+
+    data: bytes
+    ends: Ints
+    slots: Ints
+
+
+def decode_rows(
+    payloads: Sequence[Payload], limits: Limits | None = None
+) -> tuple[Ints, Ints, Ints]:
+    """Decode payloads into a block of sparse rows.
+
+    Parameters
+    ----------
+    payloads : sequence of Payload
+        Of equal `word`, whatever their buckets; some hundred KiB of bodies at a time keep the temporaries in the cache.
+    limits : Limits, optional
+        ``limits.block`` bounds the bodies of one call.
+
+    Returns
+    -------
+    indptr : ndarray of int64, shape (rows + 1,)
+        Row i holds ``index[indptr[i]:indptr[i + 1]]``.
+    index : ndarray of int64, shape (nonzero,)
+        Bucket indices, ascending within a row.
+    counts : ndarray of int64, shape (nonzero,)
+        Their counts, > 0; a row's sum fits in an int64.
+
+    Raises
+    ------
+    RowError
+        Naming the first damaged payload and what is wrong with it.
+    InvalidArgumentError, InputTooLargeError
+        For payloads that do not go together, and for too many of them.
+
+    Examples
+    --------
+    >>> from latencykit.hdr.payload import open_payload
+    >>> payload = open_payload(b"HISTFAAAACZ42pNpmSzMwMDAygABzFCaEYh5f7hHMNh/gAhw7TzGyAQAZ58Frw==")
+    >>> decode_rows([payload, payload])
+    (array([0, 2, 4]), array([    0, 12702,     0, 12702]), array([5, 1, 5, 1]))
+    """
+    held = Payloads.of(payloads)
+    most = (limits or in_force()).block
+    try:
+        return _decode(held, most)
+    except PayloadError:
+        row = _first_bad(held, most)
+    try:
+        _decode(held[row : row + 1], most)
+    except PayloadError as error:
+        raise RowError(row, str(error)) from None
+    raise AssertionError("a row was refused among others, but not alone")  # pragma: no cover
+
+
+def _first_bad(payloads: Payloads, most: int) -> int:
+    """Return the first row that cannot be decoded; half of what is left is decoded at each step, so at most all once."""
+    good, bad = (
+        0,
+        len(payloads),
+    )  # the rows before `good` are fine, and one of those before `bad` is not
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            _decode(payloads[good:middle], most)
+        except PayloadError:
+            bad = middle
+        else:
+            good = middle
+    return good
+
+
+def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
+    """Decode rows; the error says what is wrong with one of them, but not which."""
+    ends = np.cumsum(payloads.sizes)
+    if not ends.size or not ends[-1]:
+        return np.zeros(ends.size + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    if ends[-1] > most:
+        raise InputTooLargeError(
+            f"payloads of more than {most:,} bytes were to be decoded at once; pass fewer"
+        )
+    first, kinds = payloads.layouts[0], set(payloads.layouts)
+    if not all(first.joins(kind) for kind in kinds):
+        raise InvalidArgumentError(
+            "varints and words of 2, 4 or 8 bytes cannot be decoded together"
+        )
+    slots = np.array(first.slots)
+    if len(kinds) > 1:
+        slots = np.fromiter((layout.slots for layout in payloads.layouts), np.int64, ends.size)
+    rows = _Rows(b"".join(payloads.bodies), ends, slots)
+    return _words(rows, first.word) if first.word else _varints(rows)
+
+
+def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
+    """V2: choose the faster way."""
+    data = np.frombuffer(rows.data, np.uint8)
+    more = (data > 127).nonzero()[0]
+    most = int(rows.slots.max())
+    if data.size - more.size > most * rows.ends.size:  # before anything is made of it
+        raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
+    if more.size * _MANY > data.size or _has_run(more):
+        return _long(rows, data, more)
+    return _short(rows, data, more)
+
+
+def _has_run(more: Ints) -> bool:
+    """Whether some varint may have nine bytes, of which the last needs none after it however large it is."""
+    return more.size >= _MOST_MORE and bool(
+        (more[_MOST_MORE - 1 :] - more[: 1 - _MOST_MORE] == _MOST_MORE - 1).any()
+    )
+
+
+def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
+    """V2 where nearly every varint is one byte: count in bytes, and mend the others at their last byte."""
+    # Of a single byte, the lowest bit says that it is a run of empty buckets; overflow is meant in both lines.
+    steps, is_count = (data >> 1) * (data & 1) + 1, data > data * 128
+    if not more.size:
+        indptr, index, at = _place(steps.astype(np.int32), rows.ends, is_count, rows.slots)
+        return indptr, index, (data.take(at, mode="clip") >> 1).astype(np.int64)
+    if (data[rows.ends - 1] > 127).any():  # an empty row looks at the end of another
+        raise PayloadError(_CUT_OFF)
+    last, lengths = _runs(more)
+    large_steps, large, is_large = _zigzag(_gather(data, last, lengths), rows.slots)
+    steps[more], is_count[more], is_count[last] = 0, False, is_large
+    wide: Narrow = steps.astype(
+        np.int32 if large_steps.sum() + 64 * data.size < 1 << 31 else np.int64
+    )
+    wide[last] = large_steps
+    indptr, index, at = _place(wide, rows.ends, is_count, rows.slots)
+    counts = (data.take(at, mode="clip") >> 1).astype(np.int64)
+    large = large[is_large]
+    counts[at.searchsorted(last[is_large])] = large
+    _check_sums(indptr, counts, int(large.max(initial=63)))
+    return indptr, index, counts
+
+
+def _runs(more: Ints) -> tuple[Ints, Ints | None]:
+    """Where the varints of several bytes end, and how many bytes are before their last one; None if it is one each."""
+    follows = more[1:] - more[:-1] == 1
+    if not follows.any():
+        return more + 1, None
+    ends = np.append((~follows).nonzero()[0] + 1, more.size)
+    return more[ends - 1] + 1, _lengths(ends)
+
+
+def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
+    """V2 of any kind: find where each varint ends, gather the numbers, and count in numbers."""
+    last = (data < 128).nonzero()[0]
+    if _has_run(more):
+        last = np.union1d(last, _ninth_bytes(more, rows.ends))
+    ends = np.searchsorted(last, rows.ends)  # in varints
+    if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
+        raise PayloadError(_CUT_OFF)
+    steps, numbers, is_count = _zigzag(_gather(data, last, _lengths(last + 1) - 1), rows.slots)
+    if steps.sum() < 1 << 31:
+        steps = steps.astype(np.int32)
+    indptr, index, at = _place(steps, ends, is_count, rows.slots)
+    counts = numbers.take(at, mode="clip").astype(np.int64)
+    _check_sums(indptr, counts, int(counts.max(initial=0)))
+    return indptr, index, counts
+
+
+def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
+    """Where nine-byte varints end whose last byte looks like one to be continued: in a run, every ninth byte."""
+    begins = (np.diff(more, prepend=-2) != 1) | np.isin(
+        more, ends
+    )  # a run does not go on into the next row
+    starts = np.flatnonzero(begins)
+    place = np.arange(more.size) - np.repeat(starts, np.diff(starts, append=more.size))
+    return more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)]
+
+
+def _gather(data: Bytes, last: Ints, more: Ints | None) -> Narrow:
+    """Values of the varints that end at `last` after `more` bytes to be continued, or one each; as narrow as they fit."""
+    most = 1 if more is None else int(more.max())
+    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
+    longer = value << 7 | (data.take(last - 1, mode="clip") & 127)
+    if more is None:
+        return longer
+    value = np.where(more > 0, longer, value)
+    for k in range(2, most + 1):
+        held = np.flatnonzero(more >= k)
+        value[held] = value[held] << 7 | (data[last[held] - k] & 127)
+    return value
+
+
+def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
+    """How many buckets each number stands for, its half, and whether that half is a count above 0."""
+    half = value >> 1
+    beyond = half * (value & 1)  # buckets beyond the one that any number stands for
+    most = int(beyond.max(initial=0)) + 1
+    if most > slots.max():  # and so it cannot overflow what it is added to
+        raise PayloadError(
+            f"the counts hold a run of {most} empty buckets; the header allows {slots.max()} in all"
+        )
+    return beyond.astype(np.int64) + 1, half, half > beyond
+
+
+def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return indptr, the bucket of each count, and where the counts stand; `steps` is used up."""
+    reached = steps.cumsum(out=steps)
+    tops = reached[ends - 1]
+    tops[ends == 0] = 0
+    used = _lengths(tops)
+    if (used > slots).any():
+        raise PayloadError(f"the counts fill {used.max()} buckets; the header allows {slots.max()}")
+    at = is_count.nonzero()[0]
+    indptr = np.zeros(ends.size + 1, np.int64)
+    indptr[1:] = at.searchsorted(ends)
+    index = reached.take(at, mode="clip")
+    index -= (tops - used + 1).repeat(_lengths(indptr[1:]))  # each row begins with bucket 0
+    return indptr, index.astype(np.int64, copy=False), at
+
+
+def _lengths(ends: Ints) -> Ints:
+    """What lies between one end and the next; ``np.diff`` takes many times as long for a few rows."""
+    lengths = ends.copy()
+    lengths[1:] -= ends[:-1]
+    return lengths
+
+
+def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
+    """V0 and V1: signed big-endian words."""
+    numbers = np.frombuffer(rows.data, f">i{word}").astype(np.int64)
+    if numbers.min() < 0:
+        raise PayloadError(f"a count is negative: {numbers.min()}")
+    ends = rows.ends // word
+    at = np.flatnonzero(numbers)
+    indptr = np.concatenate(([0], np.searchsorted(at, ends)))
+    counts = numbers[at]
+    _check_sums(indptr, counts, int(counts.max(initial=0)))
+    return indptr, at - np.repeat(ends - _lengths(ends), _lengths(indptr[1:])), counts
+
+
+def _check_sums(indptr: Ints, counts: Ints, most: int) -> None:
+    """Refuse rows whose counts, none above `most`, add up to more than an int64 holds."""
+    if most * counts.size < 1 << 63:
+        return
+    halves = (counts >> 32, counts & 0xFFFFFFFF)
+    high, low = (np.diff(np.concatenate(([0], np.cumsum(half)))[indptr]) for half in halves)
+    if (high + (low >> 32) >= 1 << 31).any():
+        raise PayloadError("the counts add up to more than 2**63 - 1")

@@ -1,0 +1,392 @@
+"""From what a tool prints to a rung: values in nanoseconds, percentile tables, one series an operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.quantiles import surely_within
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.hdr.limits import PayloadError, RowError
+from latencykit.hdr.payload import decode_rows, open_payload
+from latencykit.io.sanity_checks import stated, whole_count
+from latencykit.units import NANOSECONDS, format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core.run import Run
+    from latencykit.errors import CorruptInputError
+    from latencykit.io.source import ReadOptions, Rung, Source
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "distinct",
+    "histogram_of_both",
+    "histogram_of_payload",
+    "log_of_payloads",
+    "mixed_note",
+    "nanoseconds",
+    "nanoseconds_of",
+    "nothing_answered",
+    "per_operation",
+    "printed_rows",
+    "rung_of_points",
+    "rung_of_values",
+    "several",
+    "whole_nanoseconds",
+    "without_negative",
+]
+
+
+_FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
+
+
+def nanoseconds(value: float, unit: str) -> float:
+    """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are.
+
+    Examples
+    --------
+    >>> nanoseconds(0.0043, "s"), nanoseconds(12, "none")
+    (4300000.0, 12.0)
+    """
+    return round(float(value) * NANOSECONDS.get(unit, 1.0), 3)
+
+
+def nanoseconds_of(values: ArrayLike, unit: str) -> Floats:
+    """Return values of a unit in nanoseconds, float64 of the same shape, rounded to a thousandth."""
+    return np.round(np.asarray(values, np.float64) * NANOSECONDS.get(unit, 1.0), 3)
+
+
+def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
+    """Return points in time of a unit as whole nanoseconds, int64 of the same shape.
+
+    A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its nanoseconds would be off
+    by up to 128.
+    """
+    given = np.asarray(stamps)
+    micro = NANOSECONDS[unit] / 1e3
+    if given.dtype.kind in "iu" or unit == "ns":
+        return np.asarray(np.rint(given).astype(np.int64) * np.int64(NANOSECONDS[unit]))
+    return np.asarray(np.rint(given * micro).astype(np.int64) * 1000)
+
+
+def several(number: int, one: str, more: str | None = None) -> str:
+    """Return "1 request", "1,200 requests".
+
+    Examples
+    --------
+    >>> several(1, "request"), several(1200, "reply", "replies")
+    ('1 request', '1,200 replies')
+    """
+    return f"{format_count(number)} {one if number == 1 else more or one + 's'}"
+
+
+def distinct(name: str, taken: Container[str]) -> str:
+    """Return `name`, numbered where it is taken: "sleep 1", "sleep 1 (2)".
+
+    Examples
+    --------
+    >>> distinct("get", {"get"})
+    'get (2)'
+    """
+    label, number = name, 2
+    while label in taken:
+        label, number = f"{name} ({number})", number + 1
+    return label
+
+
+def rung_of_points(
+    points: Mapping[float, float],
+    count: int | None,
+    stats: Mapping[str, float],
+    run: Run,
+    **known: Any,
+) -> Histogram | Summary:
+    """Return what printed percentiles and statistics (in ns) amount to.
+
+    Parameters
+    ----------
+    points : mapping of float to float
+        Percentile (0..100) → ns.
+    count : int or None
+        Values behind them.
+    stats : mapping of str to float
+        ``mean``, ``std``, ``min``, ``max`` in ns, as far as the tool states them.
+    run : Run
+    **known
+        ``censored`` and ``censored_at``, where the tool says how many values were cut off.
+
+    Returns
+    -------
+    Histogram or Summary
+        A histogram where there are a count and at least three percentiles, the maximum among them.
+
+    Examples
+    --------
+    >>> from latencykit.core.run import Run
+    >>> rung_of_points({50: 1e6, 99: 3e6}, 100, {"max": 4e6}, Run()).percentile(99)
+    3000000.0
+    """
+    unit = "none" if run.unit == "none" else "ns"
+    extremes = {"min": points.get(0.0), "max": points.get(100.0)}
+    told = {name: value for name, value in extremes.items() if value is not None} | dict(stats)
+    inner, told, run = stated({p: v for p, v in points.items() if 0 < p < 100}, told, run)
+    count = whole_count(count)
+    if count and count > 0 and len(inner) + ("max" in told) >= 3:
+        return Histogram.from_percentiles(
+            list(inner), list(inner.values()), count, unit, run=run, told=told, **known
+        )
+    return Summary(told, inner, count, unit, run)
+
+
+def rung_of_values(
+    values: ArrayLike, run: Run, counts: ArrayLike | None = None
+) -> Histogram | Samples:
+    """Return single values (ns, with fractions) as samples, or as an exact histogram where that loses less.
+
+    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that, so values
+    below 10 µs, and values with counts, become a histogram whose buckets are the values themselves.
+    """
+    given = np.asarray(values, np.float64)
+    unit = "none" if run.unit == "none" else "ns"
+    if counts is None and unit == "ns" and given.size and given.min() >= _FINE:
+        return Samples(duration=given, run=run)
+    numbers = np.ones(given.size, np.int64) if counts is None else np.asarray(counts, np.int64)
+    points, where = np.unique(given, return_inverse=True)
+    total = np.zeros(points.size, np.int64)
+    np.add.at(total, where.reshape(-1), numbers)
+    return Histogram.from_buckets(points, points, total, unit, run=run)
+
+
+def without_negative(
+    samples: Mapping[str, Any], options: ReadOptions
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return columns without the rows of a negative ``duration``, and the note that says so."""
+    bad = np.asarray(samples["duration"]) < 0
+    number = int(bad.sum())
+    columns = {name: column for name, column in samples.items() if column is not None}
+    if not number:
+        return columns, ()
+    note = f"{several(number, 'negative duration')} left out: the clock was set back"
+    options.report(note)
+    return {name: np.asarray(column)[~bad] for name, column in columns.items()}, (note,)
+
+
+def per_operation(
+    everything: Samples,
+    code: NDArray[np.int64],
+    names: Sequence[str],
+    aggregate: str = "all",
+    apart: Sequence[str] = (),
+) -> dict[str, Rung]:
+    """Return the series of an output with several operations: all of them first, then one each.
+
+    Parameters
+    ----------
+    everything : Samples
+    code : ndarray of int64, shape (n,)
+        Position in `names` of each row's operation.
+    names : sequence of str
+    aggregate : str
+        Name of the series of all.
+    apart : sequence of str
+        Operations that are sums of others and stay out of the aggregate.
+    """
+    used = np.unique(code).tolist()
+    if len(used) == 1:
+        return {names[used[0]]: everything}
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(names) + 1))
+    each: dict[str, Rung] = {
+        names[k]: everything.select(np.sort(order[bounds[k] : bounds[k + 1]])) for k in used
+    }
+    outside = [k for k, name in enumerate(names) if name in apart]
+    whole = everything.select(~np.isin(code, outside)) if outside else everything
+    free = aggregate if aggregate not in each else f"{aggregate} operations"
+    return {free: whole.but(aggregate=True)} | each
+
+
+# ------------------------------------------------------------
+# A histogram from all that a text report says: printed percentiles, and counts in coarse buckets.
+
+
+def mixed_note(failed: int, what: str = "failed requests") -> tuple[str, ...]:
+    """Return the note of a tool that counts failed requests' times among the others, or nothing.
+
+    Examples
+    --------
+    >>> mixed_note(16)
+    ('the times of 16 failed requests are among the values: the tool does not tell them apart',)
+    """
+    word = what.removesuffix("s") if failed == 1 else what
+    return (
+        (f"the times of {failed:,} {word} are among the values: the tool does not tell them apart",)
+        if failed
+        else ()
+    )
+
+
+def histogram_of_both(
+    points: Mapping[float, float],
+    highs: Sequence[float],
+    counts: Sequence[int],
+    stats: Mapping[str, float],
+    run: Run,
+    **known: Any,
+) -> Histogram:
+    """Return the finest histogram that buckets and percentiles of the same values allow.
+
+    A bucket says between which values some ranks lie; a percentile says that no lower rank has a higher value and no
+    higher rank a lower one. Cut at every rank that either names, each part is bounded by both.
+
+    Parameters
+    ----------
+    points : mapping of float to float
+        Percentile (0..100) → ns.
+    highs : sequence of float
+        Upper edges of the buckets, ascending, ns; the first one begins at the minimum.
+    counts : sequence of int
+        Values in each.
+    stats : mapping of str to float
+        ``min``, ``max``, ``mean``, ``std`` as far as the tool states them.
+    run : Run
+    **known
+        Further fields of the histogram: `censored`, `censored_at`.
+
+    Examples
+    --------
+    >>> from latencykit.core.run import Run
+    >>> h = histogram_of_both({50: 2.0, 99: 5.0}, [1, 10, 100], [1, 98, 1], {"min": 1, "max": 90}, Run())
+    >>> h.percentile([50, 98, 99, 100]).tolist(), h.count_above(5)
+    ([2.0, 5.0, 5.0, 90.0], 1)
+    """
+    number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
+    total = int(number.sum())
+    inner, stats, run = stated({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
+    printed = (tuple(inner), tuple(inner.values()))
+    reached = surely_within(list(inner), total + int(known.get("censored", 0)))
+    held = reached <= total  # the others lie in the censored mass
+    value = np.maximum.accumulate(np.append(np.array(printed[1])[held], stats.get("max", np.inf)))
+    rank = np.append(reached[held], total)
+    ends = np.cumsum(number)
+    cuts = np.unique(np.concatenate(([0], ends, rank)))
+    cuts = cuts[cuts <= total]
+    bucket = np.searchsorted(ends, cuts[1:], "left")
+    floor = np.concatenate(([stats.get("min", 0.0)], edge[:-1]))[bucket]
+    before = np.searchsorted(rank, cuts[:-1], "right")
+    floor = np.maximum(floor, np.concatenate(([-np.inf], value))[before])
+    capped = rank[
+        np.searchsorted(rank, cuts[1:], "left")
+    ]  # of percentiles that name one rank, the highest bounds it
+    ceiling = np.minimum(edge[bucket], value[np.searchsorted(rank, capped, "right") - 1])
+    ceiling = np.maximum.accumulate(
+        ceiling
+    )  # printed edges are rounded, and may contradict each other a little
+    return Histogram.from_buckets(
+        np.minimum(floor, ceiling),
+        ceiling,
+        np.diff(cuts),
+        run=run,
+        told=dict(stats),
+        printed=printed,
+        **known,
+    )
+
+
+def nothing_answered(source: Source, run: Run) -> CorruptInputError:
+    """Return the error for a run of which no request was answered well: there is no latency to tell of."""
+    others = {
+        "failed": run.failed,
+        "timed out": run.timeouts,
+        "dropped": run.dropped,
+        "unfinished": run.unfinished,
+    }
+    told = ", ".join(f"{number:,} {name}" for name, number in others.items() if number)
+    seen = f"no request was answered well ({told})" if told else "no request was answered"
+    return source.corrupt(
+        None, seen, "at least one that was", "see whether the server ran, and run the tool anew"
+    )
+
+
+# ------------------------------------------------------------
+# HdrHistogram payloads inside other outputs: one as a histogram, one an interval as a log.
+
+
+def histogram_of_payload(
+    text: str, unit: str, run: Run, source: Source, name: str, **known: Any
+) -> Histogram:
+    """Return the histogram in a base64 payload, in ns.
+
+    Parameters
+    ----------
+    text : str
+    unit : str
+        Unit of the recorded values.
+    run : Run
+    source : Source
+    name : str
+        What the message calls it where it is damaged.
+    **known
+        Further fields of the histogram: `told`, `printed`.
+    """
+    payload = _opened(text, source, name)
+    _, index, counts = _decoded([payload], source, name)
+    return Histogram(payload.buckets.scaled(NANOSECONDS[unit]), index, counts, "ns", run, **known)
+
+
+def log_of_payloads(
+    texts: Sequence[str],
+    starts: ArrayLike,
+    lengths: ArrayLike,
+    unit: str,
+    run: Run,
+    source: Source,
+    name: str,
+) -> HistogramLog:
+    """Return one interval a payload; starts and lengths are seconds from the log's start."""
+    payloads = [_opened(text, source, name) for text in texts]
+    blocks: list[Block] = []
+    row = 0
+    while row < len(payloads):
+        end = row + 1
+        while end < len(payloads) and payloads[end].layout.joins(payloads[row].layout):
+            end += 1
+        indptr, index, counts = _decoded(payloads[row:end], source, name)
+        blocks += blocks_by_layout(
+            np.arange(row, end), indptr, index, counts, [one.buckets for one in payloads[row:end]]
+        )
+        row = end
+    return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run, factor=NANOSECONDS[unit])
+
+
+def printed_rows(points: Mapping[float, float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return percentiles and values as a histogram's `printed` takes them, extremes left out."""
+    inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
+    return tuple(inner), tuple(inner.values())
+
+
+def _opened(text: str, source: Source, name: str) -> Any:
+    try:
+        return open_payload(text.encode("ascii", "replace"))
+    except PayloadError as error:
+        raise source.corrupt(
+            None, f"the histogram of {name} is damaged ({error})", "a whole payload", "run it again"
+        ) from None
+
+
+def _decoded(payloads: Sequence[Any], source: Source, name: str) -> tuple[Any, Any, Any]:
+    try:
+        return decode_rows(payloads)
+    except (PayloadError, RowError) as error:
+        raise source.corrupt(
+            None, f"the histogram of {name} is damaged ({error})", "a whole payload", "run it again"
+        ) from None

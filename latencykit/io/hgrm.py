@@ -1,0 +1,355 @@
+"""Percentile distributions as text: ``.hgrm``, as HistogramLogProcessor and its many imitators print them.
+
+A row is a value, a percentile, and how many values were counted up to it. The counts are exact, so a histogram can be
+rebuilt whose buckets reach from one row's value to the next; what happened inside a row is lost, and such a file cannot
+be merged more finely than that. Writers differ in the number of columns of the last row, in what they print for
+1/(1−p) there, and in the digits of the percentile.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.buckets import COST, HdrBuckets, on_grid
+from latencykit.core.histogram import Histogram
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.hlog import own_comment, own_facts
+from latencykit.io.raw.cells import unit_in
+from latencykit.io.source import Confidence, Format
+from latencykit.units import NANOSECONDS, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from latencykit.io.source import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS", "Spectrum", "parse_spectrum", "percentile_levels"]
+
+_ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
+_LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one
+_NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf(?:inity)?|nan)"
+_HEADER = re.compile(
+    r'^\s*"?Value(?:\((\w+)\))?"?[\s,]+"?Percentile"?[\s,]+"?TotalCount"?[\s,]+"?1/\(1-Percentile\)"?\s*$',
+    re.IGNORECASE,
+)
+_ROW = re.compile(
+    rf"^\s*({_NUMBER})[\s,]+({_NUMBER})[\s,]+(\d+)(?:[\s,]+({_NUMBER})?)?\s*$", re.IGNORECASE
+)
+_MEAN = re.compile(rf"#\[Mean\s*=\s*({_NUMBER}),\s*StdDeviation\s*=\s*({_NUMBER})\]", re.IGNORECASE)
+_MAX = re.compile(rf"#\[Max\s*=\s*({_NUMBER}),\s*Total count\s*=\s*({_NUMBER})\]", re.IGNORECASE)
+_PYTHON_MAX = re.compile(
+    rf"#\[Max\s*=\s*({_NUMBER}),\s*TotalCount\s*=\s*({_NUMBER})\]", re.IGNORECASE
+)
+
+
+class Spectrum:
+    """The rows of a percentile distribution, and its footer.
+
+    Attributes
+    ----------
+    values, percentiles : list of float
+        As printed; percentiles in 0..100.
+    counts : list of int
+        Values counted up to each row.
+    told : dict of str to float
+        ``mean``, ``std``, ``max`` of the footer.
+    unit : str or None
+        Unit that the header names, or latencykit's own comment.
+    assumed : bool
+        Whether that comment says that the unit is a guess.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.percentiles: list[float] = []
+        self.counts: list[int] = []
+        self.told: dict[str, float] = {}
+        self.unit: str | None = None
+        self.assumed = False
+
+    def histogram(self, unit: str, **known: Any) -> Histogram:
+        """Return the histogram between the rows; raises ValueError where they do not ascend."""
+        v, n = np.asarray(self.values), np.asarray(self.counts, np.int64)
+        if (
+            (np.diff(v) < 0).any()
+            or (np.diff(n) < 0).any()
+            or (np.diff(self.percentiles) < 0).any()
+        ):
+            raise ValueError("values, percentiles and counts do not all ascend")
+        told = dict(self.told)
+        top = max(told.get("max", v[-1]), v[-1])
+        lows = np.concatenate(([v[0]], v[:-1]))
+        counts = np.diff(n, prepend=0)
+        held = counts > 0
+        if not held.any():
+            raise ValueError("no value was counted")
+        # A row that counts nothing new still ends the bucket of the next one that does.
+        lows, highs, counts = lows[held], v[held].copy(), counts[held]
+        highs[-1] = max(highs[-1], min(top, v[-1]))
+        printed = tuple(self.percentiles), tuple(v.tolist())
+        return Histogram.from_buckets(
+            lows, highs, counts, unit, told=told, printed=printed, **known
+        )
+
+
+def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
+    """Parse the header, rows and footer of a distribution.
+
+    Parameters
+    ----------
+    lines : iterable of (int, str)
+        Line numbers and lines, from the header on.
+    fail : callable
+        (line, seen, expected) → an error to raise, or None to leave the line out.
+
+    Returns
+    -------
+    Spectrum
+    """
+    found = Spectrum()
+    for number, line in lines:
+        text = line.strip()
+        header = _HEADER.match(text)
+        if header is not None:
+            found.unit = (unit_in(header[1]) or header[1]) if header[1] else found.unit
+        elif text.startswith("#"):
+            _footer(text, found)
+        elif text:
+            row = _ROW.match(text) if len(text) < _LONGEST_ROW else None
+            if row is None:
+                error = fail(
+                    number, f"{printable(text, 50)!r}", "value, percentile, count, 1/(1-percentile)"
+                )
+                if error is not None:
+                    raise error
+                continue
+            found.values.append(_float(row[1]))
+            found.percentiles.append(_float(row[2]) * 100.0)
+            found.counts.append(int(row[3]))
+    return found
+
+
+def _footer(text: str, found: Spectrum) -> None:
+    own = own_facts(text)
+    if "unit" in own:
+        found.unit, found.assumed = own["unit"], own.get("unit_from") == "assumed"
+    mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
+    if mean is not None:
+        found.told |= {"mean": _float(mean[1]), "std": _float(mean[2])}
+        if "python" in found.told:
+            del found.told["std"]
+    if top is not None:
+        found.told["max"] = _float(top[1])
+        if _MAX.search(text) is None:
+            found.told.pop("std", None)  # the Python port prints it in another unit than the mean
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+# ---------------------------------------------------------------- reading
+
+
+def sniff(head: Head) -> Confidence:
+    """Tell a distribution by its header line near the top."""
+    for line in head.lines[:6]:
+        if _HEADER.match(line):
+            return Confidence.LIKELY
+        if line.startswith("#[Overall percentile distribution"):
+            return Confidence.LIKELY
+    return Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read one distribution; milliseconds are assumed unless the header, a comment or the user states the unit."""
+    text = source.text()
+    lines = text.splitlines()
+    notes = ["rebuilt from percentile rows: between two rows nothing is known"]
+    notes += [line[2:].rstrip("]") for line in lines if line.startswith(f"#[{COST}")]
+
+    def fail(number: int, seen: str, expected: str) -> Exception | None:
+        if number == len(lines) and not text.endswith("\n"):
+            notes.append("the last line is cut; it was left out")
+            return None
+        options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+        return None
+
+    spectrum = parse_spectrum(enumerate(lines, 1), fail)
+    known = spectrum.unit in (*NANOSECONDS, "none")
+    stated: Any = (
+        (spectrum.unit, "assumed" if spectrum.assumed else "file") if known else ("ms", "assumed")
+    )
+    unit, unit_from = options.resolve_unit(*stated)
+    if not spectrum.counts or spectrum.counts[-1] == 0:
+        raise source.corrupt(None, "no value was counted", "rows of values", "")
+    run = Run(
+        unit=unit,
+        unit_from=unit_from,
+        notes=tuple(notes),
+    )
+    try:
+        histogram = spectrum.histogram(unit, run=run)
+    except ValueError as error:
+        raise source.corrupt(None, str(error), "rows in ascending order", "") from None
+    return {"": _rounded(histogram.to_unit("ns")) if unit in NANOSECONDS else histogram}
+
+
+def _rounded(histogram: Histogram) -> Histogram:
+    """Nanoseconds without the noise of a decimal fraction of milliseconds."""
+    edges: Any = histogram.buckets
+    told = {name: round(value, 3) for name, value in histogram.told.items()}
+    printed = histogram.printed[0], tuple(round(value, 3) for value in histogram.printed[1])
+    return replace(
+        histogram,
+        buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)),
+        told=told,
+        printed=printed,
+    )
+
+
+# ---------------------------------------------------------------- writing
+
+
+def percentile_levels(ticks: int) -> Iterator[float]:
+    """Yield the reference's reporting levels: 0, then so many ticks in each half of what is left to 100.
+
+    Source: ``PercentileIterator.java`` of HdrHistogram 2.2.2.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> list(islice(percentile_levels(5), 7))
+    [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 55.0]
+    """
+    level = 0.0
+    while True:
+        yield level
+        halves = int(math.log(100.0 / (100.0 - level)) / math.log(2)) + 1
+        level += 100.0 / (ticks * 2**halves)
+
+
+def _rows(histogram: Histogram, ticks: int) -> Iterator[tuple[int, float, int]]:
+    """Bucket position, percentile and cumulative count of each printed row."""
+    cumulative = histogram.cumulative
+    total, last = int(cumulative[-1]), cumulative.size - 1
+    share = 100.0 * cumulative.astype(np.float64) / total
+    for level in percentile_levels(ticks):
+        position = int(np.searchsorted(share, level, "left"))
+        yield position, level, int(cumulative[position])
+        if position == last:
+            break
+    yield last, 100.0, total
+
+
+def _decimal(value: float, places: int) -> str:
+    """Rounded as Java prints a double: its shortest decimal form, half up."""
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _ANY_SIZE):f}"
+
+
+def hgrm_lines(
+    histogram: Histogram, ratio: float, ticks: int = 5, style: str = "text"
+) -> list[str]:
+    """Return the lines of the distribution as the reference prints them.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        Of HDR buckets, or a sum of such of unlike layouts.
+    ratio : float
+        What values are divided by: 1e6 for milliseconds of a histogram of nanoseconds.
+    ticks : int, default 5
+        Rows in each half of the distance to 100 %.
+    style : {"text", "csv"}
+    """
+    layout, index, counts = on_grid(histogram.buckets, histogram.index, histogram.counts)
+    if not isinstance(layout, HdrBuckets):
+        raise InvalidArgumentError(
+            "only HDR histograms can be printed as the reference does; write .csv or .json instead"
+        )
+    if ticks < 1:
+        raise InvalidArgumentError(f"ticks must be 1 or more, not {ticks}")
+    histogram = replace(histogram, buckets=layout, index=index, counts=counts)
+    places, csv = layout.digits, style == "csv"
+    lines = (
+        ['"Value","Percentile","TotalCount","1/(1-Percentile)"']
+        if csv
+        else [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
+    )
+    for position, level, count in _rows(histogram, ticks) if histogram.count else ():
+        value = _decimal(float(histogram.buckets.high(histogram.index[position])) / ratio, places)
+        share = _decimal(level / 100.0, 12)
+        inverse = "Infinity" if level == 100.0 else _decimal(1.0 / (1.0 - level / 100.0), 2)
+        if csv:
+            lines.append(f"{value},{share},{count},{inverse}")
+        else:
+            lines.append(
+                f"{value:>12} {share:>14} {count:>10}"
+                + ("" if level == 100.0 else f" {inverse:>14}")
+            )
+    return lines if csv else lines + _footer_lines(histogram, ratio, places)
+
+
+def _footer_lines(histogram: Histogram, ratio: float, places: int) -> list[str]:
+    layout = histogram.buckets
+    assert isinstance(layout, HdrBuckets)
+    empty = not histogram.count
+    mean, std, top = (
+        0.0 if empty else getattr(histogram, name) / ratio for name in ("mean", "std", "max")
+    )
+    buckets = 1 if empty else max(1, int(histogram.index[-1]) >> layout.half_magnitude)
+    return [
+        f"#[Mean    = {_decimal(mean, places):>12}, StdDeviation   = {_decimal(std, places):>12}]",
+        f"#[Max     = {_decimal(top, places):>12}, Total count    = {histogram.count:>12}]",
+        f"#[Buckets = {buckets:>12}, SubBuckets     = {2 << layout.half_magnitude:>12}]",
+    ]
+
+
+def write_hgrm(
+    rung: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text"
+) -> None:
+    """Write the distribution of any rung that steps down to an HDR histogram; milliseconds unless `out_unit` says else."""
+    if isinstance(rung, Summary):
+        raise InvalidArgumentError(
+            "a summary has no buckets to write into an .hgrm; convert the tool's full output instead"
+        )
+    histogram = replace(rung.histogram(), told={})
+    timed = histogram.unit in NANOSECONDS
+    unit = out_unit or "ms" if timed else "none"
+    ratio = NANOSECONDS[unit] / NANOSECONDS[histogram.unit] if timed else 1.0
+    lines = hgrm_lines(histogram, ratio, ticks, style)
+    facts = {"unit": unit} | (
+        {"unit_from": "assumed"} if histogram.run.unit_from == "assumed" else {}
+    )
+    if style != "csv":
+        costs = [note for note in histogram.run.notes if note.startswith(COST)]
+        lines += [f"#[{text}]" for text in (own_comment(facts), *costs)]
+    elif (
+        unit in NANOSECONDS and unit != "ms"
+    ):  # comments have no place in CSV, and without a unit it is read as milliseconds
+        lines[0] = lines[0].replace('"Value"', f'"Value({unit})"')
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+FORMATS = (
+    Format(
+        name="hgrm",
+        title="HdrHistogram percentile distribution",
+        rung="histogram",
+        suffixes=(".hgrm",),
+        sniff=sniff,
+        read=read,
+        write=write_hgrm,
+        unit="ms",
+        example="HistogramLogProcessor -i run.hlog -o run   # writes run.hgrm",
+    ),
+)

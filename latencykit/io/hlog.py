@@ -1,0 +1,1116 @@
+"""The lines of an HdrHistogram interval log: which are intervals, when they were, and where their payloads lie.
+
+The grammar, and what StartTime and BaseTime mean (``HistogramLogReader.java``):
+
+* A line ``#[StartTime: 1441812279.474 (seconds since epoch), …]`` says when the log began; without one it began with
+  its first interval.
+* A time stamp is absolute if ``#[BaseTime: …]`` says 0 or nothing and it lies within a year of StartTime; otherwise it
+  counts from BaseTime, or from StartTime. The decision is made once, at the first interval after such a header, so
+  that two logs laid end to end both keep their times.
+* A log with BaseTime alone begins at BaseTime plus its first stamp (the reference forgets the base there).
+* The second column is the interval's length. HdrHistogram_c writes its end there; `end_column` finds that out.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from array import array
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from latencykit import hdr as codec
+from latencykit._limits import in_force
+from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
+from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.quantiles import median
+from latencykit.core.run import Run
+from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
+from latencykit.hdr.limits import PayloadError, RowError
+from latencykit.hdr.payload import Payloads, decode_rows, open_payload, open_payloads
+from latencykit.io.source import Confidence, Format
+from latencykit.units import NANOSECONDS, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import IO
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.run import UnitFrom
+    from latencykit.errors import CorruptInputError
+    from latencykit.io.source import Head, ReadOptions, Rung, Source
+
+    Ints = NDArray[np.int64]
+
+__all__ = [
+    "AHEAD",
+    "FORMATS",
+    "KEEP",
+    "BlockBuilder",
+    "Columns",
+    "HlogPart",
+    "HlogWriter",
+    "Intervals",
+    "LineError",
+    "TagTable",
+    "Times",
+    "columns_of",
+    "end_column",
+    "narrow",
+    "own_comment",
+    "own_facts",
+    "split_line",
+    "write_hlog",
+]
+
+
+YEAR = 365 * 24 * 3600.0
+EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
+MAX_TAG = 256
+_NEWLINE, _COMMA, _POINT, _ZERO = b"\n,.0"
+_EXACT_DIGITS = 15  # a whole number of so many is exact in binary
+
+_HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
+
+
+class LineError(ValueError):
+    """Why a line is no interval: what was seen, and what was expected."""
+
+    def __init__(self, seen: str, expected: str = "") -> None:
+        super().__init__(seen)
+        self.seen, self.expected = seen, expected
+
+
+@dataclass
+class Times:
+    """Turns time stamps into seconds from the log's start, as headers come and go."""
+
+    first_start: float | None = None
+    start: float | None = None
+    base: float | None = None
+    explicit_base: bool = False
+    decided: bool = False
+    restarts: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def header(self, line: bytes) -> None:
+        """Take a ``#[StartTime: …]`` or ``#[BaseTime: …]`` line in."""
+        found = _HEADER.match(line)
+        if found is None:
+            return
+        try:
+            seconds = float(found[2])
+        except ValueError:
+            raise LineError(
+                f"{found[1].decode()} is {printable(found[2].decode('latin-1'))!r}",
+                "seconds since the epoch",
+            ) from None
+        if not np.isfinite(seconds):
+            raise LineError(f"{found[1].decode()} is {seconds}", "seconds since the epoch")
+        if found[1].lower() == b"basetime":
+            self.base, self.explicit_base = seconds, True
+            return
+        if self.decided:
+            self.restarts += 1
+        self.start, self.decided = seconds, False
+
+    def absolute(self, stamp: float) -> float:
+        """Return the stamp on the clock of StartTime."""
+        if not self.decided:
+            self._decide(stamp)
+        assert self.base is not None
+        return stamp + self.base
+
+    def _decide(self, stamp: float) -> None:
+        if not self.explicit_base:
+            start = stamp if self.start is None else self.start
+            self.base = start if stamp < start - YEAR else 0.0
+        assert self.base is not None
+        if self.start is None:
+            self.start = stamp + self.base
+        elif (
+            self.explicit_base
+            and self.base
+            and stamp > EPOCH_FROM
+            and stamp + self.base - self.start > YEAR
+        ):
+            self.base = (
+                0.0  # BaseTime beside absolute stamps: the reference would add the base twice
+            )
+            self.notes.append("BaseTime stands beside absolute time stamps; it was not added again")
+        if self.first_start is None:
+            self.first_start = self.start
+        self.decided = True
+
+
+@dataclass
+class TagTable:
+    """Tags in order of appearance; code 0 is "no tag"."""
+
+    codes: dict[bytes, int] = field(default_factory=lambda: {b"": 0})
+
+    def code(self, tag: bytes) -> int:
+        """Return the tag's number, a new one for a new tag."""
+        if tag not in self.codes:
+            if len(tag) > MAX_TAG:
+                raise LineError(f"a tag of {len(tag)} characters", f"at most {MAX_TAG}")
+            self.codes[tag] = len(self.codes)
+        return self.codes[tag]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tags as text; foreign bytes survive as escapes."""
+        return tuple(tag.decode("utf-8", "surrogateescape") for tag in self.codes)
+
+
+@dataclass
+class Intervals:
+    """What is known of each interval without decoding it: 36 bytes a line."""
+
+    start: array[float] = field(default_factory=lambda: array("d"))
+    length: array[float] = field(default_factory=lambda: array("d"))
+    offset: array[int] = field(default_factory=lambda: array("q"))
+    size: array[int] = field(default_factory=lambda: array("i"))
+    line: array[int] = field(default_factory=lambda: array("i"))
+    tag: array[int] = field(default_factory=lambda: array("i"))
+
+    def extend(self, columns: Columns, base: float, offset: int, line: int) -> None:
+        """Take neighbours in: `base` is added to their stamps, `offset` and `line` are those of the first."""
+        self.start.frombytes((columns.stamp + base).tobytes())
+        self.length.frombytes(columns.second.tobytes())
+        self.offset.frombytes((columns.offset + offset).tobytes())
+        self.size.frombytes(columns.size.astype(np.int32).tobytes())
+        self.line.frombytes(np.arange(line, line + columns.size.size, dtype=np.int32).tobytes())
+        self.tag.frombytes(columns.tag.tobytes())
+
+    def add(self, start: float, length: float, offset: int, size: int, line: int, tag: int) -> None:
+        """Take an interval in."""
+        self.start.append(start)
+        self.length.append(length)
+        self.offset.append(offset)
+        self.size.append(size)
+        self.line.append(line)
+        self.tag.append(tag)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+class Columns(NamedTuple):
+    """Interval lines that lie one after the other, column by column; offsets count from the first of them."""
+
+    stamp: NDArray[np.float64]
+    second: NDArray[np.float64]
+    tag: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+    def texts(self, chunk: bytes) -> list[bytes]:
+        """The payloads of the chunk that these are the columns of."""
+        return _between(chunk, self.offset, self.offset + self.size)
+
+
+def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
+    """Return the columns of whole lines, tagged or not; None if one of them is unlike the others or no ordinary interval.
+
+    `split_line` knows what to make of those.
+
+    Examples
+    --------
+    >>> chunk = b"Tag=a,0.5,1,9,HISTF\\nTag=a,1.5,1,9,HISTFAA\\n"
+    >>> columns = columns_of(chunk, {b"a": 1})
+    >>> columns.stamp.tolist(), columns.tag.tolist(), columns.texts(chunk)
+    ([0.5, 1.5], [1, 1], [b'HISTF', b'HISTFAA'])
+    """
+    if b"\r" in chunk or b" " in chunk:
+        return None
+    data = np.frombuffer(chunk, np.uint8)
+    ends, at = np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
+    count, width = ends.size, at.size // ends.size
+    if width not in (3, 4) or at.size != width * count:
+        return None
+    commas = at.reshape(count, width)
+    if (commas[:, -1] > ends).any() or (commas[1:, 0] < ends[:-1]).any():
+        return None
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    tags = np.zeros(count, np.int32)
+    try:
+        if width == 4:
+            tags[:] = [codes[_tag_of(one)] for one in _between(chunk, starts, commas[:, 0])]
+            starts = commas[:, 0] + 1
+        stamps, seconds = (
+            _numbers(chunk, starts, commas[:, -3]),
+            _numbers(chunk, commas[:, -3] + 1, commas[:, -2]),
+        )
+    except (KeyError, ValueError):
+        return None
+    if not ((np.abs(stamps) < 1e18) & (seconds >= 0) & (seconds < 1e18)).all():
+        return None
+    begins = commas[:, -1] + 1
+    return Columns(stamps, seconds, tags, begins, ends - begins)
+
+
+def _between(chunk: bytes, begins: Ints, ends: Ints) -> list[bytes]:
+    return [chunk[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+
+
+def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:
+    """The numbers that stand there; `ValueError` for what is none."""
+    found = _decimals(np.frombuffer(chunk, np.uint8), begins, ends)
+    if found is None:
+        texts = _between(chunk, begins, ends)
+        if b"_" in b"".join(texts):  # Python takes 1_0 for a number
+            raise ValueError
+        found = np.array(list(map(float, texts)))
+    return found
+
+
+def _decimals(data: NDArray[np.uint8], begins: Ints, ends: Ints) -> NDArray[np.float64] | None:
+    """The same of digits with a point at one distance from the end, at once; None where one is unlike that.
+
+    A whole number below 2**53 over a power of ten up to 10**22 is rounded as ``float`` rounds the text (Clinger, "How
+    to read floating point numbers accurately", 1990).
+    """
+    widths = ends - begins
+    most, places = int(widths.max()), (data[begins[0] : ends[0]] == _POINT).nonzero()[0]
+    if most > _EXACT_DIGITS + 1 or places.size != 1:
+        return None
+    decimals = int(widths[0] - places[0]) - 1
+    point = most - 1 - decimals
+    if widths.min() < max(decimals + 1, 2):
+        return None
+    columns = np.arange(most)
+    chars = data.take(ends[:, None] - (most - columns), mode="clip")
+    if (chars[:, point] != _POINT).any():
+        return None
+    digits = chars - np.uint8(_ZERO)
+    digits[columns < most - widths[:, None]] = 0
+    digits[:, point] = 0
+    if (digits > 9).any():
+        return None
+    powers = 10.0 ** (
+        most - 1 - columns - (columns < point)
+    )  # all sums of these are whole and exact, in any order
+    return (digits.astype(np.float64) @ powers) / 10.0**decimals
+
+
+def _tag_of(field: bytes) -> bytes:
+    if not field.startswith(b"Tag="):
+        raise ValueError(field)
+    return field[4:]
+
+
+def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:
+    """Return tag, time stamp, second column and payload of an interval line.
+
+    Raises
+    ------
+    LineError
+        Saying what the line looks like instead.
+    """
+    fields = line.split(b",")
+    tag = b""
+    if fields[0].startswith(b"Tag="):
+        tag = fields.pop(0)[4:]
+    if len(fields) != 4:
+        raise _shape_error(fields, tag)
+    try:
+        stamp, length = float(fields[0]), float(fields[1])
+    except ValueError:
+        raise _number_error(fields) from None
+    # NaN fails every comparison, so this refuses it as well as infinities; Python's float() alone takes "1_0".
+    if not (-1e18 < stamp < 1e18 and 0 <= length < 1e18) or b"_" in fields[0] or b"_" in fields[1]:
+        raise _number_error(fields)
+    return tag, stamp, length, fields[3].strip()
+
+
+def _shape_error(fields: list[bytes], tag: bytes) -> LineError:
+    whole = b",".join(fields)
+    if sum(b"HIST" in one for one in fields) > 1:
+        return LineError("two interval lines are glued together", "one interval a line")
+    if len(fields) == 7 and b"HIST" in fields[6]:
+        return LineError("the numbers have decimal commas", "decimal points")
+    if not tag and fields[0].startswith(b"Tag="):
+        return LineError("a tag without a comma behind it", "Tag=NAME,START,LENGTH,MAX,PAYLOAD")
+    seen = printable(whole.decode("utf-8", "replace"), 40)
+    return LineError(
+        f"{len(fields)} field{'s' * (len(fields) > 1)} ({seen!r})", "START,LENGTH,MAX,PAYLOAD"
+    )
+
+
+def _number_error(fields: list[bytes]) -> LineError:
+    for name, text in zip(("time stamp", "interval length"), fields, strict=False):
+        shown = printable(text.decode("utf-8", "replace"), 30)
+        try:
+            value = float(text)
+        except ValueError:
+            return LineError(f"the {name} is {shown!r}", "seconds")
+        if (
+            b"_" in text
+            or not np.isfinite(value)
+            or (value < 0 and name != "time stamp")
+            or abs(value) >= 1e18
+        ):
+            return LineError(f"the {name} is {shown!r}", "seconds")
+    return LineError("numbers that cannot be read", "seconds")
+
+
+def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> bool:
+    """Whether the second column holds end times, as HdrHistogram_c writes them, and not lengths.
+
+    Examples
+    --------
+    >>> end_column(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]))
+    True
+    >>> end_column(np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0]))
+    False
+    """
+    if raw_start.size and (raw_start > 1e6).all() and (column >= raw_start).all():
+        return True
+    if raw_start.size < 3:
+        return False
+    spacing = np.diff(raw_start)
+    typical = float(median(spacing))
+    misses = np.abs(column[:-1] - raw_start[1:])
+    return (
+        typical > 0
+        and float(median(misses)) < 0.1 * typical
+        and float(median(column)) > 1.5 * typical
+    )
+
+
+# ------------------------------------------------------------
+# The payloads of a log file as a part of a `HistogramLog`: decoded a block of lines at a time,
+# when asked for.
+
+CHUNK = 48 * 1024
+"""Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
+_BESIDE = 16  # bytes that a payload costs beside its own
+
+SPAN = 96 * 1024
+"""Bytes that are read at once where payloads lie one after the other."""
+AHEAD = 4 * SPAN
+"""The same where only the places of payloads are noted."""
+TOGETHER = 1024
+"""Rows whose places are looked up at once."""
+KEEP = 12 << 20
+"""A log whose decoded blocks take less memory than this keeps them; others are decoded again for every pass."""
+
+
+class BlockBuilder:
+    """Gathers opened payloads and decodes them some at a time, into a block for each of their layouts.
+
+    Parameters
+    ----------
+    damaged : callable
+        Takes (row, reason) of a payload that turns out to be damaged; returns if it may be skipped.
+    """
+
+    def __init__(self, damaged: Callable[[int, str], None]) -> None:
+        self._damaged = damaged
+        self._rows: list[int] = []
+        self._parts: list[Payloads] = []
+        self._size = 0
+
+    def add(self, rows: Sequence[int], payloads: Payloads) -> Iterator[Block]:
+        """Take payloads and their rows; yield blocks as enough are gathered."""
+        first = (self._parts[0] if self._parts else payloads).layouts[0]
+        if all(layout.joins(first) for layout in set(payloads.layouts)):
+            yield from self._take(rows, payloads)
+            return
+        for k, row in enumerate(rows):  # a change of versions is rare
+            if self._parts and not payloads[k].layout.joins(self._parts[0].layouts[0]):
+                yield from self.flush()
+            yield from self._take([row], payloads[k : k + 1])
+
+    def _take(self, rows: Sequence[int], payloads: Payloads) -> Iterator[Block]:
+        """Take payloads that go together."""
+        sizes = np.cumsum(payloads.sizes + _BESIDE)
+        begin, before = 0, 0
+        while begin < len(payloads):
+            end = min(int(np.searchsorted(sizes, before + CHUNK - self._size)) + 1, len(payloads))
+            self._rows += rows[begin:end]
+            self._parts.append(payloads[begin:end])
+            self._size += int(sizes[end - 1]) - before
+            if self._size >= CHUNK:
+                yield from self.flush()
+            begin, before = end, int(sizes[end - 1])
+
+    def flush(self) -> Iterator[Block]:
+        """Decode what is gathered."""
+        rows, parts = self._rows, self._parts
+        self._rows, self._parts, self._size = [], [], 0
+        while rows:
+            payloads = Payloads.joined(parts)
+            try:
+                indptr, index, counts = decode_rows(payloads)
+            except RowError as bad:
+                self._damaged(rows[bad.row], str(bad))
+                del rows[bad.row]
+                parts = [payloads[: bad.row], payloads[bad.row + 1 :]]
+                continue
+            layouts = [layout.buckets for layout in payloads.layouts]
+            yield from blocks_by_layout(np.array(rows, np.int64), indptr, index, counts, layouts)
+            return
+
+
+class HlogPart:
+    """A log file's intervals.
+
+    Parameters
+    ----------
+    source : Source
+    intervals : Intervals
+        Where each payload lies.
+    damaged : callable
+        (line, reason) → the error that names the file.
+    """
+
+    def __init__(
+        self, source: Source, intervals: Intervals, damaged: Callable[[int, str], CorruptInputError]
+    ) -> None:
+        self._source, self._damaged = source, damaged
+        self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
+        self._kept: MemoryPart | None = None
+
+    def keep(self, blocks: list[Block]) -> None:
+        """Hold on to the blocks of a small log, as `narrow` left them."""
+        self._kept = MemoryPart(blocks)
+
+    def _raise(self, row: int, reason: str) -> None:
+        raise self._damaged(self._line[row], reason)
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows."""
+        if self._kept is not None:
+            for block in self._kept.blocks(rows):
+                yield Block(
+                    block.rows,
+                    block.indptr,
+                    block.index.astype(np.int64),
+                    block.counts.astype(np.int64),
+                    block.buckets,
+                )
+            return
+        builder = BlockBuilder(self._raise)
+        with self._source.open() as stream:
+            for begin in range(0, rows.size, TOGETHER):
+                some = rows[begin : begin + TOGETHER].tolist()
+                for mine, texts in self._texts(stream, some):
+                    yield from builder.add(mine, self._opened(mine, texts))
+        yield from builder.flush()
+
+    def _opened(self, rows: list[int], texts: list[bytes]) -> Payloads:
+        try:
+            return open_payloads(texts)
+        except RowError as bad:
+            self._raise(rows[bad.row], str(bad))
+            raise
+
+    def _texts(self, stream: IO[bytes], rows: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
+        """Yield rows and their base64 texts; neighbours are read together."""
+        found: list[bytes] = []
+        span, low, first = b"", 0, 0
+        for k, row in enumerate(rows):
+            at, size = self._offset[row], self._size[row]
+            if not low <= at <= at + size <= low + len(span):
+                if found:
+                    yield rows[first:k], found
+                    first, found = k, []
+                stream.seek(at)
+                span, low = stream.read(max(size, SPAN)), at
+            found.append(span[at - low : at - low + size])
+        if found:
+            yield rows[first:], found
+
+
+def narrow(block: Block) -> Block:
+    """Return the block with indices and counts of 32 bits, where they fit: half the memory to keep."""
+    if block.index.size and (
+        int(block.index.max()) >= 1 << 31 or int(block.counts.max()) >= 1 << 31
+    ):
+        return block
+    return Block(
+        block.rows,
+        block.indptr,
+        block.index.astype(np.int32),
+        block.counts.astype(np.int32),
+        block.buckets,
+    )
+
+
+# ------------------------------------------------------------
+# Writing HdrHistogram interval logs, version 1.3, as the reference does, with the unit said in a
+# comment.
+
+_UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+_OWN = re.compile(r"^#\[latencykit ([^\]\n]*)\]", re.MULTILINE)
+_BAD_IN_TAG = frozenset(", \r\n\t")
+
+
+def own_comment(facts: Mapping[str, str]) -> str:
+    """Return facts as the inside of the comment that `own_facts` reads."""
+    return "latencykit " + ", ".join(f"{name}: {value}" for name, value in facts.items())
+
+
+def own_facts(text: str) -> dict[str, str]:
+    """Return what latencykit wrote of a measurement into the comments of a log or of a percentile distribution.
+
+    Examples
+    --------
+    >>> own_facts("#[latencykit unit: us, unit_from: assumed]")
+    {'unit': 'us', 'unit_from': 'assumed'}
+    """
+    found: dict[str, str] = {}
+    for own in _OWN.finditer(text):
+        found |= {
+            name: value
+            for name, colon, value in (part.partition(": ") for part in own[1].split(", "))
+            if colon
+        }
+    return found
+
+
+class HlogWriter:
+    """Writes a log line by line; the file is valid after every line.
+
+    Parameters
+    ----------
+    stream : file object
+        Opened for bytes.
+    start : float or None
+        Seconds since the epoch at which offset 0 lies; None where it is not known.
+    unit : str
+        What one step of the recorded integers is: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
+    comments : iterable of str
+        Further facts, one line each, written as ``#[…]``.
+    """
+
+    def __init__(
+        self, stream: IO[bytes], start: float | None, unit: str = "ns", comments: Iterable[str] = ()
+    ) -> None:
+        self._stream, self._start, self._unit, self._comments = stream, start, unit, tuple(comments)
+
+    def header(self) -> None:
+        """Write the comments, the version, StartTime, BaseTime and the legend."""
+        lines = [f"#[{_one_line(comment)}]" for comment in self._comments]
+        lines.append("#[Histogram log format version 1.3]")
+        if self._start is not None:
+            stamp = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(self._start))
+            lines.append(f"#[StartTime: {self._start:.3f} (seconds since epoch), {stamp}]")
+            lines.append(f"#[BaseTime: {self._start:.3f} (seconds since epoch)]")
+        if self._unit in _UNIT_NAMES:
+            lines.append(
+                "#UNITS: StartTimestamp = seconds; Interval_Length = seconds; "
+                f"values in the histogram = {_UNIT_NAMES[self._unit]}"
+            )
+        lines.append(
+            '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+        )
+        self._stream.write(
+            "".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape")
+        )
+
+    def interval(
+        self,
+        start: float,
+        length: float,
+        buckets: HdrBuckets,
+        index: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        tag: str | None = None,
+    ) -> None:
+        """Write one interval.
+
+        Parameters
+        ----------
+        start, length : float
+            Seconds from the log's start, and seconds.
+        buckets : HdrBuckets
+            The layout; a `scale` other than 1 is written as a DoubleHistogram.
+        index, counts : ndarray of int64, shape (nonzero,)
+        tag : str, optional
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a tag with a comma, blank or line break in it.
+        """
+        if tag and _BAD_IN_TAG & set(tag):
+            raise InvalidArgumentError(
+                f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; rename it"
+            )
+        high = float(buckets.high(index[-1])) if index.size else 0.0
+        payload = codec.encode(buckets, index, counts, double=buckets.scale != 1.0)
+        front = f"Tag={tag}," if tag else ""
+        line = f"{front}{start:.3f},{length:.3f},{high / 1e6:.3f},".encode(
+            "utf-8", "surrogateescape"
+        )
+        self._stream.write(line + payload + b"\n")
+
+    def comment(self, text: str) -> None:
+        """Write a comment between intervals, as ``#[…]``."""
+        self._stream.write(f"#[{_one_line(text)}]\n".encode("utf-8", "surrogateescape"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("]", ")")
+
+
+def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
+    """Write a log (or what steps down to one: samples, or one histogram as a single interval) to a file.
+
+    Parameters
+    ----------
+    rung : Samples, HistogramLog or Histogram
+        Of HDR buckets: listed edges have no place in the format.
+    path : Path
+    comments : iterable of str
+        Further comment lines.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For summaries and for buckets with listed edges.
+    """
+    from latencykit.core.histogram import Histogram
+    from latencykit.core.histogram_log import HistogramLog
+    from latencykit.core.samples import Samples
+
+    if isinstance(rung, Samples):
+        rung = rung.to_log("1s") if rung.start is not None else rung.histogram()
+    if isinstance(rung, Histogram):
+        rung = _single(rung)
+    if not isinstance(rung, HistogramLog):
+        raise InvalidArgumentError(
+            "a summary has no buckets to write into an .hlog; convert the tool's full output instead"
+        )
+    rung = _from_zero(rung)
+    factor, unit = _stored_unit(rung)
+    guessed = rung.run.unit_from == "assumed"
+    told = {
+        "unit": unit if guessed or unit == "none" else "unknown",
+        "unit_from": "assumed" if guessed else "unknown",
+    }
+    told |= {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
+    known = {name: value for name, value in told.items() if value != "unknown"}
+    run = rung.run
+    if not run.failures_known or run.failed + run.timeouts + run.dropped + run.unfinished:
+        known["failures"] = "not in this log"
+    with path.open("wb") as stream:
+        stated = "none" if guessed else unit  # a guess must not become a fact by being copied
+        writer = HlogWriter(
+            stream, rung.start, stated, [*comments, *([own_comment(known)] if known else [])]
+        )
+        writer.header()
+        _write_rows(rung, writer, factor)
+
+
+def _from_zero(log: HistogramLog) -> HistogramLog:
+    """The log with its earliest interval as its start, if any began before that: readers drop negative time stamps."""
+    early = min(float(log.starts.min(initial=0.0)), 0.0)
+    if not early:
+        return log
+    return log.shifted(-early)
+
+
+def _stored_unit(log: HistogramLog) -> tuple[float, str]:
+    """What to divide scales by, and the unit that is then stored: the source's own, so that its integers come back."""
+    stored = log.run.unit if log.run.unit in NANOSECONDS and log.unit in NANOSECONDS else log.unit
+    factor = 1.0 if stored == log.unit else NANOSECONDS[stored] / NANOSECONDS[log.unit]
+    return factor, stored
+
+
+def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
+    """Write the rows in order of time; blocks arrive in file order, so a late row waits for those before it."""
+    tags = log.tag_of_rows()
+    waiting: dict[int, tuple[HdrBuckets, NDArray[np.int64], NDArray[np.int64]]] = {}
+    following = 0
+    widest_yet = 0.0
+    for block in log.blocks():
+        if not isinstance(block.buckets, HdrBuckets | CellBuckets):
+            raise InvalidArgumentError(
+                "only HDR buckets fit into an .hlog; write .csv, .json or .parquet instead"
+            )
+        if isinstance(block.buckets, CellBuckets) and block.buckets.overlap:
+            width, low, high = widest(block.buckets, block.index)
+            if width > widest_yet:
+                widest_yet = width
+                writer.comment(cost(width, low, high, log.unit))
+        for k, row in enumerate(block.rows.tolist()):
+            entries = slice(int(block.indptr[k]), int(block.indptr[k + 1]))
+            layout, index, counts = on_grid(
+                block.buckets, block.index[entries], block.counts[entries]
+            )
+            assert isinstance(layout, HdrBuckets)
+            if not layout.reaches(index):
+                raise InvalidArgumentError(
+                    "an .hlog cannot hold values that differ by more than 2**63 in one interval; write shorter intervals, "
+                    "or .csv, .json or .parquet"
+                )
+            waiting[row] = (
+                HdrBuckets(layout.digits, layout.lowest, layout.scale / factor),
+                index,
+                counts,
+            )
+        while following in waiting:
+            writer.interval(
+                float(log.starts[following]),
+                float(log.lengths[following]),
+                *waiting.pop(following),
+                tags[following],
+            )
+            following += 1
+    for row in sorted(waiting):
+        writer.interval(float(log.starts[row]), float(log.lengths[row]), *waiting[row], tags[row])
+
+
+def _single(histogram: Histogram) -> HistogramLog:  # type: ignore[name-defined]  # noqa: F821
+    """One histogram as a log of one interval."""
+    import numpy as np
+
+    from latencykit.core.blocks import Block, MemoryPart
+    from latencykit.core.histogram_log import HistogramLog
+
+    indptr = np.array([0, histogram.index.size])
+    block = Block(
+        np.zeros(1, np.int64), indptr, histogram.index, histogram.counts, histogram.buckets
+    )
+    length = histogram.run.duration or 0.0
+    return HistogramLog(
+        [0.0], [length], [MemoryPart([block])], unit=histogram.unit, run=histogram.run
+    )
+
+
+# ------------------------------------------------------------
+# HdrHistogram interval logs: ``.hlog``, versions 1.0 to 1.3, of any writer.
+#
+# `latencykit.io.hlog` tells what the lines mean; here they become a `HistogramLog`. Nothing in the format
+# names the unit: a comment of the generator does, or the user, else nanoseconds are assumed.
+
+_BOM = b"\xef\xbb\xbf"
+_BLANK = (b"\n", b"\r\n")
+_LEGEND = re.compile(r'^"(Start)?Timestamp"', re.MULTILINE)
+_PAYLOAD = re.compile(r"^(Tag=[^,\n]*,)?[-+\d.eEnaif]+,[^,\n]*,[^,\n]*,\s*D?HIST", re.MULTILINE)
+_HISTOGRAM_UNITS = re.compile(r"values in the histogram\s*=\s*(\w+)", re.IGNORECASE)
+_WORDS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
+# What the comments of well-known generators tell: tool, unit of the values, who corrected.
+_GENERATORS: tuple[tuple[re.Pattern[str], str, str, dict[str, str]], ...] = (
+    (
+        re.compile(r"#\[Logged with jHiccup(?: version (\S+?))?\]"), "jHiccup", "ns",
+        {"corrected": "tool", "loop": "open", "measure": "service"},
+    ),
+    (re.compile(r"#\[Logging for: \S+\]"), "YCSB", "us", {}),
+    (re.compile(r"#\s*Logging op latencies for Cassandra Stress"), "cassandra-stress", "ns", {}),
+    (re.compile(r"#\s*\[?\s*logging histograms for session", re.IGNORECASE), "NoSQLBench", "ns", {}),
+    (re.compile(r"#\[Logged with latencykit hiccup.*\]"), "latencykit hiccup", "ns", {}),
+)  # fmt: skip
+
+
+def sniff(head: Head) -> Confidence:
+    """Tell a log by its version line, its legend or the shape of an interval line."""
+    text = head.text
+    if _PAYLOAD.search(text):
+        return Confidence.CERTAIN
+    if re.search(r"^#\s*Tag,Interval_Start,Interval_Length,count,", text, re.MULTILINE):
+        return Confidence.NO  # statistics of intervals, with the head of a log
+    if "#[Histogram log format version" in text or (
+        "#[StartTime:" in text and _LEGEND.search(text)
+    ):
+        return Confidence.CERTAIN
+    if _LEGEND.search(text) and "Interval_Compressed_Histogram" in text:
+        return Confidence.CERTAIN
+    return Confidence.LIKELY if head.suffix == ".hlog" else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read a log; its payloads are decoded now if it is small, else when they are asked for."""
+    scan = _Scan(source, options)
+    scan.run()
+    return {"": scan.log()}
+
+
+class _Scan:
+    """One pass over the lines."""
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        self.source, self.options = source, options
+        self.times, self.tags, self.found = Times(), TagTable(), Intervals()
+        self.comments: list[str] = []
+        self.notes: list[str] = []
+        self.end_legend = self.headed = False
+        self.skipped = 0
+        # Lines are decoded as they are read until there is too much to keep: a small log is read in one pass, and of
+        # a large one only the places are noted. Under --lenient all are, for what is damaged has to be left out.
+        self.eager = True
+        self.part = HlogPart(source, self.found, self._error)
+        self.builder = BlockBuilder(self._row_damaged)
+        self.blocks: list[Block] = []
+        self.kept_bytes = 0
+        self.bad_rows: set[int] = set()
+        self.offset = self.number = 0  # bytes and lines that were gone through
+        self.limits = in_force()
+
+    # ------------------------------------------------------------ lines
+
+    def run(self) -> None:
+        """Go through all lines; remember the intervals."""
+        with self.source.open() as stream:
+            while chunk := self._next(stream):
+                if not chunk.endswith(b"\n"):
+                    chunk += stream.readline(self.limits.line)
+                elif chunk in _BLANK:  # there may be millions
+                    chunk += stream.read(SPAN)
+                    chunk += stream.readline(self.limits.line)
+                if not self._intervals(chunk):
+                    self._lines(chunk)
+        self._keep(self.builder.flush())
+
+    def _next(self, stream: IO[bytes]) -> bytes:
+        """Read on: line by line until the log's clock is known, then as much as is looked at together."""
+        if not self.times.decided:
+            return stream.readline(self.limits.line)
+        return stream.read(SPAN if self.eager else AHEAD)
+
+    def _intervals(self, chunk: bytes) -> bool:
+        """Take whole lines in, if all of them are ordinary intervals."""
+        if not self.times.decided or not chunk.endswith(b"\n"):
+            return False
+        columns = columns_of(chunk, self.tags.codes)
+        begin = len(self.found)
+        if columns is None or begin + len(columns.size) > self.limits.intervals:
+            return False
+        try:
+            payloads = open_payloads(columns.texts(chunk)) if self.eager else None
+        except RowError:
+            return False
+        self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
+        self.number += len(columns.size)
+        self.offset += len(chunk)
+        if payloads is not None:
+            self._keep(self.builder.add(range(begin, len(self.found)), payloads))
+        return True
+
+    def _lines(self, chunk: bytes) -> None:
+        """Take lines of any kind in, one by one."""
+        for line in BytesIO(chunk):
+            self.number += 1
+            if line in _BLANK:
+                self.offset += len(line)
+                continue
+            if len(line) >= self.limits.line:
+                raise self._beyond("line", f"a line of more than {self.limits.line:,} bytes")
+            ended = line.endswith(b"\n")
+            for piece, at in _pieces(line):
+                self._line(piece, self.offset + at, self.number, ended)
+            self.offset += len(line)
+        if self.number - len(self.found) > self.limits.others:
+            raise self._beyond(
+                "others", f"more than {self.limits.others:,} lines that are no intervals"
+            )
+
+    def _beyond(self, name: str, seen: str) -> InputTooLargeError:
+        return InputTooLargeError(
+            f"{self.source.shown}:{self.number}: {seen}; --limit {name}=SIZE (lk.limits) allows more"
+        )
+
+    def _line(self, line: bytes, offset: int, number: int, ended: bool) -> None:
+        if line.startswith(_BOM):
+            line, offset = line[len(_BOM) :], offset + len(_BOM)
+        text = line.strip()
+        self.headed |= text[:1] in (b'"', b"#")
+        if not text or text.startswith(b'"'):
+            self.end_legend |= b"EndTimestamp" in text
+            return
+        try:
+            if text.startswith(b"#"):
+                self._comment(text)
+            else:
+                self._interval(line, offset, number)
+        except (LineError, PayloadError) as bad:
+            expected = bad.expected if isinstance(bad, LineError) else ""
+            if not ended or not text.strip(b"\0"):
+                if not (
+                    self.headed or len(self.found) or self.skipped
+                ):  # it is all there is: a page, a message
+                    raise self._error(number, str(bad), "an interval log") from None
+                self.notes.append(f"the last line is incomplete and was left out ({bad})")
+                return
+            self._damaged(self._error(number, str(bad), expected))
+
+    def _comment(self, text: bytes) -> None:
+        if len(self.comments) < 1000:
+            self.comments.append(text.decode("utf-8", "surrogateescape"))
+        self.times.header(text)
+
+    def _interval(self, line: bytes, offset: int, number: int) -> None:
+        tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
+        row = len(self.found)
+        opened = open_payload(payload) if self.eager else None
+        if row >= self.limits.intervals:
+            raise self._beyond("intervals", f"more than {self.limits.intervals:,} intervals")
+        at = offset + line.index(payload, line.rindex(b","))
+        self.found.add(
+            self.times.absolute(stamp), column, at, len(payload), number, self.tags.code(tag)
+        )
+        if opened is not None:
+            self._keep(self.builder.add([row], Payloads.of([opened])))
+
+    # ------------------------------------------------------------ damage
+
+    def _error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
+        if b"\0" in reason.encode("utf-8", "replace"):
+            reason = printable(reason)
+        before = bisect_left(self.found.line, line)
+        read = f"{before:,} intervals before it were read; --lenient skips such lines"
+        return self.source.corrupt(line, reason, expected, read)
+
+    def _damaged(self, error: CorruptInputError) -> None:
+        self.options.damaged(error)
+        self.skipped += 1
+
+    def _row_damaged(self, row: int, reason: str) -> None:
+        self._damaged(self._error(self.found.line[row], reason))
+        self.bad_rows.add(row)
+
+    def _keep(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            if self.kept_bytes > KEEP:
+                continue
+            narrowed = narrow(block)
+            self.kept_bytes += narrowed.nbytes
+            self.blocks.append(narrowed)
+            # What is kept grows as the file does: of a log that will be too large in the end no more is decoded twice.
+            if self.kept_bytes * max(1.0, 0.8 * self.source.size / max(self.offset, 1)) > KEEP:
+                self.kept_bytes = KEEP + 1
+                self.blocks.clear()
+                self.eager = self.options.lenient
+
+    # ------------------------------------------------------------ the log
+
+    def log(self) -> HistogramLog:
+        """Return what was found as a log."""
+        if self.skipped and not len(self.found):
+            raise self.source.corrupt(
+                None,
+                f"none of its {self.skipped:,} lines is an interval",
+                "an interval log",
+                "is it one?",
+            )
+        start, length = (
+            np.array(self.found.start, np.float64),
+            np.array(self.found.length, np.float64),
+        )
+        self._end_times(start, length)
+        if self.kept_bytes <= KEEP:
+            self.part.keep(self.blocks)
+        first = self.times.first_start if self.times.first_start is not None else self.times.start
+        origin = 0.0 if first is None else first
+        offsets = start - origin
+        good = (
+            np.array(sorted(set(range(start.size)) - self.bad_rows), np.int64)
+            if self.bad_rows
+            else np.arange(start.size)
+        )
+        back = int((np.diff(offsets) < 0).sum())
+        if back:
+            self.notes.append(
+                f"{back} intervals begin before the one above them; they were sorted by time"
+            )
+        order = good[np.argsort(offsets[good], kind="stable")]
+        if self.times.restarts:
+            self.notes.append(
+                f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on its own clock"
+            )
+        epoch = first if first is not None and first > EPOCH_FROM else None
+        if first is not None and epoch is None and start.size:
+            self.notes.append(
+                f"StartTime {first:g} is no time since the epoch; only the distances between intervals are known"
+            )
+        run, unit = self._run(epoch)
+        return HistogramLog(
+            offsets[order], length[order], [self.part], where=(np.zeros(order.size, np.int64), order),
+            tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names, unit=unit, run=run,
+        )  # fmt: skip
+
+    def _end_times(self, start: np.ndarray[Any, Any], column: np.ndarray[Any, Any]) -> None:
+        """Turn a column of end times into lengths."""
+        base = self.times.base or 0.0
+        if (self.end_legend or (start.size and column[0] >= start[0] - base)) and end_column(
+            start - base, column
+        ):
+            column -= start - base
+            self.notes.append(
+                "the second column holds end times (as HdrHistogram_c writes them); lengths were taken from them"
+            )
+
+    def _run(self, epoch: float | None) -> tuple[Run, str]:
+        text = "\n".join(self.comments)
+        facts: dict[str, Any] = {"start": epoch}
+        unit, origin = self._told_unit(text)
+        for pattern, tool, its_unit, pedigree in _GENERATORS:
+            hit = pattern.search(text)
+            if hit is not None:
+                facts |= {"tool": tool, **pedigree}
+                facts["version"] = hit[1] if hit.re.groups else None
+                if origin == "assumed":
+                    unit, origin = its_unit, "file"
+                break
+        self.notes += [
+            comment[2:].rstrip("]") for comment in self.comments if comment.startswith(f"#[{COST}")
+        ]
+        own = own_facts(text)
+        facts |= {
+            name: value for name, value in own.items() if name in ("corrected", "measure", "loop")
+        }
+        facts["failures_known"] = "failures" not in own
+        if own.get("unit") in (*NANOSECONDS, "none") and self._told_unit(text)[1] == "assumed":
+            unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"
+        unit, unit_from = self.options.resolve_unit(unit, origin)
+        return Run(
+            unit=unit,
+            unit_from=unit_from,
+            notes=tuple(dict.fromkeys(self.times.notes + self.notes)),
+            **facts,
+        ), unit
+
+    @staticmethod
+    def _told_unit(text: str) -> tuple[str, UnitFrom]:
+        hit = _HISTOGRAM_UNITS.search(text)
+        if hit is not None and hit[1].lower() in _WORDS:
+            return _WORDS[hit[1].lower()], "file"
+        return "ns", "assumed"
+
+
+def _pieces(line: bytes) -> list[tuple[bytes, int]]:
+    """A physical line, cut at lone carriage returns; each piece with its offset."""
+    body = line.rstrip(b"\r\n")
+    if b"\r" not in body:
+        return [(line, 0)]
+    pieces, at = [], 0
+    for piece in line.split(b"\r"):
+        pieces.append((piece, at))
+        at += len(piece) + 1
+    return pieces
+
+
+FORMATS = (
+    Format(
+        name="hlog",
+        title="HdrHistogram interval log",
+        rung="log",
+        suffixes=(".hlog", ".hgrm.log"),
+        sniff=sniff,
+        read=read,
+        write=write_hlog,
+        unit="ns",
+        example="java -javaagent:jHiccup.jar='-l hiccup.hlog' -jar app.jar   # writes hiccup.hlog; so does HistogramLogWriter",
+    ),
+)

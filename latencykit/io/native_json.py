@@ -1,0 +1,282 @@
+"""latencykit's own JSON: any rung, whole, so that what is read back is what was written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.blocks import Block, MemoryPart
+from latencykit.core.buckets import EdgeBuckets, HdrBuckets
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import Run
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.hdr.payload import slots_of
+from latencykit.io.source import Confidence, Format, rung_name
+from latencykit.units import NANOSECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+    from latencykit.core.buckets import Buckets
+    from latencykit.io.source import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS", "block_of", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
+
+_WHOLE = ("failed", "timeouts", "dropped", "unfinished", "connections")
+_MOST = (1 << 63) - 1
+_LARGEST = float(_MOST)  # of the facts of a run: seconds, nanoseconds, requests
+_COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
+
+
+def write_json(series: Mapping[str, Rung], path: Path) -> None:
+    """Write every series, whole."""
+    record = {"latencykit": 1, "series": {name: _record(rung) for name, rung in series.items()}}
+    path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def _record(rung: Rung) -> dict[str, Any]:
+    frame = frame_of(rung)
+    if isinstance(rung, Summary):
+        percentiles = [[p, v] for p, v in rung.percentiles.items()]
+        return frame | {"stats": dict(rung.stats), "percentiles": percentiles, "count": rung.count}
+    if isinstance(rung, Samples):
+        columns = {name: getattr(rung, name) for name in _COLUMNS}
+        return frame | {
+            name: column.tolist() for name, column in columns.items() if column is not None
+        }
+    if isinstance(rung, Histogram):
+        counted = {
+            "buckets": layout_of(rung.buckets),
+            "index": rung.index.tolist(),
+            "counts": rung.counts.tolist(),
+        }
+        return frame | counted | stated_by(rung)
+    blocks = [
+        {
+            "buckets": layout_of(block.buckets), "rows": block.rows.tolist(), "indptr": block.indptr.tolist(),
+            "index": block.index.tolist(), "counts": block.counts.tolist(),
+        }
+        for block in rung.blocks()
+    ]  # fmt: skip
+    times = {
+        "start": rung.starts.tolist(),
+        "length": rung.lengths.tolist(),
+        "tags": rung.tag_of_rows(),
+    }
+    return frame | times | {"blocks": blocks}
+
+
+def frame_of(rung: Rung) -> dict[str, Any]:
+    """Return what every record begins with: rung, unit, run."""
+    return {"rung": rung_name(rung), "unit": rung.unit, "run": dataclasses.asdict(rung.run)}
+
+
+def stated_by(histogram: Histogram) -> dict[str, Any]:
+    """Return what a histogram holds beside its counts."""
+    bound = histogram.censored_at if np.isfinite(histogram.censored_at) else None
+    stated = {"told": dict(histogram.told), "printed": histogram.printed}
+    return stated | {"censored": histogram.censored, "censored_at": bound}
+
+
+def layout_of(buckets: Buckets) -> dict[str, Any]:
+    """Return a layout as plain values."""
+    if isinstance(buckets, HdrBuckets):
+        return {"digits": buckets.digits, "lowest": buckets.lowest, "scale": buckets.scale}
+    assert isinstance(buckets, EdgeBuckets)
+    return {"low": buckets.lows.tolist(), "high": buckets.highs.tolist()}
+
+
+def sniff(head: Head) -> Confidence:
+    """Tell our own files by their first key."""
+    return Confidence.CERTAIN if head.text.lstrip().startswith('{"latencykit":') else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001 - the file says everything itself
+    """Read every series back."""
+    try:
+        record = json.loads(source.text())
+        return {name: rung_of(one) for name, one in record["series"].items()}
+    except json.JSONDecodeError as error:
+        raise source.corrupt(
+            error.lineno,
+            f"the JSON is damaged ({error.msg})",
+            "a file that latencykit wrote",
+            "convert the original again",
+        ) from None
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
+        seen = f"the record is incomplete ({type(error).__name__}: {error})"
+        raise source.corrupt(
+            None, seen, "a file that latencykit wrote", "convert the original again"
+        ) from None
+
+
+def rung_of(record: dict[str, Any]) -> Rung:
+    """Return the rung that a record holds."""
+    facts = dict(record["run"])
+    run = _run(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])})
+    kind, unit = record["rung"], record["unit"]
+    if unit not in (*NANOSECONDS, "none"):
+        raise ValueError(f"{unit!r} is no unit")
+    if kind == "summary":
+        pairs = [number for pair in record["percentiles"] for number in pair]
+        if not _numbers([*record["stats"].values(), *pairs, record["count"] or 0]):
+            raise ValueError("a statistic is no number")
+        return Summary(
+            record["stats"], {p: v for p, v in record["percentiles"]}, record["count"], unit, run
+        )  # noqa: C416
+    if kind == "samples":
+        return Samples(
+            unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record}
+        )
+    if kind == "histogram":
+        bound = record["censored_at"]
+        buckets, index, counts = (
+            _buckets(record["buckets"]),
+            _ints(record["index"]),
+            _ints(record["counts"]),
+        )
+        _check(buckets, np.array([0, index.size]), index, counts)
+        if not _numbers(
+            [
+                *record["told"].values(),
+                *record["printed"][0],
+                *record["printed"][1],
+                record["censored"],
+                bound or 0,
+            ]
+        ):
+            raise ValueError("a stated number is none")
+        return Histogram(
+            buckets, index, counts, unit, run, record["told"], (tuple(record["printed"][0]), tuple(record["printed"][1])),
+            record["censored"], float("inf") if bound is None else bound,
+        )  # fmt: skip
+    if kind != "log":
+        raise ValueError(f"no rung is called {kind!r}")
+    start, length, tags = record["start"], record["length"], record["tags"]
+    if not (_numbers(start) and _numbers(length) and len(start) == len(length) == len(tags)):
+        raise ValueError("start, length and tags do not fit together")
+    if not all(isinstance(tag, str) for tag in tags):
+        raise ValueError("a tag is no text")
+    blocks = [block_of(one, len(record["start"])) for one in record["blocks"]]
+    names = list(dict.fromkeys(["", *record["tags"]]))
+    codes = [names.index(tag) for tag in record["tags"]]
+    return HistogramLog(
+        record["start"],
+        record["length"],
+        [MemoryPart(blocks)],
+        tag_code=codes,
+        tag_names=names,
+        unit=unit,
+        run=run,
+    )
+
+
+def _run(facts: dict[str, Any]) -> Run:
+    """Return the facts as a `Run`, where each is of the kind that the field states."""
+    run = Run(**facts)
+    for one in dataclasses.fields(Run):
+        value, whole = (
+            facts.get(one.name, one.default),
+            one.name in ("failed", "timeouts", "dropped", "unfinished", "connections"),
+        )
+        if one.name in ("tags", "notes"):
+            fits = all(isinstance(text, str) for text in value)
+        elif value is None:
+            fits = one.default is None
+        elif whole or one.type == "float | None":
+            fits = (
+                isinstance(value, int if whole else (int, float))
+                and not isinstance(value, bool)
+                and abs(value) <= _LARGEST
+            )
+        else:
+            fits = isinstance(value, bool if one.type == "bool" else str)
+        if not fits:
+            raise ValueError(f"{one.name} is {value!r}")
+    return run
+
+
+def block_of(record: dict[str, Any], intervals: int) -> Block:
+    """Return a checked block of a log of so many intervals."""
+    block = Block(
+        _ints(record["rows"]),
+        _ints(record["indptr"]),
+        _ints(record["index"]),
+        _ints(record["counts"]),
+        _buckets(record["buckets"]),
+    )
+    if (
+        block.indptr.shape != (block.rows.size + 1,)
+        or ((block.rows < 0) | (block.rows >= intervals)).any()
+    ):
+        raise ValueError("rows and indptr do not fit together")
+    _check(block.buckets, block.indptr, block.index, block.counts)
+    return block
+
+
+def _check(buckets: Buckets, indptr: Ints, index: Ints, counts: Ints) -> None:
+    """Refuse rows that could not be a histogram's."""
+    if (
+        index.shape != counts.shape
+        or indptr[0] != 0
+        or indptr[-1] != index.size
+        or (np.diff(indptr) < 0).any()
+    ):
+        raise ValueError("index and counts do not fit together")
+    slots = slots_of(buckets, _MOST) if isinstance(buckets, HdrBuckets) else len(buckets)  # type: ignore[arg-type]
+    if (counts < 0).any() or (index < 0).any() or (index >= slots).any():
+        raise ValueError("a count or an index is out of its range")
+    steps = np.diff(index)
+    steps[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < index.size)] - 1] = (
+        1  # a new row begins anywhere
+    )
+    if (steps <= 0).any():
+        raise ValueError("the indices of a row do not ascend")
+
+
+def _ints(numbers: list[int]) -> Ints:
+    return np.asarray(numbers, np.int64)
+
+
+def _numbers(values: Iterable[Any]) -> bool:
+    return all(
+        isinstance(v, (int, float)) and abs(v) <= _LARGEST for v in values
+    )  # not-a-number is not below it
+
+
+def _buckets(record: dict[str, Any]) -> Buckets:
+    if "digits" in record:
+        return HdrBuckets(record["digits"], record["lowest"], record["scale"])
+    return EdgeBuckets(record["low"], record["high"])
+
+
+FORMATS = (
+    Format(
+        name="json",
+        title="latencykit's own JSON",
+        rung="samples",
+        suffixes=(".json",),
+        sniff=sniff,
+        read=read,
+        write=write_json,
+        example="latencykit convert run.hlog run.json",
+    ),
+)

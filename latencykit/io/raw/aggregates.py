@@ -1,0 +1,609 @@
+"""Tables whose rows are not requests: values or buckets with how often they occurred, and percentiles with their values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from latencykit.core.histogram import Histogram
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.build import rung_of_points, rung_of_values
+from latencykit.io.raw.cells import (
+    EMPTY,
+    ColumnName,
+    are_statistics,
+    kind_of,
+    latency_columns,
+    named,
+    only_by_default,
+    roles_of,
+    word_set,
+)
+from latencykit.io.raw.outcomes import candidate, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from latencykit.core.run import Run
+    from latencykit.io.raw.cells import Kind
+    from latencykit.io.source import Rung
+
+    Columns = Mapping[str, NDArray[Any]]
+
+__all__ = [
+    "OPEN",
+    "Shape",
+    "counted_rung",
+    "level_of",
+    "looks_aggregated",
+    "percentile_rung",
+    "shape_of",
+]
+
+OPEN = ("inf", "+inf", "infinity", "+infinity", "∞")
+"""Cells of a bucket without an upper end."""
+
+_SURE = word_set("count counts frequency frequencies freq weight weights occurrence occurrences")
+_MAYBE = word_set(
+    "n requests request reqs hits calls samples observations events queries num number total"
+)
+_OF = word_set(
+    "of the bucket bin in per value latency request sample observation hit event call query cumulative cum running"
+)
+_CUMULATIVE = word_set("cumulative cum running")
+_BIN = word_set("bucket buckets bin bins bound edge")
+_UPPER = word_set("le upper ub lt high hi to until max end right top")
+_LOWER = word_set("ge gt lower lb low lo from min start begin left bottom")
+_ALONE = word_set("le lt ge gt upper lower ub lb")  # needs no word such as bucket beside it
+_PAIRED = _ALONE | {"high", "low", "hi", "lo", "from", "to", "left", "right"}
+_FILL = _BIN | word_set(
+    "limit latency duration value time response service elapsed of in inclusive exclusive"
+)
+_LEVELS = word_set("percentile percentiles pctile centile pct perc percent quantile quantiles q p")
+_SURE_LEVELS = _LEVELS - {"q", "p", "percent", "pct", "perc"}
+_P = re.compile(
+    r"p[ _]?(\d+(?:[._]\d+)?)|(\d+(?:\.\d+)?) ?(?:%|th|st|nd|rd)(?: ?(?:percentile|%ile|pct))?",
+    re.IGNORECASE,
+)
+_WORDS: dict[str, float | str] = {
+    "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max", "maximum": "max",
+    "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean", "std": "std", "stddev": "std", "stdev": "std",
+    "std dev": "std", "count": "count", "n": "count", "samples": "count", "requests": "count",
+}  # fmt: skip
+_FEW = 4  # rows; as many running numbers are no counts
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the rows are.
+
+    Attributes
+    ----------
+    kind : {"counts", "percentiles"}
+    value : Named
+        Column of values, or of upper (with `edge` ``lower``: lower) edges.
+    edge : {"value", "upper", "lower", "both"}
+    low : Named or None
+        Column of lower edges, where there are both.
+    count : str or None
+        Column of counts.
+    cumulative : bool
+        Whether counts are of all that is not above an edge.
+    level : str or None
+        Column of percentiles.
+    fraction : bool
+        Whether those are 0 to 1.
+    notes : tuple of str
+    """
+
+    kind: Literal["counts", "percentiles"]
+    value: ColumnName
+    edge: Literal["value", "upper", "lower", "both"] = "value"
+    low: ColumnName | None = None
+    count: str | None = None
+    cumulative: bool = False
+    level: str | None = None
+    fraction: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def looks_aggregated(columns: Iterable[str]) -> bool:
+    """Whether names alone speak of buckets with counts, or of percentiles with values; for recognising.
+
+    Examples
+    --------
+    >>> looks_aggregated(["le", "count"]), looks_aggregated(["quantile", "value"]), looks_aggregated(["a", "count"])
+    (True, True, False)
+    """
+    parts = [named(column) for column in columns]
+    counts = [one for one in parts if _counting(one) is not None]
+    levels = [one for one in parts if set(words_of(one.stem)) & _LEVELS]
+    values = [
+        one for one in parts if one not in counts + levels and (_edge(one) or only_by_default(one))
+    ]
+    return bool(values and (counts or levels)) or bool(levels and latency_columns(columns)[0])
+
+
+def shape_of(sample: pd.DataFrame, column: str | None, notes: list[str]) -> Shape | None:
+    """Return what a table's rows are, if they are not requests, by the names of its columns and its first rows.
+
+    Parameters
+    ----------
+    sample : DataFrame
+    column : str or None
+        The column of latencies that the user named.
+    notes : list of str
+        What was decided against is appended.
+    """
+    parts = [named(str(name)) for name in sample.columns]
+    return _percentiles(sample, parts, column) or _counts(sample, parts, column, notes)
+
+
+# ---------------------------------------------------------------- percentiles
+
+
+def level_of(text: str) -> float | str | None:
+    """Return the percentile (0..100) or the statistic that a label names; None for another text.
+
+    Examples
+    --------
+    >>> level_of("p99.9"), level_of("P999"), level_of("50th"), level_of("avg"), level_of("get")
+    (99.9, 99.9, 50.0, 'mean', None)
+    """
+    bare = text.strip().lower()
+    found = _P.fullmatch(bare)
+    if found is None:
+        return _WORDS.get(bare)
+    digits = (found[1] or found[2]).replace("_", ".")
+    value = float(digits)
+    if value > 100 and digits.isdigit() and digits.startswith("9"):
+        value = float(f"{digits[:2]}.{digits[2:]}")
+    return value if 0 <= value <= 100 else None
+
+
+def _percentiles(
+    sample: pd.DataFrame, parts: Sequence[ColumnName], column: str | None
+) -> Shape | None:
+
+    @cache  # of many columns that may hold percentiles, each asks all others
+    def kind(name: str) -> Kind:
+        cells: pd.Series[Any] = sample[name]
+        return kind_of(cells)
+
+    for one in parts:
+        fits = _levels_in(sample[one.column], one)
+        if fits is None:
+            continue
+        rest = [other for other in parts if other is not one]
+        counts = [other for other in rest if _counting(other) is not None]
+        value = _value([other for other in rest if other not in counts], kind, column)
+        if value is not None:
+            said = f"column {one.column!r} holds percentiles of column {value.column!r}: between them nothing is known"
+            more = (
+                (f"column {one.column!r} holds fractions of 1: 0.99 is p99",)
+                if fits == "fraction"
+                else ()
+            )
+            count = counts[0].column if counts else None
+            return Shape(
+                "percentiles",
+                value,
+                count=count,
+                level=one.column,
+                fraction=fits == "fraction",
+                notes=(said, *more),
+            )
+    return None
+
+
+def _levels_in(
+    cells: pd.Series[Any], one: ColumnName
+) -> Literal["labels", "fraction", "percent"] | None:
+    """How a column holds percentiles; None where it does not."""
+    import pandas as pd
+
+    text = cells.dropna().astype(str).str.strip()
+    text = text[~text.isin(EMPTY)]
+    if not len(text):
+        return None
+    labels = [level_of(cell) for cell in text.unique()]
+    if None not in labels and any(isinstance(label, float) for label in labels):
+        return "labels"
+    if (
+        not (set(words_of(one.stem)) & _LEVELS and set(words_of(one.stem)) <= _LEVELS | _FILL)
+        or one.unit is not None
+    ):
+        return None
+    numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= 100).all()):
+        return None
+    sure = bool(set(words_of(one.stem)) & _SURE_LEVELS)
+    steps = np.diff(numbers)
+    if not sure and not (numbers.size > 1 and ((steps > 0).all() or (steps < 0).all())):
+        return None
+    return (
+        "fraction" if numbers.max() <= 1 and (numbers.size > 1 or numbers.max() < 1) else "percent"
+    )
+
+
+def _value(
+    rest: Sequence[ColumnName], kind: Callable[[str], str], column: str | None
+) -> ColumnName | None:
+    """The column of values beside percentiles or counts."""
+    if column is not None:
+        return next((one for one in rest if one.column == column), None)
+    fitting = [
+        one
+        for one in latency_columns(one.column for one in rest)[0]
+        if kind(one.column) in ("number", "span")
+    ]
+    if fitting and (len(fitting) == 1 or not only_by_default(fitting[0])):
+        return fitting[0]
+    numbers = [
+        one
+        for one in rest
+        if not are_statistics([one.column]) and kind(one.column) in ("number", "span")
+    ]
+    return numbers[0] if not fitting and len(numbers) == 1 and numbers[0].unit is not None else None
+
+
+def percentile_rung(
+    columns: Columns, labels: Sequence[str], texts: Sequence[str], shape: Shape, run: Run
+) -> Rung:
+    """Return printed percentiles, with the statistics and the count that stand among them.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray
+        ``duration``, and ``count`` where there is such a column.
+    labels, texts : sequence of str
+        Cells of the column of percentiles, and of values.
+    shape : Shape
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        Where a percentile occurs twice, or values fall.
+    """
+    points: dict[float, float] = {}
+    stats: dict[str, float] = {}
+    count: int | None = None
+    beside: dict[float, float] = {}  # what a column of counts says of each percentile
+    numbers = columns.get("count", np.zeros(len(labels))).tolist()
+    for label, text, value, number in zip(
+        labels, texts, columns["duration"].tolist(), numbers, strict=True
+    ):
+        level = level_of(label)
+        if level is None:
+            level = float(label) * (100.0 if shape.fraction else 1.0)
+            level = round(level, 9)
+        if level == "count":
+            count = int(float(text))
+        elif (isinstance(level, float) and level in points) or level in stats:
+            raise ValueError(f"{label!r} occurs more than once")
+        elif isinstance(level, float):
+            points[level], beside[level] = value, number
+        else:
+            stats[level] = value
+    ordered = sorted(points)
+    fallen = next((b for a, b in pairwise(ordered) if points[b] < points[a]), None)
+    if fallen is not None:
+        raise ValueError(f"the value of p{fallen:g} is below that of a lower percentile")
+    if (
+        count is None and "count" in columns and beside
+    ):  # one number for all, or the number up to each percentile
+        ascending = [beside[level] for level in ordered]
+        count = int(ascending[-1]) if ascending == sorted(ascending) else None
+    return rung_of_points(points, count, stats, run)
+
+
+# ---------------------------------------------------------------- counts
+
+
+def _counting(one: ColumnName) -> Literal["sure", "maybe"] | None:
+    """Whether a name is one of how many values a row stands for: ``count``, ``num_requests``, not ``user_count``."""
+    words = words_of(one.stem) if one.unit is None else []
+    every = set(words)
+    if not words or not every <= _SURE | _MAYBE | _OF or not every & (_SURE | _MAYBE):
+        return None
+    return "sure" if every & _SURE or every & _CUMULATIVE else "maybe"
+
+
+def _edge(one: ColumnName) -> Literal["upper", "lower", "bin"] | None:
+    """Which edge of a bucket a name speaks of."""
+    words = set(words_of(one.stem))
+    if not words or not words <= _UPPER | _LOWER | _FILL or not words & (_UPPER | _LOWER | _BIN):
+        return None
+    upper, lower, binned = words & _UPPER, words & _LOWER, words & _BIN
+    if (upper and lower) or (not binned and not words & _PAIRED):
+        return None
+    return "upper" if upper else "lower" if lower else "bin"
+
+
+def _counts(
+    sample: pd.DataFrame, parts: Sequence[ColumnName], column: str | None, notes: list[str]
+) -> Shape | None:
+    counting = [
+        one for one in parts if _counting(one) is not None and _are_counts(sample[one.column])
+    ]
+    if not counting:
+        return None
+    count = min(counting, key=lambda one: _counting(one) != "sure")
+    cumulative = bool(set(words_of(count.stem)) & _CUMULATIVE)
+    rest = [one for one in parts if one is not count]
+    uppers, lowers, bins = (
+        [one for one in rest if _edge(one) == edge and _has_numbers(sample[one.column])]
+        for edge in ("upper", "lower", "bin")
+    )
+    if uppers and lowers:
+        return Shape(
+            "counts",
+            uppers[0],
+            "both",
+            lowers[0],
+            count.column,
+            cumulative,
+            notes=(_said(count, "buckets"),),
+        )
+    alone = [
+        one
+        for one in (*uppers, *lowers, *bins)
+        if _edge(one) == "bin" or set(words_of(one.stem)) & (_ALONE | _BIN)
+    ]
+    if alone and column in (None, alone[0].column) and not _timed(parts, alone[0]):
+        return _edged(sample, alone[0], count, cumulative=cumulative)
+    value = _value(rest, lambda name: kind_of(sample[name]), column)
+    if value is None or (only_by_default(value) and are_statistics(one.column for one in rest)):
+        return None
+    if column is None and _may_be_a_clock(sample[value.column], value):
+        raise InvalidArgumentError(
+            f"column {value.column!r} may be a latency or the time at which {count.column!r} was counted; "
+            "name it with --column (column=) if it is a latency"
+        )
+    why = _against(sample, parts, value, count)
+    if why is None:
+        return Shape(
+            "counts",
+            value,
+            "value",
+            None,
+            count.column,
+            cumulative,
+            notes=(_said(count, "values"),),
+        )
+    if why:
+        notes.append(
+            f"column {count.column!r} is not taken as counts ({why}): each row is one request"
+        )
+    return None
+
+
+def _may_be_a_clock(cells: pd.Series[Any], one: ColumnName) -> bool:
+    """Whether a column such as ``time_s`` goes on in equal steps: counts beside it may be those of each second."""
+    steps = (
+        np.diff(_floats(cells)) if one.stem == "time" and one.unit in (None, "s") else np.zeros(0)
+    )
+    return (
+        steps.size > 1
+        and bool((steps > 0).all())
+        and float(np.ptp(steps)) <= 1e-6 * float(steps.max())
+    )
+
+
+def _said(count: ColumnName, of: str) -> str:
+    return f"a row is not a request: column {count.column!r} is taken as the number of requests of each of the {of}"
+
+
+def _are_counts(cells: pd.Series[Any]) -> bool:
+    """Whether all cells are whole numbers from 0 on."""
+    import pandas as pd
+
+    if cells.dtype.kind == "b":
+        return False
+    text = cells.dropna()
+    text = text[~text.isin(EMPTY)] if text.dtype.kind not in "iuf" else text
+    numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+    return bool(
+        numbers.size
+        and np.isfinite(numbers).all()
+        and (numbers >= 0).all()
+        and (numbers == np.rint(numbers)).all()
+    )
+
+
+def _has_numbers(cells: pd.Series[Any]) -> bool:
+    return kind_of(cells[~cells.astype(str).str.strip().str.lower().isin(OPEN)]) in (
+        "number",
+        "span",
+    )
+
+
+def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
+    """Whether the table knows when requests were sent, or by whom: its rows then are requests, or sums over intervals."""
+    found = roles_of((one.column for one in parts), value.column)
+    return bool({"start", "end", "intended", "connection"} & set(found))
+
+
+def _against(
+    sample: pd.DataFrame, parts: Sequence[ColumnName], value: ColumnName, count: ColumnName
+) -> str | None:
+    """Why a column that is named as counts holds none; None where it does, ``""`` where nothing needs to be said."""
+    if _timed(parts, value):
+        return "the table has times or connections of single rows"
+    cells, numbers = sample[value.column].map(str), _floats(sample[count.column])
+    if numbers.size >= _FEW and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
+        return "it numbers the rows"
+    if "weight" in count.stem or "freq" in count.stem or "occurrence" in count.stem:
+        return None
+    groups = [
+        one.column
+        for one in roles_of((one.column for one in parts), value.column).values()
+        if one is not value
+    ]
+    groups += [
+        one.column
+        for one in parts
+        if candidate(one.column) is not None and one not in (value, count)
+    ]
+    keys = sample[[name for name in dict.fromkeys(groups) if name != count.column]].map(str)
+    if (keys.assign(__value=cells)).duplicated().any():
+        return "values occur more than once"
+    if _counting(count) == "sure" or len(parts) == 2:
+        return None
+    values = (
+        _floats(sample[value.column]) if kind_of(sample[value.column]) == "number" else np.zeros(0)
+    )
+    place = (
+        keys.apply("\0".join, axis=1).factorize()[0]
+        if keys.shape[1]
+        else np.zeros(len(sample), np.int64)
+    )
+    for group in np.unique(place).tolist():
+        mine, often = (
+            array[place == group] if array.size == place.size else array
+            for array in (values, numbers)
+        )
+        if (
+            not (np.diff(mine) > 0).all()
+            and not (np.diff(mine) < 0).all()
+            and not (np.diff(often) <= 0).all()
+        ):
+            return "neither the values nor the counts are in order"
+    return None
+
+
+def _floats(cells: pd.Series[Any]) -> NDArray[np.float64]:
+    import pandas as pd
+
+    found: NDArray[np.float64] = pd.to_numeric(cells, errors="coerce").to_numpy(
+        np.float64, na_value=np.nan
+    )
+    return found
+
+
+def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulative: bool) -> Shape:
+    """Buckets of which one edge is stated."""
+    edge, said = _edge(one), [_said(count, "buckets")]
+    text = sample[one.column].astype(str).str.strip().str.lower()
+    numbers = _floats(sample[count.column])
+    if edge == "bin":
+        edges = _floats(sample[one.column])
+        lower = (
+            not text.isin(OPEN).any()
+            and edges.size > 0
+            and edges[np.argmin(edges)] == 0
+            and numbers[np.argmin(edges)] > 0
+        )
+        edge = "lower" if lower else "upper"
+        said.append(f"column {one.column!r} is taken as the {edge} end of each bucket")
+    if "le" in words_of(one.stem) and not cumulative and numbers.size > 1:
+        order = np.argsort(
+            np.where(text.isin(OPEN), np.inf, _floats(sample[one.column])), kind="stable"
+        )
+        cumulative = bool((np.diff(numbers[order]) >= 0).all())
+        which = (
+            "all requests up to an edge, as Prometheus counts them"
+            if cumulative
+            else "the requests of one bucket each"
+        )
+        said.append(
+            f"counts never fall from one edge to the next: they are of {which}"
+            if cumulative
+            else f"counts are {which}"
+        )
+    return Shape(
+        "counts",
+        one,
+        "lower" if edge == "lower" else "upper",
+        None,
+        count.column,
+        cumulative,
+        notes=tuple(said),
+    )
+
+
+def counted_rung(
+    columns: Columns, shape: Shape, run: Run, fail: Callable[[str], Exception]
+) -> Histogram:
+    """Return the histogram of rows of counts.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray
+        ``duration`` (values or edges, infinite for an open bucket), ``count``, and ``low`` where both edges are stated.
+    shape : Shape
+    run : Run
+    fail : callable
+        What was seen → an error to raise.
+    """
+    value, count = (
+        columns["duration"].astype(np.float64),
+        np.rint(columns["count"]).astype(np.int64),
+    )
+    order = (
+        np.lexsort((columns["low"], value))
+        if "low" in columns
+        else np.argsort(value, kind="stable")
+    )
+    value, count = value[order], count[order]
+    if shape.cumulative:
+        count = np.diff(count, prepend=0)
+        if (count < 0).any():
+            raise fail("the cumulative counts fall towards higher values")
+    unit = "none" if run.unit == "none" else "ns"
+    if shape.edge == "value":
+        return _whole(rung_of_values(value, run, count), fail)
+    if shape.edge == "both":
+        low, high = columns["low"].astype(np.float64)[order], value
+    elif shape.edge == "upper":
+        value, count = _added(value, count)
+        low, high = np.concatenate(([min(0.0, value[0])], value[:-1])), value
+    else:
+        value, count = _added(value, count)
+        low, high = value, np.append(value[1:], np.inf)
+    if "low" in columns:
+        edges, where = np.unique(np.stack([high, low], 1), axis=0, return_inverse=True)
+        high, low = edges[:, 0], edges[:, 1]
+        total = np.zeros(len(edges), np.int64)
+        np.add.at(total, where.reshape(-1), count)
+        count = total
+    if (low > high).any():
+        raise fail("a bucket's lower edge lies above its upper one")
+    above = ~np.isfinite(high)
+    beyond, bound = int(count[above].sum()), float(low[above].min()) if above.any() else np.inf
+    if not (count[~above] > 0).any() and not beyond:
+        raise fail("no request was counted")
+    return Histogram.from_buckets(
+        low[~above],
+        high[~above],
+        count[~above],
+        unit,
+        run=run,
+        censored=beyond,
+        censored_at=bound if beyond else np.inf,
+    )
+
+
+def _added(
+    value: NDArray[np.float64], count: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Counts of equal edges, ascending, put together."""
+    edges, where = np.unique(value, return_inverse=True)
+    total = np.zeros(edges.size, np.int64)
+    np.add.at(total, where.reshape(-1), count)
+    return edges, total
+
+
+def _whole(rung: Any, fail: Callable[[str], Exception]) -> Histogram:
+    if not rung.count:
+        raise fail("no request was counted")
+    return rung  # type: ignore[no-any-return]

@@ -1,0 +1,482 @@
+"""Rows into rungs: samples, or, where only a histogram is asked for and the table is long, counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.histogram import Histogram, merge_histograms
+from latencykit.core.run import Run
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.io.build import rung_of_values, several
+from latencykit.io.raw.aggregates import OPEN, counted_rung, level_of, percentile_rung
+from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
+from latencykit.io.raw.outcomes import combined, outcome_of
+from latencykit.io.source import refuse_rows
+from latencykit.units import NANOSECONDS, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from latencykit.io.raw.columns import Plan
+    from latencykit.io.source import Locate, ReadOptions, Rung, Source
+
+    Columns = dict[str, NDArray[Any]]
+
+__all__ = ["gathered"]
+
+KEPT = 2_000_000
+"""Rows that are kept as samples where a histogram would do."""
+
+_MOST_TAGS = 200
+_FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
+_MOST_EDGES = 1_000_000
+_FACTS = ("failed", "timeouts", "dropped", "unfinished")
+_PLACE, _LEVEL, _TEXT = "\0place", "\0level", "\0text"  # names that no role has
+
+
+@dataclass
+class _Words:
+    """Numbers for words, the same in every chunk."""
+
+    names: list[str] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)
+
+    def codes(self, cells: pd.Series[Any]) -> NDArray[np.int64]:
+        codes, distinct = coded(cells)
+        table = [self._code(str(word).strip()) for word in distinct] + (
+            [self._code("")] if (codes < 0).any() else []
+        )
+        return np.asarray(np.array(table or [0], np.int64)[codes])
+
+    def _code(self, word: str) -> int:
+        name = "" if word in EMPTY else word
+        if name not in self.known:
+            self.known[name] = len(self.names)
+            self.names.append(name)
+        return self.known[name]
+
+
+class _Rows:
+    """Chunks of cells into columns of good numbers; what is left out is tallied.
+
+    Parameters
+    ----------
+    plan, options, source
+    locate : callable
+        Numbers of rows, as in the chunks' index → lines in the file, and their texts.
+    """
+
+    def __init__(self, plan: Plan, options: ReadOptions, source: Source, locate: Locate) -> None:
+        self.plan, self.options, self.source, self.locate = plan, options, source, locate
+        self.tally: Counter[str] = Counter()
+        self.lost: Counter[int] = Counter()  # outcome → requests without a latency
+        self.strange: dict[str, None] = {}
+        self.tags, self.series, self.connections = _Words(), _Words(), _Words()
+
+    def columns(self, frame: pd.DataFrame) -> Columns:
+        """Return the columns of `Samples` (tags and series as numbers) of the rows that can be used."""
+        times = self._times(frame)
+        outcome = self._outcome(frame)
+        keep = self._kept(times, outcome)
+        found: Columns = {role: one.ns[keep] for role, one in times.items()}
+        if "end" in found:
+            ended = found.pop("end")
+            found["start"] = ended - np.rint(found["duration"]).astype(np.int64)
+        if self.plan.outcomes:
+            found["outcome"] = outcome[keep]
+        found |= {name: codes[keep] for name, codes in self._codes(frame).items()}
+        if _PLACE in frame:
+            found[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
+        self.tally["rows"] += len(found["duration"])
+        return found
+
+    def _times(self, frame: pd.DataFrame) -> dict[str, Times]:
+        """All columns of times; rows in which one cannot be read raise or are reported."""
+        plan = self.plan
+        times = {"duration": self._durations(frame)}
+        if plan.shape is not None and plan.shape.low is not None:
+            times["low"] = times_of(frame[plan.shape.low.column], plan.kind, plan.unit)
+        if plan.shape is not None and plan.shape.count is not None:
+            times["count"] = times_of(frame[plan.shape.count], "number", "none")
+        times |= {
+            role: times_of(frame[one.column], one.kind, one.unit, stamps=True)
+            for role, one in plan.moments.items()
+        }
+        told = np.zeros(len(frame), np.bool_)
+        for role, one in times.items():
+            wrong = np.flatnonzero(one.damaged & ~told)
+            if wrong.size and frame.attrs.get("unended", False):
+                self.tally["cut"] += 1
+            elif wrong.size:
+                seen = (
+                    f"this row has no {'latency' if role == 'duration' else role} that can be read"
+                )
+                expected = "a duration" if role == "duration" else "a time"
+                refuse_rows(
+                    frame.index[wrong].tolist(),
+                    self.locate,
+                    self.source,
+                    self.options,
+                    seen,
+                    expected,
+                )
+            told |= one.damaged
+        return times
+
+    def _durations(self, frame: pd.DataFrame) -> Times:
+        """Latencies, each in the unit that its row states where one column does; infinite where a bucket is open."""
+        plan = self.plan
+        cells = frame[plan.duration]
+        if plan.unit_column is not None:
+            codes, distinct = coded(frame[plan.unit_column])
+            factors = np.array(
+                [NANOSECONDS.get(unit_in(str(word)) or "", np.nan) for word in distinct] + [np.nan]
+            )[codes]
+            bare = times_of(cells, plan.kind, "none")
+            ns = np.round(bare.ns * np.nan_to_num(factors), 3)
+            return Times(ns, bare.missing, bare.damaged | (np.isnan(factors) & ~bare.missing))
+        if plan.shape is not None and plan.shape.level is not None:
+            counts = (
+                frame[plan.shape.level].astype(str).map(level_of).eq("count").to_numpy(np.bool_)
+            )
+            found = times_of(cells.astype(object).mask(counts), plan.kind, plan.unit)
+            return found._replace(missing=found.missing & ~counts)
+        if plan.shape is None or plan.shape.edge == "value":
+            return times_of(cells, plan.kind, plan.unit)
+        text = cells.astype(object)
+        beyond = text.astype(str).str.strip().str.lower().isin(OPEN)
+        found = times_of(text.mask(beyond), plan.kind, plan.unit)
+        beyond_rows = beyond.to_numpy(np.bool_) | (found.missing & (plan.shape.edge == "both"))
+        return Times(
+            np.where(beyond_rows, np.inf, found.ns), found.missing & ~beyond_rows, found.damaged
+        )
+
+    def _kept(self, times: dict[str, Times], outcome: NDArray[np.int8]) -> Any:
+        """Which rows can be used (an index: all of them as a rule); the others are tallied."""
+        bad = np.logical_or.reduce([one.damaged for one in times.values()])
+        empty, negative = times["duration"].missing, times["duration"].ns < 0
+        unstamped = np.logical_or.reduce([one.missing for one in times.values()]) & ~empty
+        out = bad | empty | negative | unstamped
+        if not out.any():
+            return slice(None)
+        lost = empty & ~bad & (outcome != 0)
+        self.lost.update(outcome[lost].tolist())
+        self.tally["missing"] += int((empty & ~bad & ~lost).sum())
+        self.tally["negative"] += int((negative & ~bad).sum())
+        self.tally["unstamped"] += int((unstamped & ~bad & ~negative).sum())
+        return ~out
+
+    def _codes(self, frame: pd.DataFrame) -> Columns:
+        plan, found = self.plan, {}
+        if plan.connection is not None:
+            cells = frame[plan.connection]
+            if plan.connection_kind == "number":
+                found["connection"] = times_of(cells, "number", "none").ns.astype(np.int64)
+            else:
+                found["connection"] = self.connections.codes(cells)
+        for name, column, words in (
+            ("tag", plan.tag, self.tags),
+            ("series", plan.series, self.series),
+        ):
+            if column is not None:
+                found[name] = words.codes(frame[column])
+        return found
+
+    def _outcome(self, frame: pd.DataFrame) -> NDArray[np.int8]:
+        if not self.plan.outcomes:
+            return np.zeros(len(frame), np.int8)
+        columns = []
+        for reading in self.plan.outcomes:
+            codes, strange = outcome_of(frame[reading.column], reading)
+            self.strange |= dict.fromkeys(strange)
+            columns.append(codes)
+        found, silent = combined(columns)
+        self.tally["silent"] += silent
+        return found
+
+    def notes(self) -> list[str]:
+        """Return one sentence on each thing that was left out."""
+        found = []
+        if number := self.tally["negative"]:
+            found.append(f"{several(number, 'negative duration')} left out: the clock was set back")
+        if self.tally["cut"]:
+            found.append("the last line is cut; it was left out")
+        if number := self.tally["missing"]:
+            found.append(f"{several(number, 'row')} without a latency left out")
+        if number := self.tally["unstamped"]:
+            found.append(f"{several(number, 'row')} without a start or an intended start left out")
+        if number := sum(self.lost.values()):
+            found.append(f"{several(number, 'failed request')} without a latency counted apart")
+        if number := self.tally["silent"]:
+            found.append(f"{several(number, 'row')} with an empty outcome counted as failures")
+        if self.strange:
+            words = ", ".join(printable(word, 20) for word in list(self.strange)[:5])
+            found.append(f"outcomes that are not understood count as failures: {words}")
+        return found
+
+
+def gathered(
+    frames: Iterable[pd.DataFrame],
+    plan: Plan,
+    options: ReadOptions,
+    source: Source,
+    locate: Locate,
+    notes: list[str],
+) -> dict[str, Rung]:
+    """Return the series of a table that comes in chunks.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        Chunks with the columns that the plan names; their index numbers the rows.
+    plan : Plan
+    options : ReadOptions
+        With ``counted``, tables of more than `KEPT` rows become histograms while they are read.
+    source : Source
+    locate : callable
+    notes : list of str
+        What the reader of chunks has to say; complete when the chunks are at their end.
+    """
+    rows = _Rows(plan, options, source, locate)
+    if plan.shape is not None:
+        return _aggregated(frames, rows, notes)
+    parts = (rows.columns(frame) for frame in frames)
+    kept: list[Columns] = []
+    for part in parts:
+        kept.append(part)
+        if options.counted and rows.tally["rows"] > KEPT:
+            return _counted(chain(kept, parts), rows, notes)
+    if not rows.tally["rows"] and not rows.lost:
+        raise source.corrupt(
+            None, "; ".join([f"column {plan.duration!r} holds no latencies", *rows.notes()]), "", ""
+        )
+    whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
+    run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
+    series = whole.pop("series", None)
+    if series is None:
+        return {"": _rung(whole, run, rows)}
+    return {
+        rows.series.names[code]: _rung(
+            {name: column[series == code] for name, column in whole.items()}, run, rows
+        )
+        for code in np.unique(series).tolist()
+    }
+
+
+def _run(plan: Plan, rows: _Rows) -> Run:
+    """What is known of the measurement; requests without a latency stand in it, as far as they are of one operation."""
+    one = len(rows.tags.names) < 2 and len(rows.series.names) < 2
+    lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if one}
+    return Run(unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known).but(
+        **lost
+    )
+
+
+def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -> dict[str, Rung]:
+    """Tables of counts and of percentiles: one series for each operation that a column names."""
+    plan, shape = rows.plan, rows.plan.shape
+    assert shape is not None
+    kept: list[Columns] = []
+    for frame in frames:
+        columns = {_LEVEL: shape.level, _TEXT: plan.duration} if shape.level is not None else {}
+        texts = {
+            name: frame[column].astype(str).to_numpy(object) for name, column in columns.items()
+        }
+        place = np.arange(len(frame))
+        part = rows.columns(frame.assign(**{_PLACE: place}))
+        used = part.pop(_PLACE, place)
+        kept.append(part | {name: column[used] for name, column in texts.items()})
+    if not kept or not rows.tally["rows"]:
+        raise rows.source.corrupt(
+            None, "; ".join([f"column {plan.duration!r} holds no latencies", *rows.notes()]), "", ""
+        )
+    whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
+    run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
+    nothing = np.zeros(len(whole["duration"]), np.int64)
+    key = whole.pop("series", nothing) * _KEYS + whole.pop("tag", nothing)
+    found: dict[str, Rung] = {}
+    for code in np.unique(key).tolist():
+        place = divmod(code, _KEYS)
+        label = _label(place, rows)
+        mine = {name: column[key == code] for name, column in whole.items()}
+        found[label] = _aggregate(mine, rows, run, label)
+    return found
+
+
+def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Rung:
+    """One series of a table of counts or percentiles."""
+    shape = rows.plan.shape
+    assert shape is not None
+
+    def fail(seen: str) -> Exception:
+        return rows.source.corrupt(
+            None, f"{label}: {seen}" if label else seen, "", "look at the rows of the table"
+        )
+
+    outcome = columns.pop("outcome", None)
+    if shape.kind == "percentiles":
+        try:
+            return percentile_rung(
+                columns, columns[_LEVEL].tolist(), columns[_TEXT].tolist(), shape, run
+            )
+        except ValueError as error:
+            raise fail(str(error)) from None
+    if outcome is not None:
+        lost = (
+            np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64).tolist()
+        )
+        run = run.but(
+            **{
+                name: getattr(run, name) + number
+                for name, number in zip(_FACTS, lost[1:], strict=True)
+            }
+        )
+        columns = {name: column[outcome == 0] for name, column in columns.items()}
+    if not columns["count"].any():
+        raise fail("no request was counted")
+    return counted_rung(columns, shape, run, fail)
+
+
+def _rung(columns: Columns, run: Run, rows: _Rows) -> Rung:
+    """Samples; or an exact histogram where whole nanoseconds would lose too much."""
+    duration, unit = columns["duration"], rows.plan.unit
+    outcome = columns.get("outcome")
+    if outcome is not None and any(getattr(run, name) for name in _FACTS):
+        counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
+        run = run.but(
+            **{
+                name: getattr(run, name) + count
+                for name, count in zip(_FACTS, counts[1:], strict=True)
+            }
+        )
+    if duration.dtype.kind == "f" and (duration != np.rint(duration)).any():
+        good = duration if outcome is None else duration[outcome == 0]
+        if unit == "none":
+            return Histogram.of(good, unit="none", run=_with_outcomes(run, outcome))
+        if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < _FINE:
+            return rung_of_values(good, _with_outcomes(run, outcome))
+    given = dict(columns)
+    if "tag" in given:
+        given["tag"] = np.asarray(rows.tags.names, np.str_)[given["tag"]]
+        if len(rows.tags.names) > _MOST_TAGS:
+            del given["tag"]
+            run = run.with_notes(
+                f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: not taken as operations"
+            )
+    return Samples(
+        **given, unit="none" if unit == "none" else "ns", run=run.but(start=_epoch(given))
+    )
+
+
+def _with_outcomes(run: Run, outcome: NDArray[Any] | None) -> Run:
+    if outcome is None:
+        return run
+    counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
+    return run.but(
+        **{
+            name: max(getattr(run, name), count)
+            for name, count in zip(_FACTS, counts[1:], strict=True)
+        }
+    )
+
+
+def _epoch(columns: Columns) -> float | None:
+    """Seconds since the epoch of the first start, where starts are points in time."""
+    starts = columns.get("start")
+    return (
+        None
+        if starts is None or not starts.size or starts.min() < 10**17
+        else float(starts.min()) / 1e9
+    )
+
+
+def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Rung]:
+    """Histograms by series and tag, folded chunk by chunk; memory does not grow with the table."""
+    totals: dict[tuple[int, int], Histogram] = {}
+    begin = first = np.iinfo(np.int64).max
+    last = 0
+    for part in parts:
+        if "start" in part and part["start"].size:
+            begin = min(begin, int(part["start"].min()))
+            first = min(first, begin, int(part.get("intended", part["start"]).min()))
+            last = max(last, int((part["start"] + part["duration"].astype(np.int64)).max()))
+        if len(rows.tags.names) > _MOST_TAGS:
+            part.pop("tag", None)
+        key = part.pop("series", np.zeros(1, np.int64)) * _KEYS + part.pop(
+            "tag", np.zeros(1, np.int64)
+        )
+        for code in np.unique(key).tolist():
+            one = (
+                part
+                if key.size == 1 or (key == code).all()
+                else {name: column[key == code] for name, column in part.items()}
+            )
+            counts, place = _histogram(one, rows), divmod(code, _KEYS)
+            totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
+    known = {
+        "start": begin / 1e9 if 10**17 <= begin < last else None,
+        "duration": (last - first) / 1e9 if last > first else None,
+    }
+    said = f"{several(rows.tally['rows'], 'row')} were counted as they were read: single requests are not kept"
+    run = _run(rows.plan, rows)
+    notes = [*rows.plan.notes, *notes, *rows.notes(), said]
+    return {
+        _label(place, rows): _finished(total, run, known, notes, place, rows)
+        for place, total in totals.items()
+    }
+
+
+_KEYS = 1 << 20
+
+
+def _histogram(columns: Columns, rows: _Rows) -> Histogram:
+    """One chunk's counts."""
+    unit, measure = rows.plan.unit, rows.options.measure
+    if unit == "none" and "intended" not in columns:
+        outcome = columns.get("outcome")
+        good = columns["duration"] if outcome is None else columns["duration"][outcome == 0]
+        return Histogram.of(
+            good.astype(np.float64), unit="none", run=_with_outcomes(Run(unit="none"), outcome)
+        )
+    samples = Samples(**columns, unit="none" if unit == "none" else "ns", run=Run(unit=unit))
+    counted = (samples if measure is None else samples.measured(measure)).histogram()
+    return replace(counted, run=counted.run.but(duration=None))
+
+
+def _label(place: tuple[int, int], rows: _Rows) -> str:
+    series = rows.series.names[place[0]] if rows.series.names else ""
+    tag = (
+        rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
+    )
+    return f"{series}:{tag}" if series and tag else series or tag
+
+
+def _finished(
+    total: Histogram,
+    run: Run,
+    known: dict[str, Any],
+    notes: list[str],
+    place: tuple[int, int],
+    rows: _Rows,
+) -> Histogram:
+    tag = (
+        rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
+    )
+    facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
+    facts["failures_known"] = run.failures_known
+    return total.but(
+        unit=run.unit,
+        unit_from=run.unit_from,
+        tags=(tag,) if tag else (),
+        notes=tuple(notes),
+        **facts,
+        **known,
+    )

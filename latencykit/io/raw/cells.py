@@ -1,0 +1,558 @@
+"""Numbers as people write them: ``1.234,5`` and ``1,234.5``. A column says by all its cells which of the two it means."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from latencykit.core.samples import as_nanoseconds
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import NANOSECONDS, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+
+__all__ = [
+    "EMPTY",
+    "ROLES",
+    "Kind",
+    "ColumnName",
+    "Style",
+    "Times",
+    "are_statistics",
+    "coded",
+    "kind_of",
+    "latency_columns",
+    "named",
+    "only_by_default",
+    "roles_of",
+    "style_of",
+    "styles_of",
+    "times_of",
+    "unit_in",
+    "with_point",
+    "word_set",
+]
+
+
+Style = Literal["plain", "point", "grouped", "comma", "unclear", "mixed"]
+"""What cells are: numbers as programs write them, with a decimal point or without; with a decimal point and grouped digits;
+with a decimal comma; ``1,234`` throughout, which may be either; or some of each."""
+
+_GROUP = r"[ '’_\u00a0\u202f]"
+_EXPONENT = r"(?:[eE][-+]?\d+)?"
+_COMMA = re.compile(
+    rf"\d{{1,3}}(?:\.\d{{3}})+,\d*|\d{{1,3}}(?:\.\d{{3}}){{2,}}|\d{{1,3}}(?:{_GROUP}\d{{3}})+,\d*"
+    rf"|(?:0\d*|\d{{4,}})?,\d+{_EXPONENT}|\d{{1,3}},(?:\d{{1,2}}|\d{{4,}})?{_EXPONENT}|\d{{1,3}},\d{{3}}[eE][-+]?\d+"
+)
+_GROUPED = re.compile(
+    rf"\d{{1,3}}(?:,\d{{3}})+\.\d*|\d{{1,3}}(?:,\d{{3}}){{2,}}|\d{{1,3}}(?:{_GROUP}\d{{3}})+\.\d*"
+)
+_EITHER_GROUP = re.compile(rf"\d{{1,3}}(?:{_GROUP}\d{{3}})+")
+_UNCLEAR = re.compile(r"[1-9]\d{0,2},\d{3}")
+_POINT = re.compile(rf"\d*\.\d*{_EXPONENT}")
+_UNCLEAR_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+_WHOLE = re.compile(rf"\d+{_EXPONENT}")
+_GERMAN = re.compile(
+    rf"[-+]?(?:\d{{1,3}}(?:\.\d{{3}})+|\d{{1,3}}(?:{_GROUP}\d{{3}})+|\d*)(?:,\d*)?{_EXPONENT}"
+)
+_ENGLISH = re.compile(
+    rf"[-+]?(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,3}}(?:{_GROUP}\d{{3}})+|\d*)(?:\.\d*)?{_EXPONENT}"
+)
+_LOCAL = re.compile(rf"\d,|,\d|\d{_GROUP}\d")
+_LONGEST = 60
+
+
+def _kind(cell: str) -> str:
+    bare = cell.strip().lstrip("+-")
+    if len(bare) > _LONGEST or not any(digit.isdigit() for digit in bare):
+        return ""
+    for kind, pattern in (
+        ("whole", _WHOLE), ("unclear", _UNCLEAR), ("unclear point", _UNCLEAR_POINT), ("comma", _COMMA), ("grouped", _GROUPED),
+        ("point", _POINT), ("spaced", _EITHER_GROUP),
+    ):  # fmt: skip
+        if pattern.fullmatch(bare):
+            return kind
+    return ""
+
+
+def style_of(cells: Iterable[str]) -> Style | None:
+    """Return how the numbers of a column are written; None where most cells are no numbers.
+
+    Examples
+    --------
+    >>> style_of(["1.234,5", "2"]), style_of(["1,234", "12.5"]), style_of(["1,234", "5,678"]), style_of(["1.234", "2"])
+    ('comma', 'grouped', 'unclear', 'plain')
+    >>> style_of(["1,5", "1.5"])
+    'mixed'
+    """
+    kinds = [_kind(cell) for cell in cells if cell.strip()]
+    seen = set(kinds)
+    if kinds.count("") * 2 >= len(kinds):
+        return None
+    comma, point = "comma" in seen, bool(seen & {"grouped", "point"})
+    if (comma and point) or ({"unclear", "unclear point"} <= seen and not (comma or point)):
+        return "mixed"
+    if comma:
+        return "comma"
+    if point:
+        return "grouped" if seen & {"grouped", "unclear", "spaced"} else "point"
+    return "unclear" if "unclear" in seen else "grouped" if "spaced" in seen else "plain"
+
+
+def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], list[str]]:
+    """Return the styles of a table's columns of numbers, and the names of those that the other columns decide.
+
+    One file is written by the habits of one country: where ``1,234`` may be either, columns that are clear decide, if they
+    agree; and in a table of decimal commas, ``1.234`` is a grouped number.
+
+    Examples
+    --------
+    >>> styles_of({"a": ["0,5"], "b": ["1,234"], "c": ["1.234"]})
+    ({'a': 'comma', 'b': 'comma', 'c': 'comma'}, ['b', 'c'])
+    """
+    kept = {name: list(cells) for name, cells in columns.items()}
+    if not any(
+        _LOCAL.search(cell) for cells in kept.values() for cell in cells
+    ):  # as programs write nearly all tables
+        return {}, []
+    found = {name: style for name, cells in kept.items() if (style := style_of(cells)) is not None}
+    clear = {
+        "comma" if style == "comma" else "point"
+        for style in found.values()
+        if style in ("comma", "point", "grouped")
+    }
+    decided: list[str] = []
+    for name, style in found.items():
+        if style == "unclear" and len(clear) == 1:
+            found[name] = "comma" if clear == {"comma"} else "grouped"
+            decided.append(name)
+        elif (
+            style == "plain"
+            and clear == {"comma"}
+            and any(_kind(cell) == "unclear point" for cell in kept[name])
+        ):
+            found[name] = "comma"
+            decided.append(name)
+    return found, decided
+
+
+def with_point(cell: str, style: Style) -> str:
+    """Return a number of a column as programs write it; ``"?"`` for one that does not fit the column's style.
+
+    Of a column that is unclear or mixed, which is refused if it is needed, only the digits are given.
+
+    Examples
+    --------
+    >>> with_point("1.234,5", "comma"), with_point("12.5", "comma"), with_point("1,234", "grouped"), with_point("-", "comma")
+    ('1234.5', '?', '1234', '-')
+    """
+    bare = cell.strip()
+    if not any(digit.isdigit() for digit in bare):
+        return bare
+    if style in ("unclear", "mixed"):
+        return re.sub(r"[^-+\d]", "", bare)
+    if style == "comma":
+        return (
+            re.sub(rf"{_GROUP}|\.", "", bare).replace(",", ".") if _GERMAN.fullmatch(bare) else "?"
+        )
+    return re.sub(rf"{_GROUP}|,", "", bare) if _ENGLISH.fullmatch(bare) else "?"
+
+
+# ------------------------------------------------------------
+# What the names of columns say: which one holds latencies, starts, operations …, and in which
+# unit.
+
+_UNITS = {
+    **dict.fromkeys(
+        ("ns", "nsec", "nsecs", "nano", "nanos", "nanosec", "nanosecond", "nanoseconds"), "ns"
+    ),
+    **dict.fromkeys(
+        (
+            "us",
+            "usec",
+            "usecs",
+            "micro",
+            "micros",
+            "microsec",
+            "microsecond",
+            "microseconds",
+            "µs",
+            "μs",
+        ),
+        "us",
+    ),
+    **dict.fromkeys(
+        ("ms", "msec", "msecs", "milli", "millis", "millisec", "millisecond", "milliseconds"), "ms"
+    ),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
+}
+_WITHIN = frozenset(
+    (
+        "ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "usec", "usecs", "micros", "microsecond", "microseconds",
+        "nsec", "nanos", "nanosecond", "nanoseconds", "seconds",
+    )
+)  # fmt: skip
+"""Units that a name may state before its end: others are also words (us, micro, second)."""
+_NAMES_LONGEST = (
+    200  # of a name that may state its unit: the pattern takes quadratic time on a hostile one
+)
+_BRACKETS = re.compile(r"^(.*?)[\s_.:-]*[(\[{<]\s*(?:in\s+)?([A-Za-zµμ]+)\s*[)\]}>]\s*$")
+_FOREIGN_MICRO = re.compile(
+    "[\ufffd\udcb5](?=s(?:[^a-z]|$))"
+)  # the byte of µ in Latin-1, as UTF-8 readers leave it
+
+_LATENCY = (
+    "latency", "latencies", "lat", "response_time", "resp_time", "responsetime", "restime", "rt", "duration", "dur", "elapsed",
+    "elapsed_time", "time_elapsed", "service_time", "servicetime", "took", "time_taken", "timetaken", "request_time",
+    "round_trip", "roundtrip", "round_trip_time", "rtt", "total_time", "time_total", "exec_time", "execution_time", "run_time",
+    "runtime", "processing_time", "process_time", "query_time", "wall_time", "walltime", "wall", "e2e", "delay", "cost",
+)  # fmt: skip
+_FALLBACK = ("", "time", "value", "values", "sample", "samples", "measurement")
+_ENDINGS = (
+    "latency", "latencies", "duration", "elapsed", "response_time", "service_time", "round_trip", "rtt", "took", "time_taken",
+)  # fmt: skip
+_STATISTICS = re.compile(
+    r"(?:^|_)(?:avg|average|mean|median|min|max|std|stddev|stdev|sum|count|p\d+|\d+th|pct|percentile)(?:_|$)"
+)
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "intended": (
+        "intended", "intended_start", "intended_time", "intended_at", "intended_send", "intended_start_time", "scheduled",
+        "scheduled_at", "scheduled_time", "scheduled_start", "schedule", "due", "due_at", "expected_start", "planned",
+        "planned_start", "target_time",
+    ),
+    "start": (
+        "start", "start_time", "starttime", "started", "started_at", "start_at", "start_timestamp", "start_ts", "sent",
+        "sent_at", "send", "send_time", "begin", "began", "begin_time", "request_start", "timestamp",
+        "time_stamp", "ts", "datetime", "date_time", "time", "epoch", "unix", "date", "at", "offset", "t", "when",
+    ),
+    "end": ("end", "end_time", "endtime", "ended", "ended_at", "end_timestamp", "end_ts", "finish", "finished",
+            "finished_at", "completed", "completed_at", "stop", "done", "done_at"),
+    "connection": ("connection", "connection_id", "conn", "conn_id", "thread", "thread_id", "thread_name", "threadname",
+                   "worker", "worker_id", "client", "client_id", "vu", "vu_id", "user", "user_id", "session", "tid"),
+    "tag": ("tag", "label", "operation", "operation_name", "op", "op_name", "op_type", "endpoint", "route", "transaction",
+            "scenario", "command", "cmd", "query_name", "kind", "name", "type", "method", "verb"),
+    "series": ("series",),
+}  # fmt: skip
+"""Role → names that a column of that role may bear, the surest first."""
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """A column's name taken apart.
+
+    Attributes
+    ----------
+    column : str
+        As the file has it.
+    stem : str
+        In small letters, words joined by ``_``, without the unit.
+    unit : str or None
+        The unit that the name states.
+    assumed : bool
+        Whether the name says that its unit is a guess (``duration_ns_assumed``), as latencykit writes it.
+    """
+
+    column: str
+    stem: str
+    unit: str | None
+    assumed: bool = False
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+def unit_in(text: str) -> str | None:
+    """Return the unit that a word spells, or None.
+
+    Examples
+    --------
+    >>> unit_in("msec"), unit_in("bytes")
+    ('ms', None)
+    """
+    return _UNITS.get(text.strip().lower())
+
+
+def named(column: str) -> ColumnName:
+    """Take a name apart.
+
+    Examples
+    --------
+    >>> named("Response Time (us)")
+    ColumnName(column='Response Time (us)', stem='response_time', unit='us', assumed=False)
+    >>> named("latencyMs").unit, named("duration_in_ns").stem, named("ts").unit
+    ('ms', 'duration', None)
+    """
+    bare = column.strip().strip("\"'").lstrip("#").strip()
+    bare = _FOREIGN_MICRO.sub("µ", bare)
+    if bare.endswith("_assumed"):
+        return replace(named(bare.removesuffix("_assumed")), column=column, assumed=True)
+    bracket = _BRACKETS.match(bare) if len(bare) < _NAMES_LONGEST else None
+    stated = unit_in(bracket[2]) if bracket else None
+    if bracket and stated:
+        bare = bracket[1]
+    snake = re.sub(r"(?<=[a-zµ0-9])(?=[A-Z])", "_", bare).lower()
+    words = [word for word in re.split(r"[^0-9a-zµμ]+", snake) if word]
+    whole = "_".join(words)
+    if stated or whole in _KNOWN:
+        return ColumnName(column, whole, stated)
+    if words and (unit := unit_in(words[-1])) and not (len(words) == 1 and len(words[0]) == 1):
+        words = words[:-2] if words[-2:-1] in (["in"], ["unit"]) else words[:-1]
+        return ColumnName(column, "_".join(words), unit)
+    for spelling in ("ns", "us", "ms"):  # latencyms
+        if whole.endswith(spelling) and whole.removesuffix(spelling) in _LATENCY:
+            return ColumnName(column, whole.removesuffix(spelling), spelling)
+    within = [word for word in words[:-1] if word in _WITHIN]
+    if len(within) == 1:  # latency_ms_client
+        return ColumnName(
+            column, "_".join(word for word in words if word != within[0]), unit_in(within[0])
+        )
+    return ColumnName(column, whole, None)
+
+
+_KNOWN = frozenset((*_LATENCY, *(name for names in ROLES.values() for name in names)))
+
+
+def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
+    """Return the columns whose names say that they hold latencies, the surest first, and whether the first one is sure.
+
+    Names such as ``p99_latency`` or ``mean_ms`` are statistics, not samples.
+
+    Examples
+    --------
+    >>> [one.column for one in latency_columns(["time", "db_latency", "latency_ms", "p99_latency"])[0]]
+    ['latency_ms', 'db_latency']
+    """
+    parts = [named(column) for column in columns]
+    parts = [one for one in parts if not _STATISTICS.search(one.stem)]
+    surest = [one for stem in _LATENCY for one in parts if one.stem == stem]
+    ending = [
+        one
+        for one in parts
+        if one not in surest and any(one.stem.endswith(f"_{end}") for end in _ENDINGS)
+    ]
+    if surest or ending:
+        return surest + ending, bool(surest) or len(ending) == 1
+    timed = [one for one in parts if one.stem in _FALLBACK and one.unit]
+    last = timed or [one for one in parts if one.stem in _FALLBACK and one.stem]
+    return last, len(last) == 1 and (bool(timed) or len(parts) == 1)
+
+
+def only_by_default(one: ColumnName) -> bool:
+    """Whether a name (``time``, ``value``) speaks of a latency only where no better one is there."""
+    return one.stem in _FALLBACK
+
+
+def are_statistics(columns: Iterable[str]) -> bool:
+    """Whether columns are named as statistics, such as ``p99_ms`` and ``mean``: each row sums up many requests.
+
+    Examples
+    --------
+    >>> are_statistics(["time_s", "p50_ms", "p99_ms"]), are_statistics(["time_s", "count"])
+    (True, False)
+    """
+    return any(one.stem != "count" and _STATISTICS.search(one.stem) for one in map(named, columns))
+
+
+def roles_of(columns: Iterable[str], taken: str) -> dict[str, ColumnName]:
+    """Return role → column for all but the column of latencies, which is `taken`.
+
+    Examples
+    --------
+    >>> {role: one.column for role, one in roles_of(["sent_at", "latency_ms", "thread"], "latency_ms").items()}
+    {'start': 'sent_at', 'connection': 'thread'}
+    """
+    parts = [named(column) for column in columns if column != taken]
+    found: dict[str, ColumnName] = {}
+    for role, names in ROLES.items():
+        for one in (one for name in names for one in parts if one.stem == name):
+            if one not in found.values():
+                found[role] = one
+                break
+    return found
+
+
+# ------------------------------------------------------------
+# Cells into nanoseconds: numbers of a unit, spelled durations, dates.
+
+Kind = Literal["number", "span", "moment", "word"]
+EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
+"""Cells that stand for "nothing"."""
+
+_JUDGED = 60
+_LONGEST_WORD = 80
+_ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
+_CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
+
+
+class Times(NamedTuple):
+    """Cells as nanoseconds.
+
+    Attributes
+    ----------
+    ns : ndarray of int64 or float64, shape (n,)
+        0 where there is none.
+    missing : ndarray of bool, shape (n,)
+        Empty cells.
+    damaged : ndarray of bool, shape (n,)
+        Cells that hold something else than a time.
+    """
+
+    ns: NDArray[Any]
+    missing: Bools
+    damaged: Bools
+
+
+def kind_of(cells: pd.Series[Any]) -> Kind:
+    """Return what a column's cells are, judged by the first of them."""
+    import pandas as pd
+
+    if cells.dtype.kind in "iufmM":
+        return {"m": "span", "M": "moment"}.get(cells.dtype.kind, "number")  # type: ignore[return-value]
+    if isinstance(cells.dtype, pd.DatetimeTZDtype):
+        return "moment"
+    text = cells.dropna().astype(str)
+    text = text[~text.isin(EMPTY)].iloc[:_JUDGED]
+    if not len(text) or cells.dtype.kind == "b":
+        return "word"
+    readers: dict[Kind, Any] = {
+        "number": lambda: pd.to_numeric(text, errors="coerce"),
+        "span": lambda: _spans(text),
+        "moment": lambda: _moments(text),
+    }
+    for kind, read in readers.items():
+        if pd.notna(read()).mean() > 0.5:
+            return kind
+    return "word"
+
+
+def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = False) -> Times:
+    """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
+
+    With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all that a float holds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> times_of(pd.Series(["5.2ms", "PT0.5S", "1m2.3s", "", "?"]), "span", "ns").ns.tolist()
+    [5200000.0, 500000000.0, 62300000000.0, 0.0, 0.0]
+    """
+    import pandas as pd
+
+    if kind == "number":
+        times = _numbers(cells, unit)
+        return times._replace(ns=_without_noise(times.ns, unit)) if stamps else times
+    if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
+        given, missing = as_nanoseconds(cells), cells.isna().to_numpy()
+        damaged = np.isnat(given) & ~missing
+        return Times(np.where(missing | damaged, 0, given.astype(np.int64)), missing, damaged)
+    codes, distinct = coded(cells)
+    text = pd.Series([str(one).strip() for one in distinct], dtype=object)
+    empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
+    found = _spans(text) if kind == "span" else _moments(text)
+    held = np.append(found, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
+    none = np.isnan(held) if kind == "span" else np.isnat(held)
+    ns = np.where(none, 0, held if kind == "span" else held.astype(np.int64))
+    return Times(ns[codes], empty[codes], (none & ~empty)[codes])
+
+
+def coded(cells: pd.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Return numbers for cells, -1 for empty ones, and what each number stands for."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells.cat.codes.to_numpy(), cells.cat.categories.tolist()
+    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    return codes, list(distinct)
+
+
+def _numbers(cells: pd.Series[Any], unit: str) -> Times:
+    import pandas as pd
+
+    factor = NANOSECONDS.get(unit, 1.0)
+    nothing = np.zeros(len(cells), np.bool_)
+    if cells.dtype.kind in "iu" and isinstance(cells.dtype, np.dtype):
+        whole = cells.to_numpy()
+        if not whole.size or max(-float(whole.min()), float(whole.max())) * factor <= _LARGEST:
+            ns = whole.astype(np.int64, copy=False)
+            return Times(ns if factor == 1 else ns * np.int64(factor), nothing, nothing)
+        large = np.abs(whole.astype(np.float64)) * factor > _LARGEST
+        return Times(np.where(large, 0, whole).astype(np.int64) * np.int64(factor), nothing, large)
+    missing = cells.isna().to_numpy(np.bool_)
+    if cells.dtype.kind not in "iuf":
+        missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
+        cells = pd.to_numeric(cells.astype(object), errors="coerce")
+    reals = cells.to_numpy(np.float64, na_value=np.nan)
+    if reals.size and not missing.any() and max(-reals.min(), reals.max()) <= _LARGEST / factor:
+        return Times(np.round(reals * factor, 3) if unit != "none" else reals, nothing, nothing)
+    size = np.abs(
+        np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf, posinf=np.inf, neginf=-np.inf))
+    )
+    damaged = ~missing & ~(size <= _LARGEST / factor)
+    kept = np.where(missing | damaged, 0.0, reals)
+    return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, damaged)
+
+
+def _without_noise(ns: NDArray[Any], unit: str) -> NDArray[Any]:
+    if ns.dtype.kind != "f" or unit not in ("s", "ms") or not ns.size or float(ns.max()) < _EPOCH:
+        return ns
+    return np.asarray(np.rint(ns / 1e3).astype(np.int64) * 1000)
+
+
+_EPOCH = 1e17  # ns; 1973
+_LARGEST = 2.0**62  # a start and a duration of this size can still be added
+
+
+def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
+    """Spelled durations in ns; NaN where they are none."""
+    import pandas as pd
+
+    text = text.where(
+        text.str.len() <= _LONGEST_WORD, ""
+    )  # longer ones are no durations, and slow to refuse
+    parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
+    factor = parts[1].map(
+        {
+            word: NANOSECONDS[unit_in(word) or ""]
+            for word in parts[1].dropna().unique()
+            if unit_in(word)
+        }
+    )
+    found = np.round(
+        pd.to_numeric(parts[0], errors="coerce").to_numpy(np.float64) * factor.to_numpy(np.float64),
+        3,
+    )
+    for at in np.flatnonzero(np.isnan(found)).tolist():
+        found[at] = _odd_span(str(text.iloc[at]))
+    return np.where(np.abs(found) <= _LARGEST, found, np.nan)
+
+
+def _odd_span(word: str) -> float:
+    """``1m2.3s``, ``PT0.5S`` or ``00:00:01.5`` in ns."""
+    import pandas as pd
+
+    try:
+        if _ISO_SPAN.fullmatch(word) or _CLOCK.fullmatch(word):
+            return float(pd.Timedelta(word.replace(",", ".")).value)
+        return parse_duration(word)
+    except (ValueError, InvalidArgumentError, OverflowError):
+        return float("nan")
+
+
+def _moments(text: pd.Series[Any]) -> NDArray[Any]:
+    """Dates, UTC unless they say otherwise; NaT where they are none."""
+    import pandas as pd
+
+    return as_nanoseconds(pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce"))

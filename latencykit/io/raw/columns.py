@@ -1,0 +1,486 @@
+"""What will be made of a table: decided once, from the names of its columns and its first rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.raw.aggregates import OPEN, shape_of
+from latencykit.io.raw.cells import (
+    EMPTY,
+    ColumnName,
+    are_statistics,
+    kind_of,
+    latency_columns,
+    named,
+    only_by_default,
+    roles_of,
+    times_of,
+    unit_in,
+)
+from latencykit.io.raw.outcomes import candidate, reading_of, words_of
+from latencykit.units import NANOSECONDS, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from latencykit.core.run import UnitFrom
+    from latencykit.io.raw.aggregates import Shape
+    from latencykit.io.raw.cells import Kind
+    from latencykit.io.raw.outcomes import Reading
+    from latencykit.io.source import ReadOptions, Source
+
+__all__ = ["TimestampColumn", "Plan", "plan_of"]
+
+_EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
+_MOST_TAGS = 40
+_AGES = 1e17  # ns, three years: no latency, but a point in time
+_LATEST = 9.2e18  # ns since 1970; the year 2261
+_HOUR = 3.6e12  # ns
+_NARROW = 1e-3  # of their middle, by which points in time of one run differ at most
+_MEANT_AS_START = frozenset(
+    (
+        "timestamp",
+        "time_stamp",
+        "ts",
+        "datetime",
+        "date_time",
+        "time",
+        "date",
+        "t",
+        "epoch",
+        "unix",
+        "when",
+        "at",
+    )
+)
+
+
+@dataclass(frozen=True)
+class TimestampColumn:
+    """A column of points in time."""
+
+    column: str
+    kind: Kind
+    unit: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which column is what.
+
+    Attributes
+    ----------
+    duration : str
+        Column of latencies.
+    kind : {"number", "span"}
+    unit : str
+        Of the numbers; ``none`` for bare ones.
+    unit_from : str
+    moments : dict of str to Moment
+        For ``start``, ``end`` and ``intended``.
+    outcomes : tuple of Reading
+        Columns of outcomes, and how each is understood.
+    failures_known : bool
+        False where a column looks like an outcome and is not understood.
+    connection, tag, series : str or None
+    notes : tuple of str
+    unit_column : str or None
+        Column of each row's unit.
+    shape : Shape or None
+        What rows are that are not requests.
+    """
+
+    duration: str
+    kind: Kind
+    unit: str
+    unit_from: UnitFrom
+    moments: dict[str, TimestampColumn]
+    outcomes: tuple[Reading, ...]
+    failures_known: bool
+    connection: str | None
+    connection_kind: Kind
+    tag: str | None
+    series: str | None
+    notes: tuple[str, ...]
+    unit_column: str | None = None
+    shape: Shape | None = None
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns that hold numbers; of a table of counts all are taken as words, for edges may be infinite."""
+        if self.shape is not None:
+            return ()
+        found = [self.duration] if self.kind == "number" else []
+        found += [one.column for one in self.moments.values() if one.kind == "number"]
+        return (
+            *found,
+            *([self.connection] if self.connection and self.connection_kind == "number" else []),
+        )
+
+    @property
+    def numbers_as_words(self) -> tuple[str, ...]:
+        """Columns of numbers among the words: values, edges and counts of a table of counts."""
+        if self.shape is None:
+            return ()
+        columns = [
+            self.duration,
+            self.shape.count,
+            self.shape.low.column if self.shape.low else None,
+        ]
+        return tuple(column for column in columns if column is not None)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Columns that hold words, dates or spelled durations."""
+        every = [
+            self.duration,
+            *(one.column for one in self.moments.values()),
+            *(one.column for one in self.outcomes),
+        ]
+        every += [
+            column
+            for column in (self.connection, self.tag, self.series, self.unit_column)
+            if column
+        ]
+        if self.shape is not None:
+            every += [column for column in (self.shape.count, self.shape.level) if column]
+            every += [self.shape.low.column] if self.shape.low is not None else []
+        return tuple(column for column in dict.fromkeys(every) if column not in self.numbers)
+
+
+def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
+    """Decide.
+
+    Parameters
+    ----------
+    sample : DataFrame
+        The first rows, all columns.
+    options : ReadOptions
+    source : Source
+
+    Raises
+    ------
+    InvalidArgumentError
+        Where no column, or more than one, may be the one of latencies, and where bare numbers have no unit.
+    """
+    columns = _distinct([str(column) for column in sample.columns], source)
+    notes: list[str] = []
+    shape = None if options.start_column is not None else shape_of(sample, options.column, notes)
+    chosen = (
+        shape.value if shape is not None else _latencies(sample, columns, options, source, notes)
+    )
+    cells = sample[chosen.column]
+    if shape is not None:
+        notes += shape.notes
+        cells = cells[~cells.astype(str).str.strip().str.lower().isin(OPEN)]
+    kind = kind_of(cells)
+    if not _may_be_latencies(cells):
+        first = printable(str(cells.dropna().iloc[0]), 30)
+        raise InvalidArgumentError(
+            f"{source.shown}: column {chosen.column!r} holds no latencies but {first!r}; name one with --column"
+        )
+    kind = "number" if kind == "word" else kind
+    unit_column = (
+        _unit_column(sample, chosen, columns, notes)
+        if kind == "number" and chosen.unit is None
+        else None
+    )
+    stated = (
+        shape.low if shape is not None and shape.low is not None and chosen.unit is None else chosen
+    )
+    unit, unit_from = _unit(stated, kind, unit_column, options, source, notes)
+    if unit_column is None and kind == "number" and _are_moments(cells, chosen, unit):
+        first = printable(str(cells.dropna().iloc[0]), 30)
+        seen = f"column {chosen.column!r} holds points in time ({first}), not latencies"
+        raise InvalidArgumentError(
+            f"{source.shown}: {seen}; name the column of latencies with --column, or another --unit"
+        )
+    roles = roles_of(columns, chosen.column)
+    if options.start_column is not None:
+        roles["start"] = named(_column(options.start_column, columns, source, "--start-column"))
+        roles = {
+            role: one
+            for role, one in roles.items()
+            if role == "start" or one.column != roles["start"].column
+        }
+    if shape is not None:
+        roles = {
+            role: one
+            for role, one in roles.items()
+            if role in ("tag", "series") and one.column != shape.level
+        }
+    taken = {chosen.column, *(one.column for one in roles.values()), *_of_shape(shape)}
+    outcomes, known = _understood(
+        sample, [column for column in columns if column not in taken], notes
+    )
+    connection = roles.get("connection")
+    return Plan(
+        duration=chosen.column, kind=kind, unit=unit, unit_from=unit_from,
+        moments=_moments(sample, roles, unit if kind == "number" else "ns", notes),
+        outcomes=outcomes, failures_known=known,
+        connection=connection.column if connection else None,
+        connection_kind=kind_of(sample[connection.column]) if connection else "word",
+        tag=_tag(sample, roles.get("tag"), notes), series=roles["series"].column if "series" in roles else None,
+        notes=tuple(notes), unit_column=unit_column, shape=shape,
+    )  # fmt: skip
+
+
+def _of_shape(shape: Shape | None) -> list[str]:
+    if shape is None:
+        return []
+    return [
+        name
+        for name in (shape.count, shape.level, shape.low.column if shape.low else None)
+        if name is not None
+    ]
+
+
+def _distinct(columns: list[str], source: Source) -> list[str]:
+    """The names, which must differ: of two columns of one name, nobody knows which is meant."""
+    for k, name in enumerate(columns):
+        first = columns.index(name)
+        if first < k:
+            raise source.corrupt(
+                1,
+                f"columns {first + 1} and {k + 1} are both named {printable(name, 40)!r}",
+                "one name for each",
+                "rename one of them",
+            )
+    return columns
+
+
+def _column(wanted: str, columns: Sequence[str], source: Source, option: str) -> str:
+    """The column that the user names: as written, else in any case, else by its number."""
+    if wanted in columns:
+        return wanted
+    alike = [column for column in columns if column.strip().lower() == wanted.strip().lower()]
+    if len(alike) == 1:
+        return alike[0]
+    if wanted.isdigit() and 1 <= int(wanted) <= len(columns):
+        return columns[int(wanted) - 1]
+    raise InvalidArgumentError(
+        f"{source.shown}: there is no column {wanted!r} ({option}); {_listed(columns)}"
+    )
+
+
+def _listed(columns: Sequence[str]) -> str:
+    shown = ", ".join(printable(column, 30) for column in columns[:20])
+    return f"the columns are {shown}{' …' if len(columns) > 20 else ''}"
+
+
+def _latencies(
+    sample: pd.DataFrame,
+    columns: Sequence[str],
+    options: ReadOptions,
+    source: Source,
+    notes: list[str],
+) -> ColumnName:
+    if options.column is not None:
+        return named(_column(options.column, columns, source, "--column"))
+    if len(columns) == 1:
+        return named(columns[0])
+    found, sure = latency_columns(columns)
+    if "statistic" in columns or (
+        are_statistics(columns) and all(only_by_default(one) for one in found)
+    ):
+        raise source.corrupt(
+            1, "the rows are statistics", "one row per request", "read what they were made from"
+        )
+    fitting = [one for one in found if _may_be_latencies(sample[one.column])]
+    lasting = [one for one in fitting if not _are_moments(sample[one.column], one, one.unit)]
+    fitting, sure = lasting, sure or len(lasting) < len(fitting)
+    found = lasting if len(lasting) < len(found) else found
+    sure = sure and bool(fitting) and fitting[0] is found[0]
+    if not sure and len(fitting) != 1:
+        what = (
+            f"several columns may be the latency: {', '.join(repr(one.column) for one in fitting)}"
+            if fitting
+            else "no column is named as a latency"
+        )
+        raise InvalidArgumentError(
+            f"{source.shown}: {what}; {_listed(columns)}; name one with --column (column=)"
+        )
+    if len(fitting) > 1:
+        others = ", ".join(repr(one.column) for one in fitting[1:])
+        notes.append(
+            f"latencies are taken from column {fitting[0].column!r}; --column takes another one ({others})"
+        )
+    return fitting[0]
+
+
+def _may_be_latencies(cells: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers or durations; empty cells may be followed by some."""
+    return kind_of(cells) in ("number", "span") or bool(cells.dropna().isin(EMPTY).all())
+
+
+def _are_moments(cells: pd.Series[Any], one: ColumnName, unit: str | None) -> bool:
+    """Whether numbers are points in time: longer than any latency; or like seconds (ms, …) since 1970, and close together.
+
+    Numbers close together are suspicious in a column such as ``time``, which may be either, and elsewhere where each would
+    be a latency of hours.
+    """
+    if kind_of(cells) != "number":
+        return False
+    times = times_of(cells, "number", "none")
+    values = times.ns[~times.missing & ~times.damaged].astype(np.float64)
+    if not values.size:
+        return False
+    middle, scale = float(np.median(values)), NANOSECONDS.get(unit or "", 0.0)
+    if middle * scale > _AGES or (unit is None and middle > _AGES):
+        return True
+    since = any(0.63 * 1e9 <= middle * NANOSECONDS[name] / 1e9 <= 4.2e9 for name in NANOSECONDS)
+    close = values.size > 1 and float(np.ptp(values)) <= _NARROW * middle
+    return since and close and (only_by_default(one) or middle * scale > _HOUR) and unit != "none"
+
+
+def _unit_column(
+    sample: pd.DataFrame, chosen: ColumnName, columns: Sequence[str], notes: list[str]
+) -> str | None:
+    """The column that names each row's unit, by its name and its cells."""
+    for column in columns:
+        words = words_of(column)
+        if column == chosen.column or not words or words[-1] not in ("unit", "units", "uom"):
+            continue
+        if not set(words[:-1]) <= {"time", "of", "measurement"} | set(words_of(chosen.stem)):
+            continue
+        cells = sample[column].dropna().astype(str).str.strip()
+        if any(unit_in(cell) for cell in cells.unique()):
+            return column
+        notes.append(f"column {column!r} names no unit of time; it is not used")
+    return None
+
+
+def _unit(
+    chosen: ColumnName,
+    kind: Kind,
+    unit_column: str | None,
+    options: ReadOptions,
+    source: Source,
+    notes: list[str],
+) -> tuple[str, UnitFrom]:
+    if unit_column is not None:
+        if options.unit is not None:
+            raise InvalidArgumentError(
+                f"{source.shown}: column {unit_column!r} states the unit of each row; leave --unit (unit=) out"
+            )
+        return "ns", "file"
+    if kind == "span":
+        if options.unit is not None:
+            raise InvalidArgumentError(
+                f"{source.shown}: every value of {chosen.column!r} states its unit itself; leave --unit (unit=) out"
+            )
+        return "ns", "file"
+    if options.unit is not None:
+        if chosen.unit is not None and chosen.unit != options.unit:
+            notes.append(
+                f"column {chosen.column!r} names {chosen.unit}; its values are taken as {options.unit}, as asked"
+            )
+        return options.unit, "option"
+    if chosen.unit is None:
+        what = (
+            "the numbers state"
+            if chosen.column.isdigit()
+            else f"column {printable(chosen.column, 40)!r} states"
+        )
+        raise InvalidArgumentError(
+            f"{source.shown}: {what} no unit; say it with --unit ns, us, ms or s (unit=), or none for bare numbers"
+        )
+    return chosen.unit, "assumed" if chosen.assumed else "file"
+
+
+def _moments(
+    sample: pd.DataFrame, roles: dict[str, ColumnName], unit: str, notes: list[str]
+) -> dict[str, TimestampColumn]:
+    """Columns of points in time that can be understood; a start makes an end needless."""
+    found: dict[str, TimestampColumn] = {}
+    for role in ("start", "end", "intended"):
+        if role not in roles or (role == "end" and "start" in found):
+            continue
+        one = roles[role]
+        kind = kind_of(sample[one.column])
+        if kind == "word":
+            notes.append(f"column {one.column!r} is not understood as a time; it is left out")
+            continue
+        stated = (
+            one.unit if kind != "number" or _in_our_time(sample[one.column], one.unit) else None
+        )
+        stated = stated or (
+            _stamp_unit(sample[one.column], one.column, unit, notes) if kind == "number" else "ns"
+        )
+        found[role] = TimestampColumn(one.column, kind, stated)
+        if role == "start" and one.stem in _MEANT_AS_START:
+            notes.append(f"column {one.column!r} is taken as the start of each request")
+    if "intended" in found and not ({"start", "end"} & set(found)):
+        del found["intended"]
+    return found
+
+
+def _in_our_time(cells: pd.Series[Any], unit: str | None) -> bool:
+    """Whether points in time of a unit lie where 64 bits of nanoseconds reach: a ``time_ms`` may hold microseconds."""
+    times = times_of(cells, "number", "none")
+    values = times.ns[~times.missing & ~times.damaged]
+    return (
+        unit is None
+        or not values.size
+        or float(np.median(np.abs(values))) * NANOSECONDS[unit] < _LATEST
+    )
+
+
+def _stamp_unit(cells: pd.Series[Any], column: str, unit: str, notes: list[str]) -> str:
+    """Unit of stamps whose name tells none: by their size for those since the epoch, else assumed."""
+    times = times_of(cells, "number", "none")
+    values = times.ns[~times.missing & ~times.damaged]
+    middle = float(np.median(np.abs(values))) if values.size else 0.0
+    epoch = next((name for name, least in _EPOCHS if middle >= least), None)
+    if epoch is not None:
+        return epoch
+    whole = bool((values == np.rint(values)).all())
+    assumed = unit if whole and unit in NANOSECONDS else "s"
+    notes.append(f"column {column!r} states no unit; it is taken as {assumed}")
+    return assumed
+
+
+def _understood(
+    sample: pd.DataFrame, columns: Sequence[str], notes: list[str]
+) -> tuple[tuple[Reading, ...], bool]:
+    """Columns of outcomes, and whether all that look like such are understood."""
+    readings, strange, others = [], [], []
+    for column in columns:
+        found = candidate(column)
+        if found is None:
+            continue
+        reading = reading_of(sample[column], found)
+        if reading is not None:
+            readings.append(reading)
+            notes += [reading.note] if reading.note else []
+        elif found.sense != "other":
+            strange.append(column)
+        elif not latency_columns([column])[0]:
+            others.append(column)
+    for column in strange:
+        notes.append(
+            f"column {column!r} looks like an outcome and is not understood: how many requests failed is unknown"
+        )
+    for column in others:
+        unknown = "" if readings else ": how many requests failed is unknown"
+        notes.append(f"column {column!r} is not taken as the outcome of a request{unknown}")
+    return tuple(readings), not strange and (bool(readings) or not others)
+
+
+def _tag(sample: pd.DataFrame, one: ColumnName | None, notes: list[str]) -> str | None:
+    """The column of operations, unless nearly every row has another."""
+    if one is None:
+        return None
+    kinds = int(sample[one.column].nunique())
+    if kinds > _MOST_TAGS and kinds > len(sample) / 4:
+        notes.append(
+            f"column {one.column!r} has too many different values for operations; it is left out"
+        )
+        return None
+    return one.column

@@ -1,0 +1,296 @@
+"""Tables of text: CSV, TSV, semicolons (with decimal commas), blanks; and one number a line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from latencykit.io import writing as csv_out
+from latencykit.io.raw.aggregates import looks_aggregated
+from latencykit.io.raw.build_samples import gathered
+from latencykit.io.raw.cells import EMPTY, latency_columns, styles_of, with_point
+from latencykit.io.raw.columns import plan_of
+from latencykit.io.rows import Layout, row_texts, table_chunks
+from latencykit.io.source import Confidence, Format
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pandas as pd
+
+    from latencykit.io.raw.cells import Style
+    from latencykit.io.source import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS", "Dialect", "dialect_of"]
+
+_SAMPLE = 400  # rows that the decisions rest on
+_SEPARATORS = ("\t", ";", "|", ",")
+_NUMBER = re.compile(
+    r"\s*[-+]?(?:\d[\d_.,]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:[nuµμm]?s|nsec|usec|msec|sec)?\s*"
+)
+_WIDEST = 2000  # columns; what has more is no table of latencies
+_SEP_LINE = re.compile(r"sep=.")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a table is written.
+
+    Attributes
+    ----------
+    sep : str
+        ``" "`` stands for any run of blanks.
+    columns : tuple of str
+        Names from the header; ``1``, ``2`` … where there is none.
+    header : bool
+    skip : int
+        Lines before the first row.
+    comment : str or None
+    rows : tuple of tuple of str
+        The first rows.
+    """
+
+    sep: str
+    columns: tuple[str, ...]
+    header: bool
+    skip: int
+    comment: str | None
+    rows: tuple[tuple[str, ...], ...]
+
+    @cached_property
+    def styles(self) -> tuple[dict[str, Style], list[str]]:
+        """How the numbers of each column are written, and the columns of which only the others tell."""
+        if self.sep == " ":
+            return {}, []
+        cells = {
+            name: [row[k] for row in self.rows if k < len(row)]
+            for k, name in enumerate(self.columns)
+        }
+        return styles_of(cells)
+
+    @property
+    def local(self) -> dict[str, Style]:
+        """Columns of numbers that are written by the habits of a country: with decimal commas, or grouped digits."""
+        return {
+            name: style for name, style in self.styles[0].items() if style in ("comma", "grouped")
+        }
+
+    def frame(self) -> pd.DataFrame:
+        """Return the first rows as text, numbers in the usual way."""
+        import pandas as pd
+
+        wide = [tuple((*row, *[""] * len(self.columns))[: len(self.columns)]) for row in self.rows]
+        local = [
+            style if (style := self.styles[0].get(name)) not in (None, "plain", "point") else None
+            for name in self.columns
+        ]
+        if any(local):
+            wide = [
+                tuple(
+                    with_point(cell, how) if how else cell
+                    for cell, how in zip(row, local, strict=True)
+                )
+                for row in wide
+            ]
+        return pd.DataFrame(wide, columns=list(self.columns), dtype=object).map(str.strip)
+
+
+def dialect_of(head: Head) -> Dialect | None:
+    """Return how the head of a table is written, or None for what is no table."""
+    lines = head.lines
+    comment = "#" if any(line.startswith("#") for line in lines) else None
+    given = [
+        (k, line)
+        for k, line in enumerate(lines[: 3 * _SAMPLE])
+        if line.strip() and not _SEP_LINE.fullmatch(line.strip())
+    ]
+    data = [(k, line) for k, line in given if not (comment and line.startswith("#"))]
+    if not data or "\0" in head.text[:4096] or data[0][1].lstrip()[:1] in ("{", "["):
+        return None
+    at, first = data[0]
+    above = [(k, line.lstrip("#").strip()) for k, line in given if k < at]
+    try:
+        if above and _widths_agree(
+            above[-1][1], first
+        ):  # the last comment above a table may be its header
+            return _with_separator(above[-1][1], [line for _, line in data], at - 1, comment)
+        return _with_separator(first, [line for _, line in data[1:]], at, comment)
+    except csv.Error:
+        return None
+
+
+def _widths_agree(comment: str, row: str) -> bool:
+    """Whether a comment may be the header of a row of numbers."""
+    for sep in (*_SEPARATORS, " "):
+        names, fields = _fields(comment, sep), _fields(row, sep)
+        if (
+            len(names) == len(fields)
+            and (len(names) > 1 or sep == " ")
+            and any(_NUMBER.fullmatch(field) for field in fields)
+        ):
+            return _tells(names)
+    return False
+
+
+def _tells(names: list[str]) -> bool:
+    """Whether names are those of a table that can be read."""
+    return bool(latency_columns(names)[0]) or looks_aggregated(names)
+
+
+def _fields(line: str, sep: str) -> list[str]:
+    return line.split() if sep == " " else next(csv.reader([line], delimiter=sep), [])
+
+
+def _with_separator(first: str, body: list[str], at: int, comment: str | None) -> Dialect | None:
+    for sep in (*_SEPARATORS, " "):
+        names = _fields(first, sep)
+        if not 2 <= len(names) <= _WIDEST or (sep == " " and not _plausible(names)):
+            continue
+        rows = (
+            list(csv.reader(body, delimiter=sep)) if sep != " " else [line.split() for line in body]
+        )
+        rows = [row for row in rows if any(row)][:_SAMPLE]
+        if sum(len(row) == len(names) for row in rows) >= 0.5 * len(rows):
+            return _headed(sep, names, rows, at, comment)
+    rows = [[line] for line in body][:_SAMPLE]
+    return _headed(",", [first], rows, at, comment)
+
+
+def _plausible(names: list[str]) -> bool:
+    """Whether words between blanks may be the head of a table: numbers, or a name that tells a latency."""
+    return all(_NUMBER.fullmatch(name) for name in names) or _tells(names)
+
+
+def _headed(
+    sep: str, names: list[str], rows: list[list[str]], at: int, comment: str | None
+) -> Dialect:
+    header = not any(_NUMBER.fullmatch(name) for name in names)
+    if not header:
+        rows, columns = [names, *rows], [str(k + 1) for k in range(len(names))]
+    else:
+        columns = [
+            name.strip().strip('"').strip() or f"column {k + 1}" for k, name in enumerate(names)
+        ]
+    return Dialect(
+        sep, tuple(columns), header, at + header, comment, tuple(tuple(row) for row in rows)
+    )
+
+
+def _share_of_numbers(dialect: Dialect) -> float:
+    """How many of the rows hold a number."""
+    if not dialect.rows:
+        return 0.0
+    return sum(any(_NUMBER.fullmatch(cell) for cell in row) for row in dialect.rows) / len(
+        dialect.rows
+    )
+
+
+def sniff_csv(head: Head) -> Confidence:
+    """Tell a table with numbers in it; one with a column named as latencies is nobody else's."""
+    dialect = dialect_of(head)
+    if (
+        dialect is None
+        or (len(dialect.columns) == 1 and not dialect.header)
+        or _share_of_numbers(dialect) < 0.5
+    ):
+        return Confidence.NO
+    return Confidence.GENERIC
+
+
+def sniff_numbers(head: Head) -> Confidence:
+    """Tell a column of numbers without a header."""
+    dialect = dialect_of(head)
+    fits = (
+        dialect is not None
+        and len(dialect.columns) == 1
+        and not dialect.header
+        and _share_of_numbers(dialect) >= 0.8
+    )
+    return Confidence.GENERIC if fits else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read the rows, a chunk at a time."""
+    dialect = dialect_of(source.head)
+    if dialect is None or not dialect.rows:
+        raise source.corrupt(
+            1, "there is no row of a table in it", "a header and rows, or one number a line", ""
+        )
+    plan = plan_of(dialect.frame(), options, source)
+    local = _local(dialect, (*plan.numbers, *plan.numbers_as_words), source)
+    numbers = tuple(name for name in plan.numbers if name not in local)
+    words = (*plan.words, *(name for name in plan.numbers if name in local))
+    layout = Layout(
+        dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers, comment=dialect.comment,
+        na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63), loose=tuple(one.column for one in plan.outcomes), exact=True,
+    )  # fmt: skip
+    notes = [
+        f"column {name!r}: {_MEANT[local[name]]}, as the other columns say"
+        for name in dialect.styles[1]
+        if name in local
+    ]
+    frames = _pointed(table_chunks(source, options, layout, notes), local)
+    return gathered(frames, plan, options, source, partial(row_texts, source, layout), notes)
+
+
+_MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}
+
+
+def _local(dialect: Dialect, used: Iterable[str], source: Source) -> dict[str, Style]:
+    """The columns among those that are used whose numbers a program does not write so; an error where they are not clear."""
+    for name in used:
+        style = dialect.styles[0].get(name)
+        if style in ("unclear", "mixed"):
+            k = dialect.columns.index(name)
+            cells = [row[k].strip() for row in dialect.rows if k < len(row)]
+            shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
+            seen = f"numbers of column {name!r} may have a decimal comma, or grouped digits ({printable(shown, 50)})"
+            raise source.corrupt(
+                dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234"
+            )
+    return {name: dialect.local[name] for name in used if name in dialect.local}
+
+
+def _pointed(frames: Iterator[pd.DataFrame], local: dict[str, Style]) -> Iterator[pd.DataFrame]:
+    """Chunks whose numbers are written as programs write them."""
+    for frame in frames:
+        for name, style in local.items():
+            if len(frame):
+                frame[name] = (
+                    frame[name]
+                    .cat.rename_categories(str)
+                    .astype(object)
+                    .map(lambda cell, how=style: _one(cell, how))
+                )
+        yield frame
+
+
+def _one(cell: object, style: Style) -> object:
+    return with_point(cell, style) if isinstance(cell, str) else cell
+
+
+FORMATS = (
+    Format(
+        name="csv",
+        title="tables of requests: CSV, TSV, semicolons, blanks",
+        rung="samples",
+        suffixes=(".csv", ".tsv", ".txt", ".dat"),
+        sniff=sniff_csv,
+        read=read,
+        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row a request",
+        write=csv_out.write_csv,
+    ),
+    Format(
+        name="numbers",
+        title="one latency a line",
+        rung="samples",
+        suffixes=(".txt", ".dat"),
+        sniff=sniff_numbers,
+        read=read,
+        example="my-client > latencies.txt   # durations such as 5.2ms; bare numbers need --unit",
+    ),
+)

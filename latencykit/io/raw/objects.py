@@ -1,0 +1,318 @@
+"""Samples as JSON: one object a line, a list of objects or of numbers, an object of columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from latencykit.io import text as jsontext
+from latencykit.io.raw.aggregates import looks_aggregated
+from latencykit.io.raw.build_samples import gathered
+from latencykit.io.raw.cells import latency_columns
+from latencykit.io.raw.columns import plan_of
+from latencykit.io.rows import line_chunks
+from latencykit.io.source import Confidence, Format, refuse_rows
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from latencykit.io.source import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS"]
+
+_DEPTH = 3
+
+
+class _Twice(dict[str, Any]):
+    """An object in which a key stands twice; its parser keeps the last value only."""
+
+    keys_given: list[str]
+
+
+def _noticed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    twice = _Twice(found)
+    twice.keys_given = [key for key, _ in pairs]
+    return twice
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
+_SAMPLE = 400
+
+
+def _flat(record: Mapping[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
+    """Nested objects as ``a.b``; lists are left out."""
+    found: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, dict) and depth:
+            found |= {f"{key}.{inner}": one for inner, one in _flat(value, depth - 1).items()}
+        elif not isinstance(value, (dict, list)):
+            found[str(key)] = value
+    return found
+
+
+def _told(record: Any) -> bool:
+    """Whether an object names a latency, or a bucket and its count."""
+    if not isinstance(record, dict):
+        return False
+    columns = _flat(record)
+    return bool(latency_columns(columns)[0]) or looks_aggregated(columns)
+
+
+def _first_value(text: str, at: int) -> Any:
+    try:
+        return _DECODER.raw_decode(jsontext.without_halves(text), at)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def sniff_lines(head: Head) -> Confidence:
+    """Tell objects, one a line, that name a latency."""
+    lines = [line for line in head.lines[:200] if line.strip()][:3]
+    if not lines or not all(line.lstrip().startswith("{") for line in lines):
+        return Confidence.NO
+    records = [_first_value(line.strip(), 0) for line in lines]
+    several = len(records) > 1 and all(isinstance(record, dict) for record in records)
+    return Confidence.GENERIC if several or _told(records[0]) else Confidence.NO
+
+
+def sniff_document(head: Head) -> Confidence:
+    """Tell a list of numbers, a list of objects that name a latency, or columns of which one is named so."""
+    text = head.text.lstrip()
+    if text[:1] == "[":
+        fits = bool(re.match(r'\[\s*(?:-?[\d.]|"[\d.]+ ?[a-zµ]+")', text)) or _told(
+            _first_value(text, _begin(text, 1))
+        )
+    elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
+        lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text[:20_000]))
+        names = [one[1] for one in lists]
+        named = looks_aggregated(names) or any(
+            re.match(r'-?[\d.]|"\d', text[one.end() :]) and latency_columns([one[1]])[0]
+            for one in lists
+        )
+        fits = named or any(_told(_first_value(text, one.end())) for one in lists[:5])
+    else:
+        fits = False
+    return Confidence.GENERIC if fits else Confidence.NO
+
+
+def _begin(text: str, at: int) -> int:
+    return at + len(text[at:]) - len(text[at:].lstrip())
+
+
+# ---------------------------------------------------------------- one object a line
+
+
+def read_lines(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read the objects, a chunk of lines at a time."""
+    import pandas as pd
+
+    lines = [line for line in source.head.lines[: 2 * _SAMPLE] if line.strip()][:_SAMPLE]
+    records = [
+        value
+        for value in (_first_value(line.strip(), 0) for line in lines)
+        if isinstance(value, dict)
+    ]
+    if not records:
+        raise source.corrupt(1, "there is no object in it", "one JSON object a line", "")
+    _refuse_twice(records, source)
+    plan = plan_of(pd.DataFrame([_flat(record) for record in records]), options, source)
+    notes: list[str] = []
+    frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
+    return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
+
+
+def _refuse_twice(records: Sequence[Any], source: Source) -> None:
+    """Refuse objects of which nobody knows which of two values is meant."""
+    for number, record in enumerate(records, 1):
+        if isinstance(record, _Twice):
+            keys = record.keys_given
+            second = next(k for k, key in enumerate(keys) if key in keys[:k])
+            name = printable(keys[second], 40)
+            seen = f"keys {keys.index(keys[second]) + 1} and {second + 1} of object {number} are both named {name!r}"
+            raise source.corrupt(None, seen, "one name for each", "rename one of them")
+
+
+def _frames(
+    source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]
+) -> Iterator[pd.DataFrame]:
+    """Chunks of rows, by the fast parser where it is installed and can read them, else by the patient one."""
+    fast = _fast_parser(columns)
+    done = 0
+    for first, chunk in line_chunks(source):
+        frame = fast(chunk) if chunk.endswith(b"\n") else None
+        if frame is None:
+            records = jsontext.batch(first, chunk, source, options, notes)
+            frame = _picked(records, columns, source, options, done)
+        frame.index = frame.index + done
+        done += len(frame)
+        yield frame
+
+
+def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | None]:
+    """Pyarrow's parser for objects without nesting; it gives None for a chunk that it cannot read as the one before."""
+    try:
+        import pyarrow as pa
+        from pyarrow import json as arrow
+    except ImportError:
+        return lambda _: None
+    kinds: dict[str, Any] = {}
+
+    def parse(chunk: bytes) -> pd.DataFrame | None:
+        import pandas as pd
+
+        rules: dict[str, Any] = {"newlines_in_values": False}
+        if kinds:
+            rules |= {
+                "explicit_schema": pa.schema(list(kinds.items())),
+                "unexpected_field_behavior": "ignore",
+            }
+        try:
+            table = arrow.read_json(
+                pa.BufferReader(chunk),
+                arrow.ReadOptions(block_size=len(chunk)),
+                arrow.ParseOptions(**rules),
+            )
+            names = set(table.column_names)
+        except (pa.ArrowException, UnicodeDecodeError):
+            return None
+        plain = {name: table.schema.field(name).type for name in columns if name in names}
+        if len(plain) < len(columns) or any(
+            pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in plain.values()
+        ):
+            return None
+        try:
+            frame = pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
+        except UnicodeDecodeError:
+            return None
+        kinds.update(plain)
+        return frame
+
+    return parse
+
+
+def _picked(
+    records: list[Any], columns: Sequence[str], source: Source, options: ReadOptions, done: int
+) -> pd.DataFrame:
+    import pandas as pd
+
+    strange = [k for k, record in enumerate(records) if not isinstance(record, dict)]
+    if strange:
+        refuse_rows(
+            [done + k for k in strange],
+            partial(_lines_of, source),
+            source,
+            options,
+            "this is no object",
+            "",
+        )
+    good = [record for record in records if isinstance(record, dict)] if strange else records
+    paths = {column: column.split(".") for column in columns}
+    return pd.DataFrame(
+        {column: [_at(record, column, paths[column]) for record in good] for column in columns}
+    )
+
+
+def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:
+    if column in record or len(path) == 1:
+        return record.get(column)
+    value: Any = record
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str]]:
+    """Lines and texts of objects: found by reading the file again, for messages only."""
+    found: list[tuple[int | None, str]] = []
+    row, wanted = -1, set(rows)
+    for first, chunk in line_chunks(source):
+        for number, line in enumerate(chunk.split(b"\n"), first):
+            row += bool(line.strip())
+            if row in wanted and line.strip():
+                found.append((number, line.decode("utf-8", "replace")))
+    return found
+
+
+# ---------------------------------------------------------------- one document
+
+
+def read_document(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read a document, which is taken whole."""
+    head = source.head.text.lstrip()
+    _refuse_twice(
+        [
+            _first_value(head, _begin(head, found.end()))
+            for found in re.finditer(r"\[(?=\s*\{)", head[:4096])
+        ][:1],
+        source,
+    )
+    frame = _table_of(jsontext.load(source), source)
+    plan = plan_of(frame.head(_SAMPLE), options, source)
+    return gathered(
+        [frame],
+        plan,
+        options,
+        source,
+        lambda rows: [(None, f"entry {row + 1}") for row in rows],
+        [],
+    )
+
+
+def _table_of(value: Any, source: Source) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(value, dict):
+        columns = {name: one for name, one in value.items() if isinstance(one, list)}
+        records = next((one for one in columns.values() if one and _told(one[0])), None)
+        if records is None and columns:
+            named = latency_columns(columns)[0]
+            size = (
+                len(columns[named[0].column])
+                if named
+                else max(len(one) for one in columns.values())
+            )
+            return pd.DataFrame({name: one for name, one in columns.items() if len(one) == size})
+        value = records
+    if not isinstance(value, list) or not value:
+        raise source.corrupt(1, "there is no list in it", "a list of objects or of numbers", "")
+    if not isinstance(value[0], dict):
+        return pd.DataFrame({"1": value})
+    strange = next((k for k, record in enumerate(value) if not isinstance(record, dict)), None)
+    if strange is not None:
+        raise source.corrupt(
+            None,
+            f"entry {strange + 1} is no object: {printable(repr(value[strange]), 30)}",
+            "an object",
+            "",
+        )
+    return pd.DataFrame([_flat(record) for record in value])
+
+
+FORMATS = (
+    Format(
+        name="jsonl",
+        title="JSON lines: one request an object",
+        rung="samples",
+        suffixes=(".jsonl", ".ndjson", ".json"),
+        sniff=sniff_lines,
+        read=read_lines,
+        example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": 1.3, "status": 200}',
+    ),
+    Format(
+        name="json-samples",
+        title="a JSON list of requests or of numbers",
+        rung="samples",
+        suffixes=(".json",),
+        sniff=sniff_document,
+        read=read_document,
+        example='my-client > calls.json   # [{"start_s": 0.0, "latency_ms": 1.3}, …]',
+    ),
+)

@@ -1,0 +1,455 @@
+"""Outcomes of requests in a table: the words of a column's name make it a candidate, its cells decide what it says.
+
+A name is taken apart into words (``http.response.status_code``, ``grpcStatus``, ``timedout``). Its last word that is not
+a mere carrier (``message``, ``type``, ``request``) is its head, as in any English compound: an ``error_message`` speaks of
+errors, an ``error_rate`` of a rate. The cells then have to fit the name: flags, HTTP statuses, gRPC codes, exit codes, or
+words for success and failure. What looks like an outcome and does not fit is not guessed at: the caller says so, and how
+many requests failed is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from latencykit.core.samples import OUTCOMES
+from latencykit.io.raw.cells import word_set
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = [
+    "UNKNOWN",
+    "Candidate",
+    "Reading",
+    "candidate",
+    "combined",
+    "outcome_of",
+    "outcome_of_word",
+    "reading_of",
+    "words_of",
+]
+
+Sense = Literal["good", "bad", "late", "status", "other"]
+Style = Literal["flags", "counts", "text", "words", "http", "grpc", "exit"]
+
+UNKNOWN = -1
+"""Code of a cell that says nothing of its request."""
+
+_OK, _ERROR, _TIMEOUT, _DROPPED, _UNFINISHED = range(len(OUTCOMES))
+
+
+_GOOD = word_set(
+    "success successes successful successfully succeeded succeed ok okay pass passed passes good valid"
+)
+_BAD = word_set(
+    "error errors errored err errs errno fail fails failed failing failure failures exception exceptions invalid "
+    "unsuccessful bad fault faulted ko nok"
+)
+_LATE = word_set("timeout timeouts timedout")
+_STATUS = word_set(
+    "status statuses code codes result results outcome outcomes state exit exits rc retcode verdict"
+)
+_SAID = _GOOD | _BAD | _LATE | _STATUS
+_NOT = word_set("not no non never without")
+_CARRIERS = word_set(
+    "message msg text type class name kind reason detail details description desc string str flag info cause value category "
+    "label number num id count total occurred seen raised thrown happened hit bool boolean is"
+)
+_MODIFIERS = word_set(
+    "http https grpc rpc response resp res reply request req call api server client upstream backend downstream final last "
+    "first test check sample transaction txn operation op query job task step return ret retval returned sub was has had did is "
+    "tcp tls dns connection conn network net curl process proc command cmd sys os elb target edge proxy gateway health db sql "
+    "redis cache span trace otel probe service svc app lb nginx envoy origin sc win"
+)
+_VOCABULARY = _SAID | _NOT | _CARRIERS | _MODIFIERS | {"timed", "time", "out"}
+_LONGEST = 200  # characters of a name, of a cell
+
+_TRUE = word_set("true t yes y 1 + ✓ ✔")
+_FALSE = word_set("false f no n 0 - ✗ ✘ x")
+_EMPTY = word_set("- nan na n/a null none nil nat <na> [] {}") | {""}
+
+_OK_WORDS = _GOOD | word_set(
+    "true yes y t done complete completed finished hit miss accepted created answered served healthy fine none noerror clean"
+)
+_FILLER = word_set(
+    "http https status code statuscode grpc rpc response result request test the a of with"
+)
+_FAILED_WORDS = _BAD | word_set(
+    "false n f ng down broken crash crashed panic denied refused reset unavailable internal unknown unreachable disconnected "
+    "disconnect killed unhealthy unimplemented unauthenticated unauthorized forbidden exhausted lost loss eof closed overflow "
+    "overloaded missing rejected"
+)
+_FAILED_PARTS = (
+    "error",
+    "exception",
+    "failure",
+    "econn",
+    "refus",
+    "unavail",
+    "invalid",
+    "unreach",
+    "fail",
+    "errno",
+)
+_GRPC = {
+    "ok": _OK, "cancelled": _UNFINISHED, "canceled": _UNFINISHED, "unknown": _ERROR, "invalidargument": _ERROR,
+    "deadlineexceeded": _TIMEOUT, "notfound": _ERROR, "alreadyexists": _ERROR, "permissiondenied": _ERROR,
+    "resourceexhausted": _ERROR, "failedprecondition": _ERROR, "aborted": _ERROR, "outofrange": _ERROR,
+    "unimplemented": _ERROR, "internal": _ERROR, "unavailable": _ERROR, "dataloss": _ERROR, "unauthenticated": _ERROR,
+}  # fmt: skip
+_GRPC_CODES = (
+    _OK, _UNFINISHED, _ERROR, _ERROR, _TIMEOUT, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR,
+    _ERROR, _ERROR,
+)  # fmt: skip
+_HTTP = frozenset(
+    (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 449, 451, 460, 463,
+     *range(494, 500), *range(500, 512), *range(520, 531), 561, 598, 599)
+)  # fmt: skip
+_STATUS_LINE = re.compile(r"(?:http(?:/[\d.]+)?\s*)?([1-5])(\d\d|xx)(?![\w.]).*", re.DOTALL)
+_WHOLE = re.compile(r"[-+]?\d+(?:\.0+)?")
+_REAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A column whose name speaks of outcomes.
+
+    Attributes
+    ----------
+    column : str
+    sense : {"good", "bad", "late", "status", "other"}
+        Whether a true cell is a success, a failure or a timeout, whether cells name a status, or whether the head of the
+        name is another thing (a rate, a size).
+    family : {"http", "grpc", "exit", ""}
+        Which codes the name states.
+    strong : bool
+        Whether all words of the name are of this trade: a ``response_status``, not a ``marital_status``.
+    coded : bool
+        Whether the name is one of a code: a ``status``, not a ``result``.
+    """
+
+    column: str
+    sense: Sense
+    family: Literal["http", "grpc", "exit", ""] = ""
+    strong: bool = True
+    coded: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the cells of a column are understood.
+
+    Attributes
+    ----------
+    column : str
+    style : {"flags", "counts", "text", "words", "http", "grpc", "exit"}
+        What the cells are; ``text`` is a message of a failure, where there is one.
+    flipped : bool
+        Whether a true flag is a failure.
+    failure, empty : int
+        Position in `OUTCOMES` of a failure that is not named, and of an empty cell.
+    note : str
+        What was assumed.
+    """
+
+    column: str
+    style: Style
+    flipped: bool = False
+    failure: int = _ERROR
+    empty: int = UNKNOWN
+    note: str = ""
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in small letters.
+
+    Examples
+    --------
+    >>> words_of("http.response.statusCode"), words_of("isTimedout"), words_of("HTTPStatus")
+    (['http', 'response', 'status', 'code'], ['is', 'timeout'], ['http', 'status'])
+    """
+    parted = re.sub(
+        r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name[:_LONGEST]
+    ).lower()
+    words = [part for word in re.findall(r"[^\W\d_]+", parted) for part in _parts(word)]
+    text = " ".join(words)
+    return re.sub(r"\btimed? out(s?)\b", r"timeout\1", text).replace("timedout", "timeout").split()
+
+
+def _parts(word: str) -> list[str]:
+    """A compound without separators in its parts (``statuscode``), if all of it is known words."""
+    if word in _VOCABULARY or len(word) > 30:
+        return [word]
+    for end in range(len(word) - 1, 1, -1):
+        if word[:end] in _VOCABULARY:
+            rest = _parts(word[end:])
+            if all(part in _VOCABULARY for part in rest):
+                return [word[:end], *rest]
+    return [word]
+
+
+def candidate(column: str) -> Candidate | None:
+    """Return what the name of a column says of outcomes; None where it says nothing.
+
+    Examples
+    --------
+    >>> candidate("http.response.status_code").family, candidate("isError").sense, candidate("error_rate").sense
+    ('http', 'bad', 'other')
+    >>> candidate("latency_ms") is None
+    True
+    """
+    words = words_of(column)
+    if not _SAID & set(words):
+        return None
+    core = list(words)
+    while (
+        len(core) > 1
+        and core[-1] not in _SAID
+        and core[-1] in _CARRIERS | _MODIFIERS
+        and _SAID & set(core[:-1])
+    ):
+        core.pop()
+    head, before = core[-1], set(core[:-1])
+    strong = set(words) <= _VOCABULARY
+    if head not in _SAID:
+        return Candidate(column, "other", strong=False)
+    if head in _LATE:
+        return Candidate(column, "late", strong=strong)
+    if head in _GOOD or head in _BAD:
+        good = (head in _GOOD) != bool(before & _NOT)
+        return Candidate(column, "good" if good else "bad", strong=strong)
+    if before & _LATE:
+        return Candidate(column, "late", strong=strong)
+    every = set(words)
+    family: Literal["http", "grpc", "exit", ""] = ""
+    if every & {"grpc", "rpc"}:
+        family = "grpc"
+    elif every & {"exit", "exits", "return", "returned", "ret", "retval", "rc", "retcode"}:
+        family = "exit"
+    elif every & {"http", "https", "response", "resp", "reply"}:
+        family = "http"
+    if before & _BAD:
+        return Candidate(column, "bad", family, strong)
+    if every & {"count", "total"}:
+        return Candidate(column, "other", strong=False)
+    coded = family != "" or bool(every & {"status", "statuses", "code", "codes"})
+    return Candidate(column, "status", family, strong and head != "state", coded)
+
+
+# ---------------------------------------------------------------- cells
+
+
+def _texts(cells: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
+    """Position of each cell among the distinct texts (-1 for a missing one), and those, stripped, in small letters."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    texts = [str(one).strip()[:_LONGEST].lower().removesuffix(".0") for one in distinct]
+    return codes, texts
+
+
+def reading_of(sample: pd.Series[Any], found: Candidate) -> Reading | None:
+    """Return how a column is to be read, judged by its first cells; None where it is not understood.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reading_of(pd.Series([200, 503]), candidate("status")).style, reading_of(pd.Series([0.01, 0.2]), candidate("error_rate"))
+    ('http', None)
+    """
+    codes, texts = _texts(sample)
+    rows = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
+    often: dict[str, int] = {}
+    for text, number in zip(texts, rows, strict=True):
+        often[text] = often.get(text, 0) + number
+    empties = bool((codes < 0).any()) or any(text in _EMPTY for text in often)
+    often = {text: number for text, number in often.items() if text not in _EMPTY}
+    if found.sense == "other":
+        return None
+    if found.sense == "status":
+        return _status(found, often)
+    failure = _TIMEOUT if found.sense == "late" else _ERROR
+    fine = UNKNOWN if found.sense == "good" else _OK
+    if not often:
+        return None if found.sense == "good" else Reading(found.column, "text", True, failure, _OK)
+    flipped = found.sense != "good"
+    if set(often) <= _TRUE | _FALSE:
+        return Reading(found.column, "flags", flipped, failure, fine)
+    if all(_REAL.fullmatch(text) for text in often):
+        return _numbers_of(found, often, empties=empties)
+    understood = {
+        text: _OK if flipped and text in _FALSE else outcome_of_word(text) for text in often
+    }
+    if None not in understood.values():
+        return Reading(found.column, "words", flipped, failure, fine)
+    if found.sense == "good" or not (empties or _OK in understood.values()):
+        return None
+    return Reading(found.column, "text", flipped, failure, _OK)
+
+
+def _numbers_of(found: Candidate, often: dict[str, int], *, empties: bool) -> Reading | None:
+    """Numbers in a column that is named as a success, a failure or a timeout."""
+    if found.sense != "bad" or not all(_WHOLE.fullmatch(text) for text in often):
+        return None
+    values = {int(float(text)) for text in often}
+    if values <= _HTTP | {0, -1} and min(values - {0, -1}, default=400) < 400:
+        return Reading(found.column, "http", empty=_OK)
+    if found.family == "grpc" and values <= set(range(len(_GRPC_CODES))):
+        return Reading(found.column, "grpc", empty=_OK)
+    return Reading(found.column, "counts", empty=_OK) if 0 in values or empties else None
+
+
+def _status(found: Candidate, often: dict[str, int]) -> Reading | None:
+    """Codes or words in a column that is named as a status."""
+    column, total = found.column, sum(often.values())
+    if not total:
+        return None
+    if all(_WHOLE.fullmatch(text) for text in often):
+        values = {int(float(text)): number for text, number in often.items()}
+        codes = set(values) - {0, -1}
+        if found.family == "grpc" and set(values) <= set(range(len(_GRPC_CODES))):
+            return Reading(column, "grpc")
+        if found.family == "exit" and not (codes and codes <= _HTTP and 200 in codes):
+            return Reading(column, "exit")
+        sure, good = found.strong and found.coded, sum(values[code] for code in codes if code < 400)
+        if codes and codes <= _HTTP and (sure or 2 * good > total):
+            return Reading(column, "http")
+        usual = sum(values[code] for code in codes & _HTTP)
+        if sure and min(codes, default=0) >= 100 and max(codes) < 1000 and usual > 0.9 * total:
+            return Reading(column, "http")
+        if found.strong and codes - {1} and 2 * values.get(0, 0) > total:
+            return Reading(
+                column,
+                "exit",
+                note=f"column {column!r}: 0 is taken as a success, other numbers as failures",
+            )
+        return None
+    understood = {text: outcome_of_word(text) for text in often}
+    good = sum(number for text, number in often.items() if understood[text] == _OK)
+    strange = sum(number for text, number in often.items() if understood[text] is None)
+    if strange and (not found.strong or 2 * (total - strange) <= total):
+        return None
+    if not good and not found.strong:
+        return None
+    return Reading(column, "words", empty=UNKNOWN if good else _OK)
+
+
+def outcome_of_word(text: str) -> int | None:
+    """Return the position in `OUTCOMES` of a word, a phrase or a status line; None where it is not understood.
+
+    Examples
+    --------
+    >>> [OUTCOMES[outcome_of_word(text)] for text in ("PASS", "not ok", "503 Service Unavailable", "DeadlineExceeded", "2xx")]
+    ['ok', 'error', 'error', 'timeout', 'ok']
+    >>> outcome_of_word("NY") is None
+    True
+    """
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text[:_LONGEST]).strip().lower()
+    if parted in OUTCOMES:
+        return OUTCOMES.index(parted)
+    line = _STATUS_LINE.fullmatch(parted)
+    if line is not None:
+        return _ERROR * (line[1] in "45") if line[2] == "xx" else _of_http(int(line[1] + line[2]))
+    words = re.findall(r"[^\W\d_]+", parted)
+    joined = "".join(words)
+    bare = joined.removeprefix("statuscode").removeprefix("status") or joined
+    if bare in _GRPC:
+        return _GRPC[bare]
+    if re.search(r"timed?out", joined) or "deadline" in joined:
+        return _TIMEOUT
+    if _WHOLE.fullmatch(parted):
+        return (
+            _ERROR if int(float(parted)) in (0, -1) else None
+        )  # among words and statuses: no reply
+    if not words:
+        return {"+": _OK, "✓": _OK, "✔": _OK, "✗": _ERROR, "✘": _ERROR}.get(parted)
+    if words[0] in _NOT and len(words) > 1:
+        return _OK if set(words[1:]) & (_BAD | {"problem", "problems", "issues"}) else _ERROR
+    if any(word.startswith(("drop", "skip", "shed", "abandon")) for word in words):
+        return _DROPPED
+    if (
+        any(
+            word.startswith(("cancel", "abort", "unfinish", "incomplete", "pending"))
+            for word in words
+        )
+        or "inflight" in joined
+    ):
+        return _UNFINISHED
+    if len(words) == 1 and words[0] in ("no", "x"):
+        return _ERROR
+    if set(words) & _FAILED_WORDS or any(part in word for word in words for part in _FAILED_PARTS):
+        return _ERROR
+    within = re.search(r"(?<![\w.])[1-5]\d\d(?![\w.])", parted)
+    if set(words) <= _OK_WORDS | _FILLER and (within or set(words) & _OK_WORDS):
+        return _of_http(int(within[0])) if within else _OK
+    return None
+
+
+def _of_http(status: int) -> int:
+    """408 and 504 are timeouts; 499 was given up by the client before the answer; 0 and less: no reply came."""
+    if status in (408, 504):
+        return _TIMEOUT
+    if status == 499:
+        return _UNFINISHED
+    return _OK if 100 <= status < 400 else _ERROR
+
+
+def outcome_of(cells: pd.Series[Any], reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
+    """Return positions in `OUTCOMES` (`UNKNOWN` for cells that say nothing), and words that count as failures unread.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> codes, _ = outcome_of(pd.Series(["200", "503", "504", "", "0"]), Reading("status", "http"))
+    >>> codes.tolist()
+    [0, 1, 2, -1, 1]
+    """
+    codes, texts = _texts(cells)
+    strange: list[str] = []
+    table = [reading.empty if text in _EMPTY else _one(text, reading, strange) for text in texts]
+    return np.array([*table, reading.empty], np.int8)[codes], strange
+
+
+def _one(text: str, reading: Reading, strange: list[str]) -> int:
+    """The outcome of one distinct text."""
+    number = int(float(text)) if _WHOLE.fullmatch(text) else None
+    if (
+        reading.style == "flags" or (reading.flipped and reading.style in ("text", "words"))
+    ) and text in _TRUE | _FALSE:
+        return reading.failure if (text in _TRUE) == reading.flipped else _OK
+    if reading.style in ("counts", "exit") and number is not None:
+        return reading.failure if number else _OK
+    if reading.style == "grpc" and number is not None and 0 <= number < len(_GRPC_CODES):
+        return _GRPC_CODES[number]
+    if reading.style == "http" and number is not None:
+        return _of_http(number)
+    understood = outcome_of_word(text)
+    if reading.style == "text" and understood in (None, _ERROR):
+        return reading.failure
+    if understood is None:
+        strange.append(text)
+        return _ERROR
+    return understood
+
+
+def combined(columns: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], int]:
+    """Return what became of each request, by all columns together, and of how many none says anything.
+
+    A timeout is more than an error, a failure more than a success, and any of them more than nothing; a request of which
+    nothing is said has no proof of success, and failed.
+    """
+    found = np.array(columns[0], np.int8)
+    for other in columns[1:]:
+        better = ((found <= _OK) & (other > found)) | ((found == _ERROR) & (other > _ERROR))
+        found = np.where(better, other, found).astype(np.int8)
+    silent = found == UNKNOWN
+    found[silent] = _ERROR
+    return found, int(silent.sum())

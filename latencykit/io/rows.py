@@ -1,0 +1,430 @@
+"""Big files of rows, a piece at a time: delimited tables through pandas, whole lines for the rest."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import warnings
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit._limits import in_force
+from latencykit.errors import InputTooLargeError
+from latencykit.io.source import parser_error, refuse_rows, rows_in, skipped_lines
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+    from typing import Any
+
+    import pandas as pd
+
+    from latencykit.io.source import ReadOptions, Source
+
+__all__ = ["Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
+
+_BYTES = 8 << 20
+_LARGEST = 2.0**53
+_BREAK = ord("\n")
+_WORKERS = min(os.cpu_count() or 1, 4)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a delimited table is laid out.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of all columns, in order.
+    numbers : tuple of str
+        Columns that are taken as numbers; a row where one of them is none is damaged.
+    words : tuple of str
+        Columns that are taken as text, as pandas categories.
+    sep : str
+        Separator of the fields; ``" "`` stands for any run of blanks.
+    skip : int
+        Lines before the first row, the header included.
+    optional : tuple of str
+        Number columns that may be empty (NaN).
+    comment : str or None
+        A character that begins lines to be passed over.
+    ragged : bool
+        Whether rows may have fewer fields than columns.
+    na : tuple of str
+        What stands for "no number" beside an empty field.
+    only : mapping of str to collection of str
+        Rows are kept where a column of words holds one of these; the others are checked and let go.
+    loose : tuple of str
+        Columns of words whose numbers need not keep their spelling (``007``), which saves time.
+    largest : mapping of str to float
+        Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53 where none is named.
+    decimal : str
+        Decimal point.
+    thousands : str or None
+        What groups the digits of numbers.
+    padded : bool
+        Whether blanks may follow separators: looked up in the head, for it takes pandas half as long again.
+    exact : bool
+        Whether rows of more fields than columns are damaged; pandas would cut them.
+    """
+
+    columns: tuple[str, ...]
+    numbers: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    sep: str = ","
+    skip: int = 0
+    optional: tuple[str, ...] = ()
+    comment: str | None = None
+    ragged: bool = False
+    na: tuple[str, ...] = ()
+    only: Mapping[str, Collection[str]] = field(default_factory=dict)
+    loose: tuple[str, ...] = ()
+    largest: Mapping[str, float] = field(default_factory=dict)
+    decimal: str = "."
+    thousands: str | None = None
+    padded: bool = True
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Whole lines of a file: the number of the first, and how many of them stand before the first row."""
+
+    first: int
+    data: bytes
+    skip: int
+
+
+def read_table(
+    source: Source, options: ReadOptions, layout: Layout
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read the wanted columns of a delimited file: numbers as int64 or float64, words as categories.
+
+    Returns
+    -------
+    frame : DataFrame
+    notes : tuple of str
+        What was left out at the end of the file.
+
+    Raises
+    ------
+    CorruptInputError
+        At the first damaged row, unless ``options.lenient``.
+    """
+    import pandas as pd
+
+    notes: list[str] = []
+    frames = [_wanted(frame, layout) for frame in table_chunks(source, options, layout, notes)]
+    if not frames:
+        frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
+    return _joined(frames, layout), tuple(notes)
+
+
+def table_chunks(
+    source: Source, options: ReadOptions, layout: Layout, notes: list[str]
+) -> Iterator[pd.DataFrame]:
+    """Yield the table of `read_table` a piece at a time; the index numbers the rows.
+
+    What was left out at the end of the file is appended to `notes`. A last row without a line break comes alone, with
+    ``attrs["unended"]``: whether its text is cut can be told by the caller only.
+    """
+    twice = next((name for name in layout.columns if layout.columns.count(name) > 1), None)
+    if twice is not None:
+        raise source.corrupt(
+            1,
+            f"two columns are named {printable(twice, 40)!r}",
+            "each name once",
+            "rename one of them",
+        )
+    done, tail = 0, bytearray()
+    layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
+    parse = partial(_parsed, source=source, options=options, layout=layout)
+    pieces = _pieces(source, layout, tail)
+    for frame, size in (
+        map(parse, pieces) if options.lenient else _ahead(parse, pieces, _WORKERS)
+    ):  # warnings know no threads
+        frame.index = frame.index + done
+        done += size
+        if len(frame):
+            yield frame
+    if tail.strip(b"\0\r\n\t "):
+        last = _tail_frame(bytes(tail), layout)
+        if last is None:
+            notes.append("the last line is cut; it was left out")
+            return
+        if len(layout.columns) == 1:
+            notes.append("the last line does not end: if the file was cut, so was its number")
+        last = last.set_axis(range(done, done + len(last)))
+        last.attrs["unended"] = True
+        yield last
+
+
+def _pieces(source: Source, layout: Layout, tail: bytearray) -> Iterator[_Piece]:
+    """Pieces that cut no line and no quoted field; what follows the last line break goes to `tail`."""
+    held, at, skip, longest = b"", 1, layout.skip, in_force().line
+    for first, chunk in line_chunks(source):
+        held, at = (held + chunk, at) if held else (chunk, first)
+        if len(held) < longest and (held.count(b'"') % 2 or not held.endswith(b"\n")):
+            continue
+        yield _Piece(at, held.removeprefix(b"\xef\xbb\xbf") if at == 1 else held, skip)
+        held, skip = b"", 0
+    if b"\n" not in held and b"\r" in held.rstrip(b"\r"):
+        held = held.replace(b"\r", b"\n")
+    end = held.rfind(b"\n") + 1
+    if end:
+        yield _Piece(at, held[:end].removeprefix(b"\xef\xbb\xbf") if at == 1 else held[:end], skip)
+    tail += held[end:]
+
+
+def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
+    """Yield the function's results in order; the next few are made by other threads meanwhile."""
+    waiting: deque[Future[Any]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
+    import pandas as pd
+
+    frames = [frame for frame in frames if len(frame)] or frames[:1]
+    if len(frames) == 1:
+        return frames[0]
+    for name in layout.words:
+        kinds = pd.api.types.union_categoricals([frame[name] for frame in frames]).categories
+        for frame in frames:
+            frame[name] = frame[name].cat.set_categories(kinds)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _wanted(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    for name, kinds in layout.only.items():
+        frame = frame[frame[name].isin(kinds)].copy()
+        frame[name] = frame[name].cat.remove_unused_categories()
+    return frame
+
+
+def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") -> pd.DataFrame:
+    import pandas as pd
+
+    blanks = layout.sep == " "
+    options: dict[str, Any] = {"on_bad_lines": on_bad_lines}
+    frame: pd.DataFrame = pd.read_csv(
+        io.BytesIO(data),
+        sep=r"\s+" if blanks else layout.sep,
+        names=list(layout.columns),
+        usecols=[*layout.numbers, *layout.words],
+        # "category" takes a piece of numbers or booleans for such, so that a word may lose its spelling
+        dtype={name: "category" if name in layout.loose else str for name in layout.words},
+        header=None,
+        index_col=False,
+        skiprows=skip,
+        comment=layout.comment,
+        keep_default_na=False,
+        na_values={name: ["", *layout.na] for name in layout.numbers},
+        skipinitialspace=layout.padded and not blanks,
+        encoding_errors="backslashreplace",
+        low_memory=False,
+        decimal=layout.decimal,
+        thousands=layout.thousands,
+        **options,
+    )
+    return frame.astype(dict.fromkeys(layout.words, "category"))
+
+
+def _parsed(
+    piece: _Piece, source: Source, options: ReadOptions, layout: Layout
+) -> tuple[pd.DataFrame, int]:
+    """Good rows of a piece, and how many it has; damaged ones raise or are reported."""
+    import pandas as pd
+
+    data = _without_wide_rows(piece, source, options, layout) if layout.exact else piece.data
+    try:
+        if options.lenient:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always", pd.errors.ParserWarning)
+                frame = _csv(data, piece.skip, layout, "warn")
+            for number, seen in skipped_lines([str(one.message) for one in said], piece.first):
+                options.damaged(source.corrupt(number, seen))
+        else:
+            frame = _csv(data, piece.skip, layout)
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame(), 0
+    except pd.errors.ParserError as error:
+        raise parser_error(source, str(error), piece.first) from None
+    except IndexError:  # of rows that are wider than all names, where columns are picked
+        seen, expected = (
+            "rows of more fields than there are columns",
+            f"{len(layout.columns)} fields",
+        )
+        raise source.corrupt(piece.first, seen, expected) from None
+    except UnicodeDecodeError:
+        raise source.corrupt(
+            piece.first, "the text is no UTF-8", "UTF-8", "convert it with iconv"
+        ) from None
+    return _good_rows(frame, piece, source, options, layout), len(frame)
+
+
+def _without_wide_rows(
+    piece: _Piece, source: Source, options: ReadOptions, layout: Layout
+) -> bytes:
+    """The piece with rows of too many fields made empty; they raise or are reported. One separator at the end is none."""
+    most, sep = len(layout.columns) - 1, layout.sep.encode()
+    characters = np.frombuffer(piece.data, np.uint8)
+    fields = np.count_nonzero(characters == sep[0])
+    if (
+        layout.sep == " "
+        or fields <= most * np.count_nonzero(characters == _BREAK)
+        or b'"' in piece.data
+    ):
+        return piece.data
+    lines = piece.data.split(b"\n")
+    comment = (layout.comment or "\n").encode()
+    wide = [
+        k for k, line in enumerate(lines)
+        if k >= piece.skip and line.count(sep) > most and line.rstrip(b"\r").removesuffix(sep).count(sep) > most
+        and not line.startswith(comment)
+    ]  # fmt: skip
+    if wide:
+        texts = [(piece.first + k, lines[k].decode("utf-8", "replace")) for k in wide]
+        seen, expected = (
+            "a row of more fields than there are columns",
+            f"{len(layout.columns)} fields",
+        )
+        refuse_rows(
+            range(len(wide)), lambda rows: [texts[k] for k in rows], source, options, seen, expected
+        )
+    for k in wide:
+        lines[k] = b""
+    return b"\n".join(lines)
+
+
+def _good_rows(
+    frame: pd.DataFrame, piece: _Piece, source: Source, options: ReadOptions, layout: Layout
+) -> pd.DataFrame:
+    """Drop (or refuse) rows whose numbers are none."""
+    import pandas as pd
+
+    bad = np.zeros(len(frame), np.bool_)
+    for name in layout.numbers:
+        if frame[name].dtype.kind not in "iuf":
+            given = frame[name]
+            frame[name] = pd.to_numeric(_plain(given, layout), errors="coerce")
+            bad |= (frame[name].isna() & given.notna()).to_numpy()
+        bad |= _unfit(
+            frame[name].to_numpy(), layout.largest.get(name, _LARGEST), name in layout.optional
+        )
+    if not bad.any():
+        return frame
+    needed = [name for name in layout.numbers if name not in layout.optional] or list(
+        layout.numbers
+    )
+    locate = partial(_texts_of_piece, piece, layout)
+    rows = np.flatnonzero(bad).tolist()
+    refuse_rows(
+        rows,
+        locate,
+        source,
+        options,
+        "this is no row of this table",
+        f"numbers in {', '.join(needed)}",
+    )
+    return frame[~bad]
+
+
+def _unfit(values: Any, largest: float, optional: bool) -> Any:
+    """Which numbers are too large, or none; False where it is clear at a glance that none is."""
+    if not values.size or (
+        values.dtype.kind in "iu" and values.max() <= largest and values.min() >= -largest
+    ):
+        return False
+    unfit = np.abs(values.astype(np.float64)) > largest
+    return unfit if optional or values.dtype.kind != "f" else unfit | ~np.isfinite(values)
+
+
+def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
+    """Numbers that pandas left as text, because one cell of the column is none, as it would have read the others."""
+    for sign, meant in (
+        (layout.thousands, ""),
+        (layout.decimal if layout.decimal != "." else None, "."),
+    ):
+        if sign is not None:
+            cells = cells.astype(str).str.replace(sign, meant, regex=False).where(cells.notna())
+    return cells
+
+
+def _texts_of_piece(
+    piece: _Piece, layout: Layout, rows: Sequence[int]
+) -> list[tuple[int | None, str]]:
+    lines = io.StringIO(piece.data.decode("utf-8", "replace"), newline="")
+    return rows_in(lines, piece.first, piece.skip, layout.sep, layout.comment, rows)
+
+
+def row_texts(source: Source, layout: Layout, rows: Sequence[int]) -> list[tuple[int | None, str]]:
+    """Return physical line and text of rows, ascending: found by reading the file again, for messages only."""
+    with source.open() as raw:
+        lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
+        return rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
+
+
+def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
+    """The last line, which has no line break, as a row; None where it is cut."""
+    import pandas as pd
+
+    text = tail.decode("utf-8", "replace")
+    fields = (
+        text.split() if layout.sep == " " else next(csv.reader([text], delimiter=layout.sep), [])
+    )
+    if layout.comment and text.startswith(layout.comment):
+        return None
+    if len(fields) < len(layout.columns) and not layout.ragged:
+        return None
+    try:
+        chunk = _csv(tail, 0, layout)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError):
+        return None
+    for name in layout.numbers:
+        values = pd.to_numeric(chunk[name], errors="coerce")
+        if (values.isna().any() and name not in layout.optional) or (
+            values.abs() > layout.largest.get(name, _LARGEST)
+        ).any():
+            return None
+        chunk[name] = values
+    return chunk
+
+
+def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of the first line, bytes) in chunks that end with a line break; the last one may not."""
+    longest = in_force().line
+    with source.open() as stream:
+        held, line = b"", 1
+        while more := stream.read(size):
+            held += more
+            if len(held) > longest + size:
+                raise InputTooLargeError(
+                    f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit line=SIZE (lk.limits) allows more"
+                )
+            end = held.rfind(b"\n") + 1
+            if end:
+                if not held[
+                    :end
+                ].isspace():  # megabytes of blank lines hold nothing, and take a parser long
+                    yield line, held[:end]
+                line, held = line + held.count(b"\n", 0, end), held[end:]
+        if held:
+            yield line, held

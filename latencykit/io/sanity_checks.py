@@ -1,0 +1,469 @@
+"""Statistics that a tool states are checked like buckets: by one function, for every format.
+
+What no latency can be (negative, infinite, not a number, the 2^63 that stands for "nothing yet") is left out, and so is
+what contradicts the others: a mean outside minimum and maximum, or outside of the buckets, a maximum below a percentile.
+A percentile below a lower one is raised to it. A note says so, with the line where it can be found. Printed values are
+rounded, percentiles often more coarsely than the maximum beside them, so that what differs by no more than rounding
+contradicts nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from latencykit.core.run import Run
+    from latencykit.io.source import Rung, Source
+
+__all__ = ["believed", "settled", "stated", "too_long", "whole_count"]
+
+
+_COARSE = 0.05  # Locust prints percentiles with two digits, and the maximum with all
+_GRAIN = 1e7  # ns; siege prints hundredths of a second
+_SENTINEL = 2.0**63 * (1 - 1e-9)
+_LARGEST = 16 << 20  # bytes of a file in which the line is looked for
+_NAMES = {"mean": "mean", "std": "standard deviation", "min": "minimum", "max": "maximum"}
+_WORDS = {
+    "mean": re.compile(r"mean|av(?:era)?g", re.IGNORECASE),
+    "std": re.compile(r"std|dev", re.IGNORECASE),
+    "min": re.compile(r"min|fastest|shortest|low|best", re.IGNORECASE),
+    "max": re.compile(r"max|slowest|longest|worst|high", re.IGNORECASE),
+}
+_FACTS = ("duration", "rate", "achieved", "start", "expected_interval", "timeout")
+_TEXTS = ("tool", "version", "command")
+_COUNTED = ("connections", "failed", "timeouts", "dropped", "unfinished")
+_NUMBER = re.compile(
+    r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan\b|inf(?:inity)?\b)", re.IGNORECASE
+)
+_FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is wrong with one stated value: a statistic's name or a percentile, in ns."""
+
+    name: str | float
+    value: float
+    seen: str
+
+
+class _Doubt(str):
+    """A note that `settled` has still to join with the line."""
+
+    __slots__ = ("found",)
+    found: _Found
+
+
+def stated(
+    points: Mapping[float, float], stats: Mapping[str, float], run: Run
+) -> tuple[dict[float, float], dict[str, float], Run]:
+    """Return percentiles and statistics that can be true, and the run with notes on what was left out.
+
+    Parameters
+    ----------
+    points : mapping of float to float
+        Percentile (0..100) → value.
+    stats : mapping of str to float
+        ``mean``, ``std``, ``min``, ``max``; others are returned as they are.
+    run : Run
+
+    Examples
+    --------
+    >>> from latencykit.core.run import Run
+    >>> points, stats, run = stated({50: 2e6, 99: 1e6}, {"max": -1.0, "mean": 2e6}, Run())
+    >>> points, stats
+    ({50: 2000000.0, 99: 2000000.0}, {'mean': 2000000.0})
+    >>> run.notes
+    ('the maximum is -1 ns, which is no latency: it was left out', 'p99, 1 ms, lies below p50, 2 ms: it was raised to that')
+    """
+    unit = "none" if run.unit == "none" else "ns"
+    wrong: list[_Found] = []
+    held = dict(stats)
+    for name in [name for name in _NAMES if name in held]:
+        held[name] = _number(held[name])
+        if _impossible(held[name]):
+            wrong.append(_left_out(name, held.pop(name), unit))
+    inner: dict[float, float] = {}
+    for percentile, given in sorted(points.items()):
+        value = _number(given)
+        if _impossible(value):
+            wrong.append(_left_out(percentile, value, unit))
+        else:
+            inner[percentile] = value
+    for one in _contradictions(
+        inner, held, _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+    ):
+        done = "it was raised to that"
+        if isinstance(one.name, str) and held.pop(one.name, None) is not None:
+            done = f"{_named(one.name)} was left out"
+        wrong.append(replace(one, seen=f"{one.seen}: {done}"))
+    top = 0.0
+    for percentile, value in inner.items():
+        inner[percentile] = top = max(top, value)
+    return inner, held, run.with_notes(*map(_doubt, wrong)) if wrong else run
+
+
+def whole_count(count: Any) -> int | None:
+    """Return a number of values as the tool states it; None where it does not.
+
+    Examples
+    --------
+    >>> whole_count(12.0), whole_count(None)
+    (12, None)
+    """
+    if count is None:
+        return None
+    number = _number(count)
+    if not (
+        math.isfinite(number) and number >= 0 and number == round(number) and number < _SENTINEL
+    ):
+        raise InvalidArgumentError(
+            f"the count of values is {str(count)[:40]}; expected a whole number"
+        )
+    return int(count) if isinstance(count, int) else round(number)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise InvalidArgumentError(f"a statistic is {str(value)[:40]!r}; expected a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _impossible(value: float) -> bool:
+    return not 0 <= value < _SENTINEL  # not a number compares as False
+
+
+def _named(name: str | float) -> str:
+    return f"the {_NAMES[name]}" if isinstance(name, str) else f"p{format_percentile(name)}"
+
+
+def _shown(value: float, unit: str) -> str:
+    return (
+        f"{value:.4g}"
+        if unit == "none" or not abs(value) < _SENTINEL
+        else format_value(value, unit, 4)
+    )
+
+
+def _left_out(name: str | float, value: float, unit: str) -> _Found:
+    seen = f"{_named(name)} is {_shown(value, unit)}, which is no latency: it was left out"
+    return _Found(name, value, seen)
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """How values are printed: their unit, and the last place that they may be rounded to, or down to, ns."""
+
+    unit: str
+    grain: float
+
+    def less(self, value: float, least: float) -> bool:
+        """Whether a value is less than another by more than rounding."""
+        return value < least and value + self._rounding(value) < least * (
+            1 - _COARSE
+        ) - self._rounding(least)
+
+    def _rounding(self, value: float) -> float:
+        """The last decimal place of a value: zeros at its end may be digits."""
+        grain = 1.0 if value else self.grain
+        while grain < self.grain and value % (10 * grain) == 0:
+            grain *= 10
+        return min(grain, self.grain)
+
+    def order(
+        self, name: str | float, value: float, other: str | float, least: float
+    ) -> Iterator[str]:
+        """What contradicts where a value lies below another."""
+        if self.less(value, least):
+            yield f"{_named(name)}, {_shown(value, self.unit)}, lies below {_named(other)}, {_shown(least, self.unit)}"
+
+
+def _contradictions(
+    points: Mapping[float, float], stats: Mapping[str, float], printed: _Printed
+) -> list[_Found]:
+    """What cannot be true together: each with the one that is not believed."""
+    wrong: list[_Found] = []
+    inner = list(points.items())
+    at, top = inner[0] if inner else (0.0, 0.0)
+    for percentile, value in inner[1:]:
+        wrong += [
+            _Found(percentile, value, seen) for seen in printed.order(percentile, value, at, top)
+        ]
+        at, top = (percentile, value) if value > top else (at, top)
+    least, mean, most = (stats.get(name) for name in ("min", "mean", "max"))
+    if most is not None and inner:
+        wrong += [_Found("max", most, seen) for seen in printed.order("max", most, at, top)]
+    if least is not None and inner:
+        wrong += [_Found("min", least, seen) for seen in printed.order(*inner[0], "min", least)]
+    if least is not None and most is not None:
+        wrong += [_Found("min", least, seen) for seen in printed.order("max", most, "min", least)]
+    if mean is not None and least is not None:
+        wrong += [_Found("mean", mean, seen) for seen in printed.order("mean", mean, "min", least)]
+    if mean is not None and most is not None:
+        wrong += [_Found("mean", mean, seen) for seen in printed.order("max", most, "mean", mean)]
+    return wrong
+
+
+def _doubt(found: _Found) -> _Doubt:
+    note = _Doubt(found.seen)
+    note.found = found
+    return note
+
+
+# ------------------------------------------------------------ what was read
+def believed(rung: Rung) -> Rung:
+    """Return a rung whose stated statistics can be true, of themselves and beside its buckets."""
+    if isinstance(rung, Summary):
+        points, stats, run = stated(rung.percentiles, rung.stats, rung.run)
+        count = whole_count(rung.count)
+        return (
+            rung
+            if run is rung.run and count == rung.count
+            else Summary(stats, points, count, rung.unit, run)
+        )
+    if not isinstance(rung, Histogram):
+        return rung
+    if rung.index.size and not float(rung.buckets.low(rung.index[-1])) < _SENTINEL:
+        raise InvalidArgumentError(
+            f"a bucket begins at {float(rung.buckets.low(rung.index[-1])):.4g}, which is no latency"
+        )
+    if rung.index.size and float(rung.buckets.low(rung.index[0])) < 0:
+        raise InvalidArgumentError(
+            f"a value is {float(rung.buckets.low(rung.index[0])):.4g}, which is no latency"
+        )
+    if not (rung.told or rung.printed[0]):
+        return rung
+    points, stats, run = stated(dict(zip(*rung.printed, strict=True)), rung.told, rung.run)
+    if rung.index.size:
+        unit = "none" if rung.unit == "none" else "ns"
+        printed = _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+        first, last = rung.index[0], rung.index[-1]
+        lows = {"max": float(rung.buckets.low(last)), "mean": float(rung.buckets.low(first))}
+        highs = (
+            {}
+            if rung.censored
+            else {"min": float(rung.buckets.high(first)), "mean": float(rung.buckets.high(last))}
+        )
+        wrong = [
+            (name, f"below counted values, from {_shown(least, unit)} on")
+            for name, least in lows.items()
+            if name in stats and printed.less(stats[name], least)
+        ] + [
+            (name, f"above counted values, up to {_shown(most, unit)}")
+            for name, most in highs.items()
+            if name in stats and printed.less(most, stats[name])
+        ]
+        for name, where in wrong:
+            value = stats.pop(name)
+            run = run.with_notes(
+                _doubt(
+                    _Found(
+                        name,
+                        value,
+                        f"{_named(name)}, {_shown(value, unit)}, lies {where}: it was left out",
+                    )
+                )
+            )
+    if run is rung.run:
+        return rung
+    return replace(rung, told=stats, printed=(tuple(points), tuple(points.values())), run=run)
+
+
+def settled(rung: Rung, source: Source) -> Rung:
+    """Return the rung as far as its stated statistics can be true, with notes that name the line where it can be found."""
+    rung = believed(rung)
+    facts = _facts(rung.run)
+    if facts:
+        rung = rung.but(**facts)
+    notes: list[str] = []
+    for note in rung.run.notes:
+        if isinstance(note, _Doubt):
+            line = _line_of(note.found, source)
+            notes.append(str(note) if line is None else f"line {line}: {note}")
+        else:
+            notes.append(note)
+    return rung if tuple(notes) == rung.run.notes else rung.but(notes=tuple(notes))
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    """Facts of the run that can be none, as unknown, with a note."""
+    changed: dict[str, Any] = {
+        name: str(value)
+        for name in _TEXTS
+        if (value := getattr(run, name)) is not None and not isinstance(value, str)
+    }
+    for name in (*_FACTS, *_COUNTED):
+        value = getattr(run, name)
+        if value is None or (type(value) is int and 0 <= value < 2**63):
+            continue
+        number = _number(value)
+        if name in _COUNTED:
+            changed[name] = whole_count(value)
+        elif not (abs(number) if name == "start" else number) < _SENTINEL or (
+            number < 0 and name != "start"
+        ):
+            seen = f"the {name.replace('_', ' ')} is {number:.4g}: it was left out"
+            changed |= {name: None, "notes": (*changed.get("notes", run.notes), seen)}
+    return changed
+
+
+def _line_of(found: _Found, source: Source) -> int | None:
+    """The line that states a value: the only one that does, or the first of those that name the statistic."""
+    if source.is_dir or source.size > _LARGEST:
+        return None
+    try:
+        text = source.text() + "\n"
+    except LatencyKitError:
+        return None
+    places = [hit.start() for hit in _NUMBER.finditer(text) if _states(hit[0], found.value)]
+    starts = sorted({text.rfind("\n", 0, at) + 1 for at in places})
+    name = found.name
+    word = (
+        _WORDS[name]
+        if isinstance(name, str)
+        else re.compile(rf"(?<![\d.]){re.escape(f'{name:g}')}(?![\d.]*\d)")
+    )
+    naming = [start for start in starts if word.search(text, start, text.find("\n", start))]
+    if not naming and len(starts) > 1:
+        return None
+    return next((text.count("\n", 0, start) + 1 for start in naming or starts), None)
+
+
+def _states(text: str, value: float) -> bool:
+    try:
+        number = float(text.replace(",", ""))
+    except ValueError:
+        return False
+    if not math.isfinite(value) or not math.isfinite(number):
+        return repr(number) == repr(float(value)) or (
+            math.isinf(value) and math.isinf(number) and (number > 0) == (value > 0)
+        )
+    return (
+        any(math.isclose(number * factor, value, rel_tol=1e-9, abs_tol=1e-3) for factor in _FACTORS)
+        if value
+        else number == 0
+    )
+
+
+# ------------------------------------------------------------
+# Latencies that are longer than the run they are from: told when a file is read, most often a
+# unit that is wrong.
+#
+# They are no error. A request may have begun before its log did, tools calibrate before they count, and wait a little
+# for the last replies: what follows leaves room for all of that.
+
+_LOOKED_AT = 16  # intervals of a log, the first in time: they are decoded once more than the others
+_FIRST = 10
+_ENOUGH = 10  # requests
+_SLACK = 10.0  # seconds; as long as wrk2 calibrates
+_ROOM = 1.1
+
+
+def too_long(rung: Rung) -> str | None:
+    """Return a note on latencies that last longer than the run; None where there is nothing to say.
+
+    Parameters
+    ----------
+    rung : Samples, HistogramLog, Histogram or Summary
+        As it was read, with the run's facts.
+
+    Examples
+    --------
+    >>> from latencykit.core.run import Run
+    >>> too_long(Histogram.of([1e6, 5e11], run=Run(duration=20.0, unit="ms", unit_from="option")))
+    'a latency of 500 s is longer than the run, 20 s: are the values in ms? (--unit)'
+    >>> too_long(Histogram.of([1e6, 5e9], run=Run(duration=20.0)))
+    """
+    if rung.unit not in NANOSECONDS:
+        return None
+    found = (
+        _of_log(rung)
+        if isinstance(rung, HistogramLog)
+        else _of_samples(rung)
+        if isinstance(rung, Samples)
+        else None
+    )
+    found = found or _of_told(rung)
+    if found is None:
+        return None
+    stated = rung.run.unit_from == "option"
+    why = (
+        f"are the values in {rung.run.unit}? (--unit)"
+        if stated
+        else "was a clock set, or had it begun before?"
+    )
+    return f"{found}: {why}"
+
+
+def _of_told(rung: Rung) -> str | None:
+    """A longest latency that does not fit in the time that the source says the run took."""
+    told, longest = rung.run.duration, _longest(rung)
+    if not (told and longest > _ROOM * told + _SLACK):
+        return None
+    return f"a latency of {format_duration(longest * 1e9)} is longer than the run, {format_duration(told * 1e9)}"
+
+
+def _longest(rung: Rung) -> float:
+    """Seconds of the longest latency; 0 where it is not known, or not looked for."""
+    if isinstance(rung, HistogramLog):
+        return 0.0
+    if isinstance(rung, Samples):
+        return float(rung.duration.max(initial=0)) / 1e9
+    if isinstance(rung, Histogram):
+        top = float(rung.max) if rung.count else 0.0
+    else:
+        top = max(rung.stats.get("max", 0.0), *rung.percentiles.values(), 0.0)
+    return top * NANOSECONDS[rung.unit] / 1e9
+
+
+def _of_log(log: HistogramLog) -> str | None:
+    """An interval with a latency longer than all of the log, or first intervals with latencies from before it began."""
+    if not len(log):
+        return None
+    try:
+        series = log.rows(np.arange(min(len(log), _LOOKED_AT))).series()
+    except LatencyKitError:  # a large log tells of damage when it is decoded
+        return None
+    held = series.count > 0
+    longest = series.max[held] * (NANOSECONDS[log.unit] / 1e9)
+    begin, whole = min(0.0, float(log.starts.min())), float((log.starts + log.lengths).max())
+    if not held.any() or not whole > begin:
+        return None
+    top = float(longest.max())
+    if top > _ROOM * (whole - begin) + _SLACK:
+        return f"a latency of {format_duration(top * 1e9)} is longer than the log, {format_duration((whole - begin) * 1e9)}"
+    since = ((series.start + series.length)[held] - begin)[:_FIRST]
+    early = longest[:_FIRST] > since
+    # Values that are taken for nanoseconds cannot come out too long, and an overloaded system may have been so for long.
+    if log.run.unit_from == "assumed" or early.size < _FIRST or early.sum() <= _FIRST / 2:
+        return None
+    return f"{early.sum()} of the first {_FIRST} intervals hold latencies that began before the log did"
+
+
+def _of_samples(samples: Samples) -> str | None:
+    """Half of the requests taking longer than all of them took to be sent, where it is the user who says the unit."""
+    if samples.start is None or len(samples) < _ENOUGH or samples.run.unit_from != "option":
+        return None
+    sending = (float(samples.start.max()) - float(samples.start.min())) / 1e9
+    middle = float(np.median(samples.duration)) / 1e9
+    if not middle > sending > 0:
+        return None
+    half, all_of_them = format_duration(middle * 1e9), format_duration(sending * 1e9)
+    return f"half of the requests took longer than {half}, and all of them were sent within {all_of_them}"

@@ -1,0 +1,782 @@
+"""Damaged lines: where they stand, what they say, how many of which kind there are, and how that is told."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import re
+import stat
+import sys
+import weakref
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from latencykit._files import naming
+from latencykit._limits import in_force
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.errors import CorruptInputError, InputTooLargeError, MissingPackageError
+from latencykit.units import checked_unit, format_count, printable, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from latencykit.core.run import Measure, UnitFrom
+
+__all__ = [
+    "Confidence",
+    "Format",
+    "Head",
+    "Locate",
+    "ReadOptions",
+    "Rung",
+    "Source",
+    "Tally",
+    "Unpacked",
+    "Watch",
+    "Watched",
+    "compression",
+    "parser_error",
+    "refuse_rows",
+    "rows_in",
+    "rung_name",
+    "skipped_lines",
+]
+
+
+Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
+"""From numbers of rows to where they stand (a line, if there are lines) and what they say."""
+
+_FIRST = 10  # of a file, that are told whatever they are: each, where few are damaged
+_MOST = 12  # that are told at all: also the first of another kind
+_KINDS = 50  # that are told apart
+_NAMED = 4
+_PARTICULAR = re.compile(r"""(?: is)?\s*[:('"].*""", re.DOTALL)
+
+
+class Tally:
+    """What was skipped of a file: how many lines for which reason; the first few are told one by one.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> [tally.add(f"the time stamp is '{k}'") for k in range(11)].count(True), tally.add("2 fields ('1,2')", 1000)
+    (10, True)
+    >>> tally.note, tally.untold
+    ('1,011 damaged lines were skipped: 1,000 × 2 fields, 11 × the time stamp', 1000)
+    """
+
+    def __init__(self) -> None:
+        self._kinds: Counter[str] = Counter()
+        self._told = 0
+
+    def _kind(self, seen: str) -> str:
+        kind = printable(_PARTICULAR.sub("", seen[:200]), 80) or "others"
+        return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
+
+    def wanted(self, seen: str) -> int:
+        """How many more lines with that damage are to be told one by one."""
+        new = self._told < _MOST and self._kind(seen) not in self._kinds
+        return max(_FIRST - self._told, int(new))
+
+    def add(self, seen: str, count: int = 1) -> bool:
+        """Count lines; True where the first of them is to be told."""
+        told = self.wanted(seen) > 0
+        self._kinds[self._kind(seen)] += count
+        self._told += told
+        return told
+
+    @property
+    def untold(self) -> int:
+        """How many were not told one by one."""
+        return self._kinds.total() - self._told
+
+    @property
+    def note(self) -> str | None:
+        """What a reader of the numbers has to know; None where nothing was skipped."""
+        total = self._kinds.total()
+        if not total:
+            return None
+        named = Counter(
+            {kind: count for kind, count in self._kinds.items() if kind != "others"}
+        ).most_common(_NAMED)
+        left = total - sum(count for _, count in named)
+        reasons = [
+            f"{format_count(count)} × {kind}" for kind, count in [*named, ("others", left)] if count
+        ]
+        return f"{format_count(total)} damaged {'line was' if total == 1 else 'lines were'} skipped: {', '.join(reasons)}"
+
+
+def refuse_rows(
+    rows: Sequence[int],
+    locate: Locate,
+    source: Source,
+    options: ReadOptions,
+    seen: str,
+    expected: str,
+) -> None:
+    """Raise for the first of damaged rows; under ``lenient`` count them, and report the first few of a file."""
+    told = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
+    for line, text in locate(told) if len(told) else ():
+        options.damaged(
+            source.corrupt(
+                line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"
+            )
+        )
+    if len(rows) > len(told):
+        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(told))
+
+
+def rows_in(
+    lines: Iterator[str], first: int, skip: int, sep: str, comment: str | None, rows: Sequence[int]
+) -> list[tuple[int | None, str]]:
+    """Return line and text of some rows, ascending, of lines of which the first has the number `first`."""
+    found: list[tuple[int | None, str]] = []
+    wanted, row = iter(rows), -1
+    next_row = next(wanted, None)
+    for _ in range(skip):
+        next(lines, "")
+    reader = csv.reader(lines, delimiter=sep if sep != " " else "\0")
+    before = first - 1 + skip
+    for fields in _until_error(reader):
+        if next_row is None:
+            break
+        start, before = before + 1, first - 1 + skip + reader.line_num
+        if not any(fields) or (comment and fields[0].startswith(comment)):
+            continue
+        row += 1
+        if row == next_row:
+            found.append((start, sep.join(fields)))
+            next_row = next(wanted, None)
+    return found + [(None, "")] * (len(rows) - len(found))
+
+
+def _until_error(reader: Any) -> Iterator[list[str]]:
+    """The rows up to one that Python's own parser refuses, such as one with a field of a megabyte."""
+    while True:
+        try:
+            yield next(reader)
+        except (StopIteration, csv.Error):
+            return
+
+
+def parser_error(source: Source, text: str, first: int) -> CorruptInputError:
+    """Return pandas' error about a table that begins in line `first`, in our words."""
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
+    if found:
+        line = int(found[2]) + first - 1
+        return source.corrupt(
+            line, f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line"
+        )
+    found = re.search(r"inside string starting at row (\d+)", text)
+    seen = (
+        "a quote is opened and not closed"
+        if found
+        else f"the table is damaged ({printable(text, 80)})"
+    )
+    return source.corrupt(int(found[1]) + first if found else None, seen, "", "")
+
+
+def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
+    """Yield ``7, "expected 5 fields, saw 9"`` for each line that pandas skipped."""
+    for message in messages:
+        for number, seen in re.findall(r"[Ll]ine (\d+): (.*)", message):
+            yield int(number) + first - 1, seen.strip()
+
+
+# ------------------------------------------------------------
+# Compressed inputs as streams: known by magic number, decoded piece by piece, kept as far as they
+# go.
+#
+# The standard library's readers lose what they have decoded of a file that is cut; here it is given out first.
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+_PIECE = 1 << 16
+_ZSTD_PIECE = (
+    1 << 12
+)  # its decoder gives out all that a piece holds: a bomb must not get far with one
+_LARGEST = 1 << 20
+_SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at the end
+
+
+def compression(begin: bytes) -> str | None:
+    """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None.
+
+    Examples
+    --------
+    >>> compression(b"BZh91AY"), compression(b"start,latency")
+    ('bzip2', None)
+    """
+    return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
+
+
+def _gzip() -> Any:
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib.decompressobj(wbits=31)
+    return isal_zlib.decompressobj(wbits=31)
+
+
+def _zstd() -> Any:
+    try:
+        import zstandard
+    except ImportError as missing:
+        raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
+    return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+
+
+def _xz() -> Any:
+    import lzma
+
+    return lzma.LZMADecompressor()
+
+
+def _bzip2() -> Any:
+    import bz2
+
+    return bz2.BZ2Decompressor()
+
+
+_MAKERS: dict[str, Callable[[], Any]] = {"gzip": _gzip, "xz": _xz, "bzip2": _bzip2, "zstd": _zstd}
+
+
+def _errors(kind: str) -> tuple[type[Exception], ...]:
+    """What a decoder raises for damage."""
+    known: list[type[Exception]] = [OSError, ValueError, zlib.error]
+    if kind == "xz":
+        import lzma
+
+        known.append(lzma.LZMAError)
+    if kind == "zstd":
+        import zstandard
+
+        known.append(zstandard.ZstdError)
+    if kind == "gzip":
+        with contextlib.suppress(ImportError):
+            from isal import isal_zlib
+
+            known.append(isal_zlib.error)  # type: ignore[arg-type]
+    return tuple(known)
+
+
+class Unpacked(io.RawIOBase):
+    """The decompressed bytes of a stream.
+
+    Parameters
+    ----------
+    raw : file object
+        Compressed bytes, at their beginning; closed with this stream.
+    kind : str
+        As `compression` names it.
+    cut : callable
+        Called once where the stream ends too early; what was decoded is given out all the same.
+    damaged : callable
+        Reason → the error to raise.
+    """
+
+    def __init__(
+        self,
+        raw: IO[bytes],
+        kind: str,
+        cut: Callable[[], None],
+        damaged: Callable[[str], Exception],
+    ) -> None:
+        self._raw, self._kind, self._cut, self._damaged = raw, kind, cut, damaged
+        self._decoder: Any = None
+        self._held = b""  # compressed, not yet decoded
+        self._ready = b""  # decoded, not yet given out
+        self._full = False  # whether the decoder may have more without more input
+        self._begin(b"")
+        self._errors = _errors(kind)
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True: forwards by decoding, backwards by beginning anew."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; 0 at the end."""
+        while not self._ready:
+            if not self._decode():
+                return 0
+        size = min(len(self._ready), len(buffer))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        self._at += size
+        return size
+
+    def _decode(self) -> bool:
+        """Decode the next piece into `_ready`; False at the end."""
+        if self._decoder.eof:
+            return self._next_member()
+        piece = self._held or getattr(self._decoder, "unconsumed_tail", b"")
+        if not piece and not self._full:
+            piece = self._raw.read(_ZSTD_PIECE if self._kind == "zstd" else _PIECE)
+            if not piece:
+                self._cut()
+                return False
+        self._held = b""
+        try:
+            self._ready = (
+                self._decoder.decompress(piece)
+                if self._kind == "zstd"
+                else self._decoder.decompress(piece, _LARGEST)
+            )
+        except self._errors as error:
+            raise self._damaged(f"the compressed stream is damaged ({error})") from None
+        self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
+        return True
+
+    def _next_member(self) -> bool:
+        """Go on to what follows a finished stream: another one, after padding, or the end."""
+        rest = self._decoder.unused_data.lstrip(b"\0")
+        while len(rest) < 6 and (more := self._raw.read(_PIECE)):
+            rest = (rest + more).lstrip(b"\0")
+        if not rest or rest[1:4] == _SKIPPABLE:
+            return False
+        if compression(rest) != self._kind:
+            raise self._damaged("after the end of the compressed stream stand other bytes")
+        self._begin(rest)
+        return True
+
+    def _begin(self, held: bytes) -> None:
+        self._decoder = _MAKERS[self._kind]()
+        self._held, self._ready, self._full = held, b"", False
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place counted from the beginning, or from here."""
+        target = offset if whence == io.SEEK_SET else self._at + offset
+        if whence == io.SEEK_END:
+            raise io.UnsupportedOperation("the end of a compressed stream is not known")
+        if target < self._at:
+            self._raw.seek(0)
+            self._begin(b"")
+            self._at = 0
+        while self._at < target and self.read(min(_LARGEST, target - self._at)):
+            pass
+        return self._at
+
+    def tell(self) -> int:
+        """Return the place in the decompressed bytes."""
+        return self._at
+
+    def close(self) -> None:
+        """Close the compressed stream, too."""
+        self._raw.close()
+        super().close()
+
+
+# ------------------------------------------------------------
+# Files that are watched while they are read: one that is cut or replaced meanwhile is no longer
+# the one that was begun.
+#
+# What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut) would give half of one
+# file and half of another, or offsets into what is no longer there.
+
+
+class Watch:
+    """What a file was like when it was last looked at."""
+
+    def __init__(self) -> None:
+        self._identity: tuple[int, int] | None = None
+        self._size = self._changed = 0
+
+    def look(self, number: int) -> str | None:
+        """Return what happened to an open file since, if anything; only regular ones are known to keep what is in them."""
+        now = os.fstat(number)
+        if not stat.S_ISREG(now.st_mode):
+            return None
+        # Some network file systems number a file anew whenever it is opened.
+        same = (now.st_dev, now.st_ino) == self._identity or (now.st_mtime_ns, now.st_size) == (
+            self._changed,
+            self._size,
+        )
+        if self._identity is not None and not same:
+            return "another file took its place while it was read"
+        if now.st_size < self._size:
+            return f"the file shrank from {self._size:,} to {now.st_size:,} bytes while it was read"
+        self._identity, self._size, self._changed = (
+            (now.st_dev, now.st_ino),
+            now.st_size,
+            now.st_mtime_ns,
+        )
+        return None
+
+
+class Watched(io.FileIO):
+    """A file that is looked at whenever bytes of it are read.
+
+    Parameters
+    ----------
+    path : Path
+    watch : Watch
+        The same for every time that the file is opened.
+    changed : callable
+        What happened → the error to raise.
+    """
+
+    def __init__(self, path: Path, watch: Watch, changed: Callable[[str], Exception]) -> None:
+        super().__init__(path, "rb")
+        self._watch, self._changed = watch, changed
+        try:
+            self._look()
+        except BaseException:
+            self.close()
+            raise
+
+    def _look(self) -> None:
+        how = self._watch.look(self.fileno())
+        if how is not None:
+            raise self._changed(how)
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Fill a buffer; what was cut off before this is known after it."""
+        size = super().readinto(buffer)
+        self._look()
+        return size
+
+    def readall(self) -> bytes:
+        """Return the rest."""
+        rest = super().readall()
+        self._look()
+        return rest
+
+
+# ------------------------------------------------------------
+# What every reader is made of: a source that can be opened again, its head, the options, and
+# `Format`.
+
+Rung = Samples | HistogramLog | Histogram | Summary
+HEAD_SIZE = 64 * 1024
+_BASE_PIECE = 4 << 20
+_LONG = 500  # characters of what is quoted in an error
+
+
+class Confidence(IntEnum):
+    """How sure a format is that an input is its own."""
+
+    NO = 0
+    GENERIC = 1
+    LIKELY = 2
+    CERTAIN = 3
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of an input, decompressed: all that sniffing sees.
+
+    Attributes
+    ----------
+    name : str
+        File name without its folder, and without a compression suffix.
+    data : bytes
+        Up to 64 KiB.
+    path : Path or None
+        Where it lies on disk, for formats that are a directory or tell themselves by their end.
+    """
+
+    name: str
+    data: bytes
+    path: Path | None = None
+
+    @property
+    def is_dir(self) -> bool:
+        """Whether the input is a directory."""
+        return self.path is not None and self.path.is_dir()
+
+    @property
+    def whole(self) -> bool:
+        """Whether `data` is all there is."""
+        return len(self.data) < HEAD_SIZE
+
+    @cached_property
+    def text(self) -> str:
+        """The head as text: UTF-8 without its byte order mark, line ends as ``\\n``, foreign bytes replaced."""
+        return self.data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines of the head; a last line that the head cuts is left out."""
+        lines = self.text.splitlines()
+        return lines if self.whole or len(lines) < 2 else lines[:-1]
+
+    @property
+    def suffix(self) -> str:
+        """Lower-case suffix of the name, with its dot."""
+        return Path(self.name).suffix.lower()
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user says about an input.
+
+    Attributes
+    ----------
+    unit : str or None
+        Unit of the stored values: ``ns``, ``us``, ``ms``, ``s``, ``none``.
+    column, start_column : str or None
+        Column of latencies and of start times in tables of raw samples.
+    lenient : bool
+        Skip damaged lines, and report each.
+    counted : bool
+        Only histograms will be asked for: long tables of samples are counted while they are read.
+    measure : str or None
+        What is counted then, where the source knows the intended starts: ``response`` or ``service``.
+    series : tuple of str
+        Series that were asked for by name. A reader of an output that holds many unlike ones gives its main series
+        where none is named, and all it holds where one is.
+    report : callable
+        Takes one sentence at a time: what was skipped, and why.
+    tally : Tally
+        Counts what was skipped.
+    """
+
+    unit: str | None = None
+    column: str | None = None
+    start_column: str | None = None
+    lenient: bool = False
+    counted: bool = False
+    measure: Measure | None = None
+    series: tuple[str, ...] = ()
+    report: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    tally: Tally = field(default_factory=Tally, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.unit is not None:
+            checked_unit(self.unit)
+
+    def resolve_unit(self, default: str, origin: UnitFrom = "format") -> tuple[str, UnitFrom]:
+        """Return the unit of the stored values, and where it comes from: the option wins over the reader's `default`."""
+        return (default, origin) if self.unit is None else (self.unit, "option")
+
+    def damaged(self, error: CorruptInputError, count: int = 1) -> None:
+        """Raise `error`, or under `lenient` count its lines, and report the first few, so that the reader can go on."""
+        if not self.lenient:
+            raise error
+        if self.tally.add(error.seen, count):
+            self.report(
+                f"skipped: {CorruptInputError(error.path, error.line, error.seen, error.expected)}"
+            )
+
+
+@dataclass(frozen=True)
+class Format:
+    """One input or output format.
+
+    Attributes
+    ----------
+    name : str
+        Short name, as ``--format-in`` takes it: ``hlog``, ``wrk2``, ``vegeta-json``.
+    title : str
+        What it is, in words.
+    rung : str
+        Richest rung that it gives: ``samples``, ``log``, ``histogram`` or ``summary``.
+    suffixes : tuple of str
+        Usual file name endings, with the dot.
+    sniff : callable
+        Head → Confidence; never raises.
+    read : callable
+        (Source, ReadOptions) → series name → rung. The name ``""`` stands for "named after the file".
+    write : callable or None
+        (rung, path, **options) → None.
+    unit : str or None
+        Unit of the stored values by the format's own rules; None where the output states it.
+    example : str
+        The command that makes such an output.
+    """
+
+    name: str
+    title: str
+    rung: str
+    suffixes: tuple[str, ...]
+    sniff: Callable[[Head], Confidence]
+    read: Callable[[Source, ReadOptions], dict[str, Rung]]
+    write: Callable[..., None] | None = None
+    unit: str | None = None
+    example: str = ""
+
+
+class Source:
+    """An input that can be opened again and again: a path, or standard input spooled to disk.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file, a directory where a tool writes one, or ``-``.
+
+    Attributes
+    ----------
+    shown : str
+        The path as given, for messages.
+    path : Path
+        The same as a path.
+    file : Path
+        Where the bytes lie: `path`, or the copy of standard input.
+    cut : bool
+        Whether a compressed stream was found to end early.
+    json : bool
+        Whether JSON was read of it, where a value of any type may stand anywhere.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.shown = without_secrets(str(path))
+        self.cut = False  # whether a compressed stream ended early
+        self.json = False
+        self.path = Path(path)
+        self._watch = Watch()
+        self.file = _spooled(self) if self.shown == "-" else self.path
+
+    @property
+    def is_dir(self) -> bool:
+        """Whether the source is a directory."""
+        return self.file.is_dir()
+
+    @property
+    def name(self) -> str:
+        """File name without its folder and compression suffix; ``stdin`` for standard input."""
+        if self.shown == "-":
+            return "stdin"
+        path = self.path if self.path.name not in ("", ".", "..") else self.path.resolve()
+        return path.stem if path.suffix.lower() in (".gz", ".zst", ".xz", ".bz2") else path.name
+
+    def open(self) -> IO[bytes]:
+        """Open the bytes, decompressed by magic number; gzip, xz, bzip2 and zstd are understood."""
+        raw = self._raw()
+        kind = compression(raw.read(6))
+        raw.seek(0)
+        if kind is None:
+            return raw
+        try:
+            return cast(
+                "IO[bytes]",
+                io.BufferedReader(
+                    Unpacked(raw, kind, self._note_cut, self._stream_damaged), 1 << 17
+                ),
+            )
+        except MissingPackageError:
+            raw.close()
+            raise
+
+    def _raw(self) -> IO[bytes]:
+        try:
+            return io.BufferedReader(Watched(self.file, self._watch, self._changed), 1 << 17)
+        except IsADirectoryError:
+            raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
+        except OSError as error:
+            raise CorruptInputError(
+                self.shown, None, f"cannot be read: {error.strerror or error}"
+            ) from None
+
+    def _changed(self, how: str) -> CorruptInputError:
+        return self.corrupt(
+            None, how, "a file at rest", "read a copy, or read it when its writer is done"
+        )
+
+    def _note_cut(self) -> None:
+        self.cut = True
+
+    def _stream_damaged(self, reason: str) -> CorruptInputError:
+        return self.corrupt(None, reason, "", "decompress it by hand and see")
+
+    @cached_property
+    def compressed(self) -> bool:
+        """Whether the bytes have to be decompressed: seeking in them is slow."""
+        with self._raw() as raw:
+            return compression(raw.read(6)) is not None
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of the file as it lies on disk, compressed or not."""
+        return self.file.stat().st_size
+
+    @cached_property
+    def head(self) -> Head:
+        """The first 64 KiB; empty for a directory."""
+        if self.is_dir:
+            return Head(self.path.resolve().name, b"", self.path)
+        with self.open() as stream:
+            return Head(self.name, stream.read(HEAD_SIZE), self.file)
+
+    def bytes(self) -> bytes:
+        """Return all bytes of a source that has to be taken whole.
+
+        Raises
+        ------
+        InputTooLargeError
+            Where it is larger than the limit ``whole``.
+        """
+        limit = in_force().unpacked(self.size) if self.compressed else in_force().whole
+        pieces, size = [], 0
+        with self.open() as stream:
+            while size <= limit and (
+                piece := stream.read(_BASE_PIECE)
+            ):  # to ask for all at once would take the limit's memory
+                pieces.append(piece)
+                size += len(piece)
+        if size > limit:
+            unpacks = f" unpacked, from a file of {self.size:,}" if self.compressed else ""
+            raise InputTooLargeError(
+                f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; cut it into parts, "
+                "or allow more: --limit whole=SIZE (lk.limits)"
+            )
+        return b"".join(pieces)
+
+    def text(self) -> str:
+        """Return all text: UTF-8 without byte order mark, line ends as ``\\n``, foreign bytes escaped so that nothing is lost.
+
+        Raises
+        ------
+        CorruptInputError
+            For UTF-16 and other wide encodings.
+        """
+        data = self.bytes()
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise CorruptInputError(
+                self.shown, 1, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8"
+            )
+        return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")
+
+    def corrupt(
+        self, line: int | None, seen: str, expected: str = "", hint: str = ""
+    ) -> CorruptInputError:
+        """Return the error that names this source, in one line whatever is quoted in it."""
+        return CorruptInputError(
+            self.shown, line, printable(seen, _LONG), printable(expected, _LONG), hint
+        )
+
+
+def _spooled(source: Source) -> Path:
+    """Standard input on disk, where it can be read again; it goes away with the source."""
+    if sys.stdin is None:
+        raise source.corrupt(
+            None, "standard input is closed", "the output of a tool", "pipe it in, or name a file"
+        )
+    import shutil
+    import tempfile
+
+    handle, name = tempfile.mkstemp(prefix="latencykit-")
+    weakref.finalize(source, Path(name).unlink, missing_ok=True)
+    with naming(Path(name), Path(name)), os.fdopen(handle, "wb") as spool:
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+    return Path(name)
+
+
+def rung_name(rung: Rung) -> str:
+    """Return ``samples``, ``log``, ``histogram`` or ``summary``."""
+    return {Samples: "samples", HistogramLog: "log", Histogram: "histogram", Summary: "summary"}[
+        type(rung)
+    ]

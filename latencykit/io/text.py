@@ -1,0 +1,468 @@
+"""Text as it stood on a terminal: without colours, and without what a progress line overwrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.samples import as_nanoseconds
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.rows import line_chunks
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.errors import CorruptInputError
+    from latencykit.io.source import Head, ReadOptions, Source
+
+__all__ = [
+    "Section",
+    "batch",
+    "below",
+    "command_of",
+    "documents",
+    "entry",
+    "epoch_seconds",
+    "has_keys",
+    "iso_nanoseconds",
+    "lines",
+    "load",
+    "numbered",
+    "parse",
+    "parse_next",
+    "plain",
+    "plain_report",
+    "runs",
+    "sections",
+    "without_halves",
+]
+
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+
+
+def plain(text: str) -> str:
+    r"""Return text without escape sequences; of a line that was written over, what was written last.
+
+    Line numbers stay what they were.
+
+    Examples
+    --------
+    >>> plain("GET: rps=0.0\r             \r\x1b[1mGET\x1b[0m: done\n")
+    'GET: done\n'
+    """
+    if "\x1b" in text:
+        text = _ESCAPE.sub("", text)
+    if "\r" not in text:
+        return text
+    return "\n".join(_last_written(line) if "\r" in line else line for line in text.split("\n"))
+
+
+def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
+    r"""Return name → text of each run; a run begins where `begin` matches, and a lone one has no name.
+
+    Examples
+    --------
+    >>> runs("Go\nfast\nGo\nslow\n", re.compile("^Go$", re.MULTILINE))
+    {'run 1': 'Go\nfast\n', 'run 2': 'Go\nslow\n'}
+    """
+    starts = [one.start() for one in begin.finditer(text)]
+    parts = [text[start:end] for start, end in pairwise([0, *starts[1:], len(text)])]
+    return (
+        {"": text}
+        if len(parts) < 2
+        else {f"run {number}": part for number, part in enumerate(parts, 1)}
+    )
+
+
+def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
+    r"""Yield number and text of the lines below the last line that begins with a heading, up to a blank one.
+
+    Examples
+    --------
+    >>> list(below("Latency:\n p50: 1\n p99: 2\n\nDone\n", "Latency:"))
+    [(2, ' p50: 1'), (3, ' p99: 2')]
+    """
+    lines = text.split("\n")
+    begin = next(
+        (k for k in range(len(lines) - 1, -1, -1) if lines[k].startswith(heading)), len(lines)
+    )
+    for number, line in enumerate(lines[begin + 1 :], begin + 2):
+        if not line.strip():
+            return
+        yield number, line
+
+
+def _last_written(line: str) -> str:
+    return next((part for part in reversed(line.split("\r")) if part.strip()), "")
+
+
+# ------------------------------------------------------------
+# Text reports as people save them: colours taken out, several runs in one file told apart, errors
+# with their line.
+
+_PROMPT = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)", re.MULTILINE)
+_SECTIONS_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\n]*\x07)")
+
+
+def plain_report(text: str) -> str:
+    r"""Return text without a terminal's escapes, each piece that a carriage return would overwrite on a line of its own.
+
+    Examples
+    --------
+    >>> plain("\x1b[32m 50%\x1b[0m 1ms")
+    ' 50% 1ms'
+    """
+    return (
+        _SECTIONS_ESCAPE.sub("", text).replace("\r", "\n")
+        if "\x1b" in text or "\r" in text
+        else text
+    )
+
+
+@dataclass(frozen=True)
+class Section:
+    """The report of one run within a file.
+
+    Attributes
+    ----------
+    text : str
+        From its first line to the next run.
+    first_line : int
+        Number of its first line in the file.
+    source : Source
+    """
+
+    text: str
+    first_line: int
+    source: Source
+
+    def line_at(self, position: int) -> int:
+        """Return the number of the line that holds a character of `text`."""
+        return self.first_line + self.text.count("\n", 0, position)
+
+    def corrupt(
+        self, position: int | None, seen: str, expected: str, hint: str = ""
+    ) -> CorruptInputError:
+        """Return the error that names the line."""
+        return self.source.corrupt(
+            None if position is None else self.line_at(position), seen, expected, hint
+        )
+
+    def lines(self, start: int, end: int) -> list[tuple[int, str]]:
+        """Return the lines between two positions that are not blank, with their numbers."""
+        first = self.line_at(start)
+        return [
+            (first + k, line)
+            for k, line in enumerate(self.text[start:end].split("\n"))
+            if line.strip()
+        ]
+
+    def found(self, label: str, pattern: re.Pattern[str], expected: str) -> re.Match[str] | None:
+        """Return the match of `pattern` on the line that begins with `label`; None where there is no such line.
+
+        Raises
+        ------
+        CorruptInputError
+            Where there is one, and it does not match.
+        """
+        line = re.search(rf"^[ \t]*{re.escape(label)}[^\n]*", self.text, re.MULTILINE)
+        match = pattern.search(line[0]) if line else None
+        if line is not None and match is None:
+            raise self.corrupt(
+                line.start(), f"{printable(line[0].strip(), 50)!r}", expected, "run the tool anew"
+            )
+        return match
+
+    def matches(
+        self, pattern: re.Pattern[str], start: int, end: int, expected: str
+    ) -> list[re.Match[str]]:
+        """Return the match of every line between two positions; one that does not match is damage."""
+        found = []
+        prompt = _PROMPT.search(self.text, start, end)  # of a copied terminal, below the table
+        for number, line in self.lines(start, prompt.start() if prompt else end):
+            match = pattern.match(line)
+            if match is None:
+                raise self.source.corrupt(
+                    number, f"{printable(line.strip(), 50)!r}", expected, "run the tool anew"
+                )
+            found.append(match)
+        return found
+
+
+def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
+    """Return one section a run: each begins where `begin` matches; what stands before the first one belongs to it."""
+    text = plain_report(source.text())
+    starts = [one.start() for one in begin.finditer(text)]
+    bounds = [0, *starts[1:], len(text)]
+    return [
+        Section(text[start:end], text.count("\n", 0, start) + 1, source)
+        for start, end in pairwise(bounds)
+    ]
+
+
+def command_of(text: str, *tools: str) -> str | None:
+    """Return the command line of one of `tools` where a copied terminal shows it after its prompt.
+
+    Examples
+    --------
+    >>> command_of("user@host:~$ ./wrk -t2 -c8 http://x/\\nRunning 10s test", "wrk")
+    './wrk -t2 -c8 http://x/'
+    """
+    names = "|".join(map(re.escape, tools))
+    found = re.search(
+        rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$", text, re.MULTILINE
+    )
+    return found[1].strip() if found else None
+
+
+# ------------------------------------------------------------
+# Points in time as text: RFC 3339 and its relatives, many at once.
+
+
+def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return nanoseconds since the epoch, int64 of the same length; what names no zone is UTC.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Where one of them is no date; it is a ValueError.
+
+    Examples
+    --------
+    >>> iso_nanoseconds(["1970-01-01T00:00:01.5Z", "1970-01-01T02:00:00.000000001+02:00"]).tolist()
+    [1500000000, 1]
+    """
+    import pandas as pd
+
+    try:
+        when = as_nanoseconds(
+            pd.to_datetime(
+                pd.Series(list(map(str, texts)), dtype=object), utc=True, format="ISO8601"
+            )
+        )
+    except (ValueError, OverflowError, TypeError) as error:
+        raise InvalidArgumentError(f"a stamp is no date ({printable(str(error), 60)})") from error
+    if np.isnat(when).any():
+        raise InvalidArgumentError("a stamp is missing, or lies beyond the years 1678 to 2261")
+    return np.asarray(when.astype(np.int64))
+
+
+def epoch_seconds(text: object) -> float | None:
+    """Return seconds since the epoch, or None where `text` is no date.
+
+    Examples
+    --------
+    >>> epoch_seconds("1970-01-01T00:01:00Z"), epoch_seconds("0001-01-01T00:00:00Z"), epoch_seconds(None)
+    (60.0, None, None)
+    """
+    try:
+        seconds = float(iso_nanoseconds([str(text)])[0]) / 1e9
+    except ValueError:
+        return None
+    return seconds if seconds > 0 else None
+
+
+# ------------------------------------------------------------
+# JSON from other people's tools: whole documents, documents after lines of noise, and one object
+# a line.
+#
+# NaN and Infinity literals are taken, as many tools write them. What is damaged gives one error with the line.
+
+_BEGIN = re.compile(
+    r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE
+)  # not the "[error]" of a line of a log
+_HEX = "[0-9a-fA-F]{2}"
+_HALF = re.compile(
+    rf"(?<!\\)((?:\\\\)*)\\u(?:[dD][89abAB]{_HEX}(?!\\u[dD][c-fC-F]{_HEX})|(?<!\\u[dD][89abAB][0-9a-fA-F][0-9a-fA-F]\\u)[dD][c-fC-F]{_HEX})"
+)
+_WAY_OUT = "write it anew with the tool"
+
+
+def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
+    """Whether the head looks like JSON and names all `keys`; for sniffing only.
+
+    Parameters
+    ----------
+    head : Head
+    *keys : str
+    within : int, optional
+        Only the first so many characters count.
+    """
+    text = head.text[:within]
+    return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
+
+
+def load(source: Source, *, after_noise: bool = False) -> Any:
+    """Return the whole document.
+
+    Parameters
+    ----------
+    source : Source
+    after_noise : bool, default False
+        Whether lines of text may stand before and after it.
+
+    Raises
+    ------
+    CorruptInputError
+        Where it is damaged, cut, or nested so deeply that it must be hostile.
+    """
+    text = source.text()
+    begin = _BEGIN.search(text) if after_noise else None
+    if after_noise and begin is None:
+        raise source.corrupt(1, "there is no JSON in it", "an object or a list", _WAY_OUT)
+    return parse(text, source, begin.start() if begin else 0, whole=not after_noise)
+
+
+def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
+    """Return the value that begins right at `at`, and where it ends: for objects that follow each other."""
+    source.json = True
+    try:
+        return json.JSONDecoder().raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _damaged(source, error, 0) from None
+    except (RecursionError, ValueError) as error:
+        raise source.corrupt(None, f"the JSON cannot be read ({error})", "", "") from None
+
+
+def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Return the objects of a file in which they follow each other, and a note where the last of several is cut."""
+    from latencykit.errors import CorruptInputError
+
+    text = without_halves(plain_report(source.text()))
+    found: list[dict[str, Any]] = []
+    at = len(text) - len(text.lstrip())
+    while at < len(text):
+        try:
+            record, at = parse_next(text, source, at)
+        except CorruptInputError as error:
+            if found and "cut" in error.seen:
+                return found, ("the last report is cut; it was left out",)
+            raise
+        found.append(entry({"object": record}, "object", source))
+        at += len(text[at:]) - len(text[at:].lstrip())
+    return found, ()
+
+
+def parse(
+    text: str, source: Source, at: int = 0, *, first_line: int = 1, whole: bool = True
+) -> Any:
+    """Return the value that begins at `at`; with `whole`, nothing but blanks may follow it."""
+    source.json = True
+    text = without_halves(text)
+    try:
+        return (
+            json.loads(text[at:] if at else text)
+            if whole
+            else json.JSONDecoder().raw_decode(text[at:].lstrip())[0]
+        )
+    except json.JSONDecodeError as error:
+        raise _damaged(source, error, first_line + text.count("\n", 0, at) - 1) from None
+    except RecursionError:
+        raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise source.corrupt(
+            None, f"the JSON holds a number that cannot be read ({error})", "", ""
+        ) from None
+
+
+def without_halves(text: str) -> str:
+    """The text with escaped halves of characters replaced, as long as before: no table of pandas takes them."""
+    return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
+
+
+def _damaged(source: Source, error: json.JSONDecodeError, lines_before: int) -> CorruptInputError:
+    line = lines_before + error.lineno
+    if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated string"):
+        return source.corrupt(
+            line, "the JSON ends in the middle: the file is cut", "the whole document", _WAY_OUT
+        )
+    near = printable(error.doc[error.pos : error.pos + 20])
+    return source.corrupt(line, f"the JSON is damaged near {near!r} ({error.msg})", "", _WAY_OUT)
+
+
+def lines(
+    source: Source, options: ReadOptions, notes: list[str] | None = None
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yield batches of objects of a file with one object a line, as (number of the first line, objects).
+
+    Blank lines are passed over. A damaged line raises, or is reported under ``options.lenient``; a last line
+    that is cut is a note, appended to `notes`.
+    """
+    for first, chunk in line_chunks(source):
+        yield first, batch(first, chunk, source, options, notes)
+
+
+def batch(
+    first: int, chunk: bytes, source: Source, options: ReadOptions, notes: list[str] | None = None
+) -> list[Any]:
+    """Return the objects of a chunk of whole lines; see `lines`."""
+    source.json = True
+    text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
+    given = [line for line in text.split("\n") if line and not line.isspace()]
+    try:
+        return list(json.loads(without_halves("[" + ",".join(given) + "]")))
+    except (ValueError, RecursionError):
+        return [value for _, value in numbered(source, options, first, chunk, notes)]
+
+
+def numbered(
+    source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Yield the objects of a chunk of lines, whose first has the number `first`, with the number of each line.
+
+    Damaged lines, and one that is cut at the end of the file, are treated as `lines` does.
+    """
+    from latencykit.errors import CorruptInputError
+
+    closed = chunk.endswith(b"\n")
+    rows = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    for number, line in enumerate(rows, first):
+        if not line or line.isspace():
+            continue
+        try:
+            value = parse(line, source, first_line=number)
+        except CorruptInputError as error:
+            if number == first + len(rows) - 1 and not closed:
+                if notes is not None:
+                    notes.append("the last line is cut; it was left out")
+            else:
+                options.damaged(
+                    source.corrupt(
+                        number,
+                        f"this is no JSON: {printable(line)!r}",
+                        error.seen,
+                        "--lenient skips the line",
+                    )
+                )
+            continue
+        yield number, value
+
+
+def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] = dict) -> Any:
+    """Return what lies at a path such as ``results.0.times``, checked for its type.
+
+    Raises
+    ------
+    CorruptInputError
+        Where it is missing or something else.
+    """
+    found = value
+    for key in path.split("."):
+        try:
+            found = found[int(key)] if isinstance(found, list) else found[key]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise source.corrupt(
+                None, f"the JSON holds no {path}", "the output of one version of the tool", _WAY_OUT
+            ) from None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise source.corrupt(None, f"{path} is {type(found).__name__}", "something else", _WAY_OUT)
+    return found

@@ -1,0 +1,145 @@
+"""Distribution files of Go's hdrhistogram-writer: those of tylertreat/bench, and of ``nats latency --histogram``.
+
+A row is a percentile and its value in ms. TotalCount is the percentile's share of the total, rounded, and not what was
+counted up to the value. With a rate, bench writes two files: one back-filled for coordinated omission, and beside it
+``uncorrected_`` with what was measured; without a rate only the first, and nothing is back-filled then.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from latencykit.core.run import Run
+from latencykit.io.build import nanoseconds, rung_of_points
+from latencykit.io.source import Confidence, Format
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from latencykit.core.run import Corrected
+    from latencykit.io.source import Head, ReadOptions, Rung, Source
+
+__all__ = ["FORMATS"]
+
+_HEADER = re.compile(r"^Value {4}Percentile {4}TotalCount {4}1/\(1-Percentile\)\s*$", re.MULTILINE)
+_ROW = re.compile(r"^\s*(\d+\.\d+)\s+([01]\.\d+)\s+(\d+)\s+(\d+\.\d+|\+?Inf)\s*$")
+_LONGEST = 200
+_BESIDE = "uncorrected_"
+_NATS = (10.0, 25.0, 50.0, 75.0, 90.0, 99.0)
+
+
+def sniff(head: Head) -> Confidence:
+    """Tell bench's header, whose columns stand four blanks apart."""
+    return Confidence.CERTAIN if _is_one(head) and not _is_nats(head) else Confidence.NO
+
+
+def sniff_nats(head: Head) -> Confidence:
+    """Tell the same header above the percentiles of ``nats latency``."""
+    return Confidence.CERTAIN if _is_one(head) and _is_nats(head) else Confidence.NO
+
+
+def _is_one(head: Head) -> bool:
+    found = _HEADER.search(head.text[:4000])
+    return (
+        found is not None
+        and not head.text[: found.start()].lstrip().startswith("#")
+        and "#[" not in head.text
+    )
+
+
+def _is_nats(head: Head) -> bool:
+    rows = [row for line in head.lines[:20] if len(line) < _LONGEST and (row := _ROW.match(line))]
+    return tuple(round(float(row[2]) * 100, 4) for row in rows[: len(_NATS)]) == _NATS
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read bench's distribution."""
+    corrected, notes = _correction(source)
+    run = Run(
+        tool="bench",
+        loop="unknown" if corrected == "unknown" else "paced",
+        measure="service",
+        corrected=corrected,
+        notes=notes,
+    )
+    return _read(source, options, run)
+
+
+def read_nats(source: Source, options: ReadOptions) -> dict[str, Rung]:
+    """Read the distribution of ``nats latency``: messages are sent at a pace, and nothing is waited for."""
+    return _read(
+        source, options, Run(tool="nats latency", loop="open", measure="service", corrected="none")
+    )
+
+
+def _correction(source: Source) -> tuple[Corrected, tuple[str, ...]]:
+    """Whether bench back-filled these counts: its second file tells."""
+    name = source.path.name
+    if source.shown == "-":
+        return "unknown", ()
+    if name.startswith(_BESIDE):
+        return "none", ()
+    if source.path.with_name(_BESIDE + name).exists():
+        return "tool", (
+            f"bench back-filled these counts for coordinated omission; {_BESIDE}{name} beside it holds the measured ones",
+        )
+    return "unknown", (
+        f"without a rate bench corrects nothing, with one it does; no {_BESIDE}{name} lies here to tell",
+    )
+
+
+def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Rung]:
+    unit, unit_from = options.resolve_unit("ms")
+    points: dict[float, float] = {}
+    total, share, value, notes = 0, 0.0, 0.0, list(run.notes)
+    lines = source.text().split("\n")
+    begin = next((k for k, line in enumerate(lines, 1) if _HEADER.match(line)), 0)
+    for number, line in enumerate(lines[begin:], begin + 1):
+        row = _ROW.match(line) if len(line) < _LONGEST else None
+        if not line.strip():
+            continue
+        if number == len(lines) and (row is None or re.search(r"\.\d{6}$", row[4]) is None):
+            notes.append("the last line is cut; it was left out")
+        elif row is None or float(row[2]) > 1 or float(row[1]) < value:
+            seen, expected = (
+                f"{printable(line.strip(), 50)!r}",
+                "value, percentile, count, 1/(1-percentile), ascending",
+            )
+            options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+        else:
+            value, share, total = float(row[1]), float(row[2]), int(row[3])
+            points[round(share * 100, 6)] = nanoseconds(value, unit)
+    if not points:
+        raise source.corrupt(None, "no value was counted", "rows of values", "")
+    points.pop(0.0, None)  # not the minimum: the writer prints 0 there
+    count = round(total / share) if share else 0
+    if not count:
+        notes.append(
+            "this version does not print how many values it counted: of the distribution there are percentiles only"
+        )
+    known = run.but(unit=unit, unit_from=unit_from, notes=tuple(notes))
+    return {"": rung_of_points(points, count or None, {}, known)}
+
+
+FORMATS = (
+    Format(
+        name="bench",
+        title="tylertreat/bench latency distribution",
+        rung="histogram",
+        suffixes=(".txt",),
+        sniff=sniff,
+        read=read,
+        unit="ms",
+        example='summary.GenerateLatencyDistribution(nil, "latency.txt")',
+    ),
+    Format(
+        name="nats-latency-histogram",
+        title="nats latency --histogram",
+        rung="histogram",
+        suffixes=(".histogram",),
+        sniff=sniff_nats,
+        read=read_nats,
+        unit="ms",
+        example="nats latency --server-b HOST --histogram out   # writes out.histogram",
+    ),
+)

@@ -1,0 +1,249 @@
+"""Tables of counts as CSV: one row a bucket (of an interval), one row an interval, or one row a request."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit._files import whole
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog, merge_logs
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import format_percentile, guarded, parse_percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.summary import Summary
+    from latencykit.io.source import Rung
+
+__all__ = ["checked_suffix", "write", "write_csv", "write_series"]
+
+
+def write_csv(series: Mapping[str, Rung], path: Path, percentiles: str | None = None) -> None:
+    """Write series of one kind as a table; the unit stands in the names of the columns.
+
+    Parameters
+    ----------
+    series : mapping of str to rung
+    path : Path
+    percentiles : str, optional
+        ``"50,99"``: one row an interval with these, in place of one row a bucket.
+    """
+    wanted = None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        for number, (name, rung) in enumerate(series.items()):
+            _write_one(stream, guarded(name), rung, wanted, header=number == 0)
+
+
+def _write_one(
+    stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] | None, *, header: bool
+) -> None:
+    guess = "_assumed" if rung.run.unit_from == "assumed" else ""
+    unit = "" if rung.unit == "none" else f"_{rung.unit}{guess}"
+    if isinstance(rung, HistogramLog) and wanted is not None:
+        table = _percentile_columns(rung, wanted, unit)
+        _rows(stream, table, name, header=header)
+    elif isinstance(rung, HistogramLog):
+        tags = _cells(rung.tag_of_rows())
+        for number, block in enumerate(rung.blocks()):
+            row = block.rows[block.entry_rows]
+            table = {
+                "start_s": np.round(rung.starts[row], 6), "length_s": np.round(rung.lengths[row], 6), "tag": tags[row],
+                "index": block.index, f"low{unit}": block.buckets.low(block.index),
+                f"high{unit}": block.buckets.high(block.index), "count": block.counts,
+            }  # fmt: skip
+            _rows(stream, table, name, header=header and number == 0)
+    elif isinstance(rung, Histogram):
+        low, high, counts = rung.buckets.low(rung.index), rung.buckets.high(rung.index), rung.counts
+        if rung.censored:  # a last row without an upper edge
+            low, high = np.append(low, rung.censored_at), np.append(high, np.nan)
+            counts = np.append(counts, rung.censored)
+        _rows(
+            stream, {f"low{unit}": low, f"high{unit}": high, "count": counts}, name, header=header
+        )
+    elif isinstance(rung, Samples):
+        _rows(stream, _sample_columns(rung, unit), name, header=header)
+    else:
+        _rows(stream, _summary_columns(rung, unit), name, header=header)
+
+
+def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -> dict[str, Any]:
+    series = log.series(wanted)
+    columns: dict[str, Any] = {
+        "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
+        "tag": _cells(log.tag_of_rows()), "count": series.count,
+    }  # fmt: skip
+    columns |= {
+        f"p{format_percentile(p)}{unit}": series.values[:, k]
+        for k, p in enumerate(series.percentiles)
+    }
+    return columns | {f"max{unit}": series.max}
+
+
+def _sample_columns(samples: Samples, unit: str) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        f"start{unit}": samples.start,
+        f"duration{unit}": samples.duration,
+        f"intended{unit}": samples.intended,
+    }
+    if samples.outcome is not None:
+        columns["outcome"] = np.asarray(OUTCOMES)[samples.outcome]
+    columns["connection"] = samples.connection
+    if samples.tag is not None:
+        columns["tag"] = _cells(samples.tag.tolist())
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _summary_columns(summary: Summary, unit: str) -> dict[str, Any]:
+    names = [*summary.stats, *(f"p{format_percentile(p)}" for p in summary.percentiles)]
+    values = [*summary.stats.values(), *summary.percentiles.values()]
+    return {"statistic": _cells(names), f"value{unit}": np.asarray(values, np.float64)}
+
+
+def _cells(texts: Sequence[str]) -> NDArray[np.object_]:
+    safe = {text: guarded(text) for text in set(texts)}
+    return np.asarray([safe[text] for text in texts], object)
+
+
+def _rows(stream: IO[str], columns: Mapping[str, Any], name: str, *, header: bool) -> None:
+    """Columns as lines; whole numbers without a decimal point, nothing for not-a-number."""
+    writer = csv.writer(stream, lineterminator="\n")
+    if header:
+        writer.writerow(["series", *columns])
+    plain = [_plain(column) for column in columns.values()]
+    writer.writerows((name, *row) for row in zip(*plain, strict=True))
+
+
+def _plain(column: Any) -> list[Any]:
+    array = np.asarray(column)
+    if array.dtype.kind != "f":
+        return list(array.tolist())
+    if (
+        np.isfinite(array).all()
+        and (array == np.rint(array)).all()
+        and (np.abs(array) < 2**53).all()
+    ):
+        return list(array.astype(np.int64).tolist())
+    return ["" if value != value else value for value in array.tolist()]
+
+
+# ------------------------------------------------------------
+# From rungs to a file, by its suffix.
+
+
+def write_series(series: Mapping[str, Rung], path: Path, **options: Any) -> None:
+    """Write one or several series to a file whose suffix names the format.
+
+    Parameters
+    ----------
+    series : mapping of str to rung
+    path : Path
+        ``.hlog``, ``.hgrm``, ``.csv``, ``.json`` or ``.parquet``.
+    **options
+        ``ticks``, ``style``, ``out_unit`` (for ``.hgrm``), ``percentiles`` (for ``.csv``).
+
+    Raises
+    ------
+    InvalidArgumentError
+        For another suffix, and for several series where the format holds one.
+    """
+    from latencykit.io import native_json as json_native
+    from latencykit.io.hgrm import write_hgrm
+    from latencykit.io.hlog import write_hlog
+
+    suffix = checked_suffix(path)
+    if suffix == ".hlog":
+        write_hlog(_one_log(series), path)
+    elif suffix == ".hgrm":
+        given = {
+            key: options[key]
+            for key in ("ticks", "style", "out_unit")
+            if options.get(key) is not None
+        }
+        write_hgrm(_only(series, "an .hgrm"), path, **given)
+    elif suffix == ".csv":
+        write_csv(series, path, options.get("percentiles"))
+    elif suffix == ".json":
+        json_native.write_json(series, path)
+    else:
+        from latencykit.io import parquet
+
+        parquet.write_parquet(series, path)
+
+
+def checked_suffix(path: Path) -> str:
+    """Return the suffix of a file to write, or raise `InvalidArgumentError` where it names no format."""
+    suffix = path.suffix.lower()
+    if suffix not in (".hlog", ".hgrm", ".csv", ".json", ".parquet"):
+        named = suffix or "a file without a suffix"
+        raise InvalidArgumentError(
+            f"{path.name}: cannot write {named}; take .hlog, .hgrm, .csv, .json or .parquet"
+        )
+    return suffix
+
+
+def _only(series: Mapping[str, Rung], what: str) -> Rung:
+    if len(series) > 1:
+        raise InvalidArgumentError(
+            f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with --series or --tag"
+        )
+    return next(iter(series.values()))
+
+
+def _one_log(series: Mapping[str, Rung]) -> Rung:
+    """The tags of one log together again; of other things there can be one only."""
+    logs = [rung for rung in series.values() if isinstance(rung, HistogramLog)]
+    return (
+        merge_logs(logs)
+        if len(logs) == len(series) and len(logs) > 1
+        else _only(series, "an .hlog of anything but logs")
+    )
+
+
+def write(data: Rung, path: str | os.PathLike[str], *, format: str | None = None) -> Path:  # noqa: A002 - the contract
+    """Write one data type to a file, whole or not at all.
+
+    Parameters
+    ----------
+    data : Samples, HistogramLog, Histogram or Summary
+    path : str or os.PathLike
+        The suffix chooses the format: ``.hlog``, ``.hgrm``, ``.csv``, ``.json`` or ``.parquet``.
+    format : str, optional
+        ``"hlog"``, ``"hgrm"``, ``"csv"``, ``"json"`` or ``"parquet"``, whatever the suffix.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For another suffix or format.
+    DataNotAvailableError
+        Where the format needs more than the data holds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from latencykit.core.histogram import Histogram
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Histogram.of([1, 2, 3]), f"{folder}/h.hgrm").name
+    'h.hgrm'
+    """
+    target = Path(path)
+    chosen = checked_suffix(target if format is None else Path(f"data.{format}"))
+    with whole(target) as temporary, tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        named = Path(folder) / f"data{chosen}"
+        write_series({data.run.source or target.stem: data}, named)
+        named.replace(temporary)
+    return target

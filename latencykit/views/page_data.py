@@ -1,0 +1,736 @@
+"""A log at the resolution of a page: some hundred slots of time, and exact counts, sums and maxima of each.
+
+A day of a busy server is 300 MB on disk. Intervals are put together into slots, as `HistogramLog.resample` does it. The
+buckets are those of the log where they are few; of many, each goes into the coarser one of two digits that holds it
+whole. So counts stay exact, and so do each slot's maximum and sum, which are kept beside them; a percentile is the
+highest value of its bucket, at most 0.8 % above that of the log.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.blocks import Block, MemoryPart, block_of_rows
+from latencykit.core.buckets import EdgeBuckets, HdrBuckets
+from latencykit.core.distribution import Distribution
+from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, brackets_at
+from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.summary import Summary
+from latencykit.plot.curves import curve_of, place_of
+from latencykit.plot.style import BLUE, COLOURS, RED, series_styles
+from latencykit.units import format_count
+from latencykit.views.record import number, series_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.buckets import Buckets
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "DIGITS",
+    "MOST",
+    "PageSeries",
+    "Slots",
+    "edges_of",
+    "fitted",
+    "nice_width",
+    "numbers",
+    "packed",
+    "page_series",
+    "script_json",
+    "slots_of",
+    "started",
+]
+
+
+MOST, DIGITS, FINE = 300, 2, 50_000
+"""How many slots a page shows, and the digits of its buckets where it would hold more counts than that."""
+
+_WIDTHS = (
+    *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)), 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
+    600.0, 1200.0, 1800.0, *(3600.0 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2160, 8760)),
+)  # fmt: skip
+"""Widths of a slot in seconds that people can think in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """Counts of a series, slot by slot, in order of time.
+
+    Attributes
+    ----------
+    start, end : ndarray of float64, shape (slots,)
+        Seconds from the log's start.
+    max, sum : ndarray of float64, shape (slots,)
+        The highest value, NaN where nothing was counted, and the sum of the buckets' middles, at full resolution.
+    indptr : ndarray of int64, shape (slots + 1,)
+    index, counts : ndarray of int64, shape (entries,)
+        Slot s holds ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
+    low, high : ndarray of float64, shape (buckets,)
+        Edges of the buckets; upper ones ascend.
+    width : float or None
+        Seconds of a slot where slots lie on a grid (slot k is k · width ≤ t < (k + 1) · width); None where each is one
+        interval of the log.
+    decoded : int
+        How many counts the slots hold at the log's full resolution.
+    rough : ndarray of float64, shape (buckets, 2), or None
+        Upper and lower edge of the bucket of two digits that holds each; None where the buckets are these already.
+    """
+
+    start: Floats
+    end: Floats
+    max: Floats
+    sum: Floats
+    indptr: Ints
+    index: Ints
+    counts: Ints
+    low: Floats
+    high: Floats
+    width: float | None
+    decoded: int
+    rough: Floats | None = None
+
+    def log(self, unit: str) -> HistogramLog:
+        """Return the slots as a log: the series at the page's resolution."""
+        block = Block(
+            np.arange(self.start.size),
+            self.indptr,
+            self.index,
+            self.counts,
+            EdgeBuckets(self.low, self.high),
+        )
+        return HistogramLog(self.start, self.end - self.start, [MemoryPart([block])], unit=unit)
+
+    def coarser(self) -> Slots:
+        """Return the same slots with buckets of two digits."""
+        if self.rough is None:
+            return self
+        table, column = np.unique(self.rough, axis=0, return_inverse=True)
+        row = np.repeat(np.arange(self.start.size), np.diff(self.indptr))
+        indptr, index, counts = _summed(
+            row, column.reshape(-1)[self.index], self.counts, self.start.size, len(table)
+        )
+        return replace(
+            self,
+            indptr=indptr,
+            index=index,
+            counts=counts,
+            low=table[:, 1],
+            high=table[:, 0],
+            rough=None,
+        )
+
+    def wider(self) -> Slots:
+        """Return slots of twice the width at least, each of them whole ones of these: for pages that would grow too large."""
+        usual = self.width or float(np.median(self.end - self.start))
+        width = nice_width(2 * usual, of=self.width)
+        group = slot_numbers(self.start, width)
+        first = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
+        rank = np.cumsum(np.diff(group, prepend=group[:1]) > 0, dtype=np.int64)
+        row = np.repeat(rank, np.diff(self.indptr))
+        indptr, index, counts = _summed(row, self.index, self.counts, first.size, self.high.size)
+        return replace(
+            self, start=self.start[first], end=np.maximum.reduceat(self.end, first), max=np.fmax.reduceat(self.max, first),
+            sum=np.add.reduceat(self.sum, first), indptr=indptr, index=index, counts=counts, width=width,
+        )  # fmt: skip
+
+
+def started(samples: Samples, most: int = MOST, digits: int = 3) -> HistogramLog:
+    """Return the good requests counted into intervals by the moment that they were sent.
+
+    There are at most so many intervals, and a hundred requests or so in each, but eight of them at least. Their edges are
+    those that `Samples.between` cuts at.
+
+    Examples
+    --------
+    >>> from latencykit.core.samples import Samples
+    >>> samples = Samples(start=np.arange(900), duration=np.full(900, 5), unit="ms")
+    >>> log = started(samples)
+    >>> len(log), float(log.lengths[0]), int(log.series().count[0])
+    (18, 0.05, 50)
+    """
+    offset, size = samples.offsets, len(samples)
+    span = float(np.ptp(offset))
+    width = nice_width(min(max(span / (most - 2), 100 * span / size), span / 20))
+    slot, good = slot_numbers(offset, width), samples.good
+    first = int(slot.min())
+    number, buckets = (
+        int(slot.max()) - first + 1,
+        HdrBuckets(digits),
+    )  # failed ones have their place in time, too
+    block = block_of_rows(
+        slot[good] - first, buckets.index_of(samples.values[good]), number, buckets
+    )
+    starts = slot_edges(first + np.arange(number, dtype=np.float64), width)
+    return HistogramLog(
+        starts, np.full(number, width), [MemoryPart([block])], unit=samples.unit, run=samples.run
+    )
+
+
+def slots_of(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Slots, Histogram]:
+    """Return a log's slots, and the exact sum of all intervals, from one pass over its payloads.
+
+    Parameters
+    ----------
+    log : HistogramLog
+        Of one tag, with at least one interval.
+    most : int, default 300
+        More intervals than that are put together.
+    fine : int, default 50,000
+        Counts up to which the slots keep the buckets of the log.
+
+    Examples
+    --------
+    >>> from latencykit.core.samples import Samples
+    >>> log = Samples(start=np.arange(900), duration=np.full(900, 5), unit="ms").to_log("2ms")
+    >>> slots, total = slots_of(log)
+    >>> slots.start.size, slots.width, int(slots.counts.sum()), total.count
+    (181, 0.005, 900, 900)
+    """
+    order = np.argsort(log.starts, kind="stable")
+    view = log.rows(order)
+    width = _width(view, most)
+    view = view if width is None else view.resample(width)
+    fold, totals = _SlotsFold(len(view)), view.totals_fold()
+    view.scan(fold, totals)
+    slots = fold.slots(view.starts, view.starts + view.lengths, width)
+    return slots if slots.index.size <= fine else slots.coarser(), view.histogram_of(totals)
+
+
+def _width(log: HistogramLog, most: int) -> float | None:
+    """Width of a slot; None where each interval is its own: few of them, none overlapping another."""
+    typical = float(np.median(log.lengths))
+    overlaps = (
+        np.mean(log.starts[1:] < (log.starts + log.lengths)[:-1] - 0.5 * typical) > 0.02
+        if len(log) > 1
+        else False
+    )
+    if len(log) <= most and not overlaps:
+        return None
+    return nice_width(max(log.duration / most, typical if overlaps else 0.0))
+
+
+def nice_width(width: float, of: float | None = None) -> float:
+    """Return a width in seconds that people can think in, no smaller than the one given, and a multiple of `of`.
+
+    Examples
+    --------
+    >>> nice_width(0.3), nice_width(288), nice_width(4, of=2)
+    (0.5, 300.0, 10.0)
+    """
+    known = (step for step in _WIDTHS if step >= width * (1 - 1e-9))
+    if of is None:
+        return next(known, width)
+    return next((step for step in known if abs(step / of - round(step / of)) < 1e-9), 2 * of)
+
+
+class _SlotsFold:
+    """Takes each slot's buckets, its maximum and its sum."""
+
+    def __init__(self, size: int) -> None:
+        self._decoded = 0
+        self.max, self.sum = np.full(size, np.nan), np.zeros(size)
+        self._found: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        if not block.index.size:
+            return
+        self._decoded += block.index.size
+        held = np.flatnonzero(np.diff(block.indptr))
+        self.max[block.rows[held]] = np.fmax(
+            self.max[block.rows[held]], block.buckets.high(block.index[block.indptr[held + 1] - 1])
+        )
+        rows = block.rows[np.repeat(np.arange(block.rows.size), np.diff(block.indptr))]
+        np.add.at(self.sum, rows, block.counts * block.buckets.mid(block.index))
+        self._found.setdefault(block.buckets, []).append((rows, block.index, block.counts))
+
+    def slots(self, start: Floats, end: Floats, width: float | None) -> Slots:
+        """Return what was taken in, the buckets of all layouts side by side."""
+        rows, columns, counts = ([np.zeros(0, np.int64)] for _ in range(3))
+        edges, size = [np.zeros((0, 4))], 0
+        for layout, parts in self._found.items():
+            held, place = np.unique(
+                np.concatenate([index for _, index, _ in parts]), return_inverse=True
+            )
+            rough, coarse = _coarser(layout, held)
+            edges.append(
+                np.stack(
+                    [layout.high(held), layout.low(held), rough.high(coarse), rough.low(coarse)], 1
+                )
+            )
+            rows += [row for row, _, _ in parts]
+            columns.append(place.reshape(-1) + size)
+            counts += [number for _, _, number in parts]
+            size += held.size
+        table, column = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
+        place = column.reshape(-1)[np.concatenate(columns)]
+        indptr, index, number = _summed(
+            np.concatenate(rows), place, np.concatenate(counts), start.size, len(table)
+        )
+        return Slots(
+            start,
+            end,
+            self.max,
+            self.sum,
+            indptr,
+            index,
+            number,
+            table[:, 1],
+            table[:, 0],
+            width,
+            self._decoded,
+            table[:, 2:],
+        )
+
+
+def _coarser(buckets: Buckets, index: Ints) -> tuple[Buckets, Ints]:
+    """The layout of two digits that holds each bucket whole, and each bucket's index in it."""
+    if not isinstance(buckets, HdrBuckets) or buckets.digits <= DIGITS:
+        return buckets, index
+    plain = HdrBuckets(DIGITS, buckets.lowest)
+    return HdrBuckets(DIGITS, buckets.lowest, buckets.scale), plain.index_of(
+        buckets.high_steps(index)
+    )
+
+
+def _summed(
+    row: Ints, index: Ints, counts: Ints, rows: int, columns: int
+) -> tuple[Ints, Ints, Ints]:
+    """Counts of equal row and index added up, in order: indptr, index, counts."""
+    keys = row * max(columns, 1) + index
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        keys, counts = keys[order], counts[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    total = np.add.reduceat(counts, first) if first.size else np.zeros(0, np.int64)
+    keys = keys[first]
+    indptr = np.searchsorted(keys, np.arange(rows + 1) * max(columns, 1))
+    return indptr.astype(np.int64), keys % max(columns, 1), total
+
+
+# ------------------------------------------------------------
+# Data as text that is safe inside a page: JSON that ends no script, and bytes that deflate well.
+
+
+def script_json(value: Any) -> str:
+    r"""Return JSON for an inline script: pure ASCII, without any character that means something to HTML.
+
+    Examples
+    --------
+    >>> script_json("</script>\u2028&")
+    '"\\u003c/script\\u003e\\u2028\\u0026"'
+    """
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def numbers(values: Iterable[float]) -> list[float | int | None]:
+    """Return numbers as JSON has them; what is not finite becomes null."""
+    return [number(value) for value in values]
+
+
+def packed(slots: Slots) -> dict[str, Any]:
+    """Return slots as the page's ``data.js`` unpacks them.
+
+    Edges are doubles; lengths, differences of indices, and counts are whole numbers of as many bytes as the largest of
+    them needs, a plane of bytes at a time, lowest bytes first. All of it is deflated, and base64 makes it text.
+    """
+    lengths = np.diff(slots.indptr)
+    deltas = np.diff(slots.index, prepend=-1)
+    first = slots.indptr[:-1][lengths > 0]
+    deltas[first] = slots.index[first] + 1
+    columns = (lengths, deltas, slots.counts)
+    widths = [max(1, (int(column.max(initial=0)).bit_length() + 7) // 8) for column in columns]
+    edges = slots.low.astype("<f8").tobytes() + slots.high.astype("<f8").tobytes()
+    raw = edges + b"".join(
+        _planes(column, width) for column, width in zip(columns, widths, strict=True)
+    )
+    return {
+        "start": numbers(slots.start.tolist()), "end": numbers(slots.end.tolist()), "max": numbers(slots.max.tolist()),
+        "sum": numbers(slots.sum.tolist()), "width": slots.width,
+        "buckets": int(slots.low.size), "entries": int(slots.index.size), "widths": widths,
+        "bytes": base64.b64encode(zlib.compress(raw, 9)).decode("ascii"),
+    }  # fmt: skip
+
+
+def _planes(values: NDArray[np.int64], width: int) -> bytes:
+    planes = values.astype("<u8").view(np.uint8).reshape(-1, 8).T[:width]
+    return planes.tobytes()
+
+
+# ------------------------------------------------------------
+# From rungs to what a page draws: counts by slot where time is known, else a curve, else the
+# points that a tool printed.
+
+_ROOM = 2_000_000
+"""Characters that the packed series of a page may take together; with more of them, slots grow wider."""
+
+_CHOSEN = 12
+"""Percentiles that somebody chose to print; more are the rows of a spectrum."""
+
+_BAND, _POINTS, _A_NINE = 80, 4000, 1000
+"""Places of the band along a curve; points that a curve may have, and places of a nine that are kept of more."""
+
+
+@dataclass(frozen=True, eq=False)
+class PageSeries:
+    """One series of a page.
+
+    Attributes
+    ----------
+    name : str
+    rung : Samples, HistogramLog, Histogram, Summary or Distribution
+    counted : Histogram, Summary or Distribution
+        All of it, at full resolution.
+    slots : Slots or None
+        None where the source knows no time.
+    look : tuple of str
+        Classes of its colour and of its dash.
+    shadow : bool
+        It follows from another one (corrected): a curve and numbers, but no timeline of its own.
+    supplied : tuple of float and str, optional
+        The percentile from which on a correction supplies the values, and what it follows from.
+    """
+
+    name: str
+    rung: Any
+    counted: Any
+    slots: Slots | None
+    look: tuple[str, str]
+    shadow: bool = False
+    supplied: tuple[float, str] | None = None
+
+    @cached_property
+    def packed(self) -> dict[str, Any] | None:
+        """The slots as the page unpacks them, with failures where their time is known."""
+        if self.slots is None:
+            return None
+        held = packed(self.slots)
+        held["reaching"] = (
+            isinstance(self.rung, HistogramLog) and self.rung.unit == "ns"
+        )  # a stall began before its interval
+        if isinstance(self.rung, Samples) and self.rung.outcome is not None:
+            held["failed"] = np.bincount(
+                self._slot_of(~self.rung.good), minlength=self.slots.start.size
+            ).tolist()
+            late = self.rung.outcome == OUTCOMES.index("timeout")
+            if late.any():
+                slot, bound = self._slot_of(late), np.full(self.slots.start.size, np.inf)
+                np.minimum.at(bound, slot, self.rung.values[late].astype(np.float64))
+                held |= {
+                    "timeouts": np.bincount(slot, minlength=bound.size).tolist(),
+                    "bound": numbers(bound.tolist()),
+                }
+        return held
+
+    @property
+    def begin(self) -> float:
+        """Where the first request of a part lies on the time axis of the whole, seconds; stalls count from it."""
+        timed = isinstance(self.rung, Samples) and self.rung.start is not None and len(self.rung)
+        return float(self.rung.offsets.min()) if timed else 0.0
+
+    def _slot_of(self, which: Any) -> Any:
+        """The slot that each of the chosen requests was sent in."""
+        assert self.slots is not None
+        return np.clip(
+            np.searchsorted(self.slots.start, self.rung.offsets[which], "right") - 1,
+            0,
+            self.slots.start.size - 1,
+        )
+
+    @cached_property
+    def numbers(self) -> dict[str, Any]:
+        """What `latencykit summary` says of the whole run: the page's numbers of it are these, and no others."""
+        if isinstance(self.counted, Distribution):
+            return _of_model(self.name, self.counted)
+        return series_record(
+            self.name,
+            self.rung,
+            histogram=None if isinstance(self.counted, Summary) else self.counted,
+        )
+
+    def rows(self, percentiles: Sequence[float]) -> dict[float, dict[str, Any]]:
+        """Percentile → row of the whole run, of those that the source knows."""
+        held = {row["percentile"]: row for row in self.numbers["percentiles"]}
+        if isinstance(self.counted, Summary) and "max" in self.counted.stats:
+            held.setdefault(100.0, _known(100.0, self.counted.stats["max"]))
+        further = [p for p in percentiles if p not in held]
+        if (
+            further
+            and isinstance(self.counted, Histogram)
+            and self.counted.count + self.counted.censored
+        ):
+            rows = series_record(self.name, self.rung, further, histogram=self.counted)[
+                "percentiles"
+            ]
+            held |= {row["percentile"]: row for row in rows}
+        return held
+
+    @property
+    def late(self) -> int:
+        """Requests that timed out."""
+        late: int = self.counted.run.timeouts or getattr(self.counted, "censored", 0)
+        return late
+
+    @property
+    def further_statistics(self) -> dict[str, float]:
+        """What a tool reports besides the statistics that every record has."""
+        held = self.counted.stats if isinstance(self.counted, Summary) else {}
+        return {
+            name: value for name, value in held.items() if name not in ("mean", "std", "min", "max")
+        }
+
+    @property
+    def printed(self) -> list[tuple[float, float]]:
+        """Percentiles that the tool printed because somebody chose them, and their values; a spectrum has none."""
+        if isinstance(self.counted, Summary):
+            return sorted(self.counted.percentiles.items())
+        rows = (
+            list(zip(*self.counted.printed, strict=True))
+            if isinstance(self.counted, Histogram)
+            else []
+        )
+        return rows if len(rows) <= _CHOSEN else []
+
+    @property
+    def reason(self) -> str:
+        """Why there is no curve; empty where there is one."""
+        counted = self.counted
+        if isinstance(counted, Summary):
+            held = " and ".join(counted.stats) or "a count"
+            return (
+                ""
+                if counted.percentiles
+                else f"The source reports only {held}: there is no distribution to draw."
+            )
+        if isinstance(counted, Histogram) and not counted.count:
+            timed_out = f" {format_count(counted.censored)} timed out." if counted.censored else ""
+            return f"No request was answered, so there is no curve to draw.{timed_out}"
+        return ""
+
+    def record(self) -> dict[str, Any]:
+        """Return what the page's script needs of this series."""
+        found: dict[str, Any] = {
+            "name": self.name,
+            "cls": self.look[0],
+            "dash": self.look[1],
+            "shadow": self.shadow,
+        }
+        found |= {
+            "points": [[p, number(v)] for p, v in self.printed if 0 < p < 100],
+            "reason": self.reason,
+        }
+        if self.slots is not None:
+            found["packed"] = self.packed
+        if self.reason or isinstance(self.counted, Summary):
+            return found
+        found["curve"] = (
+            _curve_of_model(self.counted)
+            if isinstance(self.counted, Distribution)
+            else _curve(self.counted)
+        )
+        found["curve"] |= {"mean": number(self.counted.mean), "limit": 100, "solid": 100}
+        if isinstance(self.counted, Distribution):
+            return found
+        found["curve"]["limit"] = self.counted.sample_limit()
+        if self.counted.run.corrected not in ("us", "tool"):
+            found["band"] = self._band()
+        percentile, words = self.supplied or (self.numbers["supported_up_to"], "")
+        if self.slots is not None and self.supplied is None:
+            percentile, words = self.rung.evidence(self.counted).solid_up_to()
+        found["curve"]["solid"], found["rests"] = percentile, words
+        return found
+
+    def _band(self) -> list[list[float | int | None]]:
+        """Confidence intervals along the curve, as far as the sample bounds it."""
+        last = -np.log10(max(1 - self.counted.sample_limit() / 100, 1e-12))
+        percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
+        rows = series_record(self.name, self.rung, percentiles.tolist(), histogram=self.counted)[
+            "percentiles"
+        ]
+        held = [row for row in rows if row["low"] is not None and row["high"] is not None]
+        return [[row["percentile"], row["low"], row["high"]] for row in held]
+
+
+def page_series(named: Mapping[str, Any]) -> list[PageSeries]:
+    """Return the series of a page, those over time in slots."""
+    styles = series_styles(named)
+    found = []
+    for label, rung in named.items():
+        slots, counted = None, None
+        if isinstance(rung, Samples) and rung.start is not None and len(rung):
+            log = started(rung)
+            slots = (
+                _exact(rung, replace(slots_of(log)[0], width=float(log.lengths[0])))
+                if len(log)
+                else None
+            )
+        elif isinstance(rung, HistogramLog) and len(rung):
+            slots, counted = slots_of(rung)
+        if counted is None:
+            counted = rung.histogram() if isinstance(rung, HistogramLog | Samples) else rung
+        found.append(
+            PageSeries(label or "all requests", rung, counted, slots, _look(styles[label]))
+        )
+    return found
+
+
+def fitted(series: list[PageSeries]) -> list[PageSeries]:
+    """Return the series with slots so coarse, and then so wide, that the page stays below its limit."""
+    while sum(len(one.packed["bytes"]) for one in series if one.packed) > _ROOM:
+        largest = max(series, key=lambda one: len(one.packed["bytes"]) if one.packed else 0)
+        assert largest.slots is not None
+        if largest.slots.rough is None and largest.slots.start.size <= 20:
+            break
+        smaller = replace(
+            largest,
+            slots=largest.slots.wider() if largest.slots.rough is None else largest.slots.coarser(),
+        )
+        series = [smaller if one is largest else one for one in series]
+    return series
+
+
+def edges_of(series: Sequence[PageSeries]) -> list[float]:
+    """Return the moments that a selection may begin and end at, ascending.
+
+    Between two of them lie whole slots of every series, and just those of its intervals that start there. They are the
+    shortest decimal numbers of which that is true, so that they can be copied from the page.
+    """
+    timed = [one.slots for one in series if one.slots is not None]
+    if not timed:
+        return []
+    starts = np.unique(np.concatenate([slots.start for slots in timed]))
+    widths = [round(slots.width * 1e9) for slots in timed if slots.width is not None]
+    if not widths:
+        usual = (
+            float(np.median(np.concatenate([slots.end - slots.start for slots in timed]))) or 1.0
+        )
+        end, last = max(float(slots.end.max()) for slots in timed), float(starts[-1])
+        return [
+            *_written(starts, usual / 100).tolist(),
+            round(end, 9) if round(end, 9) > last else round(last + usual, 9),
+        ]
+    width = math.lcm(*widths)
+    width *= math.ceil((starts[-1] - starts[0]) / (2 * MOST) / (width / 1e9)) or 1
+    first, last = slot_numbers(starts[[0, -1]], width / 1e9).tolist()
+    edges: list[float] = slot_edges(
+        np.arange(first, last + 2, dtype=np.float64), width / 1e9
+    ).tolist()
+    return edges
+
+
+def _written(starts: Any, near: float) -> Any:
+    """The shortest decimals at or before each start, after the start before it, and no further off than `near`."""
+    found, before = starts.copy(), np.append(-np.inf, starts[:-1])
+    for digits in range(9, -1, -1):
+        short = np.round(starts, digits)
+        short = np.where(short > starts, np.round(short - 10.0**-digits, digits), short)
+        found = np.where(
+            (short <= starts) & (short > before) & (starts - short <= near), short, found
+        )
+    return found
+
+
+def _look(style: dict[str, Any]) -> tuple[str, str]:
+    """Classes of a style sheet for a chart's colour and dash."""
+    colour, dash = style["color"], style["linestyle"]
+    place = COLOURS.index(colour) if colour in COLOURS else 0
+    name = {RED: "raw", BLUE: "c0"}.get(colour, f"c{place}")
+    return (
+        name,
+        ""
+        if dash == "solid"
+        else f"dash{({2: 1, 4: 2}.get(len(dash[1]), 1)) if dash[1][0] > 3 else 3}",
+    )
+
+
+def _known(percentile: float, value: float) -> dict[str, Any]:
+    """A row of what is known exactly: printed by the tool, or worked out by a model."""
+    nothing = {"low": None, "high": None, "events": None}
+    return {"percentile": percentile, "value": number(value), "bucket_low": number(value), "bucket_high": number(value),
+            "resolved": True, "supported": None, **nothing}  # fmt: skip
+
+
+def _of_model(name: str, model: Distribution) -> dict[str, Any]:
+    """A model as a record: it has no count and no confidence."""
+    rows = [_known(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]]
+    return {
+        "name": name, "rung": "model", "unit": model.unit, "count": None, "mean": number(model.mean), "std": None,
+        "percentiles": rows, "highest_supported_percentile": 100.0, "supported_up_to": 100.0, "ranges": {}, "rests_on": None,
+        "notes": list(model.run.notes),
+    }  # fmt: skip
+
+
+def _curve_of_model(model: Distribution) -> dict[str, Any]:
+    curve = curve_of(model)
+    return {
+        **_points(curve.percentile[1:], curve.value[1:], curve.low[1:]),
+        "count": None,
+        "late": 0,
+        "top": curve.top,
+    }
+
+
+def _curve(counted: Histogram) -> dict[str, Any]:
+    """The whole run exactly: up to each percentile the value, and the edges that the source pins it down between."""
+    total = counted.count + counted.censored
+    cumulative = counted.cumulative
+    if counted.censored:
+        below = int(
+            counted.counts[counted.buckets.high(counted.index) <= counted.censored_at].sum()
+        )
+        above = cumulative > below
+        cumulative = np.concatenate(
+            (cumulative[~above], [below + counted.censored], cumulative[above] + counted.censored)
+        )
+    percentile = np.unique(
+        np.append(100.0 * cumulative / total, [p for p in counted.printed[0] if 0 < p <= 100])
+    )
+    percentile = percentile[percentile > 0]
+    middle = (percentile + np.append(0.0, percentile[:-1])) / 2
+    value, low, _, beyond = brackets_at(counted, middle)
+    kept = np.ones(percentile.size, np.bool_)
+    if (
+        percentile.size > _POINTS
+    ):  # more than a screen shows: of each place on the axis the first and the last, and the familiar
+        new = np.diff(np.floor(place_of(percentile) * _A_NINE)) > 0
+        kept = np.append(new, True) | np.append(True, new)
+        kept[np.searchsorted(percentile, STANDARD_PERCENTILES)] = True
+    return {
+        **_points(percentile[kept], value[kept], low[kept]), "known": int((~beyond[kept]).sum()),
+        "count": counted.count, "late": counted.censored, "top": number(max(counted.max, float(value[-1]))),
+    }  # fmt: skip
+
+
+def _points(percentile: Any, value: Any, low: Any) -> dict[str, Any]:
+    return {
+        "percentile": numbers(percentile.tolist()),
+        "value": numbers(value.tolist()),
+        "low": numbers(low.tolist()),
+    }
+
+
+def _exact(samples: Samples, slots: Slots) -> Slots:
+    """Slots whose maxima are those of the requests, not of their buckets."""
+    good = samples.good
+    slot = np.clip(
+        np.searchsorted(slots.start, samples.offsets[good], "right") - 1, 0, slots.start.size - 1
+    )
+    top = np.full(slots.start.size, -np.inf)
+    np.maximum.at(top, slot, samples.values[good].astype(np.float64))
+    return replace(slots, max=np.where(np.isfinite(top), top, np.nan))

@@ -1,0 +1,244 @@
+"""Charts for people on SSH: the percentile curve and the timeline in characters, drawn by plotext."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.samples import Samples
+from latencykit.errors import DataNotAvailableError, MissingPackageError
+from latencykit.plot.axes import log_ticks
+from latencykit.plot.curves import as_series, curve_of, drawable, end_words, place_of
+from latencykit.plot.figure import measured
+from latencykit.plot.style import BLUE, RED, series_styles
+from latencykit.plot.timeline_chart import as_log, course_of, envelope, steps
+from latencykit.units import format_percentile, format_value, printable
+from latencykit.views.page_data import nice_width
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["terminal_chart"]
+
+_PALETTE = (
+    (79, 159, 220),
+    (209, 125, 0),
+    (0, 170, 135),
+    (190, 90, 180),
+    (150, 155, 165),
+    (11, 92, 191),
+)
+_RAW, _HONEST = (208, 49, 45), (79, 159, 220)
+_ONE = ((100.0, "max", _RAW), (99.0, "p99", (199, 119, 0)), (50.0, "p50", _HONEST))
+
+Line = tuple["Floats", "Floats", str, tuple[int, int, int]]
+
+
+def terminal_chart(
+    rungs: Any, *, width: int = 80, height: int = 20, timeline: bool = True, colour: bool = True
+) -> str:
+    """Return the percentile curve, and below it the timeline where time is known, as lines of text.
+
+    Parameters
+    ----------
+    rungs : rung, or mapping of str to rung
+    width, height : int
+        Columns of the text, and lines of each chart.
+    timeline : bool, default True
+        Draw that, too.
+    colour : bool, default True
+        With escape sequences for colours; without them several lines are drawn with a letter each.
+
+    Raises
+    ------
+    DataNotAvailableError
+        For a summary, which has no curve, and where nothing was counted.
+    MissingPackageError
+        Where plotext is not installed.
+
+    Examples
+    --------
+    >>> text = terminal_chart(Histogram.of(np.arange(1, 5000) * 1000), colour=False)
+    >>> "percentile of requests" in text, max(map(len, text.splitlines())) <= 80
+    (True, True)
+    """
+    try:
+        import plotext
+    except ImportError as missing:
+        raise MissingPackageError("plotext", "a chart in the terminal", "report") from missing
+    named = as_series(rungs)
+    plotext.terminal.limit(False)
+    parts = [_curves(plotext, named, (width, height), colour)]
+    timed = {name: rung for name, rung in named.items() if _knows_time(rung)}
+    if timeline and timed:
+        parts.append(_timeline(plotext, timed, (width, max(12, height - 4)), colour))
+    notes = {note: None for rung in named.values() if (note := rung.run.unit_note) is not None}
+    return "\n".join([*parts, *notes])
+
+
+def _knows_time(rung: Any) -> bool:
+    if isinstance(rung, Samples):
+        return rung.start is not None and len(rung) > 0
+    return isinstance(rung, HistogramLog) and len(rung) > 0
+
+
+def _curves(plotext: Any, named: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
+    held, _ = drawable(named, "curve")
+    curves = {name: curve_of(rung) for name, rung in held.items()}
+    nines = int(
+        np.clip(math.ceil(math.log10(max(curve.count or 1e5 for curve in curves.values()))), 2, 9)
+    )
+    end = nines + 0.5
+    lines: list[Line] = []
+    for (name, curve), look in zip(curves.items(), _looks(held), strict=True):
+        place = np.minimum(np.append(place_of(curve.percentile[:-1]), end), end)
+        words = " ".join(
+            filter(
+                None,
+                (
+                    printable(name, 40),
+                    end_words(curve),
+                    "(two lines: a range)" if curve.wide else "",
+                ),
+            )
+        )
+        values = np.append(curve.value[:-1], curve.top)
+        lines.append((np.repeat(place, 2)[:-1], np.repeat(values, 2)[1:], words, look))
+        if curve.wide:  # both edges of what the source says
+            low = np.where(
+                curve.resolved,
+                np.nan,
+                np.maximum(curve.low, 1e-3 * values[values > 0].min(initial=1.0)),
+            )
+            lines.append((np.repeat(place, 2)[:-1], np.repeat(low, 2)[1:], "", look))
+    every = 1 if size[0] / 9 >= end else 2
+    ticks = [
+        (0.0, "0"),
+        (0.30103, "50"),
+        *((float(k), _nines(k)) for k in range(1, nines + 1, every)),
+        (end, "100%"),
+    ]
+    unit = next(iter(curves.values())).unit
+    return _figure(
+        plotext, _title(held), lines, ticks, "percentile of requests", unit, size, colour
+    )
+
+
+def _looks(named: Mapping[str, Any]) -> list[tuple[int, int, int]]:
+    """Raw measurements red and corrected ones blue where both are shown; else a colour each."""
+    styles = [style["color"] for style in series_styles(named).values()]
+    roles = {RED: _RAW, BLUE: _HONEST} if RED in styles else {}
+    return [roles.get(style) or _PALETTE[k % len(_PALETTE)] for k, style in enumerate(styles)]
+
+
+def _nines(count: int) -> str:
+    return format_percentile(round(100 * (1 - 10.0**-count), count))
+
+
+def _title(held: Mapping[str, Any]) -> str:
+    if len(held) > 1:
+        return f"{len(held)} series"
+    name, rung = next(iter(held.items()))
+    words = measured(rung.run, rung.count) if isinstance(rung, Histogram) else "a model"
+    return " · ".join(filter(None, (printable(name, 40), words)))
+
+
+def _timeline(plotext: Any, timed: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
+    courses = {name: course_of(as_log(name, rung), (99.0, 50.0)) for name, rung in timed.items()}
+    lines: list[Line] = []
+    for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
+        for percentile, label, look in (
+            _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)
+        ):
+            found = envelope(course, course.values[percentile], 2 * size[0])
+            gap = found.start[1:] - found.end[:-1] > 0.05 * course.typical + 2e-3
+            lines.append((*steps(found.start, found.end, found.high, gap), label, look))
+    begin = min(float(course.start.min()) for course in courses.values())
+    end = max(float(course.end.max()) for course in courses.values())
+    unit, word = (
+        (3600.0, "hours")
+        if end - begin > 14_400
+        else (60.0, "minutes")
+        if end - begin > 240
+        else (1.0, "seconds")
+    )
+    step = nice_width((end - begin) / max(3, size[0] / 12))
+    places = step * np.arange(math.ceil(begin / step), end / step + 1e-9)
+    ticks = [(at, f"{at / unit:.6g}") for at in places.tolist()]
+    return _figure(
+        plotext,
+        "",
+        lines,
+        ticks,
+        f"{word} from the start",
+        next(iter(courses.values())).unit,
+        size,
+        colour,
+    )
+
+
+def _figure(
+    plotext: Any, title: str, lines: Sequence[Line], ticks: Sequence[tuple[float, str]], name: str, unit: str,
+    size: tuple[int, int], colour: bool,
+) -> str:  # fmt: skip
+    """One chart and the names of its lines; values on a logarithmic axis."""
+    figure = plotext.figure
+    figure.clear()
+    figure.plot_size(*size)
+    figure.theme("colorless")
+    values = np.concatenate([y[y > 0] for _, y, label, _ in lines if label])
+    if not values.size:
+        raise DataNotAvailableError(
+            "nothing above zero was counted, so there is nothing to draw on a logarithmic axis"
+        )
+    low, high = math.log10(float(values.min())) - 0.05, math.log10(float(values.max())) + 0.1
+    legend, named = [], 0
+    for x, y, label, look in lines:
+        named += bool(label)
+        symbol = (
+            "braille"
+            if colour or sum(bool(line[2]) for line in lines) == 1
+            else "abcdefghijklmnopqrstuvwxyz"[(named - 1) % 26]
+        )
+        marker = plotext.marker(symbol, look) if colour else symbol
+        edges = np.flatnonzero(np.isnan(y))
+        for part in np.split(np.arange(y.size), edges):
+            run = part[np.isfinite(y[part])]
+            if run.size:
+                heights = np.log10(np.maximum(y[run], 10**low))  # an edge at 0 lies at the foot
+                figure.draw(
+                    figure.signal(x[run].tolist(), heights.tolist(), marker=marker).lines(True)
+                )
+        sample = "━━" if symbol == "braille" else symbol * 2
+        if label:
+            legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
+    if title:
+        figure.title(title)
+    figure.label(name, "x", "lower")
+    figure.ruler("x", "lower").ticks([at for at, _ in ticks], [text for _, text in ticks])
+    marks = log_ticks(10**low, 10**high, max(3, size[1] // 3))
+    figure.ruler("y", "left").ticks(
+        [math.log10(value) for value in marks], [format_value(value, unit) for value in marks]
+    )
+    text = str(figure.build()).rstrip("\n")
+    return "\n".join(
+        [text if colour else str(plotext.uncolorize(text)), *_packed(legend, size[0]), ""]
+    )
+
+
+def _packed(legend: Sequence[str], width: int) -> list[str]:
+    """Names side by side where they fit (without counting escapes, which are as long for each), else one a line."""
+    joined = "   ".join(legend)
+    return (
+        [f"  {joined}"]
+        if len(joined) <= width + 24 * ("\x1b" in joined) * len(legend)
+        else [f"  {one}" for one in legend]
+    )

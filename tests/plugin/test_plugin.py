@@ -1,0 +1,61 @@
+"""A third party's format: it passes the contract, and is found by its entry point."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+import latencykit as lk
+from latencykit.io import registry
+from latencykit.testing import FormatContract
+from tests.plugin.acme import FORMAT
+
+SAMPLE = Path(__file__).with_name("run.acme")
+
+
+class TestAcme(FormatContract):
+    format = FORMAT
+    samples = (SAMPLE,)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Pretend that packages with these entry points are installed."""
+
+    def install(*values: str) -> None:
+        points = [importlib.metadata.EntryPoint(f"p{k}", value, registry.ENTRY_POINTS) for k, value in enumerate(values)]
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == registry.ENTRY_POINTS else [])
+        registry.plugin_formats.cache_clear()
+
+    yield install
+    registry.plugin_formats.cache_clear()
+
+
+def test_an_installed_format_is_read_and_listed(installed):
+    installed("tests.plugin.acme:FORMAT")
+    data = lk.read(SAMPLE)
+    assert (data.count if isinstance(data, lk.Histogram) else data.histogram().count) == 3
+    assert data.run.format == "acme"
+    assert lk.read(SAMPLE, format="acme").run.tool == "acme"
+    assert "acme" in lk.formats().index
+
+
+def test_a_plug_in_that_cannot_be_imported_is_one_warning(installed):
+    installed("tests.plugin.missing:FORMAT")
+    with pytest.warns(UserWarning, match="'p0' cannot be imported: ModuleNotFoundError"):
+        assert registry.plugin_formats() == ()
+
+
+def test_naming_a_format_imports_its_module_alone():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, latencykit as lk; lk.read(sys.argv[1], format='wrk'); "
+        "print(sorted(m for m in sys.modules if m.startswith('latencykit.io.tools.')))"
+    )
+    wrk = next((Path(__file__).parents[1] / "data" / "formats" / "wrk").rglob("*.txt"))
+    done = subprocess.run([sys.executable, "-c", code, str(wrk)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['latencykit.io.tools.wrk']"
