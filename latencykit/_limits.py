@@ -1,4 +1,4 @@
-"""How much a stranger's input may take: every bound in one place, and each is looked at before the memory is taken.
+"""How much a untrusted input may take: every bound in one place, and each is looked at before the memory is taken.
 
 They are meant to be out of the way of real files. Where one is not, raise it: for one command with ``--limit NAME=SIZE``,
 for a program with ``with lk.limits(NAME=SIZE):``, for a shell or a machine with
@@ -37,7 +37,7 @@ _ORDINARY_RATIO = 100  # outputs of tools compress five to thirty times
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on what a stranger's file may take.
+    """Bounds on what a untrusted file may take.
 
     Attributes
     ----------

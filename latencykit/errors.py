@@ -1,7 +1,7 @@
 """What can go wrong, in the words of the person who has to mend it.
 
 Every error that latencykit raises on purpose is a `LatencyKitError`, and its text is one line: where, what was
-seen, what was expected, and the way out. The command line prints that line and exits with status 2.
+seen, what was expected, and a hint. The command line prints that line and exits with status 2.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import os
 __all__ = [
     "AlreadyCorrectedError",
     "CorruptInputError",
-    "InputError",
-    "LatencyKitError",
-    "InputTooLargeError",
-    "MissingPackageError",
-    "IncompatibleDataError",
     "DataNotAvailableError",
+    "IncompatibleDataError",
+    "InputError",
+    "InputTooLargeError",
+    "InvalidArgumentError",
+    "LatencyKitError",
+    "MissingPackageError",
     "ReaderError",
     "UnknownFormatError",
-    "InvalidArgumentError",
 ]
 
 
@@ -83,7 +83,7 @@ class MissingPackageError(LatencyKitError, ImportError):
 
 
 class CorruptInputError(InputError):
-    """Input that is damaged or not what it claims to be.
+    """Input that is corrupt or not what it claims to be.
 
     Parameters
     ----------

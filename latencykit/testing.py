@@ -27,7 +27,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError
 from latencykit.io.reading import read_source
 from latencykit.io.registry import builtin_formats
-from latencykit.io.source import Confidence, Head, ReadOptions, Source, rung_name
+from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
 
 if TYPE_CHECKING:
     import os
@@ -64,7 +64,7 @@ class FormatContract:
         assert one.name == one.name.lower(), f"{one.name}: names are lower case"
         assert one.name not in {other.name for other in builtin_formats()}, f"{one.name} is taken"
         assert one.title, "a format needs a title"
-        assert one.rung in _LEVELS, f"rung is one of {_LEVELS}, not {one.rung!r}"
+        assert one.level in _LEVELS, f"rung is one of {_LEVELS}, not {one.level!r}"
         assert all(suffix.startswith(".") for suffix in one.suffixes), "suffixes start with a dot"
         assert one.unit in (None, "ns", "us", "ms", "s"), f"unit {one.unit!r} is not known"
         assert self.samples, "the contract needs at least one real output"
@@ -106,7 +106,7 @@ class FormatContract:
                 assert all(note and "\n" not in note for note in data.run.notes), (
                     f"{where}: notes are single lines"
                 )
-                assert _LEVELS.index(rung_name(data)) <= _LEVELS.index("log"), where
+                assert _LEVELS.index(level_name(data)) <= _LEVELS.index("log"), where
                 if isinstance(data, Summary):
                     values = [data.percentiles[p] for p in sorted(data.percentiles)]
                 else:

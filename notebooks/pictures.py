@@ -177,7 +177,7 @@ def _digest_cluster(ordered, q, delta):
 
 
 def users_map():
-    """Map the share of page views that see worse than a percentile of one request, by requests a page."""
+    """Map the share of page views that see worse than a percentile of one request, by requests per page."""
     requests, nines = np.geomspace(1, 1000, 181), np.linspace(np.log10(2), 5, 181)
     share = fanout.chance_of_slow(100 * (1 - 10.0 ** -nines)[:, None], requests)
     _, ax = plt.subplots(figsize=(7.6, 4.0), layout="constrained")
@@ -188,7 +188,7 @@ def users_map():
     ax.set_xticks([1, 10, 69, 100, 1000], ["1", "10", "69", "100", "1,000"])
     ax.set_xticks([], minor=True)
     ax.set_yticks([-np.log10(0.5), 1, 2, 3, 4, 5], ["p50", "p90", "p99", "p99.9", "p99.99", "p99.999"])
-    tidy(ax, "Share of page views that see worse than a percentile of one request", "requests a page", "percentile of one request")
+    tidy(ax, "Share of page views that see worse than a percentile of one request", "requests per page", "percentile of one request")
     plt.colorbar(colours, ax=ax, label="% of page views")
     plt.show()
 
@@ -204,7 +204,7 @@ def sharing_panel(ax, together):
     ax.set_xscale("log")
     ax.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
     ax.set_xticks([], minor=True)
-    tidy(ax, f"{together:.0%} of slowness shared", "requests a page", "% of page views")
+    tidy(ax, f"{together:.0%} of slowness shared", "requests per page", "% of page views")
     ax.set_ylim(0, 105)
 
 
@@ -283,7 +283,7 @@ def request_lines(worlds, begin=95, end=205, every=250):
         tidy(ax, f"{name} (one line in {every})" if len(samples) > 15_000 else name)
         ax.set(yticks=[], ylim=(0, 1), xlim=(begin, end))
         ax.spines["left"].set_visible(False)
-    axes[-1].set_xlabel("seconds from the start of the run; grey: the server stands still")
+    axes[-1].set_xlabel("seconds from the start of the run; grey: the server is stopped")
     plt.show()
 
 
@@ -411,14 +411,14 @@ def equal_sides(comparisons, noise, runs=5, n=700, seed=11):
 def false_alarms(comparisons, noise):
     """Share (%) of comparisons of equal sides that are significant at 5 %."""
     together, single = equal_sides(comparisons, noise)
-    names = {"all requests together": together, "one number a run": single}
+    names = {"all requests together": together, "one number per run": single}
     return pd.Series({name: 100 * (p < 0.05).mean() for name, p in names.items()}, name="% false alarms")
 
 
 def p_values():
     """Draw the p-values of comparisons of equal sides."""
     axes = panels(2, 2.8, sharey=True)
-    for ax, p, colour, name in zip(axes, equal_sides(200, 0.03), (RED, BLUE), ("all requests together", "one number a run"), strict=True):
+    for ax, p, colour, name in zip(axes, equal_sides(200, 0.03), (RED, BLUE), ("all requests together", "one number per run"), strict=True):
         ax.hist(p, bins=np.linspace(0, 1, 11), color=colour)
         ax.axhline(20, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
         tidy(ax, name, "p-value of comparing equals", "comparisons of 200")
@@ -426,7 +426,7 @@ def p_values():
 
 
 def detection(runs, change, trials=300, noise=0.041, seed=21):
-    """How often (0..1) the exact test finds a true change from one number a run.
+    """How often (0..1) the exact test finds a true change from one number per run.
 
     The noise is what the p99 of a run varies by: 3 % from run to run, and its own sampling error.
     """
@@ -479,9 +479,9 @@ def invented(measured, filled):
 # ------------------------------------------------------------------ lesson 5
 
 
-def mugshot(rung):
+def mugshot(data):
     """What a report shows of a run: how many, and the usual numbers in ms."""
-    h = rung.histogram()
+    h = data.histogram()
     p50, p99 = h.percentile([50, 99]) / 1e6
     return {"requests": f"{h.count:,}", "p50, ms": round(p50, 2), "p99, ms": round(p99, 1), "max, ms": round(h.max / 1e6)}
 

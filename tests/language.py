@@ -48,7 +48,10 @@ WORDS = {
     r"noting": "with_notes",
     r"(?:chance|chances) (?:of|that)": "probability",
 }
-_ALL = re.compile(r"(?<![\w-])(?:" + "|".join(f"(?P<w{k}>{p})" for k, p in enumerate(WORDS)) + r")(?![\w-])", re.I)
+_ALL = re.compile(
+    r"(?<![\w-])(?:" + "|".join(f"(?P<w{k}>{p})" for k, p in enumerate(WORDS)) + r")(?![\w-])",
+    re.IGNORECASE,
+)
 _ADVICE = list(WORDS.values())
 ALLOWED = re.compile(r'"rung"|`rung`|\'rung\'|\brung: |Told you')  # the JSON key keeps its name
 
@@ -59,7 +62,9 @@ def findings(root: Path = ROOT) -> Iterator[str]:
         yield from _of_code(path, root)
     for name in ("README.md", "CONTRIBUTING.md", "data/README.md", "notebooks/README.md"):
         if (root / name).exists():
-            for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), 1):
+            for number, line in enumerate(
+                (root / name).read_text(encoding="utf-8").splitlines(), 1
+            ):
                 yield from _in(line, f"{name}:{number}")
     for path in sorted((root / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

@@ -1,7 +1,5 @@
 """A unit that is only assumed is noted in every output, survives being written, and is not compared in silence."""
 
-# ruff: noqa: E501 - tables of cases, a line each
-
 from __future__ import annotations
 
 import json
@@ -23,7 +21,7 @@ VALUES = np.random.default_rng(11).lognormal(14, 1, 3000)
 def bare(path, factor=1.0):
     """A log that states no unit."""
     samples = lk.Samples(start=np.arange(3000) * 10_000_000, duration=VALUES * factor)
-    write({"x": samples.to_log("1s").but(unit_from="assumed")}, path)
+    write({"x": samples.to_log("1s").with_run(unit_from="assumed")}, path)
     path.write_text(
         "".join(
             line + "\n"
@@ -221,7 +219,7 @@ def test_a_factor_of_a_unit_and_some_change_is_seen(factor):
     assert unit_doubts([guess, Run()], [1.0, factor])
     assert not unit_doubts([Run(), Run()], [1.0, factor])
     assert not unit_doubts([guess, guess], [1.0, 30.0])
-    assert unit_doubts([guess, guess.but(unit="ms")], [1.0, 1.0])
+    assert unit_doubts([guess, guess.replace(unit="ms")], [1.0, 1.0])
 
 
 # ---------------------------------------------------------------- names and descriptions

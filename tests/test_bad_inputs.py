@@ -38,14 +38,14 @@ def envelope(stream: bytes, length: int | None = None, cookie: int = 0x1C849314)
 
 def words(body: bytes, cookie: int = 0x1C849321, **fields: int) -> str:
     """A V1 payload of words of two bytes, not compressed."""
-    told = {
+    reported_stats = {
         "size": len(body),
         "offset": 0,
         "digits": 3,
         "low": 1,
         "high": 3_600_000_000_000,
     } | fields
-    return text(struct.pack(">Iiiiqqd", cookie, *told.values(), 1.0) + body)
+    return text(struct.pack(">Iiiiqqd", cookie, *reported_stats.values(), 1.0) + body)
 
 
 def line(one: str = ONE, stamp: str = "1.0", length: str = "1.0", tag: str = "") -> str:
@@ -63,7 +63,7 @@ REFUSED: dict[str, str] = {
     "18 outer length too short": line(envelope(RAW[8:], 5)),
     "18 outer length negative": line(envelope(RAW[8:], -1)),
     "19 unknown cookie": line(envelope(RAW[8:], cookie=0x1C849999)),
-    "22 compressed data damaged": line(envelope(RAW[8:12] + b"\xff" + RAW[13:])),
+    "22 compressed data corrupt": line(envelope(RAW[8:12] + b"\xff" + RAW[13:])),
     "22 compressed data cut": line(envelope(RAW[8:-6])),
     "23 bytes behind it": line(envelope(RAW[8:] + b"more")),
     "24 bomb": line(payload(bytes(17 << 20))),
@@ -111,7 +111,7 @@ def test_a_bad_line_is_refused_with_its_place_and_skipped_on_request(bad, run, t
     assert str(caught.value).isprintable()
     log = lk.read(path, unit="ns", lenient=True)
     assert log.histogram().count == 2
-    assert any(note.startswith("1 damaged line was skipped: 1 × ") for note in log.run.notes)
+    assert any(note.startswith("1 corrupt line was skipped: 1 × ") for note in log.run.notes)
     status, out, err = run("-q", "summary", path)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "a.hlog:2: " in err

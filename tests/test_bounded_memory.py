@@ -1,7 +1,7 @@
 """A log is read in bounded memory: what a sum, a slice, a resample and a series take does not grow with its length.
 
 The bound, measured on processes of their own: a log of any length takes at most 16 MB more than one of 20 intervals, and
-128 bytes an interval (when it was, how long it was, where its payload lies). In memory whole, this one would take 90 MB.
+128 bytes per interval (when it was, how long it was, where its payload lies). In memory whole, this one would take 90 MB.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ INTERVALS = 2000
 QUESTIONS = """
 import resource, sys
 import latencykit as lk
-from latencykit import cluster
+from latencykit import distributed
 path = sys.argv[1]
 counts = {
     lk.read(path).histogram().count,
     int(lk.read(path).between(-1, 1e9).histogram().count),
     int(lk.read(path).resample("60s").series([99]).count.sum()),
     int(lk.read(path).series([50, 99]).count.sum()),
-    cluster.read_many(path, jobs=1).histogram().count,
+    distributed.read_many(path, jobs=1).histogram().count,
 }
 print(*counts, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
 """

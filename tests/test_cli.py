@@ -211,9 +211,12 @@ def test_merge_keeps_tags_and_counts(run, tmp_path):
 
 
 def test_adding_a_file_to_itself_is_said(run, tmp_path):
-    told = f"{CTRLZ}: named more than once, and its requests count as often"
-    assert told in run("merge", CTRLZ, SCHEDULED, f"again={CTRLZ}", "-o", tmp_path / "all.hlog")[2]
-    assert told in run("summary", CTRLZ, CTRLZ, "--merge")[2]
+    reported_stats = f"{CTRLZ}: named more than once, and its requests count as often"
+    assert (
+        reported_stats
+        in run("merge", CTRLZ, SCHEDULED, f"again={CTRLZ}", "-o", tmp_path / "all.hlog")[2]
+    )
+    assert reported_stats in run("summary", CTRLZ, CTRLZ, "--merge")[2]
     assert (
         "more than once"
         not in run("summary", CTRLZ, CTRLZ)[2] + run("summary", CTRLZ, SCHEDULED, "--merge")[2]
@@ -329,8 +332,8 @@ def test_what_was_written_is_printed_as_asked(run, tmp_path, monkeypatch, words,
     (record,) = csv.DictReader(io.StringIO(run("-q", *words, "--format", "csv")[1]))
     assert list(record) == keys
     assert record["output"] == words[-1]
-    told = json.loads(run("-q", *words, "--format", "json")[1])
-    assert {key: str(told[key]) for key in keys} == record
+    reported_stats = json.loads(run("-q", *words, "--format", "json")[1])
+    assert {key: str(reported_stats[key]) for key in keys} == record
     header, _, row = run("-q", *words, "--format", "markdown")[1].splitlines()
     assert header == f"| {' | '.join(keys)} |"
     assert row == f"| {' | '.join(record.values())} |"

@@ -23,7 +23,7 @@ MEANS = next((DATA / "formats/go-bench").rglob("*.txt"))
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory):
-    """Six runs a side, the new one a quarter slower."""
+    """Six runs per side, the new one a quarter slower."""
     folder = tmp_path_factory.mktemp("runs")
     rng = np.random.default_rng(4)
     for name, factor in (("base", 1.0), ("new", 1.25)):

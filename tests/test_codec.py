@@ -147,10 +147,8 @@ def opened(request: pytest.FixtureRequest):
     with pytest.MonkeyPatch.context() as patch:
         for name in ("isal", "isal.isal_zlib", "pybase64"):
             patch.setitem(sys.modules, name, None)
-        plain, module = (
-            fresh(f"latencykit.hdr.{name}", patch) for name in ("inflating", "payload")
-        )
-    assert plain.inflate is zlib.decompress
+        module = fresh("latencykit.hdr.payload", patch)
+    assert module.inflate is zlib.decompress
     assert module.inflater is zlib.decompressobj
     return module.open_payload
 
@@ -471,7 +469,7 @@ def test_we_read_what_the_python_port_writes():
         assert counts.tolist() == [theirs.get_count_at_index(i) for i in found]
 
 
-# ------------------------------------------------------------ damage
+# ------------------------------------------------------------ corruption
 
 GOOD = plain(b"\x09\x04")
 STREAM = zlib.compress(GOOD)
@@ -481,12 +479,12 @@ FLIPPED[len(STREAM) // 2] ^= 0x55
 UNOPENABLE = {
     "empty": (b"", "0 bytes, too few"),
     "short": (text(b"\x1c\x84\x93\x14"), "4 bytes, too few"),
-    "blank inside": (text(envelope(STREAM))[:20] + b" " + text(envelope(STREAM))[20:], "base64 is damaged"),
-    "line break inside": (text(envelope(STREAM))[:20] + b"\n" + text(envelope(STREAM))[20:], "base64 is damaged"),
-    "foreign character": (text(envelope(STREAM))[:20] + b"-" + text(envelope(STREAM))[21:], "base64 is damaged"),
-    "byte above ASCII": (text(envelope(STREAM))[:20] + b"\xff" + text(envelope(STREAM))[21:], "base64 is damaged"),
-    "padding lost": (b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQW", "base64 is damaged"),
-    "glued": (text(envelope(STREAM + b"x"))[:-1] + b"=" + text(envelope(STREAM)), "base64 is damaged"),
+    "blank inside": (text(envelope(STREAM))[:20] + b" " + text(envelope(STREAM))[20:], "base64 is corrupt"),
+    "line break inside": (text(envelope(STREAM))[:20] + b"\n" + text(envelope(STREAM))[20:], "base64 is corrupt"),
+    "foreign character": (text(envelope(STREAM))[:20] + b"-" + text(envelope(STREAM))[21:], "base64 is corrupt"),
+    "byte above ASCII": (text(envelope(STREAM))[:20] + b"\xff" + text(envelope(STREAM))[21:], "base64 is corrupt"),
+    "padding lost": (b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQW", "base64 is corrupt"),
+    "glued": (text(envelope(STREAM + b"x"))[:-1] + b"=" + text(envelope(STREAM)), "base64 is corrupt"),
     "glued without padding": (text(envelope(STREAM[:-4])) + text(envelope(STREAM)), "announces"),
     "announces too much": (text(envelope(STREAM, length=len(STREAM) + 1)), r"announces \d+ compressed bytes; \d+ follow"),
     "announces too little": (text(envelope(STREAM, length=3)), "announces 3 compressed bytes"),
@@ -494,8 +492,8 @@ UNOPENABLE = {
     "unknown cookie": (text(envelope(STREAM, cookie=0xDEADBEEF)), "0xdeadbeef"),
     "unknown cookie inside": (text(squeezed(plain(b"\x02", cookie=0x12345678))), "0x12345678"),
     "compressed twice": (text(squeezed(envelope(STREAM))), "0x1c849314"),
-    "stream damaged": (text(envelope(bytes(FLIPPED))), "compressed data is damaged"),
-    "checksum damaged": (text(envelope(STREAM[:-1] + b"\x00")), "compressed data is damaged"),
+    "stream corrupt": (text(envelope(bytes(FLIPPED))), "compressed data is corrupt"),
+    "checksum corrupt": (text(envelope(STREAM[:-1] + b"\x00")), "compressed data is corrupt"),
     "no stream": (text(envelope(b"")), "compressed data is cut off"),
     "stream cut": (text(envelope(STREAM[:-6])), "compressed data is cut off"),
     "checksum cut": (text(envelope(STREAM[:-2])), "compressed data is cut off"),
@@ -529,7 +527,7 @@ UNOPENABLE = {
     "double, range 1": (text(doubled(squeezed(GOOD), dynamic_range=1)), "ratio is 1; it must be 2 or more"),
     "double in a double": (text(doubled(doubled(squeezed(GOOD)))), "0x0c72124f"),
     "double of version 0": (text(doubled(v0(bytes(8)))), "version 0 inside a DoubleHistogram"),
-    "double, damaged inside": (text(doubled(envelope(STREAM[:-6]))), "cut off"),
+    "double, corrupt inside": (text(doubled(envelope(STREAM[:-6]))), "cut off"),
     "words of 6 bytes": (text(plain(bytes(12), cookie=0x1C849361)), "counts of 6 bytes"),
     "words of no bytes": (text(v0(bytes(8), 0x1C849308)), "counts of 0 bytes"),
     "half a word": (text(plain(bytes(7), cookie=0x1C849321)), "7 bytes, which is no multiple of their 2"),

@@ -1,4 +1,4 @@
-"""Comparing rungs: one run a side tells little, several tell more, and unlike measurements are told apart."""
+"""Comparing rungs: one run per side tells little, several tell more, and unlike measurements are told apart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run_of(
 ) -> lk.Histogram:
     rng = np.random.default_rng(seed)
     luck = float(np.exp(rng.normal(0, noise)))
-    return lk.Histogram.of(rng.lognormal(14, 0.5, size) * factor * luck).but(**facts)
+    return lk.Histogram.of(rng.lognormal(14, 0.5, size) * factor * luck).with_run(**facts)
 
 
 def side(first: int, number: int, factor: float = 1.0, size: int = 4000) -> list[lk.Histogram]:
@@ -107,8 +107,8 @@ def test_copies_of_a_run_are_no_further_runs():
     (said,) = lk.compare([*runs, runs[0], runs[1]], side(11, 3)).warnings
     assert said.startswith("2 of the 5 base runs repeat another's very numbers")
     assert lk.compare(runs, side(11, 3)).warnings == ()
-    printed = [lk.Summary({"mean": 5.0, "p50": 4.0}, unit="ms", count=10)] * 2
-    assert lk.compare(printed, printed).warnings == ()
+    reported_percentiles = [lk.Summary({"mean": 5.0, "p50": 4.0}, unit="ms", count=10)] * 2
+    assert lk.compare(reported_percentiles, reported_percentiles).warnings == ()
 
 
 def test_corrected_counts_have_no_intervals():
@@ -117,7 +117,7 @@ def test_corrected_counts_have_no_intervals():
     )
     assert found.verdict == "inconclusive"
     assert all(not row.significant for row in found.changes)
-    assert any("filled up" in text for text in found.reasons)
+    assert any("corrected" in text for text in found.reasons)
 
 
 def test_units_meet_or_not():

@@ -108,8 +108,8 @@ def test_a_decimal_comma_changes_no_number(tmp_path, german):
         "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert locale.localeconv()['decimal_point'] == ','\n"
         + ALL
     )
-    printed = everything(foreign, code, LOCPATH=german, LC_ALL="de_DE.UTF-8")
-    assert printed == everything(plain, LC_ALL="C.UTF-8")
+    reported_percentiles = everything(foreign, code, LOCPATH=german, LC_ALL="de_DE.UTF-8")
+    assert reported_percentiles == everything(plain, LC_ALL="C.UTF-8")
     assert (foreign / "chart.png").read_bytes() == (plain / "chart.png").read_bytes()
 
 

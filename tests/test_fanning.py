@@ -32,7 +32,7 @@ def test_a_stall_hits_few_users_but_all_their_calls():
     log = lk.read(SCHEDULED)
     mixed, apart = fan_outs(log, [100])[0], fan_outs(log, [100], independent=True)[0]
     assert (mixed.model, apart.model) == ("mixture", "independent")
-    assert mixed.above[99] == pytest.approx(0.30, abs=0.01)  # a log that stood still for 6 s
+    assert mixed.above[99] == pytest.approx(0.30, abs=0.01)  # a log that was stopped for 6 s
     assert apart.above[99] == pytest.approx(1 - 0.99**100)
 
 
@@ -102,7 +102,7 @@ def test_quorum_and_hedge_and_correlation():
 def test_shared_stalls_defeat_a_hedge():
     rng = np.random.default_rng(3)
     parts = [rng.lognormal(13, 0.3, 2000) for _ in range(40)]
-    parts[7] = parts[7] + 1e9  # one second in which every server stands still
+    parts[7] = parts[7] + 1e9  # one second in which every server is stopped
     log = log_of(*parts)
     together, apart = (
         lk.fan_out(log, 1, hedge_after=95, independent=flag) for flag in (False, True)

@@ -142,7 +142,7 @@ def test_count_and_share_never_flatter():
 
 def test_printed_percentiles_are_given_back_as_printed():
     h = lk.Histogram.from_percentiles(
-        [50, 90, 99], [1.26e6, 1.37e6, 4.04e6], 24018, told={"max": 7.71e6, "mean": 1.3e6}
+        [50, 90, 99], [1.26e6, 1.37e6, 4.04e6], 24018, reported_stats={"max": 7.71e6, "mean": 1.3e6}
     )
     assert h.percentile([50, 90, 99, 100]).tolist() == [1.26e6, 1.37e6, 4.04e6, 7.71e6]
     assert 1.37e6 <= h.percentile(95) <= 4.04e6
@@ -150,13 +150,15 @@ def test_printed_percentiles_are_given_back_as_printed():
 
 
 def test_printed_percentiles_of_a_small_sample_too():
-    h = lk.Histogram.from_percentiles([50, 99, 99.9], [5.0, 9.7, 9.97], 10, told={"max": 10.0})
+    h = lk.Histogram.from_percentiles(
+        [50, 99, 99.9], [5.0, 9.7, 9.97], 10, reported_stats={"max": 10.0}
+    )
     assert h.percentile([50, 99, 99.9, 100]).tolist() == [5.0, 9.7, 9.97, 10.0]
 
 
 def test_a_minimum_above_the_lowest_percentile_is_no_minimum():
     h = lk.Histogram.from_percentiles(
-        [50, 90, 99], [1.0, 1.0, 5.0], 100, told={"min": 7.0, "max": 8.0}
+        [50, 90, 99], [1.0, 1.0, 5.0], 100, reported_stats={"min": 7.0, "max": 8.0}
     )
     assert h.percentile([0, 50, 90, 99, 100]).tolist() == [1.0, 1.0, 1.0, 5.0, 8.0]
     assert h.min == 1.0
@@ -226,7 +228,7 @@ def test_percentiles_ascend_within_what_the_source_states(bound):
     """A tool's own extremes lie inside their buckets; values known to lie above a bound stand among the others."""
     stated = {"min": 41e6, "max": 60e6}
     counted = lk.Histogram.of([41_000_000, 50_000_000, 60_000_000])
-    h = replace(counted, told=stated, censored=2, censored_at=bound)
+    h = replace(counted, reported_stats=stated, censored=2, censored_at=bound)
     values = h.percentile(np.linspace(0, 100, 41))
     assert (np.diff(values) >= 0).all()
     assert values[0] == h.min

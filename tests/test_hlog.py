@@ -1,4 +1,4 @@
-"""Interval logs: numbers equal the reference implementation's, times are right, and damage is named."""
+"""Interval logs: numbers equal the reference implementation's, times are right, and corruption is named."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_to_unit_changes_values_and_nothing_else():
     assert log.to_unit("ns").histogram().count == log.histogram().count
 
 
-# ---------------------------------------------------------------- odd and damaged input
+# ---------------------------------------------------------------- odd and corrupt input
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_damage_is_named_with_its_line_and_lenient_reads_the_rest(tmp_path, name
     assert "4 intervals before it were read" in str(caught.value)
     log = lk.read(path, lenient=True)
     assert len(log) == 20
-    assert any(note.startswith("1 damaged line was skipped: 1 × ") for note in log.run.notes)
+    assert any(note.startswith("1 corrupt line was skipped: 1 × ") for note in log.run.notes)
 
 
 @pytest.mark.parametrize("cut", [10, 100, 200])

@@ -19,7 +19,7 @@ LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 def payload(counts: bytes, **header: object) -> str:
     """A V2 payload with any header, as it stands in a log."""
-    told = {
+    reported_stats = {
         "size": len(counts),
         "offset": 0,
         "digits": 3,
@@ -27,7 +27,7 @@ def payload(counts: bytes, **header: object) -> str:
         "high": 3_600_000_000_000,
         "ratio": 1.0,
     } | header
-    inner = struct.pack(">iiiiqqd", 0x1C849313, *told.values()) + counts
+    inner = struct.pack(">iiiiqqd", 0x1C849313, *reported_stats.values()) + counts
     packed = zlib.compress(inner)
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 

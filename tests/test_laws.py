@@ -66,15 +66,17 @@ def test_unlike_layouts_merge_without_loss_whatever_the_order(a, b, one, other):
     st.data(),
 )
 @settings(max_examples=60)
-def test_percentiles_ascend_whatever_the_source_states(values, printed, censored, data):
+def test_percentiles_ascend_whatever_the_source_states(
+    values, reported_percentiles, censored, data
+):
     """What a tool printed, its extremes and values above a bound, all at once."""
-    rows = sorted(dict(printed).items())
+    rows = sorted(dict(reported_percentiles).items())
     shown = np.maximum.accumulate([value for _, value in rows]).tolist() if rows else []
     h = lk.Histogram.of(np.asarray(values, np.int64))
     bound = float(data.draw(st.integers(0, 10**7)))
-    told = {"min": float(min(values)), "max": float(max(values))}
+    reported_stats = {"min": float(min(values)), "max": float(max(values))}
     stated = lk.Histogram(
-        h.buckets, h.index, h.counts, "ns", h.run, told, (tuple(float(p) for p, _ in rows), tuple(map(float, shown))), censored,
+        h.buckets, h.index, h.counts, "ns", h.run, reported_stats, (tuple(float(p) for p, _ in rows), tuple(map(float, shown))), censored,
         bound if censored else float("inf"),
     )  # fmt: skip
     found = stated.percentile(PERCENTILES)

@@ -59,9 +59,9 @@ def test_a_log_beyond_a_limit_is_refused_with_the_way_out(
         words += ["--limit", f"{name}={TIGHT[name]}"]
     with pytest.raises(SystemExit) as ended:
         main(words)
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out, told.err.count("\n")) == (2, "", 1)
-    assert f"--limit {name}=SIZE" in told.err
+    reported_stats = capsys.readouterr()
+    assert (ended.value.code, reported_stats.out, reported_stats.err.count("\n")) == (2, "", 1)
+    assert f"--limit {name}=SIZE" in reported_stats.err
 
 
 @pytest.mark.parametrize(("name", "size"), [("line", 10), ("inflated", 20), ("slots", 1000)])

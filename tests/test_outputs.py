@@ -1,4 +1,4 @@
-"""What is written: whole or not at all, never over an input, and nothing in it that obeys a stranger's name."""
+"""What is written: whole or not at all, never over an input, and nothing in it that obeys a untrusted name."""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ def test_the_surface_is_as_recorded(path):
 
 
 def test_no_snapshot_is_left_over():
-    assert set(path.parent.glob("*.txt") if (path := next(iter(snapshots()))) else ()) == set(snapshots())
+    assert set(path.parent.glob("*.txt") if (path := next(iter(snapshots()))) else ()) == set(
+        snapshots()
+    )
 
 
 def static_names() -> dict[str, str]:
@@ -44,7 +46,8 @@ def static_names() -> dict[str, str]:
 
 def test_static_and_lazy_names_are_the_same():
     lazy = {
-        name: f"latencykit.{where}" if where else "latencykit" for name, where in lk._MODULE_OF.items()
+        name: f"latencykit.{where}" if where else "latencykit"
+        for name, where in lk._MODULE_OF.items()
     }
     assert static_names() == lazy
     assert sorted(lazy) == lk.__all__
@@ -65,7 +68,11 @@ def test_importing_it_loads_nothing():
 
 def test_no_module_is_callable():
     lk.read("data/jhiccup-v2.hlog") if Path("data/jhiccup-v2.hlog").exists() else None
-    assert not [name for name, module in sys.modules.items() if name.startswith("latencykit") and callable(module)]
+    assert not [
+        name
+        for name, module in sys.modules.items()
+        if name.startswith("latencykit") and callable(module)
+    ]
 
 
 @pytest.mark.parametrize("name", lk.__all__)

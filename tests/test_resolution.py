@@ -45,12 +45,14 @@ def sample(world: str, size: int = 4321) -> np.ndarray:
     return np.sort(values)
 
 
-def of_tool(values, printed, method, *, extremes=True, mean=False):
+def of_tool(values, reported_percentiles, method, *, extremes=True, mean=False):
     """What a tool with that convention prints of these values, read back."""
-    told = {"min": float(values[0]), "max": float(values[-1])} if extremes else {}
-    told |= {"mean": float(values.mean())} if mean else {}
-    points = np.percentile(values, printed, method=method)
-    return lk.Histogram.from_percentiles(printed, points.tolist(), values.size, told=told)
+    reported_stats = {"min": float(values[0]), "max": float(values[-1])} if extremes else {}
+    reported_stats |= {"mean": float(values.mean())} if mean else {}
+    points = np.percentile(values, reported_percentiles, method=method)
+    return lk.Histogram.from_percentiles(
+        reported_percentiles, points.tolist(), values.size, reported_stats=reported_stats
+    )
 
 
 def in_buckets(values, factor):
@@ -68,23 +70,23 @@ def worlds(function):
 
 
 @worlds
-@pytest.mark.parametrize("printed", PRINTED)
+@pytest.mark.parametrize("reported_percentiles", PRINTED)
 @pytest.mark.parametrize("method", ["inverted_cdf", "linear", "lower", "higher", "nearest"])
 @pytest.mark.parametrize("extremes", [True, False])
-def test_the_true_percentile_lies_in_the_range(world, printed, method, extremes):
+def test_the_true_percentile_lies_in_the_range(world, reported_percentiles, method, extremes):
     values = sample(world)
-    h = of_tool(values, printed, method, extremes=extremes)
+    h = of_tool(values, reported_percentiles, method, extremes=extremes)
     rows = h.percentile_rows(ASKED)
     for row, true in zip(rows, np.percentile(values, ASKED, method=method), strict=True):
         assert row.bucket_low <= true * (1 + 1e-12)
         assert true <= row.bucket_high * (1 + 1e-12)
         assert row.bucket_low <= row.value <= row.bucket_high
         assert row.resolved == (row.bucket_high <= RESOLVED * row.bucket_low * (1 + 1e-12))
-        if row.percentile in printed:
+        if row.percentile in reported_percentiles:
             assert row.resolved
             assert row.value == pytest.approx(true)
     assert h.percentile(100) == (
-        values[-1] if extremes else np.percentile(values, printed[-1], method=method)
+        values[-1] if extremes else np.percentile(values, reported_percentiles[-1], method=method)
     )
 
 
@@ -120,10 +122,10 @@ def test_buckets_of_any_width_hold_the_truth(world, factor):
 
 
 @worlds
-@pytest.mark.parametrize("printed", PRINTED)
-def test_means_and_shares_lie_in_their_brackets(world, printed):
+@pytest.mark.parametrize("reported_percentiles", PRINTED)
+def test_means_and_shares_lie_in_their_brackets(world, reported_percentiles):
     values = sample(world)
-    for h in (of_tool(values, printed, "inverted_cdf"), in_buckets(values, 3.0)):
+    for h in (of_tool(values, reported_percentiles, "inverted_cdf"), in_buckets(values, 3.0)):
         for name, share in (("tm95", 0.05), ("tm99", 0.01), ("tm99.9", 0.001)):
             found = h.trimmed(name)
             assert found.low <= trimmed_mean(values, share) <= found.high
@@ -226,8 +228,8 @@ def wide_log(buckets, rows):
 
 
 @worlds
-@pytest.mark.parametrize("printed", PRINTED)
-def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, printed):
+@pytest.mark.parametrize("reported_percentiles", PRINTED)
+def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, reported_percentiles):
     values = sample(world)
     true = {
         f"p{p:g}": float(np.percentile(values, p, method="inverted_cdf"))
@@ -239,7 +241,7 @@ def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, printed):
         "max": float(values[-1]),
     }
     seen = set()
-    for h in (of_tool(values, printed, "inverted_cdf"), in_buckets(values, 2.0)):
+    for h in (of_tool(values, reported_percentiles, "inverted_cdf"), in_buckets(values, 2.0)):
         for name, value in true.items():
             for share in (0.5, 0.97, 1.03, 2.0):
                 row = check_limit(h, name, share * value, 0.95)
@@ -475,13 +477,16 @@ def test_sums_and_differences_keep_what_every_part_states():
     edges = np.concatenate(([0.0], 1e5 * 4.0 ** np.arange(12)))
     early, late = (
         lk.Histogram.from_buckets(
-            edges[:-1], edges[1:], np.histogram(v, edges)[0], told={"mean": float(v.mean())}
+            edges[:-1],
+            edges[1:],
+            np.histogram(v, edges)[0],
+            reported_stats={"mean": float(v.mean())},
         )
         for v in (one[::2], one)
     )
     assert (late - early).mean == pytest.approx(one[1::2].mean())
     stated = lk.Histogram.of(one)
-    assert (stated + stated).told == {}
+    assert (stated + stated).reported_stats == {}
 
 
 def test_a_summary_holds_only_what_is_known():

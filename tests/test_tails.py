@@ -32,7 +32,7 @@ def test_a_stall_is_one_event():
     rows = lk.read(SCHEDULED).percentile_rows([75, 90, 99, 99.9])
     assert [row.events for row in rows] == [1, 1, 1, 1]
     words = lk.read(SCHEDULED).events([99.9])[0].words
-    assert words.startswith("p99.9 rests on 1 stall; ")
+    assert words.startswith("p99.9 is based on 1 stall; ")
     assert words.endswith("of 21 s")
 
 
@@ -91,7 +91,7 @@ def test_long_logs_keep_their_stalls_in_few_slots():
     tails = log_of(values).evidence()
     assert tails.table.shape[0] == 3000
     assert tails.table.sum() == 36_000
-    assert tails.events([99.97])[0].words.startswith("p99.97 rests on 1 stall")
+    assert tails.events([99.97])[0].words.startswith("p99.97 is based on 1 stall")
 
 
 def test_samples_tell_events_too():
@@ -129,7 +129,9 @@ def test_summaries_cannot_be_merged():
     with pytest.raises(lk.LatencyKitError, match="percentile of nothing; keep histograms"):
         lk.merge([lk.Summary({"mean": 1.0}), lk.Summary({"mean": 2.0})])
     for change in ({"unit": "us"}, {"measure": "service"}, {"corrected": "tool"}):
-        one = lk.Histogram.of([1, 2, 3]).but(measure="response", corrected="none")
-        other = lk.Histogram.of([1, 2, 3], unit="us") if "unit" in change else one.but(**change)
+        one = lk.Histogram.of([1, 2, 3]).with_run(measure="response", corrected="none")
+        other = (
+            lk.Histogram.of([1, 2, 3], unit="us") if "unit" in change else one.with_run(**change)
+        )
         with pytest.raises(lk.LatencyKitError, match=next(iter(change))):
             lk.merge([one, other])

@@ -1,4 +1,4 @@
-"""Windows in time are half open: start ≤ t < end, whoever asks, and neighbouring windows share nothing and lose nothing."""
+"""Windows in time are half open: start ≤ t < end, anyone who asks, and neighbouring windows share nothing and lose nothing."""
 
 from __future__ import annotations
 

@@ -43,9 +43,10 @@ def analyses(log: lk.HistogramLog) -> str:
 
 def arguments() -> lk.Samples:
     """Samples are made of arrays or lists."""
-    samples = lk.Samples(start=[0, 10], duration=[1, 2])
+    samples = lk.Samples(start=(0, 10), duration=(1, 2))
     run: lk.Run = samples.run
-    merged = lk.merge([samples.to_log("1s"), samples.to_log("1s")])
+    logs: list[lk.HistogramLog] = [samples.to_log("1s"), samples.to_log("1s")]
+    merged = lk.merge(logs)
     assert merged is not None
     assert run.unit in ("ns", "us", "ms", "s", "none")
     return samples
@@ -60,8 +61,8 @@ def errors() -> list[str]:
         caught.append(str(error))
     for kind in (lk.CorruptInputError, lk.UnknownFormatError, lk.InputTooLargeError):
         assert issubclass(kind, lk.InputError)
-    for kind in (lk.IncompatibleDataError, lk.AlreadyCorrectedError, lk.MissingPackageError):
-        assert issubclass(kind, lk.LatencyKitError)
+    for other in (lk.IncompatibleDataError, lk.AlreadyCorrectedError, lk.MissingPackageError):
+        assert issubclass(other, lk.LatencyKitError)
     return caught
 
 

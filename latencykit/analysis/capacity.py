@@ -415,7 +415,7 @@ class LoadRow:
         NaN where the source does not say.
     saturated : bool
         An open or paced loop that surely did not carry what was offered.
-    rung : Histogram or Summary
+    data : Histogram or Summary
     evidence : Evidence or None
         How far the numbers of the run can be trusted; None of a Summary.
     """
@@ -425,7 +425,7 @@ class LoadRow:
     offered: float
     achieved: float
     saturated: bool
-    rung: Histogram | Summary
+    data: Histogram | Summary
     evidence: Evidence | None = None
 
     def percentile_rows(
@@ -464,12 +464,12 @@ class LoadCurve:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a run: rate, offered, achieved, saturated, count and percentiles."""
+        """One row per run: rate, offered, achieved, saturated, count and percentiles."""
         import pandas as pd
 
         plain = ("name", "rate", "offered", "achieved", "saturated")
         rows = [
-            {name: getattr(row, name) for name in plain} | {"count": row.rung.count}
+            {name: getattr(row, name) for name in plain} | {"count": row.data.count}
             for row in self.rows
         ]
         wanted = [
@@ -488,17 +488,17 @@ class LoadCurve:
             With fewer than six different numbers of connections, or where no curve fits.
         """
         known = [
-            row for row in self.rows if row.rung.run.connections and not math.isnan(row.achieved)
+            row for row in self.rows if row.data.run.connections and not math.isnan(row.achieved)
         ]
-        connections = [float(row.rung.run.connections or 0) for row in known]
+        connections = [float(row.data.run.connections or 0) for row in known]
         return fit_scalability(connections, [row.achieved for row in known])
 
     @staticmethod
     def percentiles(row: LoadRow, wanted: Sequence[float] = _PERCENTILES) -> dict[float, float]:
         """Return percentiles of a run, those alone that a summary holds."""
-        if isinstance(row.rung, Summary):
-            return {p: row.rung.percentiles[p] for p in wanted if p in row.rung.percentiles}
-        return dict(zip(wanted, row.rung.percentile(list(wanted)).tolist(), strict=True))
+        if isinstance(row.data, Summary):
+            return {p: row.data.percentiles[p] for p in wanted if p in row.data.percentiles}
+        return dict(zip(wanted, row.data.percentile(list(wanted)).tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -544,13 +544,13 @@ class _Queued(Evidence):
 
 def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
     """Runs of which only counts are known, with those that wait: what takes longer than the fastest tenth at the lowest load."""
-    known = [row for row in rows if isinstance(row.rung, Histogram) and row.rung.count]
+    known = [row for row in rows if isinstance(row.data, Histogram) and row.data.count]
     if len(known) < 2:
         return rows
-    alone = float(known[0].rung.percentile(10))
+    alone = float(known[0].data.percentile(10))
 
     def queued(row: LoadRow) -> LoadRow:
-        counted, evidence = row.rung, row.evidence
+        counted, evidence = row.data, row.evidence
         if row not in known or isinstance(counted, Summary) or counted.unit != "ns":
             return row
         if evidence is None or evidence.dependence is not None:
@@ -569,7 +569,7 @@ def load_curve(
 
     Parameters
     ----------
-    runs : mapping of str to rung
+    runs : mapping of str to data type
         A name that is a number (``"5000"``, ``"5000/s"``) says the offered rate of its run.
     slo : SLO or str, optional
     confidence : float, default 0.95
@@ -597,26 +597,26 @@ def load_curve(
     if not runs:
         raise InvalidArgumentError("a load curve needs runs at different loads")
     given = sorted(
-        (_row(str(name), rung, confidence) for name, rung in runs.items()), key=lambda row: row.rate
+        (_row(str(name), data, confidence) for name, data in runs.items()), key=lambda row: row.rate
     )
     rows = tuple(_with_queues(given))
     limits = SLO.parse(slo) if isinstance(slo, str) else slo
     if limits is None:
         return LoadCurve(rows)
     checks = tuple(
-        tuple(limits.check(row.evidence or row.rung, confidence, rare=False)) for row in rows
+        tuple(limits.check(row.evidence or row.data, confidence, rare=False)) for row in rows
     )
     found = [_capacity(rows, [check[k] for check in checks]) for k in range(len(limits.limits))]
     worst = min(range(len(found)), key=lambda k: (_order(found[k]), k))
     return LoadCurve(rows, limits, checks, found[worst], limits.limits[worst].statistic)
 
 
-def _row(name: str, rung: Any, confidence: float) -> LoadRow:
+def _row(name: str, data: Any, confidence: float) -> LoadRow:
     """A run with its rates."""
-    known = hasattr(rung, "unit") and rung.unit in NANOSECONDS
-    held: Any = rung.to_unit("ns") if known else rung
+    known = hasattr(data, "unit") and data.unit in NANOSECONDS
+    held: Any = data.to_unit("ns") if known else data
     evidence = None
-    if not isinstance(rung, Summary):
+    if not isinstance(data, Summary):
         evidence = held.evidence() if hasattr(held, "evidence") else None
         held = histogram_of(held if evidence is None else evidence.whole, "a load curve")
     run = held.run

@@ -1,4 +1,4 @@
-"""Change points: after which of many runs a statistic became another."""
+"""Change points: after which of many runs per statistic became another."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def change_positions(
     Parameters
     ----------
     values : array_like of float, shape (runs,)
-        One number a run, such as its p99; runs in order of time. Positive numbers are compared by their logarithms.
+        One number per run, such as its p99; runs in order of time. Positive numbers are compared by their logarithms.
     alpha : float, default 0.01
         Level at which a split is believed.
     permutations : int, default 499
@@ -129,11 +129,11 @@ def change_positions(
     series = np.asarray(values, np.float64)
     if series.ndim != 1 or not np.isfinite(series).all():
         raise InvalidArgumentError(
-            "change points need one finite number a run; leave out runs without one"
+            "change points need one finite number per run; leave out runs without one"
         )
     if (1.0 / (permutations + 1)) > alpha or least < 2:
         raise InvalidArgumentError(
-            f"{permutations} permutations cannot show a chance of {alpha:g}; it takes {round(1 / alpha) - 1}"
+            f"{permutations} permutations cannot show a probability of {alpha:g}; it takes {round(1 / alpha) - 1}"
         )
     if series.size > _MOST_RUNS:
         raise InputTooLargeError(
@@ -297,7 +297,7 @@ def change_points(
 
     Parameters
     ----------
-    runs : sequence or mapping of rungs, or sequence of numbers
+    runs : sequence or mapping of data types, or sequence of numbers
         In order of time; a number is a run's statistic itself.
     statistic : str or float, default "p99"
         Of each run: a percentile, ``"mean"`` or a trimmed mean.
@@ -331,8 +331,8 @@ def change_points(
     return change_positions(values, alpha=alpha, permutations=permutations, least=least, seed=seed)
 
 
-def _of_run(rung: Any, position: int, name: str) -> float:
-    held = rung if isinstance(rung, Summary) else histogram_of(rung, "a change point")
+def _of_run(data: Any, position: int, name: str) -> float:
+    held = data if isinstance(data, Summary) else histogram_of(data, "a change point")
     value = statistic_of(held, name)
     if np.isnan(value):
         source = held.run.source or f"run {position}"

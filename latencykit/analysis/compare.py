@@ -295,7 +295,7 @@ def verdict(
     margin : float, default 0.05
         Changes whose interval lies within ± `margin` are practically none: only so is anything ever ``same``.
     noise_known : bool, default True
-        False for one run a side without a word on what runs differ by: such a comparison concludes nothing.
+        False for one run per side without a word on what runs differ by: such a comparison concludes nothing.
 
     Returns
     -------
@@ -516,7 +516,7 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
 
 
 # ------------------------------------------------------------
-# Two distributions as wholes: the shift of every percentile, and the chance that one side's
+# Two distributions as wholes: the shift of every percentile, and the probability that one side's
 # request is the faster.
 
 
@@ -630,9 +630,9 @@ def shift(
 # ------------------------------------------------------------
 # Two distributions side by side: how much each statistic changed, and how sure that is.
 #
-# One run a side says how much two *runs* differ, not two systems: runs of the same system differ, too, and with a million
+# One run per side says how much two *runs* differ, not two systems: runs of the same system differ, too, and with a million
 # requests any such difference is "significant". So intervals of single runs hold for their requests only, unless
-# `run_noise` says by how much runs differ; several runs a side are compared in `latencykit.analysis.compare`.
+# `run_noise` says by how much runs differ; several runs per side are compared in `latencykit.analysis.compare`.
 
 _MAXIMUM = (
     "the maximum grows with the number of requests and the length of a run: it is shown, not judged"
@@ -665,7 +665,7 @@ def compare_counts(
     run_noise : float, optional
         Relative standard deviation of a statistic from run to run (0.03 for 3 %).
     corrected : bool, default False
-        Counts of either side were filled up for coordinated omission: changes are shown without intervals.
+        Counts of either side were corrected for coordinated omission: changes are shown without intervals.
     dependence : tuple, optional
         How the requests of each side depend on each other, where that is known.
     replicates, seed : int
@@ -904,7 +904,7 @@ def _ranks_of(name: str) -> tuple[float, float]:
 
 
 def _rows(group: _Group, noise: Floats, confidence: float, corrected: bool) -> list[Change]:
-    """Point, interval and chance of every change, ratios and differences alike."""
+    """Point, interval and probability of every change, ratios and differences alike."""
     base, new = group.draws
     one, two = group.points
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -943,10 +943,10 @@ def _rows(group: _Group, noise: Floats, confidence: float, corrected: bool) -> l
 
 
 # ------------------------------------------------------------
-# Several runs a side: the samples are the runs, not their requests.
+# Several runs per side: the samples are the runs, not their requests.
 #
 # Pooled requests of identical systems differ "significantly" in every second comparison, because each run has its own
-# luck. Here every run gives one number a statistic, and the two groups of numbers are compared by their ranks, which one
+# luck. Here every run gives one number per statistic, and the two groups of numbers are compared by their ranks, which one
 # run with a stall cannot sway.
 
 _MOST_EXACT = 20_000  # relabellings; more are drawn
@@ -982,7 +982,7 @@ def least_p(base_runs: int, new_runs: int) -> float:
 
 
 def runs_needed(alpha: float = 0.05) -> int:
-    """Return how many runs a side it takes before a test at level `alpha` can ever fire.
+    """Return how many runs per side it takes before a test at level `alpha` can ever fire.
 
     Examples
     --------
@@ -1006,7 +1006,7 @@ def compare_runs(
     Parameters
     ----------
     base, new : array_like of float, shape (runs, statistics)
-        One row a run; NaN where a run does not support a statistic.
+        One row per run; NaN where a run does not support a statistic.
     statistics : sequence of str
         Names, such as ``"p99"`` or ``"mean"``.
     confidence : float, default 0.95
@@ -1048,7 +1048,7 @@ def compare_runs(
     if not enough:
         reasons.append(
             f"{runs[0]} and {runs[1]} runs cannot decide at the {100 * alpha:.2g} % level: the smallest p-value they "
-            f"can give is {least_p(*runs):.2g}; measure at least {needed} runs a side"
+            f"can give is {least_p(*runs):.2g}; measure at least {needed} runs per side"
         )
     judged = np.flatnonzero(whole & (np.array(statistics) != "p100"))
     chances = np.full(len(statistics), np.nan)
@@ -1149,7 +1149,7 @@ class Comparison:
     changes : tuple of Change
         One a statistic: percentiles first, then means, then what stands for a percentile between two modes.
     basis : {"requests", "runs"}
-        What the intervals hold for: the requests of one run a side, or the runs of several.
+        What the intervals hold for: the requests of one run per side, or the runs of several.
     verdict : {"same", "better", "worse", "mixed", "inconclusive"}
     reasons : tuple of str
         What kept the comparison from deciding, or parts of it.
@@ -1180,7 +1180,7 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a statistic: base, new, relative change with its interval, difference with its interval, significance."""
+        """One row per statistic: base, new, relative change with its interval, difference with its interval, significance."""
         import pandas as pd
 
         return pd.DataFrame([vars(row) for row in self.changes]).set_index("statistic")
@@ -1210,11 +1210,11 @@ def compare(
     base: Any, new: Any, *, percentiles: Sequence[float] | None = None, means: Sequence[str] = _MEANS, confidence: float = 0.95,
     run_noise: float | None = None, margin: float = 0.05, also: Sequence[str] = (), replicates: int = 1000, seed: int = 0,
 ) -> Comparison:  # fmt: skip
-    """Compare two runs, or several runs a side.
+    """Compare two runs, or several runs per side.
 
     Parameters
     ----------
-    base, new : rung, or sequence or mapping of rungs
+    base, new : data type, or sequence or mapping of data types
         Several a side are runs of one system each.
     percentiles : sequence of float, optional
         By default those that every sample supports, and the maximum.
@@ -1222,7 +1222,7 @@ def compare(
         ``"mean"`` and trimmed means between ranks (``"tm99"``, ``"TM(:99%)"``).
     confidence : float, default 0.95
     run_noise : float, optional
-        Relative standard deviation of a statistic from run to run (0.03 for 3 %). One run a side says nothing of two
+        Relative standard deviation of a statistic from run to run (0.03 for 3 %). One run per side says nothing of two
         systems without it.
     margin : float, default 0.05
         Changes that surely lie within ± `margin` are called the same.
@@ -1273,7 +1273,7 @@ def compare(
             [histogram_of(evidence[0].whole, "a comparison")],
             [histogram_of(evidence[1].whole, "a comparison")],
         )
-    units = {rung.unit for side in sides for rung in side}
+    units = {data.unit for side in sides for data in side}
     if len(units) > 1:
         raise IncompatibleDataError(
             f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the former with unit= (--unit)"
@@ -1282,7 +1282,7 @@ def compare(
         found = _of_runs(
             sides, _statistics(sides, percentiles, means, also, confidence), confidence, margin
         )
-    elif any(isinstance(rung, Summary) for side in sides for rung in side):
+    elif any(isinstance(data, Summary) for side in sides for data in side):
         found = _of_summaries(sides, _statistics(sides, percentiles, means, also, confidence))
     else:
         (one,), (two,) = sides
@@ -1307,37 +1307,44 @@ def compare(
 
 
 def _listed(given: Any, name: str) -> list[Any]:
-    rungs = (
+    series = (
         [given]
         if hasattr(given, "run")
         else list(given.values())
         if hasattr(given, "values")
         else list(given)
     )
-    if not rungs:
+    if not series:
         raise InvalidArgumentError(f"the {name} side is empty; name at least one run")
-    return rungs
+    return series
 
 
-def _held(rung: Any) -> Side:
-    if isinstance(rung, Summary):
-        return rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
-    return histogram_of(rung, "a comparison")
+def _held(data: Any) -> Side:
+    if isinstance(data, Summary):
+        return data.to_unit("ns") if data.unit in NANOSECONDS else data
+    return histogram_of(data, "a comparison")
 
 
-def _evidence(rung: Any) -> Any:
+def _evidence(data: Any) -> Any:
     """How far the numbers of a single run can be trusted; None for a Summary, and for what is no measurement."""
-    if isinstance(rung, Summary) or not hasattr(rung, "evidence"):
+    if isinstance(data, Summary) or not hasattr(data, "evidence"):
         return None
-    return (rung.to_unit("ns") if getattr(rung, "unit", None) in NANOSECONDS else rung).evidence()
+    return (data.to_unit("ns") if getattr(data, "unit", None) in NANOSECONDS else data).evidence()
 
 
 def _default(one: Any, two: Any, confidence: float) -> list[float]:
     """The usual percentiles that both samples support and both sources pin down, those that both printed, and the maximum."""
     top = min(side.sample_limit(confidence) for side in (one, two))
-    printed = {p for p in one.printed[0] if p in two.printed[0] and 0 < p < 100}
+    reported_percentiles = {
+        p for p in one.reported_percentiles[0] if p in two.reported_percentiles[0] and 0 < p < 100
+    }
     wanted = sorted(
-        p for p in {*_PERCENTILES, *(printed if len(printed) <= _PRINTED else ())} if p <= top
+        p
+        for p in {
+            *_PERCENTILES,
+            *(reported_percentiles if len(reported_percentiles) <= _PRINTED else ()),
+        }
+        if p <= top
     )
     rows = zip(*(side.percentile_rows(wanted, confidence) for side in (one, two)), strict=True)
     known = [a.percentile for a, b in rows if a.resolved and b.resolved]
@@ -1349,7 +1356,7 @@ def _statistics(
     confidence: float,
 ) -> list[str]:  # fmt: skip
     """Names of what to compare; by default what every run holds and supports."""
-    every = [rung for side in sides for rung in side]
+    every = [data for side in sides for data in side]
     asked = [*(f"p{format_percentile(p)}" for p in (percentiles or ())), *also]
     wanted = (
         [] if percentiles is not None else [f"p{format_percentile(p)}" for p in _printed(every)]
@@ -1357,7 +1364,7 @@ def _statistics(
     held = [
         name
         for name in (*wanted, "p100", *means)
-        if not any(math.isnan(statistic_of(rung, name, confidence)) for rung in every)
+        if not any(math.isnan(statistic_of(data, name, confidence)) for data in every)
     ]
     found = list(dict.fromkeys([*asked, *held]))
     if not found:
@@ -1369,16 +1376,16 @@ def _statistics(
     )
 
 
-def _printed(rungs: Sequence[Side]) -> list[float]:
+def _printed(series: Sequence[Side]) -> list[float]:
     """The usual percentiles, and others that a summary holds."""
     return sorted(
         {
             *_PERCENTILES,
             *(
                 p
-                for rung in rungs
-                if isinstance(rung, Summary)
-                for p in rung.percentiles
+                for data in series
+                if isinstance(data, Summary)
+                for p in data.percentiles
                 if 0 < p < 100
             ),
         }
@@ -1389,7 +1396,7 @@ def _of_runs(
     sides: tuple[list[Side], list[Side]], names: list[str], confidence: float, margin: float
 ) -> Comparison:
     tables = [
-        [[statistic_of(rung, name, confidence) for name in names] for rung in side]
+        [[statistic_of(data, name, confidence) for name in names] for data in side]
         for side in sides
     ]
     found = compare_runs(tables[0], tables[1], names, confidence=confidence, margin=margin)
@@ -1407,7 +1414,7 @@ def _of_summaries(sides: tuple[list[Side], list[Side]], names: list[str]) -> Com
                 name, [base, new, change, -1.0, math.inf, new - base, -math.inf, math.inf, math.nan]
             )
         )
-    why = "printed numbers have no intervals: compare outputs that keep the samples or a histogram, or several runs a side"
+    why = "printed numbers have no intervals: compare outputs that keep the samples or a histogram, or several runs per side"
     return Comparison(tuple(rows), "requests", "inconclusive", (why,))
 
 
@@ -1435,12 +1442,12 @@ def _of_requests(
     reasons = []
     if run_noise is None:
         reasons.append(
-            "one run a side cannot tell a change of the system from how runs differ: the intervals hold for these requests "
-            "only; measure several runs a side, or say what runs differ by with run_noise (--run-noise 3%)"
+            "one run per side cannot tell a change of the system from how runs differ: the intervals hold for these requests "
+            "only; measure several runs per side, or say what runs differ by with run_noise (--run-noise 3%)"
         )
     if corrected:
         reasons.append(
-            "counts that were filled up for coordinated omission have no intervals: changes are shown, not judged"
+            "counts that were corrected for coordinated omission have no intervals: changes are shown, not judged"
         )
     reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
     said = verdict(rows, margin, noise_known=run_noise is not None and not corrected)
@@ -1472,17 +1479,17 @@ def _known(side: Histogram, row: Change) -> tuple[float, float, float]:
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
     """What differs between the sides, and among the runs of each."""
     one, two = sides[0][0], sides[1][0]
-    every = [rung for side in sides for rung in side]
-    guessed = {rung.run.unit_note for rung in every} - {None}
+    every = [data for side in sides for data in side]
+    guessed = {data.run.unit_note for data in every} - {None}
     found = [f"of at least one side, {note}" for note in sorted(filter(None, guessed))]
     if guessed:
-        found += unit_doubts([rung.run for rung in every], [_middle(rung) for rung in every])
+        found += unit_doubts([data.run for data in every], [_middle(data) for data in every])
     found += differences(one.run, two.run, one.count, two.count)
     for name, side in zip(("base", "new"), sides, strict=True):
         among = (
             text
-            for rung in side[1:]
-            for text in differences(side[0].run, rung.run, side[0].count, rung.count)
+            for data in side[1:]
+            for text in differences(side[0].run, data.run, side[0].count, data.count)
         )
         found += [f"among the {name} runs, {text}" for text in list(dict.fromkeys(among))[:3]]
         copies = _copies(side)
@@ -1495,20 +1502,20 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _middle(rung: Side) -> float:
+def _middle(data: Side) -> float:
     """The median, or the mean where that is all that is known, in ns where values have a unit."""
-    factor = NANOSECONDS.get(rung.unit, 1.0)
-    known = (statistic_of(rung, name) for name in ("p50", "mean"))
+    factor = NANOSECONDS.get(data.unit, 1.0)
+    known = (statistic_of(data, name) for name in ("p50", "mean"))
     return factor * next((value for value in known if not math.isnan(value)), math.nan)
 
 
 def _copies(side: list[Side]) -> int:
     """How many runs of a side equal an earlier one; printed numbers may well do so by chance."""
     earlier: dict[bytes, Side] = {}
-    held = [rung for rung in side if not isinstance(rung, Summary) and rung.count]
+    held = [data for data in side if not isinstance(data, Summary) and data.count]
     return sum(
-        _alike(earlier.setdefault(rung.index.tobytes() + rung.counts.tobytes(), rung), rung)
-        for rung in held
+        _alike(earlier.setdefault(data.index.tobytes() + data.counts.tobytes(), data), data)
+        for data in held
     ) - len(earlier)
 
 

@@ -158,13 +158,13 @@ _SHORT, _MANY, _FOR_ONE = (
 
 
 def correct(
-    rung: Samples | HistogramLog | Histogram,
+    data: Samples | HistogramLog | Histogram,
     expected_interval: str | float | None = None,
     *,
     rate: float | None = None,
     connections: int | None = None,
     force: bool = False,
-) -> Any:
+) -> HistogramLog | Histogram:
     """Back-fill the requests that coordinated omission left out, by HdrHistogram's rule.
 
     Every value v of at least twice the expected interval I is taken for a request that kept its connection from
@@ -173,7 +173,7 @@ def correct(
 
     Parameters
     ----------
-    rung : Samples, HistogramLog or Histogram
+    data : Samples, HistogramLog or Histogram
     expected_interval : str or float, optional
         Between two requests of one connection, with its unit: ``"10ms"``. A bare number is for values without a unit.
     rate, connections : float and int, optional
@@ -211,41 +211,42 @@ def correct(
     Traceback (most recent call last):
     latencykit.errors.AlreadyCorrectedError: ...
     """
-    if isinstance(rung, Summary):
+    if isinstance(data, Summary):
         raise DataNotAvailableError(
             "a summary holds no distribution to correct; read an output that keeps a histogram or samples"
         )
-    _refuse_twice(rung.run, force)
-    interval = expected_interval_of(rung, expected_interval, rate=rate, connections=connections)
-    if not (force or isinstance(rung, Histogram)):  # of which each bucket is filled from but once
-        _refuse_nonsense(rung, interval, _shown(interval, rung.unit))
-    return back_filled(rung, interval)
+    _refuse_twice(data.run, force)
+    interval = expected_interval_of(data, expected_interval, rate=rate, connections=connections)
+    if not (force or isinstance(data, Histogram)):  # of which each bucket is filled from but once
+        _refuse_nonsense(data, interval, _shown(interval, data.unit))
+    corrected: HistogramLog | Histogram = back_filled(data, interval)
+    return corrected
 
 
 def _shown(interval: float, unit: str) -> str:
     return format_duration(interval) if unit in NANOSECONDS else f"{interval:g}"
 
 
-def back_filled(rung: Samples | HistogramLog | Histogram, interval: float) -> Any:
+def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> Any:
     """Return what `correct` returns for an interval in nanoseconds; nothing is refused."""
     known: dict[str, Any] = {
         "corrected": "us",
         "expected_interval": interval,
-        "notes": rung.run.with_notes(
-            f"back-filled with an expected interval of {_shown(interval, rung.unit)}"
+        "notes": data.run.with_notes(
+            f"back-filled with an expected interval of {_shown(interval, data.unit)}"
         ).notes,
     }
-    if isinstance(rung, HistogramLog):
-        return _correct_log(rung, interval).but(**known)
-    if isinstance(rung, Samples):
-        raw, values = rung.histogram(), rung.values[rung.good]
+    if isinstance(data, HistogramLog):
+        return _correct_log(data, interval).with_run(**known)
+    if isinstance(data, Samples):
+        raw, values = data.histogram(), data.values[data.good]
         filled = _filled(raw, values, np.ones(values.size, np.int64), max(1, round(interval)))
-        return filled.but(**known)
-    return _correct_histogram(rung, interval).but(**known)
+        return filled.with_run(**known)
+    return _correct_histogram(data, interval).with_run(**known)
 
 
 def expected_interval_of(
-    rung: Samples | HistogramLog | Histogram,
+    data: Samples | HistogramLog | Histogram,
     given: str | float | None = None,
     *,
     rate: float | None = None,
@@ -264,9 +265,9 @@ def expected_interval_of(
     >>> expected_interval_of(Histogram.of([1]), rate=200, connections=4)
     20000000.0
     """
-    run = rung.run
+    run = data.run
     if given is not None:
-        interval = parse_duration(given, None if rung.unit in NANOSECONDS else "ns")
+        interval = parse_duration(given, None if data.unit in NANOSECONDS else "ns")
     elif rate or not run.expected_interval:
         speed = rate or run.rate
         if not speed:
@@ -297,11 +298,11 @@ def _refuse_twice(run: Run, force: bool) -> None:
         )
 
 
-def _refuse_nonsense(rung: Samples | HistogramLog, interval: float, shown: str) -> None:
+def _refuse_nonsense(data: Samples | HistogramLog, interval: float, shown: str) -> None:
     """Refuse an interval in the wrong unit, before minutes go into billions of fills."""
     if interval >= _SHORT:
         return  # a log is not read an additional time for what no longer costs anything
-    raw = rung.histogram()
+    raw = data.histogram()
     fills = float(
         np.maximum(raw.buckets.high(raw.index) * NANOSECONDS.get(raw.unit, 1.0) / interval - 1, 0)
         @ raw.counts
@@ -334,13 +335,13 @@ def _on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
     """
     layout = HdrBuckets(_DIGITS, 1, 1.0 / NANOSECONDS.get(raw.unit, 2.0**30))
     if not raw.index.size:
-        return replace(raw, buckets=layout, printed=((), ()), told={})
+        return replace(raw, buckets=layout, reported_percentiles=((), ()), reported_stats={})
     low, high, counts = (
         raw.buckets.low(raw.index),
         raw.buckets.high(raw.index),
         raw.counts.astype(np.int64),
     )
-    top = raw.told.get("max", float(high[-1]))
+    top = raw.reported_stats.get("max", float(high[-1]))
     if (
         top > _WIDE * high[-1]
     ):  # the maximum stands above all buckets: one of the last one's requests is it
@@ -348,14 +349,21 @@ def _on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
         counts = np.append(counts, 1)
         counts[-2] -= 1
     wide = (high > _WIDE * low) & (high >= 2 * interval)
-    at_top = np.where(wide, _at_the_top(raw.told.get("mean"), low, high, counts, wide), counts)
+    at_top = np.where(
+        wide, _at_the_top(raw.reported_stats.get("mean"), low, high, counts, wide), counts
+    )
     values, numbers = np.concatenate((low, high)), np.concatenate((counts - at_top, at_top))
     index, inverse = np.unique(layout.index_of(values), return_inverse=True)
     totals = np.zeros(index.size, np.int64)
     np.add.at(totals, inverse.reshape(-1), numbers)
     kept = totals > 0
     return replace(
-        raw, buckets=layout, index=index[kept], counts=totals[kept], printed=((), ()), told={}
+        raw,
+        buckets=layout,
+        index=index[kept],
+        counts=totals[kept],
+        reported_percentiles=((), ()),
+        reported_stats={},
     )
 
 
@@ -391,13 +399,21 @@ def _filled(base: Histogram, values: Ints, counts: Ints, interval: int) -> Histo
     for _, index, number in fill(values, counts, np.zeros(values.size, np.int64), interval, whole):
         np.add.at(total, index, number)
     index = np.flatnonzero(total)
-    told = {name: value for name, value in base.told.items() if name in ("min", "max")}
-    return replace(base, index=index, counts=total[index], told=told, printed=((), ()))
+    reported_stats = {
+        name: value for name, value in base.reported_stats.items() if name in ("min", "max")
+    }
+    return replace(
+        base,
+        index=index,
+        counts=total[index],
+        reported_stats=reported_stats,
+        reported_percentiles=((), ()),
+    )
 
 
 # ---------------------------------------------------------------- a log
 def _correct_log(log: HistogramLog, interval: float) -> HistogramLog:
-    return log._mapped_through(
+    return log._mapped_through(  # noqa: SLF001
         lambda part: _FilledPart(part, interval / NANOSECONDS.get(log.unit, 1.0))
     )
 

@@ -50,13 +50,13 @@ __all__ = [
     "fan_outs",
     "hedged",
     "hedged_by_interval",
-    "sequential",
     "landing_percentile",
     "leaf_percentile",
     "mixture",
     "probabilities",
     "quorum",
     "samples_needed",
+    "sequential",
     "share_above",
     "slowest",
     "sum_of",
@@ -273,7 +273,7 @@ def landing_percentile(percentile: ArrayLike, n: ArrayLike) -> Floats:
 
 
 def leaf_percentile(percentile: ArrayLike, n: int, k: int | None = None) -> Floats:
-    """Return the percentile of one call that a percentile of the users rests on: ``100 q^(1/n)``.
+    """Return the percentile of one call that a percentile of the users is based on: ``100 q^(1/n)``.
 
     Parameters
     ----------
@@ -589,7 +589,7 @@ def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
 
 # ------------------------------------------------------------
 # Users who wait for many calls: what the slowest of n is like, and which percentile of one call
-# that rests on.
+# that is based on.
 
 _CROWD = 3
 """Requests that an interval holds for each call that is drawn from it; of fewer the slowest would look too fast."""
@@ -661,7 +661,7 @@ class FanOut:
         return PercentileRow(percentile, value, math.nan, math.inf, low, high, known, sure)
 
     def leaf_percentile(self, percentile: float) -> float:
-        """Return the percentile of one call that this percentile of the users rests on, if calls were independent."""
+        """Return the percentile of one call that this percentile of the users is based on, if calls were independent."""
         return float(leaf_percentile(percentile, self.n, self.quorum))
 
     def supported(self, percentile: float, confidence: float = 0.95) -> bool:
@@ -683,7 +683,7 @@ class FanOut:
 
 @overload
 def fan_out(
-    rung: Any,
+    data: Any,
     n: int,
     *,
     independent: bool = ...,
@@ -693,7 +693,7 @@ def fan_out(
 ) -> Distribution: ...
 @overload
 def fan_out(
-    rung: Any,
+    data: Any,
     n: Sequence[int],
     *,
     independent: bool = ...,
@@ -702,14 +702,14 @@ def fan_out(
     correlation: float = ...,
 ) -> list[Distribution]: ...
 def fan_out(
-    rung: Any, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None, hedge_after: float | None = None,
+    data: Any, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None, hedge_after: float | None = None,
     correlation: float = 0.0,
 ) -> Distribution | list[Distribution]:  # fmt: skip
     """Return the distribution of the slowest of `n` calls.
 
     Parameters
     ----------
-    rung : HistogramLog, Samples or Histogram
+    data : HistogramLog, Samples or Histogram
         One call. Of a log (or of samples with start times) the calls of one user fall into one interval, and the
         intervals are mixed as their requests weigh: in a stall all calls are slow together.
     n : int, or sequence of int
@@ -745,7 +745,7 @@ def fan_out(
     options: dict[str, Any] = {
         "independent": independent, "quorum": quorum, "hedge_after": hedge_after, "correlation": correlation,
     }  # fmt: skip
-    found = fan_outs(rung, [n] if isinstance(n, int | np.integer) else n, **options)
+    found = fan_outs(data, [n] if isinstance(n, int | np.integer) else n, **options)
     return (
         found[0].distribution
         if isinstance(n, int | np.integer)
@@ -754,14 +754,14 @@ def fan_out(
 
 
 def fan_outs(
-    rung: Any, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
+    data: Any, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
     hedge_after: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
 ) -> list[FanOut]:  # fmt: skip
     """Return what `fan_out` gives, with how far it is supported and how many users fare worse; see there.
 
     Parameters
     ----------
-    rung, numbers, independent, quorum, hedge_after, correlation
+    data type, numbers, independent, quorum, hedge_after, correlation
         See `fan_out`.
     shares : sequence of float
         Percentiles of one call for which to tell how many users fare worse.
@@ -772,9 +772,9 @@ def fan_outs(
         In the order of `numbers`.
     """
     _checked(numbers, quorum, correlation)
-    leaf = histogram_of(rung, "a fan-out")
+    leaf = histogram_of(data, "a fan-out")
     hedge = None if hedge_after is None else float(leaf.percentile(float(hedge_after)))
-    log = None if independent else _log_of(rung)
+    log = None if independent else _log_of(data)
     if log is not None and correlation:
         raise InvalidArgumentError(
             "a log knows how slow calls go together; a correlation is for independent calls (independent=True)"
@@ -800,15 +800,15 @@ def _checked(numbers: Sequence[int], k: int | None, correlation: float) -> None:
         raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
 
 
-def _log_of(rung: Any) -> HistogramLog | None:
+def _log_of(data: Any) -> HistogramLog | None:
     """The intervals of what knows time, of all tags together; None of what does not."""
-    if isinstance(rung, Samples):
-        rung = (
-            rung.to_log("1s", by_start=True) if rung.start is not None and rung.good.any() else None
+    if isinstance(data, Samples):
+        data = (
+            data.to_log("1s", by_start=True) if data.start is not None and data.good.any() else None
         )
-    if not isinstance(rung, HistogramLog):
+    if not isinstance(data, HistogramLog):
         return None
-    log = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
+    log = data.to_unit("ns") if data.unit in NANOSECONDS else data
     return (
         log.with_tag("").resample(float(np.median(log.lengths)) or 1.0)
         if len(log.tags) > 1
@@ -943,7 +943,7 @@ def _mixtures(
         why = (
             ""
             if factor == 1
-            else f"mixed over {format_duration(width * 1e9)}, so that each holds {_CROWD} requests a call"
+            else f"mixed over {format_duration(width * 1e9)}, so that each holds {_CROWD} requests per call"
         )
         found |= {
             n: replace(fold.result(), interval=width, note=why)
@@ -1063,12 +1063,12 @@ class _MixtureFold:
 
 
 # ---------------------------------------------------------------- one after the other
-def sequential(rung: Any, n: int, step: float | None = None) -> FanOut:
+def sequential(data: Any, n: int, step: float | None = None) -> FanOut:
     """Return the time that `n` independent calls take one after the other.
 
     Parameters
     ----------
-    rung : HistogramLog, Samples or Histogram
+    data : HistogramLog, Samples or Histogram
         One call.
     n : int
     step : float, optional
@@ -1088,7 +1088,7 @@ def sequential(rung: Any, n: int, step: float | None = None) -> FanOut:
     """
     if n < 1:
         raise InvalidArgumentError(f"a sequence has at least 1 call, not {n}")
-    leaf = histogram_of(rung, "a sum")
+    leaf = histogram_of(data, "a sum")
     if leaf.censored:
         raise DataNotAvailableError(
             f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} {leaf.unit}: a sum of them is unknown"

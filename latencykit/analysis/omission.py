@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
 
     Floats = NDArray[np.float64]
-    Rung = Samples | HistogramLog | Histogram | Summary
+    Data = Samples | HistogramLog | Histogram | Summary
 
 __all__ = [
     "STRONG",
@@ -157,7 +157,7 @@ def p_words(p: float) -> str:
 # T3, the lower bound: the slow requests that a stall of a whole server must leave behind, if
 # nobody waited.
 #
-# While a server stands still for d seconds, requests that arrive at rate λ without regard to it find it so: λ·(d − x) of
+# While a server is stopped for d seconds, requests that arrive at rate λ without regard to it find it so: λ·(d − x) of
 # them take longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds. A lone slow request that delayed no other
 # breaks the bound as well, so that this test accuses only where the tool is known to wait for replies. Nor does a number
 # that reaches it clear anybody: many stalls that each left requests out, or a service that is slow at times, reach it, too.
@@ -174,7 +174,7 @@ _POWER = 20.0  # requests that must exceed half of the stall, to tell
 
 
 def physics_floor(percentile: ArrayLike, stall: float, duration: float) -> Floats:
-    """Return the least that a percentile can be when a whole server stood still and nobody waited.
+    """Return the least that a percentile can be when a whole server was stopped and nobody waited.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def seen_from(rate: float, connections: int = 1) -> float:
 
 _WINDOWS = 50
 _STEADY = 0.02  # variation of the number under way that still is one number
-_STEPS = 8  # rungs that a ladder has at least
+_STEPS = 8  # data types that a ladder has at least
 _FINE = 20.0  # times the width of a bucket: a step below that is not told from the buckets
 
 
@@ -785,7 +785,7 @@ def _words(trace: Trace, stalls: Stalls, level: str, under_way: int, p: float, s
 
 
 # ------------------------------------------------------------
-# T2: whether counts fall short while a log's server stood still, and whether all that its stalls
+# T2: whether counts fall short while a log's server was stopped, and whether all that its stalls
 # delayed is there.
 #
 # A closed loop that waits loses just as many requests as its stall has room for, and those that waited, one for each
@@ -920,7 +920,7 @@ def _counts_words(
 
 
 # ------------------------------------------------------------
-# What is known of a run: its rate, length, connections and pedigree, and where each of them comes
+# What is known of a run: its rate, length, connections and provenance, and where each of them comes
 # from.
 
 _CATCH_UP = ("wrk2", "oha", "fortio", "ghz", "h2load")
@@ -934,7 +934,7 @@ class Facts:
 
     Attributes
     ----------
-    rung : Samples, HistogramLog, Histogram or Summary
+    data : Samples, HistogramLog, Histogram or Summary
         In ns, where its values have a unit.
     told_rate, told_interval : float or None
         Requests per second, and ns between two of one connection, as the caller says.
@@ -943,7 +943,7 @@ class Facts:
         Seconds.
     """
 
-    rung: Any
+    data: Any
     told_rate: float | None = None
     told_interval: float | None = None
     told_connections: int | None = None
@@ -953,27 +953,27 @@ class Facts:
     @property
     def run(self) -> Run:
         """What the source says."""
-        run: Run = self.rung.run
+        run: Run = self.data.run
         return run
 
     @cached_property
     def histogram(self) -> Histogram:
         """All values together."""
-        histogram: Histogram = self.rung.histogram()
+        histogram: Histogram = self.data.histogram()
         return histogram
 
     @cached_property
     def trace(self) -> Trace | None:
         """Sends and replies, where the source knows them."""
         known = (
-            isinstance(self.rung, Samples) and self.rung.start is not None and len(self.rung) > 1
+            isinstance(self.data, Samples) and self.data.start is not None and len(self.data) > 1
         )
-        return Trace.of(self.rung) if known else None
+        return Trace.of(self.data) if known else None
 
     @cached_property
     def series(self) -> IntervalSeries | None:
         """Each interval's numbers, for a log."""
-        return self.rung.series((50,)) if isinstance(self.rung, HistogramLog) else None
+        return self.data.series((50,)) if isinstance(self.data, HistogramLog) else None
 
     def having_found(self, connections: int) -> Facts:
         """Return the same, with the number of connections that a test made out."""
@@ -991,11 +991,11 @@ class Facts:
         known = self.told_connections or self.run.connections
         if (
             known is None
-            and isinstance(self.rung, Samples)
-            and self.rung.connection is not None
-            and len(self.rung)
+            and isinstance(self.data, Samples)
+            and self.data.connection is not None
+            and len(self.data)
         ):
-            known = int(np.unique(self.rung.connection).size)
+            known = int(np.unique(self.data.connection).size)
         return known or self.found_connections
 
     @cached_property
@@ -1003,18 +1003,18 @@ class Facts:
         """Length of the run in seconds."""
         if self.told_duration or self.run.duration:
             return self.told_duration or self.run.duration
-        if isinstance(self.rung, HistogramLog):
-            return self.rung.duration or None
+        if isinstance(self.data, HistogramLog):
+            return self.data.duration or None
         if self.trace is not None:
-            return self.rung.elapsed or None
+            return self.data.elapsed or None
         speed = self.told_rate or self.run.achieved or self.run.rate
         return self.count / speed if speed and self.count else None
 
     @cached_property
     def count(self) -> int:
         """Requests with a latency."""
-        if isinstance(self.rung, Summary):
-            return self.rung.count or 0
+        if isinstance(self.data, Summary):
+            return self.data.count or 0
         return self.histogram.count + self.histogram.censored
 
     @cached_property
@@ -1030,7 +1030,7 @@ class Facts:
     def rate(self) -> float | None:
         """Requests per second that were to come, all connections together.
 
-        A rate that the source only aimed at counts no more than what it reached while nothing stood still.
+        A rate that the source only aimed at counts no more than what it reached while nothing was stopped.
         """
         if self.told_rate:
             return self.told_rate
@@ -1052,7 +1052,7 @@ class Facts:
 
     @cached_property
     def _pace(self) -> float | None:
-        """Requests per second while nothing stood still, guessed for a loop that waited and shows no course."""
+        """Requests per second while nothing was stopped, guessed for a loop that waited and shows no course."""
         if (
             self.told_rate
             or self.trace is not None
@@ -1067,8 +1067,8 @@ class Facts:
     @cached_property
     def longest(self) -> float:
         """Seconds of the longest request, timeouts included."""
-        if isinstance(self.rung, Summary):
-            return float(self.rung.stats.get("max", 0.0)) / 1e9
+        if isinstance(self.data, Summary):
+            return float(self.data.stats.get("max", 0.0)) / 1e9
         if not self.count:
             return 0.0
         histogram = self.histogram
@@ -1082,20 +1082,20 @@ class Facts:
     @cached_property
     def stall(self) -> float:
         """The same where it is many times what is usual, so that a stall must be behind it; else 0."""
-        if isinstance(self.rung, Summary):
-            usual = self.rung.stats.get("mean", 0.0)
+        if isinstance(self.data, Summary):
+            usual = self.data.stats.get("mean", 0.0)
         else:
             usual = float(self.histogram.percentile(50)) if self.count else 0.0
         return self.longest if self.longest * 1e9 >= _STALL * usual else 0.0
 
-    # ------------------------------------------------------------ T0, the pedigree of the numbers
+    # ------------------------------------------------------------ T0, the provenance of the numbers
 
     @property
     def corrected_by(self) -> str | None:
         """Who took care of omission in these values: ``us``, ``tool``, ``schedule``, or None for nobody known."""
         run = self.run
-        if run.corrected == "schedule" and isinstance(self.rung, Samples):
-            from_send = run.measure == "service" and self.rung.intended is not None
+        if run.corrected == "schedule" and isinstance(self.data, Samples):
+            from_send = run.measure == "service" and self.data.intended is not None
             return None if from_send else "schedule"
         return run.corrected if run.corrected in ("us", "tool", "schedule") else None
 
@@ -1108,9 +1108,9 @@ class Facts:
         if self.corrected_by is None and self.run.dropped > 0.01 * max(self.count, 1):
             return True
         from_schedule = (
-            isinstance(self.rung, Samples)
+            isinstance(self.data, Samples)
             and self.run.measure == "response"
-            and self.rung.intended is not None
+            and self.data.intended is not None
         )
         return (
             self.corrected_by is None and self.run.loop in ("closed", "paced") and not from_schedule
@@ -1123,15 +1123,15 @@ class Facts:
 
 
 def facts_of(
-    rung: Rung,
+    data: Data,
     expected_interval: str | float | None = None,
     rate: float | None = None,
     connections: int | None = None,
     duration: str | float | None = None,
 ) -> Facts:
-    """Bring a rung to nanoseconds and take what the caller says of it."""
-    same = rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
-    bare = None if rung.unit in NANOSECONDS else "ns"  # a bare number is for values without a unit
+    """Bring a data type to nanoseconds and take what the caller says of it."""
+    same = data.to_unit("ns") if data.unit in NANOSECONDS else data
+    bare = None if data.unit in NANOSECONDS else "ns"  # a bare number is for values without a unit
     interval = None if expected_interval is None else parse_duration(expected_interval, bare)
     if interval is not None and not 0 < interval < math.inf:
         raise InvalidArgumentError(
@@ -1203,7 +1203,7 @@ def _spoiled(facts: Facts, findings: Sequence[str]) -> str:
             f"{format_count(run.unfinished)} requests were cut off at the end, and have no latency"
         )
     if "failed-in-stalls" in findings:
-        return "many requests failed, it seems while the server stood still; what they would have taken is not in the latencies"
+        return "many requests failed, it seems while the server was stopped; what they would have taken is not in the latencies"
     return ""
 
 
@@ -1265,11 +1265,11 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str], visible: float) 
         return "count failed requests as misses (latencykit check does), or measure with a timeout longer than any stall"
     if "nothing-to-omit" in findings and math.isfinite(visible):
         return f"a stall of {format_duration(visible * 1e9, 2)} or more would have shown; latencykit ctrlz makes one"
-    if isinstance(facts.rung, Summary):
+    if isinstance(facts.data, Summary):
         return (
             "an output with one row per request would show whether sends went on during the stall"
         )
-    if isinstance(facts.rung, Samples) and facts.trace is not None:
+    if isinstance(facts.data, Samples) and facts.trace is not None:
         return "to settle it, record when each request was due (intended start), or freeze the server for longer: latencykit ctrlz"
     return "one row per request, with its start, would settle it; or freeze the server for some seconds: latencykit ctrlz"
 
@@ -1291,7 +1291,7 @@ def repaired_by(facts: Facts, *, scheduled: bool = True) -> str | None:
     if (
         facts.interval is None
         or not facts.rate
-        or isinstance(facts.rung, Summary)
+        or isinstance(facts.data, Summary)
         or not facts.count
     ):
         return None
@@ -1311,21 +1311,21 @@ def repaired(facts: Facts, method: str | None) -> Histogram | None:
     if method == "retime":
         if (known := _by_its_own_schedule(facts)) is not None:
             return known
-        rung = facts.rung.measured("service").but(corrected="none")
+        data = facts.data.measured("service").with_run(corrected="none")
         if facts.told_duration:
-            rung = rung.but(duration=facts.told_duration)
-        timed: Histogram = retime(rung, facts.rate, facts.connections).histogram()
+            data = data.with_run(duration=facts.told_duration)
+        timed: Histogram = retime(data, facts.rate, facts.connections).histogram()
         return timed
-    filled: Histogram = back_filled(facts.rung, facts.interval).histogram()
+    filled: Histogram = back_filled(facts.data, facts.interval).histogram()
     return filled
 
 
 def _by_its_own_schedule(facts: Facts) -> Histogram | None:
     """The response times from the intended starts, where the source holds these and none of them is missing."""
-    rung = facts.rung
-    if not isinstance(rung, Samples) or rung.intended is None or rung.run.measure == "response":
+    data = facts.data
+    if not isinstance(data, Samples) or data.intended is None or data.run.measure == "response":
         return None
-    timed = rung.measured("response")
+    timed = data.measured("response")
     trace = Trace.of(timed)
     sends = sends_in_slow_times(trace, stalls_of(timed, trace=trace))
     return (
@@ -1365,8 +1365,8 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
         Look no farther than p99, and let the mean double: for closed loops at full speed, which omit their own hiccups
         by nature.
     """
-    if isinstance(facts.rung, Summary):
-        mean, duration = facts.rung.stats.get("mean"), facts.duration
+    if isinstance(facts.data, Summary):
+        mean, duration = facts.data.stats.get("mean"), facts.duration
         return bool(mean and duration and stall**2 / (2 * duration) * 1e9 > (_MOVED - 1) * mean)
     raw = facts.histogram
     limit = min(99.0 if coarse else 100.0, raw.sample_limit())
@@ -1404,7 +1404,7 @@ class Diagnosis:
     summary : str
         The verdict and its reason in a sentence.
     ask : str
-        What would decide an ``unknown``, or the way out of an ``omits``.
+        What would decide an ``unknown``, or a hint of an ``omits``.
     findings : tuple of str
         Names of what was found beside: ``closed-loop``, ``already-corrected``, ``over-corrected``, ``catch-up``,
         ``lost-to-timeouts``, ``failed-in-stalls``, ``fewer-than-due``, ``dropped``, ``unfinished``, ``clipped``,
@@ -1513,7 +1513,7 @@ class Diagnosis:
 
 
 # ------------------------------------------------------------
-# `diagnose`: from the tests and the pedigree to one verdict, which never accuses an honest
+# `diagnose`: from the tests and the provenance to one verdict, which never accuses an honest
 # measurement.
 
 _VERDICT_INTERVALS = 12.0  # of one connection: a stall shorter than that accuses nobody
@@ -1525,7 +1525,7 @@ _LOST = 0.01  # of the requests: so many dropped or timed out are no footnote
 
 
 def diagnose(
-    rung: Samples | HistogramLog | Histogram | Summary,
+    data: Samples | HistogramLog | Histogram | Summary,
     expected_interval: str | float | None = None,
     rate: float | None = None,
     connections: int | None = None,
@@ -1535,7 +1535,7 @@ def diagnose(
 
     Parameters
     ----------
-    rung : Samples, HistogramLog, Histogram or Summary
+    data : Samples, HistogramLog, Histogram or Summary
         The more of the ladder is left, the more can be told: a trace shows whether sends stopped, a log whether counts
         fall short, a histogram only whether as many requests were slow as a stall must hit.
     expected_interval : str or float, optional
@@ -1562,9 +1562,9 @@ def diagnose(
     >>> diagnose(open_loop(server, fixed(rate=200, duration=20))).verdict
     'clean'
     """
-    facts = facts_of(rung, expected_interval, rate, connections, duration)
+    facts = facts_of(data, expected_interval, rate, connections, duration)
     timed = facts.trace is not None or facts.series is not None
-    stalls = stalls_of(facts.rung, facts.series, facts.trace) if timed else Stalls.none()
+    stalls = stalls_of(facts.data, facts.series, facts.trace) if timed else Stalls.none()
     tests = _run_tests(facts, stalls)
     facts = facts.having_found(tests.connections)
     suspected = [one for one in tests.evidence if one.level in ("strong", "weak")]
@@ -1586,13 +1586,13 @@ def diagnose(
         findings=findings,
         evidence=tuple(tests.evidence),
         expected_interval=facts.interval,
-        raw=facts.rung if isinstance(facts.rung, Summary) else facts.histogram,
+        raw=facts.data if isinstance(facts.data, Summary) else facts.histogram,
         corrected=after if kept else None,
         method=method if kept else None,
         rate=facts.rate,
         duration=facts.duration,
         found=stalls,
-        timed=facts.rung if facts.trace is not None or facts.series is not None else None,
+        timed=facts.data if facts.trace is not None or facts.series is not None else None,
     )
 
 
@@ -1637,7 +1637,7 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     ran = iter(holm([one for one in (*first, floor) if one is not None]))
     adjusted = [None if one is None else next(ran) for one in (*first, floor)]
     others = [steady]
-    if not isinstance(facts.rung, Summary) and facts.count:
+    if not isinstance(facts.data, Summary) and facts.count:
         others.append(ladder(facts.histogram, facts.interval))
     connections = (sends.under_way if sends else 0) or (counts.waiting if counts else 0)
     went_on = sends.went_on if sends else False
@@ -1651,9 +1651,9 @@ def _floor(facts: Facts) -> Evidence | None:
     if not facts.rate or not facts.count:
         return None
     duration = facts.duration or float("inf")
-    if not isinstance(facts.rung, Summary):
+    if not isinstance(facts.data, Summary):
         return floor_test(facts.histogram, facts.rate, duration, waited=facts.may_wait)
-    stats = facts.rung.stats
+    stats = facts.data.stats
     if "mean" in stats and "max" in stats:
         return area_test(
             stats["mean"], stats["max"], facts.count, facts.rate, duration, waited=facts.may_wait
@@ -1768,7 +1768,7 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
 
 def _over_corrected(facts: Facts) -> bool:
     """Whether more requests are there than the schedule held, or more slow ones than one stall can hit."""
-    if isinstance(facts.rung, Summary) or not facts.duration or not facts.count:
+    if isinstance(facts.data, Summary) or not facts.duration or not facts.count:
         return False
     speed = facts.told_rate or facts.run.rate
     if speed:
@@ -1781,7 +1781,7 @@ def _over_corrected(facts: Facts) -> bool:
 def _lost(facts: Facts) -> bool:
     """Whether requests that timed out are not among the latencies; some tools count them and time them all the same."""
     return (
-        isinstance(facts.rung, Summary)
+        isinstance(facts.data, Summary)
         or facts.histogram.censored > 0
         or facts.longest * 1e9 < (facts.run.timeout or 0.0)
     )
@@ -1789,7 +1789,7 @@ def _lost(facts: Facts) -> bool:
 
 def _clipped(facts: Facts) -> bool:
     """Whether values stop at a limit that is no timeout: known, or a pile of them at the very top."""
-    if isinstance(facts.rung, Summary) or not facts.count:
+    if isinstance(facts.data, Summary) or not facts.count:
         return False
     histogram = facts.histogram
     return bool(histogram.censored and not facts.run.timeouts)

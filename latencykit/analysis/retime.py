@@ -85,7 +85,7 @@ def retime(
             "re-timing needs the rate of all connections together: rate=... (--rate)"
         )
     if not len(samples):
-        return samples.but(measure="response", corrected="us")
+        return samples.with_run(measure="response", corrected="us")
     order = np.argsort(samples.start, kind="stable")
     start, took = samples.start[order], samples.duration[order]
     several = connections or run.connections or _most_under_way(start, took)
@@ -245,7 +245,7 @@ def _rebuilt(samples: Samples, order: Ints, found: _Laid, rate: float, connectio
     outcome = None
     if samples.outcome is not None:
         outcome = np.concatenate((samples.outcome[order], np.zeros(extra, np.int8)))[turn]
-    run = samples.run.with_notes(*notes).but(
+    run = samples.run.with_notes(*notes).replace(
         measure="response",
         corrected="us",
         rate=rate,

@@ -266,7 +266,7 @@ def _mean(
         )
     found = trimmed(source.counted, "TM(0%:100%)" if statistic == "mean" else statistic, unit)
     value, low, high = found.value, found.low, found.high
-    if statistic == "mean" and ("mean" in source.told or not source.censored):
+    if statistic == "mean" and ("mean" in source.reported_stats or not source.censored):
         low, high = source.bracket("mean")
         value = source.mean if is_resolved(low, high) else high
     ends = low, high
@@ -432,7 +432,7 @@ class SLO:
         return cls(held)
 
     def check(self, source: Any, confidence: float = 0.95, *, rare: bool = True) -> list[SLORow]:
-        """Return one row a limit: met, missed, or unknown where the measurement cannot tell.
+        """Return one row per limit: met, missed, or unknown where the measurement cannot tell.
 
         Parameters
         ----------

@@ -319,7 +319,7 @@ def _covered(begin: Floats, end: Floats) -> float:
 # Stalls in an interval log: from long maxima, if counts or latencies bear them out, and from
 # intervals that ended late.
 #
-# One slow request makes a long maximum, too. That something stood still shows in the counts (too few replies meanwhile), in
+# One slow request makes a long maximum, too. That something was stopped shows in the counts (too few replies meanwhile), in
 # the latencies (those that arrived during a stall of d seconds take from d down to nothing, evenly), or in the logger itself.
 
 LEVELS = (0.1, 0.2, 0.4, 0.5, 0.6, 0.8)
@@ -328,15 +328,15 @@ _GAPS = 20.0  # mean gaps between requests, and
 _TIMES = 20.0  # medians: a maximum above both may be a stall,
 _SHARE = 0.02  # if it is not below this part of an interval: it could not be seen in the counts
 _STRETCH = 0.2  # of the usual length of an interval: one that is longer by that ended late
-_FEW = 0.5  # of the usual requests: fewer were answered while the server stood still
+_FEW = 0.5  # of the usual requests: fewer were answered while the server was stopped
 _CHANCE = 3.0  # standard deviations of the counts: a shortfall below that is chance
 _CORE = (
     5.0  # requests that intervals within a stall must have room for, to show that few were answered
 )
 _EVEN = 0.5  # of the requests that a stall delays: each fifth of its length has that many of them,
 _BIN = 4.0  # where it has room for so many,
-_PART = 0.1  # of the requests: fewer that were delayed are no part of a server that stood still
-_CLEAR = 50.0  # requests of a part that stood still: with fewer it could be independent slow ones
+_PART = 0.1  # of the requests: fewer that were delayed are no part of a server that was stopped
+_CLEAR = 50.0  # requests of a part that was stopped: with fewer it could be independent slow ones
 _LONG = 4.0  # times its length: what a stall delayed is answered by then
 _BEHIND = (
     0.25  # of its length: so soon after a stall latencies are those of the backlog that drains
@@ -727,17 +727,17 @@ def _own_sums(values: Floats | Ints, first: Ints, last: Ints, size: Floats) -> F
 
 
 # ------------------------------------------------------------
-# `find_stalls`: the times in which a server stood still, as the latencies show them.
+# `find_stalls`: the times in which a server was stopped, as the latencies show them.
 
 _STALLS_ALPHA = 0.01  # of taking any chance gap between replies for a stall
 _HELD = 0.5  # of a gap between replies: some request must have waited so long
 _STEP = 0.02  # of the step of a clock: latencies that carry it agree so closely
 _RAMP = 0.25  # of the spread of sends: replies that end together are spread no wider
 _STALLS_DRAIN = (
-    0.25  # of its length: so soon after a stall no part of the server stands still by itself
+    0.25  # of its length: so soon after a stall no part of the server is stopped by itself
 )
 _STALLS_CHANCE = 3.0  # standard deviations of a Poisson count: so many sends may lack by chance
-_PARTIAL = 3  # requests that must end together before part of a server is said to have stood still
+_PARTIAL = 3  # requests that must end together before part of a server is said to have was stopped
 
 
 @dataclass(frozen=True)
@@ -777,7 +777,7 @@ class Stalls:
         return self.end - self.start
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row a stall."""
+        """Return a table with one row per stall."""
         import pandas as pd
 
         columns = {
@@ -795,8 +795,8 @@ class Stalls:
         return cls(empty, empty, empty, np.zeros(0, np.int64), empty, notes)
 
 
-def find_stalls(rung: Samples | HistogramLog) -> pd.DataFrame:
-    """Find the times in which a server stood still.
+def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
+    """Find the times in which a server was stopped.
 
     In samples a stall is a time without any reply though a request was waiting, longer than the gaps between replies
     usually are; or requests that were sent at various times and end all at once, which is what one stalled shard looks
@@ -806,13 +806,13 @@ def find_stalls(rung: Samples | HistogramLog) -> pd.DataFrame:
 
     Parameters
     ----------
-    rung : Samples or HistogramLog
+    data : Samples or HistogramLog
         Samples need start times.
 
     Returns
     -------
     DataFrame
-        One row a stall: ``start``, ``end``, ``duration`` (seconds), ``worst`` (ns), ``missing`` (requests that the
+        One row per stall: ``start``, ``end``, ``duration`` (seconds), ``worst`` (ns), ``missing`` (requests that the
         usual rate would have sent meanwhile), ``share`` (part of that time's requests that were delayed). Its
         ``attrs["notes"]`` name steps of a clock, a warm-up and isolated slow requests, which are not stalls, and a period
         (from 8 stalls in at least four periods on).
@@ -829,22 +829,22 @@ def find_stalls(rung: Samples | HistogramLog) -> pd.DataFrame:
     >>> found[["start", "end", "duration", "missing"]].round(2).values.tolist()
     [[4.0, 6.0, 2.0, 199.0]]
     """
-    return stalls_of(rung).to_frame()
+    return stalls_of(data).to_frame()
 
 
 def stalls_of(
-    rung: Any, series: IntervalSeries | None = None, trace: Trace | None = None
+    data: Any, series: IntervalSeries | None = None, trace: Trace | None = None
 ) -> Stalls:
     """Return what `find_stalls` finds, as arrays; `series` is a log's, with its medians, where it or a trace is at hand."""
-    if isinstance(rung, HistogramLog):
-        found = stalls_of_log(rung, series)
-    elif isinstance(rung, Samples) and rung.start is not None:
-        found = _stalls_of_trace(trace if trace is not None else Trace.of(rung))
+    if isinstance(data, HistogramLog):
+        found = stalls_of_log(data, series)
+    elif isinstance(data, Samples) and data.start is not None:
+        found = _stalls_of_trace(trace if trace is not None else Trace.of(data))
     else:
         raise DataNotAvailableError(
             "this source does not know when requests were sent; a log, or samples with start times, would tell stalls"
         )
-    period = period_of(found.end, rung.elapsed if isinstance(rung, Samples) else rung.duration)
+    period = period_of(found.end, data.elapsed if isinstance(data, Samples) else data.duration)
     return (
         found if period is None else Stalls(**vars(found) | {"notes": (*found.notes, period.words)})
     )
@@ -953,7 +953,7 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
 def _stalls_warm_up(trace: Trace, begin: float, end: float) -> float:
     """Seconds for which the first requests were slow and were yet answered one after the other; 0 where they were not.
 
-    The first reply of a run comes late then, which is no stall: what stood still is answered all at once.
+    The first reply of a run comes late then, which is no stall: what was stopped is answered all at once.
     """
     left, right = trace.windows
     if not left.size or left[0] > 5 / trace.rate or begin > right[0]:
@@ -970,7 +970,7 @@ def _stalls_warm_up(trace: Trace, begin: float, end: float) -> float:
 def _clock_step(trace: Trace, a: float, b: float, usually: int) -> bool:
     """Whether those under way carry one and the same extra latency while all others went on as if nothing had been.
 
-    In a stall whoever sends is delayed, so that as many requests wait as there are connections, or more and more; at a
+    In a stall anyone who sends is delayed, so that as many requests wait as there are connections, or more and more; at a
     step of the clock only those wait that were under way at that moment, and nobody sends in the time that never was.
     """
     sent = int(trace.sends_within(np.array([a]), np.array([b]))[0])
@@ -985,7 +985,7 @@ def _clock_step(trace: Trace, a: float, b: float, usually: int) -> bool:
 
 
 def _parts(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Slow requests outside the gaps that were sent at various times and end at once: a part of the server stood still."""
+    """Slow requests outside the gaps that were sent at various times and end at once: a part of the server was stopped."""
     beside = np.zeros(trace.due.size, np.bool_)
     if begin.size:
         next_gap = np.searchsorted(end, trace.due, "right")  # the first that ends after the send

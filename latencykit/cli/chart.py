@@ -176,7 +176,7 @@ def _draw(
         for name, value in known.items()
         if kind in _ONLY[name]
     }
-    data = {one.name: one.rung for one in loaded}
+    data = {one.name: one.data for one in loaded}
     if expected_interval is not None:
         data = _raw_and_corrected(data, expected_interval)
     options |= {"unit": given.out_unit, **words}
@@ -188,11 +188,11 @@ def _raw_and_corrected(data: dict[str, Any], interval: str) -> dict[str, Any]:
     from latencykit.analysis.correct import correct
 
     if len(data) == 1:
-        ((_, rung),) = data.items()
-        return {"raw": rung, "corrected": correct(rung, interval)}
+        ((_, values),) = data.items()
+        return {"raw": values, "corrected": correct(values, interval)}
     both: dict[str, Any] = {}
-    for name, rung in data.items():
-        both |= {f"{name} raw": rung, f"{name} corrected": correct(rung, interval)}
+    for name, values in data.items():
+        both |= {f"{name} raw": values, f"{name} corrected": correct(values, interval)}
     return both
 
 
@@ -209,7 +209,7 @@ def _in_terminal(loaded: Sequence[Input]) -> None:
     width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
     click.echo(
         terminal_chart(
-            {one.name: one.rung for one in loaded}, width=width, height=height, colour=colour
+            {one.name: one.data for one in loaded}, width=width, height=height, colour=colour
         )
     )
 
@@ -233,4 +233,4 @@ def _size(text: str | None, kind: str) -> tuple[float, float]:
 def _series(loaded: Sequence[Input]) -> dict[str, Any]:
     from latencykit.views.record import series_record
 
-    return {"series": [series_record(one.name, one.rung) for one in loaded]}
+    return {"series": [series_record(one.name, one.data) for one in loaded]}

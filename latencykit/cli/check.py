@@ -77,11 +77,11 @@ def command(
     if style == "json":
         print_json(
             check_record(found, good)
-            | {"notes": [f"{one.name}: {text}" for one in loaded for text in one.rung.run.notes]}
+            | {"notes": [f"{one.name}: {text}" for one in loaded for text in one.data.run.notes]}
         )
     else:
         click.echo(check_text(found, style, given.out_unit))
-        say_units({one.name: one.rung.run for one in loaded}, style)
+        say_units({one.name: one.data.run for one in loaded}, style)
     if good is None:
         note("some limits can neither be called met nor missed; --strict takes them for missed")
     return int(good is False)
@@ -106,5 +106,5 @@ def _checked(one: Input, slo: SLO, confidence: float) -> Any:
     from latencykit.views.record import in_nanoseconds
 
     if any(limit.statistic != "failed" and not limit.bare for limit in slo.limits):
-        need_unit(one.name, one.rung.run)
-    return slo.check(in_nanoseconds(one.rung), confidence)
+        need_unit(one.name, one.data.run)
+    return slo.check(in_nanoseconds(one.data), confidence)

@@ -64,19 +64,19 @@ __all__ = [
     "pairs_of",
     "picture",
     "print_json",
+    "print_written",
     "printing",
     "progress",
     "read_each",
     "runs_of",
     "say_units",
-    "print_written",
     "series_of",
     "share",
     "slots_of_all",
     "tell_notes",
-    "warn_duplicate_files",
     "totals_of_all",
     "twice",
+    "warn_duplicate_files",
     "with_buckets",
 ]
 
@@ -106,7 +106,7 @@ class Input:
     """One series of one file."""
 
     name: str
-    rung: Any
+    data: Any
     path: str = field(compare=False)
 
 
@@ -150,7 +150,7 @@ _OPTIONS = (
     click.option(
         "--lenient",
         is_flag=True,
-        help="Skip damaged lines, counted by reason, and unreadable files; say so.",
+        help="Skip corrupt lines, counted by reason, and unreadable files; say so.",
     ),
     click.option(
         "--jobs",
@@ -327,7 +327,7 @@ def load(
     ----------
     given : Inputs
     ask : callable, optional
-        What is wanted of each rung, such as `latencykit.distributed.results.totals_of`. It is asked where the file is read,
+        What is wanted of each data type, such as `latencykit.distributed.results.totals_of`. It is asked where the file is read,
         in another process or on a cluster, and its answer is what comes back in the rung's place.
     counted : bool, default False
         Only histograms will be asked for, so that long tables of samples may be counted as they are read.
@@ -347,9 +347,9 @@ def load(
     ]
     if not every:
         raise InvalidArgumentError("none of the files holds what was asked for")
-    names = unique_names([(without_secrets(one.path), one.name, one.rung) for one in every])
+    names = unique_names([(without_secrets(one.path), one.name, one.data) for one in every])
     loaded = [
-        Input(name, rung, one.path) for one, (name, rung) in zip(every, names.items(), strict=True)
+        Input(name, data, one.path) for one, (name, data) in zip(every, names.items(), strict=True)
     ]
     tell_notes(loaded)
     return loaded
@@ -375,7 +375,7 @@ def load_files(
             for name, _ in series
         ]
         found.append(
-            [Input(name, rung, path) for name, (_, rung) in zip(shown, series, strict=True)]
+            [Input(name, data, path) for name, (_, data) in zip(shown, series, strict=True)]
         )
     return found
 
@@ -383,11 +383,11 @@ def load_files(
 def tell_notes(loaded: Sequence[Input]) -> None:
     """Say on standard error what is to be known of each series, and once what is true of all series of a file."""
     series = Counter(one.path for one in loaded)
-    told: dict[tuple[str, str], list[str]] = {}
+    reported_stats: dict[tuple[str, str], list[str]] = {}
     for one in loaded:
-        for text in one.rung.run.notes:
-            told.setdefault((one.path, text), []).append(one.name)
-    for (path, text), names in told.items():
+        for text in one.data.run.notes:
+            reported_stats.setdefault((one.path, text), []).append(one.name)
+    for (path, text), names in reported_stats.items():
         who = (
             ", ".join(names)
             if len(names) == 1 or len(names) < series[path]
@@ -399,11 +399,11 @@ def tell_notes(loaded: Sequence[Input]) -> None:
 def say_units(runs: Mapping[str, Run], style: str) -> None:
     """Print below a table for people which units are only assumed: the table may be read without what stands beside it."""
     if style in ("table", "markdown"):
-        told: dict[str, list[str]] = {}
+        reported_stats: dict[str, list[str]] = {}
         for name, run in runs.items():
             if run.unit_note is not None:
-                told.setdefault(run.unit_note, []).append(name)
-        for text, names in told.items():
+                reported_stats.setdefault(run.unit_note, []).append(name)
+        for text, names in reported_stats.items():
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             click.echo(f"{printable(shown, 200)}: {text}" if shown else text)
 
@@ -468,10 +468,10 @@ def series_of(
             f"{path}: holds no series {missing[0]!r}{did_you_mean(missing[0], found)}"
         )
     tags: set[str] = set()
-    for name, rung in found.items():
+    for name, data in found.items():
         if given.series and name not in given.series:
             continue
-        for label, one in expand_tags(name, with_measure(rung, given.measure)).items():
+        for label, one in expand_tags(name, with_measure(data, given.measure)).items():
             tags.add((one.run.tags or ("",))[0])
             if not given.tag or (one.run.tags or ("",))[0] in given.tag:
                 chosen.append((label, _window(one, given, say)))
@@ -483,19 +483,19 @@ def series_of(
     return chosen
 
 
-def _window(rung: Any, given: Inputs, say: Callable[[str], None]) -> Any:
-    """The part of a rung that ``--from`` and ``--to`` leave."""
+def _window(data: Any, given: Inputs, say: Callable[[str], None]) -> Any:
+    """The part of a data type that ``--from`` and ``--to`` leave."""
     if given.begin is None and given.end is None:
-        return rung
-    if not hasattr(rung, "between"):
+        return data
+    if not hasattr(data, "between"):
         raise DataNotAvailableError(
-            f"{rung.run.source}: a histogram of the whole run knows no time; --from and --to need a log or samples"
+            f"{data.run.source}: a histogram of the whole run knows no time; --from and --to need a log or samples"
         )
     try:
-        start = parse_moment("-inf" if given.begin is None else given.begin, rung.epoch)
-        end = parse_moment("inf" if given.end is None else given.end, rung.epoch)
+        start = parse_moment("-inf" if given.begin is None else given.begin, data.epoch)
+        end = parse_moment("inf" if given.end is None else given.end, data.epoch)
     except DataNotAvailableError as error:
-        raise DataNotAvailableError(f"{rung.run.source}: {error}") from None
+        raise DataNotAvailableError(f"{data.run.source}: {error}") from None
     if start > end:
         raise InvalidArgumentError(
             f"--from {given.begin} is later than --to {given.end}: nothing lies between them; exchange the two"
@@ -504,23 +504,23 @@ def _window(rung: Any, given: Inputs, say: Callable[[str], None]) -> Any:
         raise InvalidArgumentError(
             f"--from {given.begin} and --to {given.end} are the same moment: --to itself is not included"
         )
-    part = rung.between(start, end)
-    if len(part) < len(rung):
-        whole, left = rung.histogram(), part.histogram()
+    part = data.between(start, end)
+    if len(part) < len(data):
+        whole, left = data.histogram(), part.histogram()
         kept = (
             "is still in it"
             if left.count and left.max == whole.max
             else "is among what was left out"
         )
         say(
-            f"{rung.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}"
+            f"{data.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}"
         )
     return part
 
 
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
     """Leave out series that sum up others, unless there is nothing else."""
-    return [one for one in loaded if not one.rung.run.aggregate] or list(loaded)
+    return [one for one in loaded if not one.data.run.aggregate] or list(loaded)
 
 
 # ------------------------------------------------------------
@@ -654,19 +654,19 @@ def answer_of(
             given, source, said.append, part=place.end > 0, counted=counted or ask is totals_of
         )
         if as_one:  # aggregates sum up the others
-            found = [("", rung) for _, rung in found if not rung.run.aggregate] or [
-                ("", rung) for _, rung in found
+            found = [("", data) for _, data in found if not data.run.aggregate] or [
+                ("", data) for _, data in found
             ]
         if again:
-            found = [(name, held(rung, again)) for name, rung in found]
+            found = [(name, held(data, again)) for name, data in found]
         if travels:
             anew = functools.partial(_series_again, place, given)
             found = [
-                (name, light(rung, travels, functools.partial(anew, k)))
-                for k, (name, rung) in enumerate(found)
+                (name, light(data, travels, functools.partial(anew, k)))
+                for k, (name, data) in enumerate(found)
             ]
         with reporting(said.append):
-            answers = tuple((name, rung if ask is None else ask(rung)) for name, rung in found)
+            answers = tuple((name, data if ask is None else ask(data)) for name, data in found)
     except LatencyKitError as error:
         return PartResult((), tuple(said), error)
     return PartResult(answers, tuple(said), None, getattr(source, "restarted", False))
@@ -711,12 +711,12 @@ def read_each(
 
 
 def merged_whole(given: Inputs) -> Any:
-    """Return all series merged into one rung, every interval of it; None where the files are too large for that."""
+    """Return all series merged into one data type, every interval of it; None where the files are too large for that."""
     paths = [path for _, path in expand(given.files)]
     if "-" not in paths and sum(job.size for job in jobs_of(paths, divide=False)) > TOGETHER:
         return None
     loaded = without_aggregates(load(given, carried if given.dask is not None else None))
-    return merge([one.rung for one in loaded])
+    return merge([one.data for one in loaded])
 
 
 def totals_of_all(given: Inputs) -> Any:
@@ -772,7 +772,7 @@ def _tell(texts: Sequence[str]) -> None:
 
 
 # ------------------------------------------------------------
-# From files to the runs that are set side by side: one series a file, or series by their names.
+# From files to the runs that are set side by side: one series per file, or series by their names.
 
 
 def pairs_of(
@@ -787,7 +787,7 @@ def pairs_of(
         or bool(base) != bool(new)
     ):
         raise InvalidArgumentError(
-            "a comparison takes two FILES, BASE and NEW, or several runs a side: --base 'a*.txt' --new 'b*.txt', "
+            "a comparison takes two FILES, BASE and NEW, or several runs per side: --base 'a*.txt' --new 'b*.txt', "
             "or a --base or --new for each run"
         )
     chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
@@ -800,8 +800,8 @@ def pairs_of(
     read = _each_file(replace(given, files=(*paths[0], *paths[1])))
     sides = [read[: len(paths[0])], read[len(paths[0]) :]]
     if all(len(run) == 1 for side in sides for run in side):
-        return {"": ([run[0].rung for run in sides[0]], [run[0].rung for run in sides[1]])}
-    held = [{one.name: one.rung for one in run} for side in sides for run in side]
+        return {"": ([run[0].data for run in sides[0]], [run[0].data for run in sides[1]])}
+    held = [{one.name: one.data for one in run} for side in sides for run in side]
     common = [name for name in held[0] if all(name in run for run in held)]
     if not common:
         raise InvalidArgumentError(
@@ -815,7 +815,7 @@ def pairs_of(
 
 
 def runs_of(given: Inputs) -> dict[str, Any]:
-    """Name → one series a file: the only one, or the one that sums up the others."""
+    """Name → one series per file: the only one, or the one that sums up the others."""
     from latencykit.errors import InvalidArgumentError
 
     found: list[tuple[str, str, Any]] = []
@@ -823,15 +823,15 @@ def runs_of(given: Inputs) -> dict[str, Any]:
     for (label, path), series in zip(
         named, _each_file(replace(given, files=tuple(path for _, path in named))), strict=True
     ):
-        chosen = [one for one in series if one.rung.run.aggregate] or series
+        chosen = [one for one in series if one.data.run.aggregate] or series
         if len(chosen) > 1:
             names = ", ".join(one.name for one in chosen[:6])
             raise InvalidArgumentError(
                 f"{path}: holds several series ({names}); choose one with --series or --tag"
             )
-        found.append((label or chosen[0].name, path, chosen[0].rung))
+        found.append((label or chosen[0].name, path, chosen[0].data))
     names_used = [name for name, _, _ in found]
-    return {name if names_used.count(name) == 1 else path: rung for name, path, rung in found}
+    return {name if names_used.count(name) == 1 else path: data for name, path, data in found}
 
 
 def _each_file(given: Inputs) -> list[list[Input]]:
@@ -850,7 +850,7 @@ def with_buckets(loaded: list[Any]) -> list[Any]:
     """Leave out series of printed numbers, unless there is nothing else."""
     from latencykit.core.summary import Summary
 
-    held = [one for one in loaded if not isinstance(one.rung, Summary)] or loaded
+    held = [one for one in loaded if not isinstance(one.data, Summary)] or loaded
     for one in loaded:
         if one not in held:
             note(f"{one.name}: left out: it holds printed numbers only, no distribution")

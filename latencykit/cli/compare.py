@@ -66,9 +66,9 @@ def command(
     given: Inputs, out: Path | None, base: tuple[str, ...], new: tuple[str, ...], run_noise: str | None, fail_if: tuple[str, ...],
     percentiles: str | None, margin: str, confidence: float, style: str,
 ) -> int:  # fmt: skip
-    """Compare two runs, or several runs a side, percentile by percentile.
+    """Compare two runs, or several runs per side, percentile by percentile.
 
-    FILES are BASE and NEW. One run a side concludes nothing unless --run-noise says what runs differ by. Exit status 1:
+    FILES are BASE and NEW. One run per side concludes nothing unless --run-noise says what runs differ by. Exit status 1:
     a --fail-if condition is met; without any, the verdict is worse or mixed.
 
     \b
@@ -98,10 +98,10 @@ def command(
         click.echo(comparisons_text(found, style, given.out_unit))
         say_units(
             {
-                f"{side} {k + 1}" if len(rungs) > 1 else side: rung.run
+                f"{side} {k + 1}" if len(series) > 1 else side: data.run
                 for pair in pairs.values()
-                for side, rungs in zip(("base", "new"), pair, strict=True)
-                for k, rung in enumerate(rungs)
+                for side, series in zip(("base", "new"), pair, strict=True)
+                for k, data in enumerate(series)
             },
             style,
         )

@@ -55,5 +55,5 @@ def command(
         "out_unit": given.out_unit,
     }
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
-        write_series({one.name: one.rung for one in loaded}, temporary, **options)
+        write_series({one.name: one.data for one in loaded}, temporary, **options)
     print_written({"output": str(out)}, style, f"wrote {out}")

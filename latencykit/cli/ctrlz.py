@@ -25,7 +25,7 @@ __all__ = ["command"]
     metavar="D",
     default="4s",
     show_default=True,
-    help="How long the server stands still.",
+    help="How long the server is stopped.",
 )
 @click.option(
     "--duration", metavar="D", default="12s", show_default=True, help="How long the run is."

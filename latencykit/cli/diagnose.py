@@ -66,7 +66,7 @@ def command(
     loaded = load(given, ask, again=True)
     with progress("diagnosing"):
         found = {
-            one.name: _diagnosed(one.rung, known) if drawn_here else one.rung for one in loaded
+            one.name: _diagnosed(one.data, known) if drawn_here else one.data for one in loaded
         }
     if out is not None:
         shown = [one.name for one in without_aggregates(loaded)]
@@ -75,12 +75,12 @@ def command(
     return int(fail and any(one.verdict == "omits" for one in found.values()))
 
 
-def _diagnosed(rung: Any, known: tuple[Any, ...], drawn: bool | None = None) -> Diagnosis:
+def _diagnosed(data: Any, known: tuple[Any, ...], drawn: bool | None = None) -> Diagnosis:
     """Diagnose a series where it is read; its course over time comes along, in memory, only if it will be drawn."""
     from latencykit.analysis.omission import diagnose
     from latencykit.distributed.results import TRAVELS, carried
 
-    found = diagnose(rung, *known)
+    found = diagnose(data, *known)
     return (
         found
         if drawn is None

@@ -93,8 +93,8 @@ def command(
     wanted, records, said, loaded = numbers(percentiles), [], [], load(given, again=True)
     for one in with_buckets(loaded):
         with progress("drawing calls"):
-            found, bounds = _answers(one.rung, asked, series_of is not None, independent, options)
-        run = one.rung.run
+            found, bounds = _answers(one.data, asked, series_of is not None, independent, options)
+        run = one.data.run
         record = fan_out_record(one.name, found, bounds, wanted) | {
             "unit_from": run.unit_from,
             "notes": list(run.notes),
@@ -108,7 +108,7 @@ def command(
             raise InvalidArgumentError(
                 "the chart shows the slowest of n calls; it takes no --quorum, --hedge-after or --series-of"
             )
-        data = {one.name: one.rung for one in loaded}
+        data = {one.name: one.data for one in loaded}
         picture(
             fan_out, data, out, given.files, n=asked, independent=independent, unit=given.out_unit
         )
@@ -116,19 +116,19 @@ def command(
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo(fan_out_text(records, style, given.out_unit))
-        say_units({one.name: one.rung.run for one in loaded}, style)
+        say_units({one.name: one.data.run for one in loaded}, style)
     for text in said:
         note(text)
 
 
 def _answers(
-    rung: Any, calls: list[int], in_a_row: bool, independent: bool, options: dict[str, Any]
+    data: Any, calls: list[int], in_a_row: bool, independent: bool, options: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Each number of calls, and for a mixture the same with independent calls."""
     from latencykit.analysis.fan_out import fan_outs, sequential
 
     if in_a_row:
-        return [sequential(rung, n) for n in calls], None
-    found = fan_outs(rung, calls, independent=independent, **options)
+        return [sequential(data, n) for n in calls], None
+    found = fan_outs(data, calls, independent=independent, **options)
     mixed = any(answer.model == "mixture" for answer in found)
-    return found, fan_outs(rung, calls, independent=True, **options) if mixed else None
+    return found, fan_outs(data, calls, independent=True, **options) if mixed else None

@@ -25,7 +25,7 @@ def command(style: str) -> None:
         print_json(
             [
                 {
-                    "name": one.name, "title": one.title, "suffixes": list(one.suffixes), "rung": one.rung,
+                    "name": one.name, "title": one.title, "suffixes": list(one.suffixes), "rung": one.level,
                     "reads": True, "writes": one.write is not None,
                 }
                 for one in all_formats()
@@ -37,7 +37,7 @@ def command(style: str) -> None:
         [
             one.name,
             one.title,
-            one.rung,
+            one.level,
             one.unit or "stated",
             "yes" if one.write else "",
             one.example,

@@ -71,7 +71,7 @@ def command(
     confidence: float,
     style: str,
 ) -> None:
-    """Set latency against load: one file a run, each at another rate.
+    """Set latency against load: one file per run, each at another rate.
 
     Where a file does not say its rate, write it in front: 5000=run.txt. A load passes where all of its confidence
     interval is within the limit; nothing is said beyond the loads that were measured.
@@ -90,12 +90,12 @@ def command(
             "--offered needs --slo: what one machine carries depends on what it has to keep to"
         )
     runs = runs_of(given)
-    for name, rung in (
+    for name, data in (
         runs.items()
         if slo is not None and any(limit.statistic != "failed" for limit in slo.limits)
         else ()
     ):
-        need_unit(name, rung.run)
+        need_unit(name, data.run)
     curve = load_curve(runs, slo, confidence)
     machines = None if offered is None else machines_for(curve, offered, spare)
     with progress("measuring load"):
@@ -117,6 +117,6 @@ def command(
         print_json(record)
     else:
         click.echo(load_text(record, style, given.out_unit))
-        say_units({name: rung.run for name, rung in runs.items()}, style)
+        say_units({name: data.run for name, data in runs.items()}, style)
     for text in load_words(curve, machines):
         click.echo(text) if style in ("table", "markdown") else note(text)

@@ -90,21 +90,21 @@ def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: boo
     loaded = without_aggregates(
         load(given, carried if given.dask is not None else None, again=True)
     )
-    if any(one.rung.run.unit_note is not None for one in loaded):
+    if any(one.data.run.unit_note is not None for one in loaded):
         middles = [
-            histogram.percentile(50) if (histogram := one.rung.histogram()).count else math.nan
+            histogram.percentile(50) if (histogram := one.data.histogram()).count else math.nan
             for one in loaded
         ]
-        for text in unit_doubts([one.rung.run for one in loaded], middles):
+        for text in unit_doubts([one.data.run for one in loaded], middles):
             note(text)
     for one in loaded:
-        if not isinstance(one.rung, HistogramLog):
+        if not isinstance(one.data, HistogramLog):
             raise InvalidArgumentError(
                 f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up"
             )
     merged = merge_logs(
         [
-            one.rung.with_tag(Path(without_secrets(one.path)).stem if tag_by_file else None)
+            one.data.with_tag(Path(without_secrets(one.path)).stem if tag_by_file else None)
             for one in loaded
         ],
         align,

@@ -94,7 +94,7 @@ def write_page(
 
     args = (click.get_current_context().find_root().obj or {}).get("args", ())
     files = [input_file(path) for path in dict.fromkeys(one.path for one in loaded)]
-    named = {one.name: one.rung for one in loaded}
+    named = {one.name: one.data for one in loaded}
     with atomic(target, given.files, spec) as temporary, progress(f"writing {target.name}"):
         text = page_html(named, files=files, command=shlex.join(["latencykit", *args]), **options)
         temporary.write_text(text, encoding="utf-8")

@@ -76,8 +76,8 @@ def command(
     else:
         ask, whole = functools.partial(_record, interval=interval, asked=asked), interval is None
         loaded = load(given, ask, counted=whole, again=whole)
-        records = [one.rung.record | {"name": one.name} for one in loaded]
-        runs = {one.name: one.rung.run for one in loaded}
+        records = [one.data.record | {"name": one.name} for one in loaded]
+        runs = {one.name: one.data.run for one in loaded}
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
@@ -93,16 +93,16 @@ class _Record:
     run: Run
 
 
-def _record(rung: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
+def _record(data: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
     """One series, and its intervals where they are asked for; made where the file is read."""
     from latencykit.core.histogram import STANDARD_PERCENTILES
     from latencykit.views.record import in_nanoseconds, interval_records, series_record
 
-    name = rung.run.source or ""
-    rung = in_nanoseconds(rung)
+    name = data.run.source or ""
+    data = in_nanoseconds(data)
     if interval is None:
-        return _Record(series_record(name, rung, **asked), rung.run)
-    log = rung.to_log(interval) if hasattr(rung, "to_log") else _timeless(name)
+        return _Record(series_record(name, data, **asked), data.run)
+    log = data.to_log(interval) if hasattr(data, "to_log") else _timeless(name)
     totals, series = (
         log.totals_fold(),
         log.series_fold([p for p in asked["percentiles"] or STANDARD_PERCENTILES if p < 100]),
@@ -111,7 +111,7 @@ def _record(rung: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
     record = series_record(name, log, histogram=log.histogram_of(totals), **asked)
     return _Record(
         record | {"intervals": interval_records(log.series_of(series), asked["confidence"])},
-        rung.run,
+        data.run,
     )
 
 
@@ -124,7 +124,7 @@ def _merged(given: Inputs, interval: str | None, asked: dict[str, Any]) -> dict[
     if whole is None and interval is not None:
         whole = slots_of_all(given, width_of(interval)).log()
     if whole is not None:
-        return _record(whole.but(tags=()), interval, asked).record | {
+        return _record(whole.with_run(tags=()), interval, asked).record | {
             "name": "all",
             "_run": whole.run,
         }
@@ -136,8 +136,8 @@ def _of_totals(totals: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """Sums of files: percentiles without what only a look at every interval would tell."""
     from latencykit.views.record import series_record
 
-    record = series_record("all", totals.histogram, **asked) | {"rung": totals.rung, "tags": []}
-    if totals.rung != "log":
+    record = series_record("all", totals.histogram, **asked) | {"rung": totals.level, "tags": []}
+    if totals.level != "log":
         return record
     said = "so many intervals are read once: no confidence and no events; cut them with --from and --to"
     rows = [row | {"low": None, "high": None} for row in record["percentiles"]]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
-    Counts = tuple[Buckets, Ints, Ints]
+    Counts = tuple["Buckets", Ints, Ints]
 
 __all__ = [
     "COST",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value, unit_factor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
@@ -36,7 +38,7 @@ class Distribution:
     unit : str
         Unit of the values.
     run : Run
-        The pedigree of what the model was fed with.
+        The provenance of what the model was fed with.
     censored_at : float
         From here on a value says only "at least": some of what the model was fed with was known no better.
 
@@ -86,6 +88,12 @@ class Distribution:
             return value, math.inf
         return float(self.buckets.low(self._index_at(np.array([percentile / 100.0])))[0]), value
 
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(
+        self, percentile: Sequence[float] | NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
     def percentile(self, percentile: ArrayLike) -> float | NDArray[np.float64]:
         """Return the highest value of the bucket in which each percentile (0..100) lies."""
         p = np.asarray(percentile, np.float64)
@@ -95,7 +103,7 @@ class Distribution:
 
     def at_least(self, percentile: ArrayLike) -> bool | NDArray[np.bool_]:
         """Return whether the value of each percentile is only a lower bound."""
-        found = np.asarray(self.percentile(percentile)) >= self.censored_at
+        found = np.asarray(self.percentile(np.asarray(percentile, np.float64))) >= self.censored_at
         return bool(found) if found.ndim == 0 else found
 
     def share_above(self, value: float) -> float:
@@ -142,7 +150,7 @@ class Distribution:
         if unit == self.unit:
             return self
         factor = unit_factor(self.unit, unit)
-        run, bound = self.run.but(unit=unit), self.censored_at * factor
+        run, bound = self.run.replace(unit=unit), self.censored_at * factor
         return Distribution(
             self.buckets.scaled(factor), self.index, self.probabilities, unit, run, bound
         )

@@ -91,9 +91,11 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
     """Value, bucket position and "this is only a lower bound" of each percentile."""
     total = histogram.count + histogram.censored
     wanted = ranks(p, total)
-    if histogram.printed[0]:  # a tool may print the value of the rank below
+    if histogram.reported_percentiles[0]:  # a tool may print the value of the rank below
         wanted = np.where(
-            np.isin(p, histogram.printed[0]), np.maximum(surely_within(p, total), 1), wanted
+            np.isin(p, histogram.reported_percentiles[0]),
+            np.maximum(surely_within(p, total), 1),
+            wanted,
         )
     if not histogram.index.size:
         return (
@@ -133,7 +135,7 @@ def brackets_at(
     low = np.where((low >= ceiling) & (low < high), floor, np.maximum(low, floor))
     high = np.minimum(high, ceiling)
     for name, at in (("min", 0.0), ("max", 100.0)):
-        if name in histogram.told:
+        if name in histogram.reported_stats:
             low, high = (np.where(p == at, values, edge) for edge in (low, high))
     low, high = (np.where(open_above, edge, end) for edge, end in ((values, low), (np.inf, high)))
     return values, np.minimum(low, values), np.maximum(high, values), open_above
@@ -152,8 +154,10 @@ def _lowest(histogram: Histogram, p: Floats, position: Ints) -> Floats:
 
 def stated_range(histogram: Histogram) -> tuple[float, float]:
     """Return the lowest and the highest value that the source states; a percentile that it prints may lie higher."""
-    top = histogram.printed[1][-1] if histogram.printed[1] else -np.inf
-    return histogram.told.get("min", -np.inf), max(histogram.told.get("max", np.inf), top)
+    top = histogram.reported_percentiles[1][-1] if histogram.reported_percentiles[1] else -np.inf
+    return histogram.reported_stats.get("min", -np.inf), max(
+        histogram.reported_stats.get("max", np.inf), top
+    )
 
 
 def least_of(histogram: Histogram) -> float:
@@ -189,12 +193,16 @@ def _as_printed(histogram: Histogram, p: Floats, values: Floats) -> Floats:
 
 def _printed_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
     """What the tool printed for the percentiles at or below and at or above each; infinite where nothing."""
-    at, printed = (np.asarray(side, np.float64) for side in histogram.printed)
+    at, reported_percentiles = (
+        np.asarray(side, np.float64) for side in histogram.reported_percentiles
+    )
     if not at.size:
         return np.full(p.shape, -np.inf), np.full(p.shape, np.inf)
     before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
-    floor = np.where(before >= 0, printed[np.maximum(before, 0)], -np.inf)
-    return floor, np.where(after < at.size, printed[np.minimum(after, at.size - 1)], np.inf)
+    floor = np.where(before >= 0, reported_percentiles[np.maximum(before, 0)], -np.inf)
+    return floor, np.where(
+        after < at.size, reported_percentiles[np.minimum(after, at.size - 1)], np.inf
+    )
 
 
 # ------------------------------------------------------------
@@ -206,26 +214,31 @@ def percentile_buckets(
     percentiles: Sequence[float], values: Sequence[float], count: int, known: dict[str, Any]
 ) -> tuple[Floats, Floats, Ints, dict[str, Any]]:
     """Return lower edges, upper edges and counts, and what is known besides; see `Histogram.from_percentiles`."""
-    told = dict(known.get("told", {}))
+    reported_stats = dict(known.get("reported_stats", {}))
     p, v = np.asarray(percentiles, np.float64), np.asarray(values, np.float64)
-    if "max" in told and (not p.size or p[-1] < 100):
-        p, v = np.append(p, 100.0), np.append(v, max(told["max"], v[-1] if v.size else 0.0))
+    if "max" in reported_stats and (not p.size or p[-1] < 100):
+        p, v = (
+            np.append(p, 100.0),
+            np.append(v, max(reported_stats["max"], v[-1] if v.size else 0.0)),
+        )
     if not p.size or count <= 0:
         raise DataNotAvailableError(
             "a histogram cannot be rebuilt without a count and at least one percentile"
         )
     order = np.argsort(p, kind="stable")
     p, v = p[order], np.maximum.accumulate(v[order])
-    if "min" in told and told["min"] > v[0]:  # as much as a percentile below the one before it
-        known["told"] = told = {**told, "min": float(v[0])}
-    known["printed"] = (tuple(p.tolist()), tuple(v.tolist()))
+    if (
+        "min" in reported_stats and reported_stats["min"] > v[0]
+    ):  # as much as a percentile below the one before it
+        known["reported_stats"] = reported_stats = {**reported_stats, "min": float(v[0])}
+    known["reported_percentiles"] = (tuple(p.tolist()), tuple(v.tolist()))
     cumulative = np.minimum(surely_within(p, count + int(known.get("censored", 0))), count)
     if (
         cumulative[-1] < count
     ):  # nothing is known of the values above the last row but that they lie there
         known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
         known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
-    lows = np.concatenate(([min(told.get("min", 0.0), v[0])], v[:-1]))
+    lows = np.concatenate(([min(reported_stats.get("min", 0.0), v[0])], v[:-1]))
     return lows, v, np.diff(cumulative, prepend=0), known
 
 
@@ -297,7 +310,7 @@ class PercentileRow:
 
 
 def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[PercentileRow]:
-    """Return one row a percentile; see `Histogram.percentile_rows`."""
+    """Return one row per percentile; see `Histogram.percentile_rows`."""
     values, bottoms, tops, open_above = brackets_at(histogram, p)
     low, high = _interval(histogram, p, confidence)
     supported = (p <= histogram.sample_limit(confidence)) & ~open_above
@@ -319,7 +332,7 @@ def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[Per
 def highest_pinned_down(histogram: Histogram, limit: float) -> float:
     """Return the highest percentile up to `limit` that is known within a tenth; 0 where there is none."""
     reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
-    ends = np.concatenate(([limit], reached, histogram.printed[0]))
+    ends = np.concatenate(([limit], reached, histogram.reported_percentiles[0]))
     ends = np.unique(ends[(ends > 0) & (ends <= limit)])[::-1]
     _, low, high, _ = brackets_at(histogram, ends)
     return float(next(iter(ends[is_resolved(low, high)]), 0.0))
@@ -327,8 +340,8 @@ def highest_pinned_down(histogram: Histogram, limit: float) -> float:
 
 def statistic_bracket(histogram: Histogram, name: str) -> tuple[float, float]:
     """Return what ``min``, ``max``, ``mean`` or ``std`` is at least and at most: what the source states, or the edges."""
-    if name in histogram.told:
-        return histogram.told[name], histogram.told[name]
+    if name in histogram.reported_stats:
+        return histogram.reported_stats[name], histogram.reported_stats[name]
     held = histogram.counted.at_best()
     if not held.total:
         return math.nan, math.nan
@@ -461,7 +474,7 @@ def ranks_of_mean(name: str) -> tuple[float, float] | None:
 
 
 # ------------------------------------------------------------
-# Counts in buckets: the rung that answers every question but those about time and single
+# Counts in buckets: the data type that answers every question but those about time and single
 # requests.
 
 STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
@@ -502,8 +515,8 @@ class Histogram:
     counts: Ints
     unit: str = "ns"
     run: Run = field(default_factory=Run)
-    told: Mapping[str, float] = field(default_factory=dict)
-    printed: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    reported_stats: Mapping[str, float] = field(default_factory=dict)
+    reported_percentiles: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     censored: int = 0
     censored_at: float = float("inf")
 
@@ -511,7 +524,7 @@ class Histogram:
         checked_unit(self.unit)
         if float(np.sum(self.counts, dtype=np.float64)) >= 2.0**63 or (self.counts < 0).any():
             raise InputTooLargeError(
-                "the counts add up to 2^63 or more, or are negative; such counts are damaged"
+                "the counts add up to 2^63 or more, or are negative; such counts are corrupt"
             )
 
     # ------------------------------------------------------------ making one
@@ -594,7 +607,7 @@ class Histogram:
 
         Examples
         --------
-        >>> h = Histogram.from_percentiles([50, 99], [1.2e6, 5e6], 1000, told={"max": 6e6})
+        >>> h = Histogram.from_percentiles([50, 99], [1.2e6, 5e6], 1000, reported_stats={"max": 6e6})
         >>> h.percentile([50, 98, 99, 100]).tolist()
         [1200000.0, 5000000.0, 5000000.0, 6000000.0]
         """
@@ -659,8 +672,8 @@ class Histogram:
         return mean * self.buckets.scale, std * self.buckets.scale
 
     def _told(self, name: str, otherwise: Any) -> float:
-        if name in self.told:
-            return self.told[name]
+        if name in self.reported_stats:
+            return self.reported_stats[name]
         return float(otherwise()) if self.index.size else float("nan")
 
     @cached_property
@@ -674,11 +687,11 @@ class Histogram:
         held = Counted.in_buckets(
             self.buckets, self.index, self.counts, self.censored, self.censored_at
         )
-        if not self.told:
+        if not self.reported_stats:
             return held
         least, most = stated_range(self)
         return held.stating(
-            least, most, *(self.told.get(name, float("nan")) for name in ("mean", "std"))
+            least, most, *(self.reported_stats.get(name, float("nan")) for name in ("mean", "std"))
         )
 
     def bracket(self, statistic: str) -> tuple[float, float]:
@@ -691,7 +704,7 @@ class Histogram:
 
         Examples
         --------
-        >>> wide = Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, told={"min": 0, "max": 5e6})
+        >>> wide = Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, reported_stats={"min": 0, "max": 5e6})
         >>> wide.bracket("mean"), wide.bracket("max")
         ((530000.0, 2510000.0), (5000000.0, 5000000.0))
         """
@@ -807,7 +820,7 @@ class Histogram:
         --------
         >>> round(Histogram.of(range(1500)).highest_supported_percentile(), 3)
         99.754
-        >>> Histogram.from_percentiles([50, 99], [1e6, 4e6], 10_000, told={"max": 9e6}).highest_supported_percentile()
+        >>> Histogram.from_percentiles([50, 99], [1e6, 4e6], 10_000, reported_stats={"max": 9e6}).highest_supported_percentile()
         99.0
         """
         return highest_pinned_down(self, self.sample_limit(confidence))
@@ -820,7 +833,7 @@ class Histogram:
 
     def __sub__(self, other: Histogram) -> Histogram:
         """Return what was counted between two scrapes: `self` is the later one."""
-        merge_runs([self.run.but(unit=self.unit), other.run.but(unit=other.unit)])
+        merge_runs([self.run.replace(unit=self.unit), other.run.replace(unit=other.unit)])
         if self.buckets != other.buckets:
             raise InvalidArgumentError("only histograms of equal buckets can be subtracted")
         size = int(max(self.index.max(initial=-1), other.index.max(initial=-1))) + 1
@@ -832,17 +845,20 @@ class Histogram:
                 "a bucket shrank between the two: swap them, or the counter was reset in between"
             )
         index, size = np.flatnonzero(counts), self.requests - other.requests
-        told = {}
-        if size > 0 and "mean" in self.told and "mean" in other.told:  # sums are counters, too
-            told["mean"] = (
-                self.told["mean"] * self.requests - other.told["mean"] * other.requests
+        reported_stats = {}
+        if (
+            size > 0 and "mean" in self.reported_stats and "mean" in other.reported_stats
+        ):  # sums are counters, too
+            reported_stats["mean"] = (
+                self.reported_stats["mean"] * self.requests
+                - other.reported_stats["mean"] * other.requests
             ) / size
         return replace(
             self,
             index=index,
             counts=counts[index],
-            told=told,
-            printed=((), ()),
+            reported_stats=reported_stats,
+            reported_percentiles=((), ()),
             censored=self.censored - other.censored,
         )
 
@@ -867,19 +883,22 @@ class Histogram:
         if unit == self.unit:
             return self
         factor = unit_factor(self.unit, unit)
-        told = {name: value * factor for name, value in self.told.items()}
-        printed = (self.printed[0], tuple(value * factor for value in self.printed[1]))
+        reported_stats = {name: value * factor for name, value in self.reported_stats.items()}
+        reported_percentiles = (
+            self.reported_percentiles[0],
+            tuple(value * factor for value in self.reported_percentiles[1]),
+        )
         return replace(
-            self, buckets=self.buckets.scaled(factor), unit=unit, told=told, printed=printed,
-            censored_at=self.censored_at * factor, run=self.run.but(unit=self.run.unit),
+            self, buckets=self.buckets.scaled(factor), unit=unit, reported_stats=reported_stats, reported_percentiles=reported_percentiles,
+            censored_at=self.censored_at * factor, run=self.run.replace(unit=self.run.unit),
         )  # fmt: skip
 
-    def but(self, **changes: Any) -> Histogram:
+    def with_run(self, **changes: Any) -> Histogram:
         """Return a copy with some facts of the run changed."""
-        return replace(self, run=self.run.but(**changes))
+        return replace(self, run=self.run.replace(**changes))
 
     def histogram(self) -> Histogram:
-        """Return itself: the rung asked for."""
+        """Return itself: the data type asked for."""
         return self
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
@@ -895,7 +914,7 @@ class Histogram:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row a bucket: low, high, count."""
+        """Return a table with one row per bucket: low, high, count."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -946,7 +965,7 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     >>> merge_histograms([Histogram.of([1, 2]), Histogram.of([3])]).count
     3
     """
-    run = merge_runs([part.run.but(unit=part.unit) for part in parts])
+    run = merge_runs([part.run.replace(unit=part.unit) for part in parts])
     if sum(part.count for part in parts) >= 1 << 63:
         raise InputTooLargeError("the sum of the counts does not fit in 63 bits")
     layout = parts[0].buckets
@@ -969,7 +988,7 @@ def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -
     spread = [part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))]
     digits = sorted({grid_of(one).digits for one in spread} | {grid.digits})
     before = [note for note in run.notes if note.startswith(COST)]
-    run = run.but(notes=tuple(note for note in run.notes if not note.startswith(COST)))
+    run = run.replace(notes=tuple(note for note in run.notes if not note.startswith(COST)))
     overlap = isinstance(layout, CellBuckets) and layout.overlap
     if len(digits) == 1 and not overlap and not before:
         return run
@@ -987,20 +1006,21 @@ def reported(histogram: Histogram) -> Histogram:
 
 def _told(parts: Sequence[Histogram]) -> dict[str, float]:
     """What every part states is stated of the sum, too: extremes, and the mean and the deviation of all."""
-    told: dict[str, float] = {}
+    reported_stats: dict[str, float] = {}
     for name, pick in (("min", min), ("max", max)):
-        if all(name in part.told for part in parts):
-            told[name] = pick(part.told[name] for part in parts)
+        if all(name in part.reported_stats for part in parts):
+            reported_stats[name] = pick(part.reported_stats[name] for part in parts)
     sizes = np.array([part.requests for part in parts], np.float64)
-    if sizes.sum() > 0 and all("mean" in part.told for part in parts):
-        means = np.array([part.told["mean"] for part in parts])
-        told["mean"] = float(np.average(means, weights=sizes))
-        if all("std" in part.told for part in parts):
+    if sizes.sum() > 0 and all("mean" in part.reported_stats for part in parts):
+        means = np.array([part.reported_stats["mean"] for part in parts])
+        reported_stats["mean"] = float(np.average(means, weights=sizes))
+        if all("std" in part.reported_stats for part in parts):
             squares = (
-                np.array([part.told["std"] for part in parts]) ** 2 + (means - told["mean"]) ** 2
+                np.array([part.reported_stats["std"] for part in parts]) ** 2
+                + (means - reported_stats["mean"]) ** 2
             )
-            told["std"] = float(np.sqrt(np.average(squares, weights=sizes)))
-    return told
+            reported_stats["std"] = float(np.sqrt(np.average(squares, weights=sizes)))
+    return reported_stats
 
 
 def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
@@ -1022,20 +1042,20 @@ def _edge_union(parts: Sequence[Histogram]) -> Histogram:
     counts = np.zeros(len(unique), np.int64)
     np.add.at(counts, inverse.reshape(-1), np.concatenate([part.counts for part in parts]))
     return Histogram.from_buckets(
-        unique[:, 1], unique[:, 0], counts, parts[0].unit, told=_told(parts)
+        unique[:, 1], unique[:, 0], counts, parts[0].unit, reported_stats=_told(parts)
     )
 
 
 # ------------------------------------------------------------
-# Stepping down to a histogram, or to one number a run, with a word for those who cannot.
+# Stepping down to a histogram, or to one number per run, with a word for those who cannot.
 
 
-def histogram_of(rung: Any, purpose: str) -> Histogram:
-    """Return the histogram of a rung, in nanoseconds where its values have a unit.
+def histogram_of(data: Any, purpose: str) -> Histogram:
+    """Return the histogram of a data type, in nanoseconds where its values have a unit.
 
     Parameters
     ----------
-    rung : Samples, HistogramLog or Histogram
+    data : Samples, HistogramLog or Histogram
     purpose : str
         What it is wanted for, as the beginning of a sentence.
 
@@ -1044,31 +1064,31 @@ def histogram_of(rung: Any, purpose: str) -> Histogram:
     DataNotAvailableError
         For a summary, and where nothing was counted.
     InvalidArgumentError
-        For what is no rung.
+        For what is no data type.
     """
-    name = getattr(getattr(rung, "run", None), "source", None) or "this source"
-    if isinstance(rung, Summary):
-        holds = [*rung.stats, *(f"p{format_percentile(p)}" for p in rung.percentiles)]
+    name = getattr(getattr(data, "run", None), "source", None) or "this source"
+    if isinstance(data, Summary):
+        holds = [*data.stats, *(f"p{format_percentile(p)}" for p in data.percentiles)]
         raise DataNotAvailableError(
             f"{name}: {purpose} needs the whole distribution, and it holds only {', '.join(holds) or 'nothing'}; "
             "read an output that keeps the samples or a histogram"
         )
-    if not hasattr(rung, "histogram"):
+    if not hasattr(data, "histogram"):
         raise InvalidArgumentError(
-            f"{purpose} takes what lk.read gives (a log, samples, a histogram), not {type(rung).__name__}"
+            f"{purpose} takes what lk.read gives (a log, samples, a histogram), not {type(data).__name__}"
         )
-    counted: Histogram = rung.histogram()
+    counted: Histogram = data.histogram()
     if not counted.count + counted.censored:
         raise DataNotAvailableError(f"{name}: nothing was counted; was the range too narrow?")
     return counted.to_unit("ns") if counted.unit in NANOSECONDS else counted
 
 
-def statistic_of(rung: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
+def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
     """Return one number of a run, NaN where its sample does not support it or the source does not pin it down.
 
     Parameters
     ----------
-    rung : Histogram or Summary
+    data : Histogram or Summary
     name : str
         ``"p99.9"``, ``"mean"`` or a trimmed mean; see `latencykit.core.trimmed.statistic_name`.
     confidence : float, default 0.95
@@ -1081,19 +1101,19 @@ def statistic_of(rung: Histogram | Summary, name: str, confidence: float = 0.95)
     >>> statistic_of(h, "p99"), statistic_of(h, "mean"), statistic_of(h, "p99.99")
     (989.0, 499.5, nan)
     """
-    if isinstance(rung, Summary):
+    if isinstance(data, Summary):
         try:
             return float(
-                rung.percentile(float(name[1:])) if name.startswith("p") else rung.stats[name]
+                data.percentile(float(name[1:])) if name.startswith("p") else data.stats[name]
             )
         except (DataNotAvailableError, KeyError):
             return math.nan
     if name == "p100":
-        return rung.max if not rung.censored and is_resolved(*rung.bracket("max")) else math.nan
+        return data.max if not data.censored and is_resolved(*data.bracket("max")) else math.nan
     if name.startswith("p"):
-        row = rung.percentile_rows([float(name[1:])], confidence)[0]
+        row = data.percentile_rows([float(name[1:])], confidence)[0]
         return row.value if row.supported and row.resolved else math.nan
     if name == "mean":
-        return rung.mean if rung.censored or is_resolved(*rung.bracket("mean")) else math.nan
-    found = rung.trimmed(name)
-    return found.value if found.resolved or rung.censored else math.nan
+        return data.mean if data.censored or is_resolved(*data.bracket("mean")) else math.nan
+    found = data.trimmed(name)
+    return found.value if found.resolved or data.censored else math.nan

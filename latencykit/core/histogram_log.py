@@ -1,4 +1,4 @@
-"""One histogram an interval: the rung that knows when, without single requests.
+"""One histogram per interval: the data type that knows when, without single requests.
 
 A `HistogramLog` knows its intervals (start, length, tag, and where the payload lies) and decodes them on demand, a
 block of lines at a time. Slicing, selecting tags, merging, resampling and changing units make views: nothing is
@@ -264,7 +264,7 @@ class HistogramLog:
             raise InvalidArgumentError(
                 f"no interval is tagged {tag!r}{did_you_mean(tag, self.tags)}"
             )
-        return self.rows(rows, run=self.run.but(tags=(tag,) if tag else ()))
+        return self.rows(rows, run=self.run.replace(tags=(tag,) if tag else ()))
 
     def by_tag(self) -> dict[str, HistogramLog]:
         """Return one log a tag, ``""`` for untagged lines."""
@@ -291,13 +291,13 @@ class HistogramLog:
     def shifted(self, seconds: float) -> HistogramLog:
         """Return the same intervals counted from a start that lies so much earlier."""
         start = None if self.run.start is None else self.run.start - seconds
-        later = self.rows(np.arange(len(self)), run=self.run.but(start=start))
+        later = self.rows(np.arange(len(self)), run=self.run.replace(start=start))
         later.starts = self.starts + seconds
         return later
 
-    def but(self, **changes: Any) -> HistogramLog:
+    def with_run(self, **changes: Any) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
-        return self.rows(np.arange(len(self)), run=self.run.but(**changes))
+        return self.rows(np.arange(len(self)), run=self.run.replace(**changes))
 
     def _mapped_through(self, view: Callable[[Part], Part]) -> HistogramLog:
         """Return the same intervals with what `view` makes of their payloads when they are decoded."""
@@ -377,8 +377,8 @@ class HistogramLog:
     ) -> Histogram:
         """Return the histogram that a scanned `totals_fold` holds, of one tag if the fold kept them apart."""
         group = 0 if tag is None else self._tag_names.index(tag)
-        run = self.run.but(unit=self.unit, duration=self.run.duration or self.duration or None)
-        run = run if tag is None else run.but(tags=(tag,) if tag else ())
+        run = self.run.replace(unit=self.unit, duration=self.run.duration or self.duration or None)
+        run = run if tag is None else run.replace(tags=(tag,) if tag else ())
         found = [
             (buckets, index, counts) for g, buckets, index, counts in fold.totals() if g == group
         ]
@@ -397,7 +397,7 @@ class HistogramLog:
             return parts[0]
         whole = merge_histograms(parts)
         return reported(
-            whole.but(
+            whole.with_run(
                 **{
                     name: getattr(run, name)
                     for name in ("failed", "timeouts", "dropped", "unfinished")
@@ -457,7 +457,7 @@ class HistogramLog:
         return self.series_of(fold)
 
     def percentiles(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
-        """Return a table with one row an interval: start, length, tag, count, max and the percentiles."""
+        """Return a table with one row per interval: start, length, tag, count, max and the percentiles."""
         import pandas as pd
 
         series = self.series(percentiles)
@@ -505,7 +505,7 @@ class HistogramLog:
         return self if interval is None else self.resample(interval)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row a bucket an interval: start, length, tag, low, high, count."""
+        """Return a table with one row per bucket an interval: start, length, tag, low, high, count."""
         import pandas as pd
 
         tags = np.asarray(self.tag_of_rows(), object)
@@ -604,7 +604,7 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
     """
     if align not in ("absolute", "relative"):
         raise InvalidArgumentError(f"align must be 'absolute' or 'relative', not {align!r}")
-    run = merge_runs([log.run.but(unit=log.unit) for log in logs])
+    run = merge_runs([log.run.replace(unit=log.unit) for log in logs])
     by_clock = align == "absolute" and all(log.start is not None for log in logs)
     origin = min(log.start or 0.0 for log in logs) if by_clock else 0.0
     if align == "absolute" and not by_clock and any(log.start is not None for log in logs):
@@ -634,7 +634,7 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
         tag_code=np.concatenate(codes)[order],
         tag_names=names,
         unit=logs[0].unit,
-        run=run.but(start=origin if by_clock else None, tags=()),
+        run=run.replace(start=origin if by_clock else None, tags=()),
     )
 
 
@@ -706,7 +706,7 @@ class Tails(Evidence):
         return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the percentile up to which enough events bear the curve, and what it rests on beyond ("1 stall")."""
+        """Return the percentile up to which enough events bear the curve, and what it is based on beyond ("1 stall")."""
         return solid_up_to(self.events, self.whole.sample_limit(confidence), confidence)
 
     def rows(
@@ -973,15 +973,17 @@ def tails_of_requests(
 
 
 # ------------------------------------------------------------
-# Adding up rungs of any kind: what may be added is, what may not says why.
+# Adding up data types of any kind: what may be added is, what may not says why.
 
 
-def merge(rungs: Iterable[Any] | Mapping[str, Any], align: str = "absolute") -> Any:
+def merge(
+    series: Iterable[Any] | Mapping[str, Any], align: str = "absolute"
+) -> HistogramLog | Histogram:
     """Add up what several hosts, files or runs measured.
 
     Parameters
     ----------
-    rungs : iterable or mapping of rungs
+    series : iterable or mapping of data types
         Logs give a log; anything else steps down to histograms and gives a histogram.
     align : {"absolute", "relative"}
         How the intervals of logs are laid side by side: by the clock, or by the time since each began.
@@ -1002,7 +1004,7 @@ def merge(rungs: Iterable[Any] | Mapping[str, Any], align: str = "absolute") -> 
     >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
     900.0
     """
-    parts = list(rungs.values()) if hasattr(rungs, "values") else list(rungs)
+    parts = list(series.values()) if hasattr(series, "values") else list(series)
     if not parts:
         raise InvalidArgumentError("there is nothing to merge")
     for part in parts:

@@ -19,7 +19,7 @@ from latencykit.units import (
 __all__ = ["html_of", "key_statistics", "small_curve", "statistic_text"]
 
 
-def key_statistics(rung: Any) -> list[tuple[str, str]]:
+def key_statistics(data: Any) -> list[tuple[str, str]]:
     """Return the numbers that stand beside the curve, as text: ranges where the source says no more than that.
 
     Brackets mark what the sample does not support.
@@ -30,37 +30,37 @@ def key_statistics(rung: Any) -> list[tuple[str, str]]:
     >>> key_statistics(Histogram.of([1_000_000]))[:2]
     [('requests', '1'), ('p50', '(1 ms)')]
     """
-    if hasattr(rung, "stats"):
+    if hasattr(data, "stats"):
         named = [
-            *rung.stats.items(),
-            *((f"p{format_percentile(p)}", v) for p, v in rung.percentiles.items()),
+            *data.stats.items(),
+            *((f"p{format_percentile(p)}", v) for p, v in data.percentiles.items()),
         ]
-        count = [("requests", format_count(rung.count))] if rung.count is not None else []
-        return count + [(name, format_value(value, rung.unit)) for name, value in named]
+        count = [("requests", format_count(data.count))] if data.count is not None else []
+        return count + [(name, format_value(value, data.unit)) for name, value in named]
     wanted = (50.0, 90.0, 99.0, 99.9, 99.99)
-    if not hasattr(rung, "count"):
+    if not hasattr(data, "count"):
         return [
-            (f"p{format_percentile(p)}", format_value(float(rung.percentile(p)), rung.unit))
+            (f"p{format_percentile(p)}", format_value(float(data.percentile(p)), data.unit))
             for p in wanted
         ]
-    rows = [("requests", format_count(rung.requests))]
-    if rung.run.failed or rung.run.timeouts:
+    rows = [("requests", format_count(data.requests))]
+    if data.run.failed or data.run.timeouts:
         rows += [
-            ("failed", format_count(rung.run.failed)),
-            ("timed out", format_count(rung.run.timeouts)),
+            ("failed", format_count(data.run.failed)),
+            ("timed out", format_count(data.run.timeouts)),
         ]
-    if not rung.count:
+    if not data.count:
         return rows
 
     def show(value: float) -> str:
-        return format_value(value, rung.unit)
+        return format_value(value, data.unit)
 
     rows += [
         (f"p{format_percentile(row.percentile)}", format_row(row, show))
-        for row in rung.percentile_rows(wanted)
+        for row in data.percentile_rows(wanted)
     ]
-    rows += [(name, statistic_text(rung, name)) for name in ("max", "mean")]
-    limit = rung.highest_supported_percentile()
+    rows += [(name, statistic_text(data, name)) for name in ("max", "mean")]
+    limit = data.highest_supported_percentile()
     return (
         [*rows, ("supported to", f"p{format_percentile(sure_percentile(limit))}")]
         if limit
@@ -74,7 +74,7 @@ def statistic_text(histogram: Any, name: str) -> str:
     Examples
     --------
     >>> from latencykit.core.histogram import Histogram
-    >>> statistic_text(Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, told={"max": 5e6}), "mean")
+    >>> statistic_text(Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, reported_stats={"max": 5e6}), "mean")
     '530 µs–2.51 ms'
     """
 

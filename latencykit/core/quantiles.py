@@ -245,7 +245,7 @@ def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
         number = np.asarray(total, np.int64)
     except OverflowError:
         raise InputTooLargeError(
-            "more than 2^63 values are counted in all; such counts are damaged, and no ranks among them"
+            "more than 2^63 values are counted in all; such counts are corrupt, and no ranks among them"
         ) from None
     wanted = np.ceil(below * number / 100.0)
     return np.maximum(wanted.astype(np.int64), 1)
@@ -402,7 +402,7 @@ def highest_supported_percentile(
 ) -> float:
     """Return the highest percentile that has an upper confidence bound among `total` values.
 
-    Beyond it the interval is open: the sample's maximum stands in for the percentile. The chance that
+    Beyond it the interval is open: the sample's maximum stands in for the percentile. The probability that
     all `total` values lie below quantile q is qⁿ, which must not exceed α (or α/2): q = α^(1/n).
 
     Examples
@@ -637,7 +637,7 @@ def percentile_table(
         In 0..100.
     confidence : float, default 0.95
     corrected : bool, default False
-        The counts were filled up for coordinated omission: their ranks are invented, and no interval is given.
+        The counts were corrected for coordinated omission: their ranks are invented, and no interval is given.
 
     Returns
     -------

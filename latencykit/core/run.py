@@ -1,4 +1,4 @@
-"""What a source says of the measurement itself: the pedigree that no number shows."""
+"""What a source says of the measurement itself: the provenance that no number shows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What the source says of how it was measured; every rung of the ladder carries one.
+    """What the source says of how it was measured; every data type of the ladder carries one.
 
     Attributes
     ----------
@@ -112,12 +112,12 @@ class Run:
             return None
         return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
 
-    def but(self, **changes: Any) -> Run:
+    def replace(self, **changes: Any) -> Run:
         """Return a copy with some fields changed.
 
         Examples
         --------
-        >>> Run(tool="wrk2").but(rate=500.0).rate
+        >>> Run(tool="wrk2").replace(rate=500.0).rate
         500.0
         """
         return dataclasses.replace(self, **changes)
@@ -133,7 +133,7 @@ class Run:
         return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     def report(self, *notes: str) -> None:
-        """Pass notes that arise long after reading on to whoever prints them; see `reporting`."""
+        """Pass notes that arise long after reading on to anyone who prints them; see `reporting`."""
         say = _report.get()
         if say is not None:
             for note in notes:

@@ -178,7 +178,7 @@ def _connections(cells: pd.Series[Any]) -> NDArray[np.int64]:
 
 
 # ------------------------------------------------------------
-# One row a request: the top of the ladder, from which everything else can be made.
+# One row per request: the top of the ladder, from which everything else can be made.
 
 OUTCOMES = ("ok", "error", "timeout", "dropped", "unfinished")
 """What became of a request; `Samples.outcome` holds positions in this tuple."""
@@ -253,7 +253,7 @@ class Samples:
         measure: Measure = "response" if intended is not None else "service"
         known = run or Run(unit=unit)
         if known.measure == "unknown":
-            known = known.but(measure=measure)
+            known = known.replace(measure=measure)
         for name, array in given.items():
             object.__setattr__(self, name, array)
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
@@ -352,9 +352,9 @@ class Samples:
         """
         if measure == "response" and self.run.measure != "response":
             self.response  # noqa: B018 - raises where it is not known
-        return self.but(measure=measure)
+        return self.with_run(measure=measure)
 
-    def but(self, **changes: Any) -> Samples:
+    def with_run(self, **changes: Any) -> Samples:
         """Return a copy with some facts of the run changed."""
         copy = object.__new__(Samples)
         for name in (
@@ -387,7 +387,7 @@ class Samples:
 
     def select(self, rows: NDArray[Any]) -> Samples:
         """Return some of the rows: a boolean mask or positions."""
-        copy = self.but()
+        copy = self.with_run()
         for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
             column = getattr(self, name)
             object.__setattr__(copy, name, None if column is None else column[rows])
@@ -431,7 +431,7 @@ class Samples:
             raise InvalidArgumentError(
                 f"no row is tagged {tag!r}; the tags are {', '.join(self.tags) or 'none'}"
             )
-        return self.select(self.tag == tag).but(tags=(tag,) if tag else ())
+        return self.select(self.tag == tag).with_run(tags=(tag,) if tag else ())
 
     def by_tag(self) -> dict[str, Samples]:
         """Return one set of samples a tag."""
@@ -475,7 +475,7 @@ class Samples:
         found = {
             name: max(getattr(run, name), count) for name, count in zip(names, n[1:], strict=True)
         }
-        return run.but(**found)
+        return run.replace(**found)
 
     def histogram(self, digits: int = 3) -> Histogram:
         """Count the good requests' latencies; timeouts become censored mass at the timeout.
@@ -486,7 +486,7 @@ class Samples:
             Significant digits of the buckets.
         """
         run = self._run_with_failures(self.run)
-        run = run.but(duration=run.duration or (self.elapsed or None))
+        run = run.replace(duration=run.duration or (self.elapsed or None))
         good, values = self.good, self.values
         counted = Histogram.of(values[good], digits, self.unit, run)
         exact = (
@@ -500,7 +500,7 @@ class Samples:
             else values[self.outcome == OUTCOMES.index("timeout")]
         )
         bound = float(late.min()) if late.size else float("inf")
-        return replace(counted, censored=int(late.size), censored_at=bound, told=exact)
+        return replace(counted, censored=int(late.size), censored_at=bound, reported_stats=exact)
 
     def evidence(self, whole: Histogram | None = None) -> Evidence:
         """Return how far the latencies can be trusted; requests belong to the moment when they began.
@@ -583,7 +583,7 @@ class Samples:
             tag_code=np.tile(np.arange(len(names)), size),
             tag_names=names,
             unit=self.unit,
-            run=run.but(start=epoch, duration=run.duration or self.elapsed),
+            run=run.replace(start=epoch, duration=run.duration or self.elapsed),
         )
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
@@ -591,7 +591,7 @@ class Samples:
         return self.histogram().summary(percentiles)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row a request: times in ns (int64), outcomes as words; `from_frame` takes it back.
+        """Return a table with one row per request: times in ns (int64), outcomes as words; `from_frame` takes it back.
 
         Returns
         -------

@@ -93,7 +93,7 @@ class Summary:
         return self.percentile(quantile * 100.0)
 
     def summary(self) -> Summary:
-        """Return itself: the lowest rung."""
+        """Return itself: the lowest data type."""
         return self
 
     def to_unit(self, unit: str) -> Summary:
@@ -107,12 +107,14 @@ class Summary:
             {p: v * factor for p, v in self.percentiles.items()},
             self.count,
             unit,
-            self.run.but(unit=unit),
+            self.run.replace(unit=unit),
         )
 
-    def but(self, **changes: Any) -> Summary:
+    def with_run(self, **changes: Any) -> Summary:
         """Return a copy with some facts of the run changed."""
-        return Summary(self.stats, self.percentiles, self.count, self.unit, self.run.but(**changes))
+        return Summary(
+            self.stats, self.percentiles, self.count, self.unit, self.run.replace(**changes)
+        )
 
     def __add__(self, other: object) -> NoReturn:
         raise IncompatibleDataError(

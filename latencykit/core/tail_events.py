@@ -31,7 +31,7 @@ __all__ = ["Events", "events_above", "solid_up_to", "tail_counts", "tail_shares"
 _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
 _CARRIED = 90.0  # bursts above it are those of all that is slower
-_STEPS = 8  # percentiles a nine at which a curve is asked what it rests on
+_STEPS = 8  # percentiles per nine at which a curve is asked what it is based on
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,17 @@ class Events:
 
     @property
     def words(self) -> str:
-        """One sentence: "p99.9 rests on 1 stall; 92 % of the tail comes from 3 of 3,600 s"."""
+        """One sentence: "p99.9 is based on 1 stall; 92 % of the tail comes from 3 of 3,600 s"."""
         name = f"p{format_percentile(self.percentile)}"
         if not self.requests > 0:
             return f"nothing lies above {name}"
         if self.stall_share >= _MOST:
-            rests = f"{name} rests on {_number(self.stalls, 'stall')}"
+            rests = f"{name} is based on {_number(self.stalls, 'stall')}"
         elif self.stall_share >= 0.5:
             share = f"{100 * self.stall_share:.0f} %"
-            rests = f"{name} rests mostly ({share}) on {_number(self.stalls, 'stall')}"
+            rests = f"{name} is based mostly ({share}) on {_number(self.stalls, 'stall')}"
         else:
-            rests = f"{name} rests on about {_number(self.count, 'independent event')}"
+            rests = f"{name} is based on about {_number(self.count, 'independent event')}"
         whole = math.isclose(self.seconds, 1.0, rel_tol=0.05)
         unit = "s" if whole else f"intervals of {format_duration(self.seconds * 1e9)}"
         spread = f"{_number(self.intervals)} of {_number(self.of_intervals)} {unit}"
@@ -207,7 +207,7 @@ def events_above(
     >>> tail = np.zeros((3600, 1)); tail[1800:1803, 0] = [400, 500, 20]; tail[::60, 0] += 1
     >>> found = events_above([99.9], tail, np.full(3600, 1000), np.arange(3600.0), np.ones(3600))
     >>> found[0].words
-    'p99.9 rests on 1 stall; 92 % of the tail comes from 2 of 3,600 s'
+    'p99.9 is based on 1 stall; 92 % of the tail comes from 2 of 3,600 s'
     """
     sizes = np.asarray(count, np.float64)
     begin, span = np.asarray(start, np.float64), np.asarray(length, np.float64)
@@ -234,7 +234,7 @@ def events_above(
 def solid_up_to(
     events_of: Callable[[list[float]], list[Events]], limit: float, confidence: float = 0.95
 ) -> tuple[float, str]:
-    """Return the percentile up to which enough events bear a curve, and what it rests on beyond.
+    """Return the percentile up to which enough events bear a curve, and what it is based on beyond.
 
     Parameters
     ----------

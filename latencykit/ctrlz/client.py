@@ -256,7 +256,7 @@ async def _drive(run: _Run) -> None:
 
 
 def generate(load: Load) -> list[Row]:
-    """Send a load; return one row a request, in order of the send.
+    """Send a load; return one row per request, in order of the send.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def generate(load: Load) -> list[Row]:
 
 
 def csv_lines(rows: Sequence[Row], *, intended: bool) -> list[str]:
-    """Return the CSV: a header, then one line a request; the intended start only where it is asked for.
+    """Return the CSV: a header, then one line per request; the intended start only where it is asked for.
 
     Examples
     --------

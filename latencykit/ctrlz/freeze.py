@@ -31,7 +31,7 @@ LONGEST = 600.0
 
 @dataclass(frozen=True)
 class Window:
-    """When processes stood still, by ``perf_counter_ns``.
+    """When processes was stopped, by ``perf_counter_ns``.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Freezer:
         self._hear("ready")
 
     def stop(self, seconds: float) -> int:
-        """Freeze the targets for so long; return when (``perf_counter_ns``) as soon as they stand still.
+        """Freeze the targets for so long; return when (``perf_counter_ns``) as soon as they stop.
 
         Raises
         ------
@@ -184,7 +184,7 @@ def watch(targets: Sequence[int], commands: IO[str]) -> None:
             wrong = _signal(targets, signal.SIGSTOP)
             if wrong or not _all_stopped(targets):
                 _signal(targets, signal.SIGCONT)
-                _say(error=wrong or "it did not stand still within a second")
+                _say(error=wrong or "it did not stop within a second")
                 continue
             start = time.perf_counter_ns()
             _say(stopped=start)
@@ -200,7 +200,7 @@ def watch(targets: Sequence[int], commands: IO[str]) -> None:
 
 
 def _all_stopped(targets: Sequence[int]) -> bool:
-    """Whether every target stands still, as far as ``/proc`` tells; it is given a second."""
+    """Whether every target is stopped, as far as ``/proc`` tells; it is given a second."""
     deadline = time.monotonic() + 1.0
     while time.monotonic() < deadline:
         if all(_state(target) in ("T", "") for target in targets if target > 0):

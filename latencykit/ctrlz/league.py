@@ -128,9 +128,9 @@ def _version(tool: str) -> str:
         return latencykit.__version__
     if tool not in _VERSION_FLAGS:
         return ""
-    said = subprocess.run(
+    said = subprocess.run(  # noqa: S603
         [tool, _VERSION_FLAGS[tool]], capture_output=True, text=True, check=False, timeout=20
-    )  # noqa: S603
+    )
     found = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", said.stdout + said.stderr)
     return found[1] if found else ""
 
@@ -146,15 +146,17 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """Return the standing as JSON takes it."""
-        told = {
+        reported_stats = {
             "tool": self.entry.tool,
             "version": self.version,
             "mode": self.entry.mode,
             "advice": self.entry.advice,
         }
         if self.calibration is None:
-            return told | {"error": self.error}
-        return told | {"reasons": list(self.calibration.reasons)} | self.calibration.record()
+            return reported_stats | {"error": self.error}
+        return (
+            reported_stats | {"reasons": list(self.calibration.reasons)} | self.calibration.record()
+        )
 
 
 def run_league(

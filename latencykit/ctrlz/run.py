@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from latencykit.core.histogram import Histogram
-    from latencykit.io.source import Rung
+    from latencykit.io.source import Data
 
 __all__ = [
     "PLACES",
@@ -187,8 +187,10 @@ class Tool:
 
 
 def read_output(
-    paths: Sequence[Path], command: Sequence[str], format: str | None = None
-) -> dict[str, Rung]:  # noqa: A002
+    paths: Sequence[Path],
+    command: Sequence[str],
+    format: str | None = None,  # noqa: A002
+) -> dict[str, Data]:
     """Read the one of a tool's outputs that is recognised best; the first of equals.
 
     Parameters
@@ -406,7 +408,7 @@ def observe(
             f"{early_end}it must run for {plan.duration:g} s; it said: {tool.said()}"
         )
     before = target.stats()
-    plan.progress(f"the server stands still for {plan.stall:g} s")
+    plan.progress(f"the server is stopped for {plan.stall:g} s")
     started = freezer.stop(plan.stall)
     waiting, sent = _during(plan, target, tool, started)
     window = freezer.wait()
@@ -480,7 +482,7 @@ def _during(
 
 
 # ------------------------------------------------------------
-# `ctrlz`: does a load generator tell when the server stands still? Freeze one under it, and
+# `ctrlz`: does a load generator tell when the server is stopped? Freeze one under it, and
 # compare with the schedule.
 
 _BUSY = 0.7
@@ -496,7 +498,7 @@ class Calibration:
     verdict : {"honest", "omits", "loses", "clips", "overcorrects", "unknown"}
     model : {"open", "paced", "closed", "unknown"}
     stall : float
-        Seconds that the server stood still.
+        Seconds that the server was stopped.
     rows : tuple of CalibrationRow
         Percentile by percentile, the maximum as 100.
     reasons : tuple of str
@@ -520,7 +522,7 @@ class Calibration:
     command: tuple[str, ...]
     tool: str | None
     version: str | None
-    reported: Rung = field(repr=False)
+    reported: Data = field(repr=False)
     truth: Histogram = field(repr=False)
     runs: tuple[Calibration, ...] = field(default=(), repr=False)
 
@@ -568,7 +570,7 @@ def ctrlz(
     format: str | None = None,  # noqa: A002 - the contract's name
     progress: Callable[[str], None] | None = None,
 ) -> Calibration:
-    """Run a load generator against a server that stands still for a while, and judge its report.
+    """Run a load generator against a server that is stopped for a while, and judge its report.
 
     Parameters
     ----------
@@ -583,7 +585,7 @@ def ctrlz(
     url : str, optional
         Where `server` or `pid` listens, on this machine.
     stall, duration : str or float
-        ``"4s"``, or seconds: how long the server stands still, and how long the run is.
+        ``"4s"``, or seconds: how long the server is stopped, and how long the run is.
     rate : float
         Requests per second of all connections together.
     connections : int
@@ -591,7 +593,7 @@ def ctrlz(
         Freeze in the middle of the run, or over its end.
     partial : str or Fraction, optional
         ``"1/4"``: our server is four processes, of which one is frozen. The truth is then that of requests which are spread
-        evenly, whoever replies; a tool that sends them to the others meanwhile cannot be judged by it.
+        evenly, anyone who replies; a tool that sends them to the others meanwhile cannot be judged by it.
     repeat : int
         Runs; the verdict is what most of them say, rows are medians.
     service_time : str or float
@@ -649,27 +651,27 @@ def _once(plan: Plan) -> Calibration:
         return _judged(plan, seen, argv, _series(found, plan.series))
 
 
-def _series(found: dict[str, Rung], series: str | None) -> Rung:
+def _series(found: dict[str, Data], series: str | None) -> Data:
     if series is not None and series not in found:
         raise InvalidArgumentError(f"no series {series!r}; the output holds {', '.join(found)}")
-    rung = found[series] if series is not None else next(iter(found.values()))
-    rung = rung.histogram() if isinstance(rung, HistogramLog) else rung
-    return rung.to_unit("ns")
+    data = found[series] if series is not None else next(iter(found.values()))
+    data = data.histogram() if isinstance(data, HistogramLog) else data
+    return data.to_unit("ns")
 
 
-def _judged(plan: Plan, seen: Observed, argv: list[str], rung: Rung) -> Calibration:
+def _judged(plan: Plan, seen: Observed, argv: list[str], data: Data) -> Calibration:
     paced_by_us = plan.takes("rate", "rate_per_connection")
     duration = plan.duration if plan.takes("duration") else max(seen.elapsed, 0.001)
     rate = plan.rate if paced_by_us else None
     count = seen.requests if rate is None else None
     truth = scheduled_truth(seen.stall, duration, rate=rate, count=count, base=seen.base)
-    ruling = judge(rung, truth, seen.stall.seconds * 1e9, seen.stall.held(duration))
+    ruling = judge(data, truth, seen.stall.seconds * 1e9, seen.stall.held(duration))
     model = model_of(
-        *seen.waiting, rate=rate, stall=seen.stall.seconds, paced=_paced(seen, rung, paced_by_us)
+        *seen.waiting, rate=rate, stall=seen.stall.seconds, paced=_paced(seen, data, paced_by_us)
     )
-    ruling, model = _unless_void(plan, seen, ruling, model, rate, rung.run.timeouts)
+    ruling, model = _unless_void(plan, seen, ruling, model, rate, data.run.timeouts)
     reasons = (*ruling.reasons, *_asides(plan, seen, model, rate, duration), *seen.notes)
-    stall, run = round(seen.stall.seconds, 3), rung.run
+    stall, run = round(seen.stall.seconds, 3), data.run
     return Calibration(
         ruling.verdict,
         model,
@@ -679,7 +681,7 @@ def _judged(plan: Plan, seen: Observed, argv: list[str], rung: Rung) -> Calibrat
         tuple(argv),
         run.tool,
         run.version,
-        rung,
+        data,
         truth,
     )
 
@@ -715,10 +717,10 @@ def _unless_void(
     return Judgement("unknown", ruling.rows, (why,)), "unknown"
 
 
-def _paced(seen: Observed, rung: Rung, told: bool) -> bool | None:
+def _paced(seen: Observed, data: Data, reported_stats: bool) -> bool | None:
     """Whether connections idled between requests: by the rate given, by what its reader knows, by how busy they were."""
-    if told or rung.run.loop in ("paced", "closed"):
-        return told or rung.run.loop == "paced"
+    if reported_stats or data.run.loop in ("paced", "closed"):
+        return reported_stats or data.run.loop == "paced"
     late = seen.waiting[1]
     if seen.before is None or late is None or not late.connections or not seen.base:
         return None
@@ -728,28 +730,28 @@ def _paced(seen: Observed, rung: Rung, told: bool) -> bool | None:
 def _asides(
     plan: Plan, seen: Observed, model: Model, rate: float | None, duration: float
 ) -> tuple[str, ...]:
-    told = []
+    reported_stats = []
     if seen.busy is not None and seen.busy > _BUSY:
-        told.append(
+        reported_stats.append(
             f"the test's server was busy {seen.busy:.0%} of the time: it may have been the bottleneck; lower the load"
         )
     if seen.requests is not None and rate is not None:
         due = round(rate * duration)
         sent = f"{format_count(seen.requests)} of {format_count(due)} scheduled requests were sent"
         if seen.requests < 0.97 * due:
-            told.append(sent)
+            reported_stats.append(sent)
         elif model in ("paced", "closed"):
-            told.append(f"{sent}, those of the stall late: it catches up")
+            reported_stats.append(f"{sent}, those of the stall late: it catches up")
     if plan.partial is not None:
-        told.append(
+        reported_stats.append(
             f"one connection in {plan.partial.denominator / plan.partial.numerator:g} led to a frozen process"
         )
     if seen.before is None:
         base = format_duration(seen.base)
-        told.append(
+        reported_stats.append(
             f"the run is taken to begin when the command was started; the base time is {base}"
         )
-    return tuple(told)
+    return tuple(reported_stats)
 
 
 def _together(runs: list[Calibration]) -> Calibration:

@@ -179,7 +179,7 @@ def _resp_reply(words: list[bytes]) -> Reply:
 # Every request takes a known time, during which its connection waits and others do not. A single thread serves them, at
 # some 50 to 100 µs each; the CPU time that it says it used tells whether it was the bottleneck.
 #
-# It speaks with its parent over its standard streams, one JSON object a line: ``{"port": …}`` when it listens, then its
+# It speaks with its parent over its standard streams, one JSON object per line: ``{"port": …}`` when it listens, then its
 # `stats` for each line that comes in; the line ``reset`` starts them anew. It ends when its input does, so that it cannot
 # outlive its parent.
 

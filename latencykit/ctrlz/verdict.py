@@ -1,4 +1,4 @@
-"""What a stall does to the requests of a schedule: the truth that a report is held against."""
+"""What a stall does to the requests of a schedule: the truth that a report is compared with."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_duration, format_percentile
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Rung
+    from latencykit.io.source import Data
 
 __all__ = [
     "CalibrationRow",
-    "Model",
     "Judgement",
+    "Model",
     "Stall",
     "Verdict",
     "Waiting",
@@ -37,7 +37,7 @@ MOST_REQUESTS = 1_000_000
 
 @dataclass(frozen=True)
 class Stall:
-    """When the server stood still, in seconds from the run's begin, and how much of it.
+    """When the server was stopped, in seconds from the run's begin, and how much of it.
 
     Attributes
     ----------
@@ -213,37 +213,37 @@ class Judgement:
     reasons: tuple[str, ...]
 
 
-def reported_percentiles(rung: Rung, stall: float) -> dict[float, float]:
+def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     """Return percentile → ns as the tool reported them, the maximum as 100.
 
     A percentile between two printed ones is left out where its bucket is wide beside the stall (ns): the bucket above
     the last one reaches up to the maximum, and its edge is no word of the tool's.
     """
-    if isinstance(rung, Summary):
-        held = {p: rung.percentile(p) for p in _ASKED[:-1] if p in rung.percentiles}
-        return held | ({100.0: rung.max} if "max" in rung.stats else {})
-    histogram: Histogram = rung if isinstance(rung, Histogram) else rung.histogram()
+    if isinstance(data, Summary):
+        held = {p: data.percentile(p) for p in _ASKED[:-1] if p in data.percentiles}
+        return held | ({100.0: data.max} if "max" in data.stats else {})
+    histogram: Histogram = data if isinstance(data, Histogram) else data.histogram()
     if not histogram.count:
         return {}
-    told = {100.0: histogram.max}
+    reported_stats = {100.0: histogram.max}
     for row in histogram.percentile_rows(_ASKED[:-1]):
         sharp = (
             row.bucket_high <= 1.25 * row.bucket_low
             or row.bucket_high - row.bucket_low <= 0.05 * stall
         )
-        if row.percentile in histogram.printed[0] or (
+        if row.percentile in histogram.reported_percentiles[0] or (
             sharp and histogram.count * (1 - row.percentile / 100) >= 1
         ):
-            told[row.percentile] = row.value
-    return told
+            reported_stats[row.percentile] = row.value
+    return reported_stats
 
 
-def judge(rung: Rung, truth: Histogram, stall: float, held: float) -> Judgement:
+def judge(data: Data, truth: Histogram, stall: float, held: float) -> Judgement:
     """Hold a report against the truth.
 
     Parameters
     ----------
-    rung : Rung
+    data : Rung
         What the tool reported, in ns.
     truth : Histogram
         From the schedule, in ns.
@@ -257,21 +257,21 @@ def judge(rung: Rung, truth: Histogram, stall: float, held: float) -> Judgement:
     Ruling
         ``honest``: near the truth where the stall decides. ``omits``: the stall is in the maximum, and not in the
         percentiles. ``loses``: it is not even there. ``clips``: it is there up to a limit. ``overcorrects``: it is
-        where nothing stood still, too. ``unknown``: the report has too little to tell.
+        where nothing was stopped, too. ``unknown``: the report has too little to tell.
     """
-    reported = reported_percentiles(rung, stall)
+    reported = reported_percentiles(data, stall)
     rows = tuple(
         CalibrationRow(p, value, truth.percentile(p), p < 100 and 1 - p / 100 <= DEEP * held)
         for p, value in sorted(reported.items())
     )
     if not rows:
         return Judgement("unknown", (), ("the report holds no percentiles and no maximum",))
-    verdict, reason = _rule(rows, rung, truth, stall, held)
-    return Judgement(verdict, rows, (reason, *_asides(rung, verdict)))
+    verdict, reason = _rule(rows, data, truth, stall, held)
+    return Judgement(verdict, rows, (reason, *_asides(data, verdict)))
 
 
 def _rule(
-    rows: tuple[CalibrationRow, ...], rung: Rung, truth: Histogram, stall: float, held: float
+    rows: tuple[CalibrationRow, ...], data: Data, truth: Histogram, stall: float, held: float
 ) -> tuple[Verdict, str]:
     decisive = [row for row in rows if row.decisive]
     quiet = [row for row in rows if 1 - row.percentile / 100 >= 1.5 * held]
@@ -285,7 +285,7 @@ def _rule(
             f"{_said(inflated[0])}: more than any queue behind the stall explains",
         )
     top = rows[-1]
-    limit = _limit(rung, truth)
+    limit = _limit(data, truth)
     if top.reported < HALF * min(stall, truth.max) and not (limit and top.reported >= 0.9 * limit):
         return "loses", f"{_said(top)}: the requests that were held up are not in the report"
     missing = [row for row in decisive if row.ratio < HALF]
@@ -310,19 +310,19 @@ def _rule(
     return "unknown", f"{_said(last)}: neither near the truth nor without the stall"
 
 
-def _limit(rung: Rung, truth: Histogram) -> float | None:
+def _limit(data: Data, truth: Histogram) -> float | None:
     """The value at which the tool cut latencies off, if that lies below the truth: known, or a pile at the top."""
-    if isinstance(rung, Histogram):
-        if rung.censored and rung.censored_at < 0.9 * truth.max and not rung.run.timeouts:
-            return rung.censored_at
-        if rung.printed[0] or not rung.count:
+    if isinstance(data, Histogram):
+        if data.censored and data.censored_at < 0.9 * truth.max and not data.run.timeouts:
+            return data.censored_at
+        if data.reported_percentiles[0] or not data.count:
             return None
     histogram = (
-        rung
-        if isinstance(rung, Histogram)
+        data
+        if isinstance(data, Histogram)
         else None
-        if isinstance(rung, Summary)
-        else rung.histogram()
+        if isinstance(data, Summary)
+        else data.histogram()
     )
     if histogram is None or histogram.max >= 0.9 * truth.max:
         return None
@@ -335,20 +335,20 @@ def _said(row: CalibrationRow) -> str:
     return f"{name} is reported as {format_duration(row.reported)} where the truth is {format_duration(row.truth)}"
 
 
-def _asides(rung: Rung, verdict: Verdict) -> tuple[str, ...]:
+def _asides(data: Data, verdict: Verdict) -> tuple[str, ...]:
     """What the report itself admits."""
-    run = rung.run
-    told = []
+    run = data.run
+    reported_stats = []
     for count, name in (
         (run.timeouts, "timed out"),
         (run.unfinished, "were cut off at the end"),
         (run.dropped, "were not sent"),
     ):
         if count:
-            told.append(f"the report does say that {count:,} requests {name}")
+            reported_stats.append(f"the report does say that {count:,} requests {name}")
     if run.corrected == "tool" and verdict == "honest":
-        told.append("by the tool's own correction: do not correct it again")
-    return tuple(told)
+        reported_stats.append("by the tool's own correction: do not correct it again")
+    return tuple(reported_stats)
 
 
 def model_of(

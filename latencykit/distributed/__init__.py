@@ -2,7 +2,7 @@
 
 `read_many` takes paths, globs and URLs (whatever fsspec opens: ``s3://``, ``gcs://``, ``https://``) as one log. Nothing is
 read until a question is asked; then every file, and every 32 MB of a large log, is a task, its counts are added up in a tree
-on the workers, and only the sum travels. Sums are exact: whoever makes them, in whatever order, and whichever worker dies on
+on the workers, and only the sum travels. Sums are exact: anyone who makes them, in whatever order, and whichever worker dies on
 the way, they are the same bit for bit.
 
 A cluster of this machine's own cores (``pip install 'latencykit[cluster]'``)::
@@ -12,11 +12,11 @@ A cluster of this machine's own cores (``pip install 'latencykit[cluster]'``)::
 
     if __name__ == "__main__":  # a LocalCluster starts processes, which read this file again
         with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as machines, Client(machines) as client:
-            logs = lk.cluster.read_many("data/ctrlz-*.hlog", client)
+            logs = lk.distributed.read_many("data/ctrlz-*.hlog", client)
             print(logs.histogram())                       # all files, all tags
             print(logs.between(5, 15).histogram().max)    # a slice, by the clock that all files share
             print(logs.resample("5s").percentiles([99]))  # from here on a HistogramLog in this process
-            print(logs.files())                           # one row a file; under lenient=True with the errors
+            print(logs.files())                           # one row per file; under lenient=True with the errors
 
 A real one is a `Client` of it, however it was made: ``Client("tcp://scheduler:8786")``; on Kubernetes the
 ``KubeCluster`` of dask-kubernetes, on SLURM, PBS or LSF the ``SLURMCluster`` and its kin of dask-jobqueue, on YARN dask-yarn, in

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     Told = Callable[[int, int], None]
 
 __all__ = [
-    "PartResult",
+    "DaskExecutor",
     "Engine",
     "LocalExecutor",
+    "PartResult",
     "Task",
-    "DaskExecutor",
     "added",
     "bar",
     "checked",
@@ -199,11 +199,13 @@ class Engine(Protocol):
     """Does jobs; see `LocalExecutor` and `DaskExecutor`."""
 
     def each(
-        self, read: Reader, jobs: Sequence[Task], told: Told, *, lenient: bool
+        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
     ) -> list[PartResult]:
         """Return the answer of every job, in order; `told` hears (done, of all). The first error is raised unless `lenient`."""
 
-    def total(self, read: Reader, jobs: Sequence[Task], told: Told, *, lenient: bool) -> PartResult:
+    def total(
+        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
+    ) -> PartResult:
         """Return all answers added up. The first error is raised unless `lenient`."""
 
 
@@ -230,16 +232,18 @@ class LocalExecutor:
         )
 
     def each(
-        self, read: Reader, jobs: Sequence[Task], told: Told, *, lenient: bool
+        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
     ) -> list[PartResult]:
         """Return the answer of every job, in order."""
-        with contextlib.closing(self._each(read, jobs, told)) as answers:
+        with contextlib.closing(self._each(read, jobs, reported_stats)) as answers:
             return [answer if lenient else checked(answer) for answer in answers]
 
-    def total(self, read: Reader, jobs: Sequence[Task], told: Told, *, lenient: bool) -> PartResult:
+    def total(
+        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
+    ) -> PartResult:
         """Return all answers added up, as they come in."""
         held: list[PartResult] = []
-        with contextlib.closing(self._each(read, jobs, told)) as answers:
+        with contextlib.closing(self._each(read, jobs, reported_stats)) as answers:
             for answer in answers:
                 held.append(answer if lenient else checked(answer))
                 if len(held) >= FAN_IN:
@@ -247,14 +251,14 @@ class LocalExecutor:
         return checked(joined(held, lenient=lenient)) if held else PartResult()
 
     def _each(
-        self, read: Reader, jobs: Sequence[Task], told: Told
+        self, read: Reader, jobs: Sequence[Task], reported_stats: Told
     ) -> Generator[PartResult, None, None]:
         """Answers as they come; to be closed, or another thread may be the one that tries to end the threads."""
         with self._results(read, jobs) as results:
             for done, job in enumerate(jobs, 1):
                 answer = joined([next(results) for _ in job.places])
                 yield whole_if_restarted(read, job, answer)
-                told(done, len(jobs))
+                reported_stats(done, len(jobs))
 
     @contextlib.contextmanager
     def _results(self, read: Reader, jobs: Sequence[Task]) -> Iterator[Iterator[PartResult]]:
@@ -337,7 +341,7 @@ class DaskExecutor:
         self._client, self._retries = client, retries
 
     def each(
-        self, read: Reader, jobs: Sequence[Task], told: Told, *, lenient: bool
+        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
     ) -> list[PartResult]:
         """Return the answer of every job, in order."""
         futures = self._files(read, jobs)
@@ -345,10 +349,12 @@ class DaskExecutor:
         answers: list[Any] = [None] * len(jobs)
         for done, (future, answer) in enumerate(self._completed(futures), 1):
             answers[at[future.key]] = answer if lenient else checked(answer)
-            told(done, len(jobs))
+            reported_stats(done, len(jobs))
         return answers
 
-    def total(self, read: Reader, jobs: Sequence[Task], told: Told, *, lenient: bool) -> PartResult:
+    def total(
+        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
+    ) -> PartResult:
         """Return all answers added up on the workers, eight at a time; one result travels."""
         level = self._files(read, jobs)
         checks = [self._submit(_error_of, future) for future in level]
@@ -362,7 +368,7 @@ class DaskExecutor:
         for done, (_, answer) in enumerate(self._completed(checks), 1):
             if not lenient:
                 checked(answer)
-            told(done, len(jobs))
+            reported_stats(done, len(jobs))
         return (
             checked(next(answer for _, answer in self._completed(level))) if level else PartResult()
         )
@@ -455,7 +461,7 @@ def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
 
 
 def _greet(distributed: Any, address: str) -> None:
-    """Shake hands with whoever listens: a client that finds nobody takes most of a minute to give up, and to be taken down."""
+    """Shake hands with anyone who listens: a client that finds nobody takes most of a minute to give up, and to be taken down."""
     import asyncio
 
     async def greet() -> None:

@@ -1,4 +1,4 @@
-"""Logs of many files as one, wherever they lie and whoever reads them."""
+"""Logs of many files as one, wherever they lie and anyone who reads them."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def answer_of(place: FileRange, reading: Reading, ask: Callable[[Any], Any]) -> 
     try:
         source = source_of(place)
         known = "hlog" if place.end else reading.format  # nothing else is cut into ranges
-        rung = _one_series(
+        data = _one_series(
             read_source(source, options, known, part=place.end > 0), reading, source.shown
         )
-        parts = expand_tags("", with_measure(rung, reading.measure))
+        parts = expand_tags("", with_measure(data, reading.measure))
         chosen = {
             tag: _windowed(part, reading)
             for tag, part in parts.items()
@@ -104,48 +104,48 @@ def _one_series(found: dict[str, Any], reading: Reading, path: str) -> Any:
     return next(iter(found.values()))
 
 
-def _windowed(rung: Any, reading: Reading) -> Any:
+def _windowed(data: Any, reading: Reading) -> Any:
     """The intervals that start within the window, counted from where all files are counted from."""
     if reading.begin == -math.inf and reading.end == math.inf:
-        return rung
-    log = _log(rung)
+        return data
+    log = _log(data)
     starts = log.starts + (
         log.start - reading.origin if reading.origin is not None and log.start is not None else 0.0
     )
     return log.rows(np.flatnonzero((starts >= reading.begin) & (starts < reading.end)))
 
 
-def _log(rung: Any) -> HistogramLog:
-    if isinstance(rung, Samples):
-        return rung.to_log()
-    if not isinstance(rung, HistogramLog):
+def _log(data: Any) -> HistogramLog:
+    if isinstance(data, Samples):
+        return data.to_log()
+    if not isinstance(data, HistogramLog):
         raise DataNotAvailableError(
-            f"{rung.run.source}: knows no time; a log or samples with start times would"
+            f"{data.run.source}: knows no time; a log or samples with start times would"
         )
-    return rung
+    return data
 
 
-def _slots(rung: Any, width: float, origin: float | None) -> Slots:
-    return slots_of(_log(rung), width, origin)
+def _slots(data: Any, width: float, origin: float | None) -> Slots:
+    return slots_of(_log(data), width, origin)
 
 
 def _start(place: FileRange, reading: Reading) -> PartResult:
     """When a file begins: its first bytes tell, if it is a log."""
     try:
         with begin_of(place) as source:
-            rung = _one_series(
+            data = _one_series(
                 read_source(source, ReadOptions(lenient=True), reading.format),
                 reading,
                 source.shown,
             )
-        if isinstance(rung, HistogramLog) and (rung.start is not None or len(rung)):
-            return PartResult((("start", (rung.start,)),))
+        if isinstance(data, HistogramLog) and (data.start is not None or len(data)):
+            return PartResult((("start", (data.start,)),))
     except (
         LatencyKitError
     ):  # what the first bytes do not tell, the whole file does, or its own error
         pass
     answer = answer_of(
-        place, replace(reading, begin=-math.inf, end=math.inf), lambda rung: _log(rung).start
+        place, replace(reading, begin=-math.inf, end=math.inf), lambda data: _log(data).start
     )
     starts = tuple(start for _, start in answer.found)
     return replace(answer, found=(("start", starts),) if answer.error is None else ())
@@ -246,7 +246,7 @@ class ClusterLog:
         return self.histogram().summary(percentiles)
 
     def files(self, percentiles: Sequence[float] = (50, 99, 99.9)) -> pd.DataFrame:
-        """Return a table with one row a file and tag: intervals, count, percentiles, max; or the file's error."""
+        """Return a table with one row per file and tag: intervals, count, percentiles, max; or the file's error."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -275,7 +275,7 @@ class ClusterLog:
         Parameters
         ----------
         ask : callable
-            Takes a rung (a file's log, or one tag of it) where the file is read; what it returns travels. It has to be
+            Takes a data type (a file's log, or one tag of it) where the file is read; what it returns travels. It has to be
             a function of a module that the workers can import.
 
         Returns
@@ -367,7 +367,7 @@ def read_many(
     format, series, measure, unit, column
         As `latencykit.read` takes them.
     lenient : bool, default False
-        Leave unreadable files and damaged lines out; ``reports`` of the result names each. Without it the first such
+        Leave unreadable files and corrupt lines out; ``reports`` of the result names each. Without it the first such
         file raises an error that names it.
     align : {"absolute", "relative"}
         How files are laid side by side: by the clock, or by the time since each began.

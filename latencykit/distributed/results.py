@@ -57,7 +57,7 @@ class Totals:
 
     Attributes
     ----------
-    rung : str
+    data : str
         What it was counted from: ``log``, ``samples`` or ``histogram``.
     parts : tuple of Histogram
     run : Run
@@ -66,7 +66,7 @@ class Totals:
         Log's start (0 where it does not say) and seconds from there, of the first interval's start and the last one's end.
     """
 
-    rung: str
+    level: str
     parts: tuple[Histogram, ...]
     run: Run
     intervals: int = 0
@@ -79,7 +79,7 @@ class Totals:
         duration = self.run.duration
         if duration is None and self.first is not None and self.last is not None:
             duration = (self.last[0] - self.first[0]) + (self.last[1] - self.first[1]) or None
-        run = self.run.but(duration=duration)
+        run = self.run.replace(duration=duration)
         counted = [part for part in self.parts if part.count or part.censored] or list(
             self.parts[:1]
         )
@@ -88,7 +88,7 @@ class Totals:
             return replace(parts[0], run=run)
         whole = merge_histograms([replace(part, run=run) for part in parts])
         return reported(
-            whole.but(
+            whole.with_run(
                 **{
                     name: getattr(run, name)
                     for name in ("failed", "timeouts", "dropped", "unfinished")
@@ -104,7 +104,7 @@ class Totals:
         held: dict[Buckets, list[Histogram]] = {}
         for part in (part for one in totals for part in one.parts):
             held.setdefault(part.buckets, []).append(part)
-        timed = [one for one in totals if one.rung != "log" or one.intervals]
+        timed = [one for one in totals if one.level != "log" or one.intervals]
         ends = {}
         if all(one.first for one in timed) and len({one.run.start is None for one in timed}) == 1:
             ends = {
@@ -113,14 +113,14 @@ class Totals:
                 ),
                 "last": max((one.last for one in timed if one.last), key=lambda at: (sum(at), at)),
             }
-        rungs = {one.rung for one in totals}
+        series = {one.level for one in totals}
         parts = tuple(one[0] if len(one) == 1 else merge_histograms(one) for one in held.values())
         run = merge_runs([one.run for one in totals])
-        rung = rungs.pop() if len(rungs) == 1 else "histogram"
-        return Totals(rung, parts, run, sum(one.intervals for one in totals), **ends)
+        data = series.pop() if len(series) == 1 else "histogram"
+        return Totals(data, parts, run, sum(one.intervals for one in totals), **ends)
 
 
-def totals_of(rung: Any) -> Totals | Summary:
+def totals_of(data: Any) -> Totals | Summary:
     """Count a series; a summary, which cannot be added, stays what it is.
 
     Examples
@@ -128,27 +128,27 @@ def totals_of(rung: Any) -> Totals | Summary:
     >>> totals_of(Histogram.of([1, 2, 2])).histogram.count
     3
     """
-    if isinstance(rung, Summary | Totals):
-        return rung
-    if not isinstance(rung, HistogramLog):
-        counted = rung.histogram()
+    if isinstance(data, Summary | Totals):
+        return data
+    if not isinstance(data, HistogramLog):
+        counted = data.histogram()
         return Totals(
-            "samples" if isinstance(rung, Samples) else "histogram", (counted,), counted.run
+            "samples" if isinstance(data, Samples) else "histogram", (counted,), counted.run
         )
-    fold = rung.totals_fold()
-    rung.scan(fold)
-    run = rung.run.but(unit=rung.unit)
+    fold = data.totals_fold()
+    data.scan(fold)
+    run = data.run.replace(unit=data.unit)
     parts = tuple(
-        Histogram(buckets, index, counts, rung.unit, run)
+        Histogram(buckets, index, counts, data.unit, run)
         for _, buckets, index, counts in fold.totals()
     )
     if not parts:
-        parts = (rung.rows(np.zeros(0, np.int64)).histogram(),)
-    if not len(rung):
+        parts = (data.rows(np.zeros(0, np.int64)).histogram(),)
+    if not len(data):
         return Totals("log", parts, run)
-    start, ends = rung.start or 0.0, rung.starts + rung.lengths
+    start, ends = data.start or 0.0, data.starts + data.lengths
     return Totals(
-        "log", parts, run, len(rung), (start, float(rung.starts.min())), (start, float(ends.max()))
+        "log", parts, run, len(data), (start, float(data.starts.min())), (start, float(ends.max()))
     )
 
 
@@ -264,22 +264,22 @@ def _block(
     return Block(rows, np.append(first, int(chosen.sum())), index[chosen], counts[chosen], buckets)
 
 
-def slots_of(rung: Any, width: float, origin: float | None = None) -> Slots:
+def slots_of(data: Any, width: float, origin: float | None = None) -> Slots:
     """Add a log's intervals up into slots.
 
     Parameters
     ----------
-    rung : HistogramLog or Samples
+    data : HistogramLog or Samples
     width : float
         Seconds.
     origin : float, optional
         Moment that the slots count from, seconds since the epoch; by default the log's own start.
     """
-    if not hasattr(rung, "to_log"):
+    if not hasattr(data, "to_log"):
         raise InvalidArgumentError(
-            f"{rung.run.source}: knows no time, so it has no intervals; a log or samples with start times would"
+            f"{data.run.source}: knows no time, so it has no intervals; a log or samples with start times would"
         )
-    log: HistogramLog = rung if isinstance(rung, HistogramLog) else rung.to_log(width)
+    log: HistogramLog = data if isinstance(data, HistogramLog) else data.to_log(width)
     shift = log.start - origin if origin is not None and log.start is not None else 0.0
     starts = log.starts + shift
     names, code = np.unique(np.asarray(log.tag_of_rows(), np.str_), return_inverse=True)
@@ -297,7 +297,7 @@ def slots_of(rung: Any, width: float, origin: float | None = None) -> Slots:
         )
     tags = tuple(names[unique % max(1, names.size)].tolist())
     entries = {buckets: _added(parts) for buckets, parts in held.items()}
-    run = log.run.but(unit=log.unit, **({"start": origin} if shift else {}))
+    run = log.run.replace(unit=log.unit, **({"start": origin} if shift else {}))
     return Slots(width, unique // max(1, names.size), tags, begin, end, entries, log.unit, run)
 
 
@@ -309,29 +309,29 @@ def width_of(interval: str | float) -> float:
     return width
 
 
-def carried(rung: Any, most: float = math.inf) -> Any:
-    """Return the rung with all that it needs in memory, so that it can travel.
+def carried(data: Any, most: float = math.inf) -> Any:
+    """Return the data type with all that it needs in memory, so that it can travel.
 
     Parameters
     ----------
-    rung : rung
+    data : data type
     most : float
         Bytes that a log may take; one that takes more travels as a thousand slots of time, and a note says so.
     """
-    if not isinstance(rung, HistogramLog):
-        return rung
+    if not isinstance(data, HistogramLog):
+        return data
     blocks, size = [], 0
-    for block in rung.blocks():
+    for block in data.blocks():
         blocks.append(block)
         size += block.nbytes
-        if size > most and len(rung) > _SLOTS:
-            width = rung.duration / _SLOTS
-            text = f"its {len(rung):,} intervals travelled as slots of {format_duration(width * 1e9)}; sums and maxima are exact"
-            return slots_of(rung, width).log().but(notes=(*rung.run.notes, text))
-    names, codes = np.unique(np.asarray(rung.tag_of_rows(), np.str_), return_inverse=True)
+        if size > most and len(data) > _SLOTS:
+            width = data.duration / _SLOTS
+            text = f"its {len(data):,} intervals travelled as slots of {format_duration(width * 1e9)}; sums and maxima are exact"
+            return slots_of(data, width).log().with_run(notes=(*data.run.notes, text))
+    names, codes = np.unique(np.asarray(data.tag_of_rows(), np.str_), return_inverse=True)
     return HistogramLog(
-        rung.starts, rung.lengths, [MemoryPart(blocks)],
-        tag_code=codes, tag_names=tuple(names.tolist()) or ("",), unit=rung.unit, run=rung.run,
+        data.starts, data.lengths, [MemoryPart(blocks)],
+        tag_code=codes, tag_names=tuple(names.tolist()) or ("",), unit=data.unit, run=data.run,
     )  # fmt: skip
 
 
@@ -375,12 +375,12 @@ class _Again:
         yield from self._part.blocks(rows)
 
 
-def held(rung: Any, most: float, least: float = _KEPT) -> Any:
+def held(data: Any, most: float, least: float = _KEPT) -> Any:
     """Return a log with its intervals in memory, so that several questions decode it once; as it is where it is too large.
 
     Parameters
     ----------
-    rung : rung
+    data : data type
         Whatever is no log, and a small log, which keeps its intervals anyway, is returned as it is.
     most : float
         Bytes that it may take.
@@ -394,36 +394,36 @@ def held(rung: Any, most: float, least: float = _KEPT) -> Any:
     >>> held(log, 1e6) is log
     True
     """
-    if not isinstance(rung, HistogramLog) or not 0 < len(rung) <= _LONG:
-        return rung
+    if not isinstance(data, HistogramLog) or not 0 < len(data) <= _LONG:
+        return data
     blocks: list[Block] = []
     rows = size = entries = 0
-    for block in rung.blocks():
+    for block in data.blocks():
         rows, entries = rows + block.rows.size, entries + block.index.size
         blocks.append(replace(block, index=_least(block.index), counts=_least(block.counts)))
         size += blocks[-1].nbytes
-        share = rows / len(rung)
+        share = rows / len(data)
         if size > most * share or (len(blocks) == 1 and 8 * entries < least * share):
-            return rung  # for this is what it will take in the end
-    return rung._mapped_through(lambda _: _Narrow(blocks))
+            return data  # for this is what it will take in the end
+    return data._mapped_through(lambda _: _Narrow(blocks))  # noqa: SLF001
 
 
-def light(rung: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
-    """Return a rung that can travel to another process: a log with its sum, and its intervals or where to read them again.
+def light(data: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
+    """Return a data type that can travel to another process: a log with its sum, and its intervals or where to read them again.
 
     Parameters
     ----------
-    rung : rung
+    data : data type
     most : float
         Bytes that the intervals of a log may take on the way.
     read : callable
         Reads the same log again; a function of a module, or a `functools.partial` of one.
     """
-    if not isinstance(rung, HistogramLog):
-        return rung
-    kept = held(rung, most, least=0)
-    told = kept if kept is not rung else rung._mapped_through(lambda _: _Again(read))
-    return told.rows(np.arange(len(told)), whole=kept.histogram())
+    if not isinstance(data, HistogramLog):
+        return data
+    kept = held(data, most, least=0)
+    reported_stats = kept if kept is not data else data._mapped_through(lambda _: _Again(read))  # noqa: SLF001
+    return reported_stats.rows(np.arange(len(reported_stats)), whole=kept.histogram())
 
 
 def _least(values: Ints) -> NDArray[Any]:

@@ -33,7 +33,7 @@ __all__ = ["FileRange", "begin_of", "expand", "is_url", "size_of", "source_of", 
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""
 _PROBE = 1024  # bytes
-_SLOWEST = 256 << 10  # bytes a second, at which a large file may come
+_SLOWEST = 256 << 10  # bytes per second, at which a large file may come
 _WAIT = 0.25  # seconds before a server is asked again; twice as long before the next time
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
@@ -347,8 +347,10 @@ def _opening(url: str) -> Iterator[None]:
             if isinstance(error, OSError)
             else f"{type(error).__name__}: {error}"
         )
-        told = " ".join(without_secrets(reason).split())
-        raise CorruptInputError(without_secrets(url), None, f"cannot be read: {told}") from error
+        reported_stats = " ".join(without_secrets(reason).split())
+        raise CorruptInputError(
+            without_secrets(url), None, f"cannot be read: {reported_stats}"
+        ) from error
 
 
 def _stream(url: str) -> IO[bytes]:

@@ -9,11 +9,11 @@ __all__ = ["DEFAULT", "Limits", "PayloadError", "RowError", "in_force"]
 
 
 class PayloadError(LatencyKitError, ValueError):
-    """A payload that is damaged, or that holds what no histogram can; the text is the reason alone."""
+    """A payload that is corrupt, or that holds what no histogram can; the text is the reason alone."""
 
 
 class RowError(PayloadError):
-    """A damaged payload among several.
+    """A corrupt payload among several.
 
     Parameters
     ----------

@@ -207,7 +207,7 @@ def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     try:
         raw = base64_bytes(text, None, True)
     except ValueError as error:
-        raise PayloadError(f"the payload's base64 is damaged: {_tidy(error)}") from None
+        raise PayloadError(f"the payload's base64 is corrupt: {_tidy(error)}") from None
     if len(raw) < _ENVELOPE.size:
         raise PayloadError(f"the payload has {len(raw)} bytes, too few for a histogram")
     cookie = int.from_bytes(raw[:4], "big")
@@ -272,7 +272,7 @@ def _inflate_within(stream: bytes, limits: Limits) -> bytes:
     try:
         plain: bytes = stepwise.decompress(stream, limits.inflated + 1)
     except INFLATE_ERRORS as error:
-        raise PayloadError(f"the payload's compressed data is damaged: {_tidy(error)}") from None
+        raise PayloadError(f"the payload's compressed data is corrupt: {_tidy(error)}") from None
     if len(plain) > limits.inflated:
         raise PayloadError(f"the payload inflates to more than {limits.inflated:,} bytes")
     if not stepwise.eof:
@@ -468,7 +468,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     Raises
     ------
     RowError
-        Naming the first damaged payload and what is wrong with it.
+        Naming the first corrupt payload and what is wrong with it.
 
     Examples
     --------
@@ -633,7 +633,7 @@ def decode_rows(
     Raises
     ------
     RowError
-        Naming the first damaged payload and what is wrong with it.
+        Naming the first corrupt payload and what is wrong with it.
     InvalidArgumentError, InputTooLargeError
         For payloads that do not go together, and for too many of them.
 

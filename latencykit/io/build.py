@@ -1,4 +1,4 @@
-"""From what a tool prints to a rung: values in nanoseconds, percentile tables, one series an operation."""
+"""From what a tool prints to a rung: values in nanoseconds, percentile tables, one series per operation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from latencykit.core.run import Run
     from latencykit.errors import CorruptInputError
-    from latencykit.io.source import ReadOptions, Rung, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
     Floats = NDArray[np.float64]
 
@@ -138,14 +138,24 @@ def rung_of_points(
     """
     unit = "none" if run.unit == "none" else "ns"
     extremes = {"min": points.get(0.0), "max": points.get(100.0)}
-    told = {name: value for name, value in extremes.items() if value is not None} | dict(stats)
-    inner, told, run = stated({p: v for p, v in points.items() if 0 < p < 100}, told, run)
+    reported_stats = {name: value for name, value in extremes.items() if value is not None} | dict(
+        stats
+    )
+    inner, reported_stats, run = stated(
+        {p: v for p, v in points.items() if 0 < p < 100}, reported_stats, run
+    )
     count = whole_count(count)
-    if count and count > 0 and len(inner) + ("max" in told) >= 3:
+    if count and count > 0 and len(inner) + ("max" in reported_stats) >= 3:
         return Histogram.from_percentiles(
-            list(inner), list(inner.values()), count, unit, run=run, told=told, **known
+            list(inner),
+            list(inner.values()),
+            count,
+            unit,
+            run=run,
+            reported_stats=reported_stats,
+            **known,
         )
-    return Summary(told, inner, count, unit, run)
+    return Summary(reported_stats, inner, count, unit, run)
 
 
 def rung_of_values(
@@ -187,7 +197,7 @@ def per_operation(
     names: Sequence[str],
     aggregate: str = "all",
     apart: Sequence[str] = (),
-) -> dict[str, Rung]:
+) -> dict[str, Data]:
     """Return the series of an output with several operations: all of them first, then one each.
 
     Parameters
@@ -206,13 +216,13 @@ def per_operation(
         return {names[used[0]]: everything}
     order = np.argsort(code, kind="stable")
     bounds = np.searchsorted(code[order], np.arange(len(names) + 1))
-    each: dict[str, Rung] = {
+    each: dict[str, Data] = {
         names[k]: everything.select(np.sort(order[bounds[k] : bounds[k + 1]])) for k in used
     }
     outside = [k for k, name in enumerate(names) if name in apart]
     whole = everything.select(~np.isin(code, outside)) if outside else everything
     free = aggregate if aggregate not in each else f"{aggregate} operations"
-    return {free: whole.but(aggregate=True)} | each
+    return {free: whole.with_run(aggregate=True)} | each
 
 
 # ------------------------------------------------------------
@@ -272,10 +282,12 @@ def histogram_of_both(
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
     inner, stats, run = stated({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
-    printed = (tuple(inner), tuple(inner.values()))
+    reported_percentiles = (tuple(inner), tuple(inner.values()))
     reached = surely_within(list(inner), total + int(known.get("censored", 0)))
     held = reached <= total  # the others lie in the censored mass
-    value = np.maximum.accumulate(np.append(np.array(printed[1])[held], stats.get("max", np.inf)))
+    value = np.maximum.accumulate(
+        np.append(np.array(reported_percentiles[1])[held], stats.get("max", np.inf))
+    )
     rank = np.append(reached[held], total)
     ends = np.cumsum(number)
     cuts = np.unique(np.concatenate(([0], ends, rank)))
@@ -296,8 +308,8 @@ def histogram_of_both(
         ceiling,
         np.diff(cuts),
         run=run,
-        told=dict(stats),
-        printed=printed,
+        reported_stats=dict(stats),
+        reported_percentiles=reported_percentiles,
         **known,
     )
 
@@ -310,8 +322,12 @@ def nothing_answered(source: Source, run: Run) -> CorruptInputError:
         "dropped": run.dropped,
         "unfinished": run.unfinished,
     }
-    told = ", ".join(f"{number:,} {name}" for name, number in others.items() if number)
-    seen = f"no request was answered well ({told})" if told else "no request was answered"
+    reported_stats = ", ".join(f"{number:,} {name}" for name, number in others.items() if number)
+    seen = (
+        f"no request was answered well ({reported_stats})"
+        if reported_stats
+        else "no request was answered"
+    )
     return source.corrupt(
         None, seen, "at least one that was", "see whether the server ran, and run the tool anew"
     )
@@ -334,7 +350,7 @@ def histogram_of_payload(
     run : Run
     source : Source
     name : str
-        What the message calls it where it is damaged.
+        What the message calls it where it is corrupt.
     **known
         Further fields of the histogram: `told`, `printed`.
     """
@@ -379,7 +395,7 @@ def _opened(text: str, source: Source, name: str) -> Any:
         return open_payload(text.encode("ascii", "replace"))
     except PayloadError as error:
         raise source.corrupt(
-            None, f"the histogram of {name} is damaged ({error})", "a whole payload", "run it again"
+            None, f"the histogram of {name} is corrupt ({error})", "a whole payload", "run it again"
         ) from None
 
 
@@ -388,5 +404,5 @@ def _decoded(payloads: Sequence[Any], source: Source, name: str) -> tuple[Any, A
         return decode_rows(payloads)
     except (PayloadError, RowError) as error:
         raise source.corrupt(
-            None, f"the histogram of {name} is damaged ({error})", "a whole payload", "run it again"
+            None, f"the histogram of {name} is corrupt ({error})", "a whole payload", "run it again"
         ) from None

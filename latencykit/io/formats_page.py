@@ -16,7 +16,7 @@ __all__ = ["chart_command", "page"]
 
 _RUNGS = {
     "samples": "every request",
-    "log": "a histogram an interval",
+    "log": "a histogram per interval",
     "histogram": "a histogram",
     "summary": "statistics only",
 }
@@ -54,7 +54,7 @@ def page() -> str:
 
     parts = [_TOP]
     for one in sorted(builtin_formats(), key=lambda one: one.title.lower()):
-        known = f"`{one.name}`, {_RUNGS[one.rung]}{', also written' if one.write else ''}"
+        known = f"`{one.name}`, {_RUNGS[one.level]}{', also written' if one.write else ''}"
         parts.append(
             f"**{one.title}** ({known})\n\n```sh\n{one.example}\n{chart_command(one)}\n```\n"
         )

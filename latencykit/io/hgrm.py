@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS", "Spectrum", "parse_spectrum", "percentile_levels"]
 
@@ -72,7 +72,7 @@ class Spectrum:
         self.values: list[float] = []
         self.percentiles: list[float] = []
         self.counts: list[int] = []
-        self.told: dict[str, float] = {}
+        self.reported_stats: dict[str, float] = {}
         self.unit: str | None = None
         self.assumed = False
 
@@ -85,8 +85,8 @@ class Spectrum:
             or (np.diff(self.percentiles) < 0).any()
         ):
             raise ValueError("values, percentiles and counts do not all ascend")
-        told = dict(self.told)
-        top = max(told.get("max", v[-1]), v[-1])
+        reported_stats = dict(self.reported_stats)
+        top = max(reported_stats.get("max", v[-1]), v[-1])
         lows = np.concatenate(([v[0]], v[:-1]))
         counts = np.diff(n, prepend=0)
         held = counts > 0
@@ -95,9 +95,15 @@ class Spectrum:
         # A row that counts nothing new still ends the bucket of the next one that does.
         lows, highs, counts = lows[held], v[held].copy(), counts[held]
         highs[-1] = max(highs[-1], min(top, v[-1]))
-        printed = tuple(self.percentiles), tuple(v.tolist())
+        reported_percentiles = tuple(self.percentiles), tuple(v.tolist())
         return Histogram.from_buckets(
-            lows, highs, counts, unit, told=told, printed=printed, **known
+            lows,
+            highs,
+            counts,
+            unit,
+            reported_stats=reported_stats,
+            reported_percentiles=reported_percentiles,
+            **known,
         )
 
 
@@ -144,13 +150,15 @@ def _footer(text: str, found: Spectrum) -> None:
         found.unit, found.assumed = own["unit"], own.get("unit_from") == "assumed"
     mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
     if mean is not None:
-        found.told |= {"mean": _float(mean[1]), "std": _float(mean[2])}
-        if "python" in found.told:
-            del found.told["std"]
+        found.reported_stats |= {"mean": _float(mean[1]), "std": _float(mean[2])}
+        if "python" in found.reported_stats:
+            del found.reported_stats["std"]
     if top is not None:
-        found.told["max"] = _float(top[1])
+        found.reported_stats["max"] = _float(top[1])
         if _MAX.search(text) is None:
-            found.told.pop("std", None)  # the Python port prints it in another unit than the mean
+            found.reported_stats.pop(
+                "std", None
+            )  # the Python port prints it in another unit than the mean
 
 
 def _float(text: str) -> float:
@@ -170,7 +178,7 @@ def sniff(head: Head) -> Confidence:
     return Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one distribution; milliseconds are assumed unless the header, a comment or the user states the unit."""
     text = source.text()
     lines = text.splitlines()
@@ -207,13 +215,16 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
 def _rounded(histogram: Histogram) -> Histogram:
     """Nanoseconds without the noise of a decimal fraction of milliseconds."""
     edges: Any = histogram.buckets
-    told = {name: round(value, 3) for name, value in histogram.told.items()}
-    printed = histogram.printed[0], tuple(round(value, 3) for value in histogram.printed[1])
+    reported_stats = {name: round(value, 3) for name, value in histogram.reported_stats.items()}
+    reported_percentiles = (
+        histogram.reported_percentiles[0],
+        tuple(round(value, 3) for value in histogram.reported_percentiles[1]),
+    )
     return replace(
         histogram,
         buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)),
-        told=told,
-        printed=printed,
+        reported_stats=reported_stats,
+        reported_percentiles=reported_percentiles,
     )
 
 
@@ -315,14 +326,14 @@ def _footer_lines(histogram: Histogram, ratio: float, places: int) -> list[str]:
 
 
 def write_hgrm(
-    rung: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text"
+    data: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text"
 ) -> None:
-    """Write the distribution of any rung that steps down to an HDR histogram; milliseconds unless `out_unit` says else."""
-    if isinstance(rung, Summary):
+    """Write the distribution of any data type that steps down to an HDR histogram; milliseconds unless `out_unit` says else."""
+    if isinstance(data, Summary):
         raise InvalidArgumentError(
             "a summary has no buckets to write into an .hgrm; convert the tool's full output instead"
         )
-    histogram = replace(rung.histogram(), told={})
+    histogram = replace(data.histogram(), reported_stats={})
     timed = histogram.unit in NANOSECONDS
     unit = out_unit or "ms" if timed else "none"
     ratio = NANOSECONDS[unit] / NANOSECONDS[histogram.unit] if timed else 1.0
@@ -344,7 +355,7 @@ FORMATS = (
     Format(
         name="hgrm",
         title="HdrHistogram percentile distribution",
-        rung="histogram",
+        level="histogram",
         suffixes=(".hgrm",),
         sniff=sniff,
         read=read,

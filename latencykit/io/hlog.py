@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit.core.histogram import Histogram
     from latencykit.core.run import UnitFrom
     from latencykit.errors import CorruptInputError
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Ints = NDArray[np.int64]
 
@@ -172,7 +173,7 @@ class TagTable:
 
 @dataclass
 class Intervals:
-    """What is known of each interval without decoding it: 36 bytes a line."""
+    """What is known of each interval without decoding it: 36 bytes per line."""
 
     start: array[float] = field(default_factory=lambda: array("d"))
     length: array[float] = field(default_factory=lambda: array("d"))
@@ -334,7 +335,7 @@ def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:
 def _shape_error(fields: list[bytes], tag: bytes) -> LineError:
     whole = b",".join(fields)
     if sum(b"HIST" in one for one in fields) > 1:
-        return LineError("two interval lines are glued together", "one interval a line")
+        return LineError("two interval lines are glued together", "one interval per line")
     if len(fields) == 7 and b"HIST" in fields[6]:
         return LineError("the numbers have decimal commas", "decimal points")
     if not tag and fields[0].startswith(b"Tag="):
@@ -409,8 +410,8 @@ class BlockBuilder:
 
     Parameters
     ----------
-    damaged : callable
-        Takes (row, reason) of a payload that turns out to be damaged; returns if it may be skipped.
+    corrupt : callable
+        Takes (row, reason) of a payload that turns out to be corrupt; returns if it may be skipped.
     """
 
     def __init__(self, damaged: Callable[[int, str], None]) -> None:
@@ -469,7 +470,7 @@ class HlogPart:
     source : Source
     intervals : Intervals
         Where each payload lies.
-    damaged : callable
+    corrupt : callable
         (line, reason) → the error that names the file.
     """
 
@@ -664,12 +665,12 @@ def _one_line(text: str) -> str:
     return " ".join(text.split()).replace("]", ")")
 
 
-def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
+def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
     """Write a log (or what steps down to one: samples, or one histogram as a single interval) to a file.
 
     Parameters
     ----------
-    rung : Samples, HistogramLog or Histogram
+    data : Samples, HistogramLog or Histogram
         Of HDR buckets: listed edges have no place in the format.
     path : Path
     comments : iterable of str
@@ -684,33 +685,37 @@ def write_hlog(rung: Rung, path: Path, *, comments: Iterable[str] = ()) -> None:
     from latencykit.core.histogram_log import HistogramLog
     from latencykit.core.samples import Samples
 
-    if isinstance(rung, Samples):
-        rung = rung.to_log("1s") if rung.start is not None else rung.histogram()
-    if isinstance(rung, Histogram):
-        rung = _single(rung)
-    if not isinstance(rung, HistogramLog):
+    if isinstance(data, Samples):
+        data = data.to_log("1s") if data.start is not None else data.histogram()
+    if isinstance(data, Histogram):
+        data = _single(data)
+    if not isinstance(data, HistogramLog):
         raise InvalidArgumentError(
             "a summary has no buckets to write into an .hlog; convert the tool's full output instead"
         )
-    rung = _from_zero(rung)
-    factor, unit = _stored_unit(rung)
-    guessed = rung.run.unit_from == "assumed"
-    told = {
+    data = _from_zero(data)
+    factor, unit = _stored_unit(data)
+    guessed = data.run.unit_from == "assumed"
+    reported_stats = {
         "unit": unit if guessed or unit == "none" else "unknown",
         "unit_from": "assumed" if guessed else "unknown",
     }
-    told |= {"corrected": rung.run.corrected, "measure": rung.run.measure, "loop": rung.run.loop}
-    known = {name: value for name, value in told.items() if value != "unknown"}
-    run = rung.run
+    reported_stats |= {
+        "corrected": data.run.corrected,
+        "measure": data.run.measure,
+        "loop": data.run.loop,
+    }
+    known = {name: value for name, value in reported_stats.items() if value != "unknown"}
+    run = data.run
     if not run.failures_known or run.failed + run.timeouts + run.dropped + run.unfinished:
         known["failures"] = "not in this log"
     with path.open("wb") as stream:
         stated = "none" if guessed else unit  # a guess must not become a fact by being copied
         writer = HlogWriter(
-            stream, rung.start, stated, [*comments, *([own_comment(known)] if known else [])]
+            stream, data.start, stated, [*comments, *([own_comment(known)] if known else [])]
         )
         writer.header()
-        _write_rows(rung, writer, factor)
+        _write_rows(data, writer, factor)
 
 
 def _from_zero(log: HistogramLog) -> HistogramLog:
@@ -772,7 +777,7 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
         writer.interval(float(log.starts[row]), float(log.lengths[row]), *waiting[row], tags[row])
 
 
-def _single(histogram: Histogram) -> HistogramLog:  # type: ignore[name-defined]  # noqa: F821
+def _single(histogram: Histogram) -> HistogramLog:
     """One histogram as a log of one interval."""
     import numpy as np
 
@@ -830,7 +835,7 @@ def sniff(head: Head) -> Confidence:
     return Confidence.LIKELY if head.suffix == ".hlog" else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a log; its payloads are decoded now if it is small, else when they are asked for."""
     scan = _Scan(source, options)
     scan.run()
@@ -848,7 +853,7 @@ class _Scan:
         self.end_legend = self.headed = False
         self.skipped = 0
         # Lines are decoded as they are read until there is too much to keep: a small log is read in one pass, and of
-        # a large one only the places are noted. Under --lenient all are, for what is damaged has to be left out.
+        # a large one only the places are noted. Under --lenient all are, for what is corrupt has to be left out.
         self.eager = True
         self.part = HlogPart(source, self.found, self._error)
         self.builder = BlockBuilder(self._row_damaged)
@@ -963,7 +968,7 @@ class _Scan:
         if opened is not None:
             self._keep(self.builder.add([row], Payloads.of([opened])))
 
-    # ------------------------------------------------------------ damage
+    # ------------------------------------------------------------ corruption
 
     def _error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
         if b"\0" in reason.encode("utf-8", "replace"):
@@ -1105,7 +1110,7 @@ FORMATS = (
     Format(
         name="hlog",
         title="HdrHistogram interval log",
-        rung="log",
+        level="log",
         suffixes=(".hlog", ".hgrm.log"),
         sniff=sniff,
         read=read,

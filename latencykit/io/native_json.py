@@ -1,4 +1,4 @@
-"""latencykit's own JSON: any rung, whole, so that what is read back is what was written."""
+"""latencykit's own JSON: any data type, whole, so that what is read back is what was written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.hdr.payload import slots_of
-from latencykit.io.source import Confidence, Format, rung_name
+from latencykit.io.source import Confidence, Format, level_name
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
     from latencykit.core.buckets import Buckets
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS", "block_of", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
 
@@ -38,53 +38,56 @@ _LARGEST = float(_MOST)  # of the facts of a run: seconds, nanoseconds, requests
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 
-def write_json(series: Mapping[str, Rung], path: Path) -> None:
+def write_json(series: Mapping[str, Data], path: Path) -> None:
     """Write every series, whole."""
-    record = {"latencykit": 1, "series": {name: _record(rung) for name, rung in series.items()}}
+    record = {"latencykit": 1, "series": {name: _record(data) for name, data in series.items()}}
     path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def _record(rung: Rung) -> dict[str, Any]:
-    frame = frame_of(rung)
-    if isinstance(rung, Summary):
-        percentiles = [[p, v] for p, v in rung.percentiles.items()]
-        return frame | {"stats": dict(rung.stats), "percentiles": percentiles, "count": rung.count}
-    if isinstance(rung, Samples):
-        columns = {name: getattr(rung, name) for name in _COLUMNS}
+def _record(data: Data) -> dict[str, Any]:
+    frame = frame_of(data)
+    if isinstance(data, Summary):
+        percentiles = [[p, v] for p, v in data.percentiles.items()]
+        return frame | {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}
+    if isinstance(data, Samples):
+        columns = {name: getattr(data, name) for name in _COLUMNS}
         return frame | {
             name: column.tolist() for name, column in columns.items() if column is not None
         }
-    if isinstance(rung, Histogram):
+    if isinstance(data, Histogram):
         counted = {
-            "buckets": layout_of(rung.buckets),
-            "index": rung.index.tolist(),
-            "counts": rung.counts.tolist(),
+            "buckets": layout_of(data.buckets),
+            "index": data.index.tolist(),
+            "counts": data.counts.tolist(),
         }
-        return frame | counted | stated_by(rung)
+        return frame | counted | stated_by(data)
     blocks = [
         {
             "buckets": layout_of(block.buckets), "rows": block.rows.tolist(), "indptr": block.indptr.tolist(),
             "index": block.index.tolist(), "counts": block.counts.tolist(),
         }
-        for block in rung.blocks()
+        for block in data.blocks()
     ]  # fmt: skip
     times = {
-        "start": rung.starts.tolist(),
-        "length": rung.lengths.tolist(),
-        "tags": rung.tag_of_rows(),
+        "start": data.starts.tolist(),
+        "length": data.lengths.tolist(),
+        "tags": data.tag_of_rows(),
     }
     return frame | times | {"blocks": blocks}
 
 
-def frame_of(rung: Rung) -> dict[str, Any]:
-    """Return what every record begins with: rung, unit, run."""
-    return {"rung": rung_name(rung), "unit": rung.unit, "run": dataclasses.asdict(rung.run)}
+def frame_of(data: Data) -> dict[str, Any]:
+    """Return what every record begins with: data type, unit, run."""
+    return {"rung": level_name(data), "unit": data.unit, "run": dataclasses.asdict(data.run)}
 
 
 def stated_by(histogram: Histogram) -> dict[str, Any]:
     """Return what a histogram holds beside its counts."""
     bound = histogram.censored_at if np.isfinite(histogram.censored_at) else None
-    stated = {"told": dict(histogram.told), "printed": histogram.printed}
+    stated = {
+        "reported_stats": dict(histogram.reported_stats),
+        "reported_percentiles": histogram.reported_percentiles,
+    }
     return stated | {"censored": histogram.censored, "censored_at": bound}
 
 
@@ -101,7 +104,7 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if head.text.lstrip().startswith('{"latencykit":') else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001 - the file says everything itself
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001 - the file says everything itself
     """Read every series back."""
     try:
         record = json.loads(source.text())
@@ -109,7 +112,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
     except json.JSONDecodeError as error:
         raise source.corrupt(
             error.lineno,
-            f"the JSON is damaged ({error.msg})",
+            f"the JSON is corrupt ({error.msg})",
             "a file that latencykit wrote",
             "convert the original again",
         ) from None
@@ -128,8 +131,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
         ) from None
 
 
-def rung_of(record: dict[str, Any]) -> Rung:
-    """Return the rung that a record holds."""
+def rung_of(record: dict[str, Any]) -> Data:
+    """Return the data type that a record holds."""
     facts = dict(record["run"])
     run = _run(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])})
     kind, unit = record["rung"], record["unit"]
@@ -139,9 +142,7 @@ def rung_of(record: dict[str, Any]) -> Rung:
         pairs = [number for pair in record["percentiles"] for number in pair]
         if not _numbers([*record["stats"].values(), *pairs, record["count"] or 0]):
             raise ValueError("a statistic is no number")
-        return Summary(
-            record["stats"], {p: v for p, v in record["percentiles"]}, record["count"], unit, run
-        )  # noqa: C416
+        return Summary(record["stats"], dict(record["percentiles"]), record["count"], unit, run)
     if kind == "samples":
         return Samples(
             unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record}
@@ -156,20 +157,20 @@ def rung_of(record: dict[str, Any]) -> Rung:
         _check(buckets, np.array([0, index.size]), index, counts)
         if not _numbers(
             [
-                *record["told"].values(),
-                *record["printed"][0],
-                *record["printed"][1],
+                *record["reported_stats"].values(),
+                *record["reported_percentiles"][0],
+                *record["reported_percentiles"][1],
                 record["censored"],
                 bound or 0,
             ]
         ):
             raise ValueError("a stated number is none")
         return Histogram(
-            buckets, index, counts, unit, run, record["told"], (tuple(record["printed"][0]), tuple(record["printed"][1])),
+            buckets, index, counts, unit, run, record["reported_stats"], (tuple(record["reported_percentiles"][0]), tuple(record["reported_percentiles"][1])),
             record["censored"], float("inf") if bound is None else bound,
         )  # fmt: skip
     if kind != "log":
-        raise ValueError(f"no rung is called {kind!r}")
+        raise ValueError(f"no data type is called {kind!r}")
     start, length, tags = record["start"], record["length"], record["tags"]
     if not (_numbers(start) and _numbers(length) and len(start) == len(length) == len(tags)):
         raise ValueError("start, length and tags do not fit together")
@@ -272,7 +273,7 @@ FORMATS = (
     Format(
         name="json",
         title="latencykit's own JSON",
-        rung="samples",
+        level="samples",
         suffixes=(".json",),
         sniff=sniff,
         read=read,

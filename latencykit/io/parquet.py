@@ -30,7 +30,7 @@ first bucket at which the running sum reaches its share of all counts, which nev
     )
     SELECT min(high) AS p999 FROM ranked WHERE upto >= ceil(0.999 * total);
 
-Spark takes the same with ``FROM parquet.`day/*.parquet` `` and ``CAST(sum(count) AS BIGINT)``. For one row a minute and
+Spark takes the same with ``FROM parquet.`day/*.parquet` `` and ``CAST(sum(count) AS BIGINT)``. For one row per minute and
 tag, group, partition and count by ``floor(start / 60), tag`` as well. Polars::
 
     rows = pl.scan_parquet("day/*.parquet").filter(pl.col("unit") == "ns")
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.core.blocks import Block
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Ints = NDArray[np.int64]
 
 __all__ = ["FORMATS", "write_parquet"]
 
 _KEY = b"latencykit"
-_GROUP = 1 << 18  # buckets a row group
+_GROUP = 1 << 18  # buckets per row group
 _LARGEST_FOOTER = 64 << 20
 
 
@@ -79,7 +79,7 @@ def _arrow() -> tuple[Any, Any]:
     return pa, pq
 
 
-def write_parquet(series: Mapping[str, Rung], path: Path) -> None:
+def write_parquet(series: Mapping[str, Data], path: Path) -> None:
     """Write logs and histograms; a block at a time, so that memory does not grow with a log.
 
     Raises
@@ -104,18 +104,18 @@ def write_parquet(series: Mapping[str, Rung], path: Path) -> None:
     text, whole, real = pa.string(), pa.int64(), pa.float64()
     kinds = (text, whole, real, real, text, pa.int32(), whole, real, real, whole, text)
     layouts: list[dict[str, Any]] = []
-    frames = {name: _frame(rung) for name, rung in series.items()}
+    frames = {name: _frame(data) for name, data in series.items()}
     schema = pa.schema(list(zip(names, kinds, strict=True)))
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for name, rung in series.items():
-            for columns in _columns(rung, layouts):
+        for name, data in series.items():
+            for columns in _columns(data, layouts):
                 size = len(columns[0])
                 arrays = [pa.repeat(pa.scalar(name, text), size)]
                 arrays += [
                     pa.array(column, kind)
                     for column, kind in zip(columns, kinds[1:-1], strict=True)
                 ]
-                arrays += [pa.repeat(pa.scalar(rung.unit, text), size)]
+                arrays += [pa.repeat(pa.scalar(data.unit, text), size)]
                 writer.write_table(
                     pa.Table.from_arrays(arrays, schema=schema), row_group_size=max(1, size)
                 )
@@ -124,49 +124,49 @@ def write_parquet(series: Mapping[str, Rung], path: Path) -> None:
         )
 
 
-def _frame(rung: Rung) -> dict[str, Any]:
+def _frame(data: Data) -> dict[str, Any]:
     """What the rows do not say."""
-    if isinstance(rung, HistogramLog):
+    if isinstance(data, HistogramLog):
         times = {
-            "start": rung.starts.tolist(),
-            "length": rung.lengths.tolist(),
-            "tags": rung.tag_of_rows(),
+            "start": data.starts.tolist(),
+            "length": data.lengths.tolist(),
+            "tags": data.tag_of_rows(),
         }
-        return json_native.frame_of(rung) | times
-    if isinstance(rung, Histogram):
-        return json_native.frame_of(rung) | json_native.stated_by(rung)
+        return json_native.frame_of(data) | times
+    if isinstance(data, Histogram):
+        return json_native.frame_of(data) | json_native.stated_by(data)
     raise InvalidArgumentError(
         "only logs and histograms fit into the Parquet table of buckets; write .csv or .json for the others"
     )
 
 
-def _columns(rung: Rung, layouts: list[dict[str, Any]]) -> Any:
+def _columns(data: Data, layouts: list[dict[str, Any]]) -> Any:
     """Row, start, length, tag, layout, index, low, high, count of each block."""
-    if isinstance(rung, Histogram):
-        size, nothing = rung.index.size, np.full(rung.index.size, np.nan)
-        edges = (rung.buckets.low(rung.index), rung.buckets.high(rung.index))
-        layout = np.full(size, _layout_number(rung.buckets, layouts))
+    if isinstance(data, Histogram):
+        size, nothing = data.index.size, np.full(data.index.size, np.nan)
+        edges = (data.buckets.low(data.index), data.buckets.high(data.index))
+        layout = np.full(size, _layout_number(data.buckets, layouts))
         yield [
             np.zeros(size, np.int64),
             nothing,
             nothing,
             [None] * size,
             layout,
-            rung.index,
+            data.index,
             *edges,
-            rung.counts,
+            data.counts,
         ]
         return
-    assert isinstance(rung, HistogramLog)
-    tags = np.asarray(rung.tag_of_rows(), object)
-    for block in (piece for whole in rung.blocks() for piece in _pieces(whole)):
+    assert isinstance(data, HistogramLog)
+    tags = np.asarray(data.tag_of_rows(), object)
+    for block in (piece for whole in data.blocks() for piece in _pieces(whole)):
         row = block.rows[block.entry_rows]
         layout = np.full(row.size, _layout_number(block.buckets, layouts))
         edges = (block.buckets.low(block.index), block.buckets.high(block.index))
         yield [
             row,
-            rung.starts[row],
-            rung.lengths[row],
+            data.starts[row],
+            data.lengths[row],
             tags[row],
             layout,
             block.index,
@@ -210,23 +210,23 @@ def _footer(head: Head) -> bytes:
         return b""
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001 - the file says everything itself
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001 - the file says everything itself
     """Read histograms back, and logs whose row groups are read when they are asked for."""
     pa, pq = _arrow()
     try:
         with source.open() as stream:
             file = pq.ParquetFile(stream)
-            told = (file.schema_arrow.metadata or {}).get(_KEY) or (
+            reported_stats = (file.schema_arrow.metadata or {}).get(_KEY) or (
                 file.metadata.metadata or {}
             ).get(_KEY)
-            if told is None:
+            if reported_stats is None:
                 raise source.corrupt(
                     None,
                     "this Parquet file was not written by latencykit",
                     "its metadata",
                     "convert the original",
                 )
-            facts = json.loads(told)
+            facts = json.loads(reported_stats)
             groups = _groups(file.metadata)
             return {
                 name: _rebuilt(frame, facts["layouts"], groups.get(name, []), source)
@@ -241,7 +241,7 @@ def _damaged(source: Source, error: Exception) -> Exception:
         return error
     return source.corrupt(
         None,
-        f"the Parquet file is damaged ({type(error).__name__})",
+        f"the Parquet file is corrupt ({type(error).__name__})",
         "",
         "convert the original again",
     )
@@ -267,7 +267,7 @@ def _rebuilt(
     layouts: list[dict[str, Any]],
     groups: list[tuple[int, int, int]],
     source: Source,
-) -> Rung:
+) -> Data:
     part = _ParquetPart(source, groups, layouts, len(frame.get("start", [0])))
     if frame["rung"] == "histogram":
         held = list(part.blocks(np.zeros(1, np.int64)))
@@ -286,7 +286,7 @@ def _rebuilt(
         return json_native.rung_of(frame | {"buckets": layout} | counts)
     log = json_native.rung_of(frame | {"blocks": []})
     assert isinstance(log, HistogramLog)
-    return log._mapped_through(lambda _: part)
+    return log._mapped_through(lambda _: part)  # noqa: SLF001
 
 
 class _ParquetPart:
@@ -340,7 +340,7 @@ FORMATS = (
     Format(
         name="parquet",
         title="latencykit's table of buckets in Parquet",
-        rung="log",
+        level="log",
         suffixes=(".parquet",),
         sniff=sniff,
         read=read,

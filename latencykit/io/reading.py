@@ -1,4 +1,4 @@
-"""From a path to rungs: find the format, read, name the series, and apply what the user asked for."""
+"""From a path to data types: find the format, read, name the series, and apply what the user asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from latencykit.errors import (
 )
 from latencykit.io import registry
 from latencykit.io.sanity_checks import settled, too_long
-from latencykit.io.source import Confidence, Format, ReadOptions, Rung, Source, Tally, rung_name
+from latencykit.io.source import Confidence, Data, Format, ReadOptions, Source, Tally, level_name
 from latencykit.units import NANOSECONDS, did_you_mean, printable, without_login
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def read_source(
     format: str | Format | None = None,  # noqa: A002
     *,
     part: bool = False,
-) -> dict[str, Rung]:
-    """Read every series of a source: name → rung, with the run's source and format filled in.
+) -> dict[str, Data]:
+    """Read every series of a source: name → data type, with the run's source and format filled in.
 
     Of a `part` of a log nobody can tell how long the whole of it is, so that nothing is said of latencies too long.
     """
@@ -158,75 +158,79 @@ def read_source(
     try:
         found = _found(chosen, source, options)
     finally:
-        if options.tally.untold:
-            options.report(f"skipped: {source.shown}: {options.tally.untold:,} more damaged lines")
+        if options.tally.unreported:
+            options.report(
+                f"skipped: {source.shown}: {options.tally.unreported:,} more corrupt lines"
+            )
     if not found or all(
-        isinstance(rung, Summary) and not (rung.stats or rung.percentiles)
-        for rung in found.values()
+        isinstance(data, Summary) and not (data.stats or data.percentiles)
+        for data in found.values()
     ):
         raise CorruptInputError(
             source.shown, None, f"this {chosen.title} holds no latencies", "at least one", ""
         )
     if options.unit is not None:
-        found = {name: _taken_as(rung, options.unit) for name, rung in found.items()}
-    if options.unit is not None and all(rung.run.unit_from != "option" for rung in found.values()):
+        found = {name: _taken_as(data, options.unit) for name, data in found.items()}
+    if options.unit is not None and all(data.run.unit_from != "option" for data in found.values()):
         raise InvalidArgumentError(
             f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out"
         )
-    doubts = {name: None if part else too_long(rung) for name, rung in found.items()}
+    doubts = {name: None if part else too_long(data) for name, data in found.items()}
     notes = [options.tally.note, "the compressed file is cut at its end" if source.cut else None]
     return {
-        name or source.name: rung.but(
+        name or source.name: data.with_run(
             source=source.name,
             format=chosen.name,
-            command=without_login(rung.run.command or "") or None,
-            notes=rung.run.with_notes(
-                *filter(None, [rung.run.unit_note, doubts[name], *notes])
+            command=without_login(data.run.command or "") or None,
+            notes=data.run.with_notes(
+                *filter(None, [data.run.unit_note, doubts[name], *notes])
             ).notes,
         )
-        for name, rung in found.items()
+        for name, data in found.items()
     }
 
 
-def _taken_as(rung: Rung, unit: str) -> Rung:
-    """A rung whose unit is only assumed in the unit that the user states, where its reader did not ask for it."""
-    run = rung.run
+def _taken_as(data: Data, unit: str) -> Data:
+    """A data type whose unit is only assumed in the unit that the user states, where its reader did not ask for it."""
+    run = data.run
     if run.unit_from != "assumed" or run.unit not in NANOSECONDS:
-        return rung
+        return data
     known: dict[str, Any] = {
         "unit": unit, "unit_from": "option", "notes": tuple(note for note in run.notes if note != run.unit_note)
     }  # fmt: skip
-    if isinstance(rung, Samples):
+    if isinstance(data, Samples):
         factor = (
             1.0 / NANOSECONDS[run.unit]
             if unit == "none"
             else NANOSECONDS[unit] / NANOSECONDS[run.unit]
         )
         columns = {
-            name: getattr(rung, name)
+            name: getattr(data, name)
             for name in ("start", "intended", "outcome", "connection", "tag")
         }
         given = {name: column for name, column in columns.items() if column is not None}
         kept = "none" if unit == "none" else "ns"
-        return Samples(duration=rung.duration * factor, unit=kept, run=run.but(**known), **given)
-    bare: Any = rung.to_unit(run.unit)
+        return Samples(
+            duration=data.duration * factor, unit=kept, run=run.replace(**known), **given
+        )
+    bare: Any = data.to_unit(run.unit)
     if isinstance(bare, HistogramLog):
         bare = bare.rows(np.arange(len(bare)), unit=unit)
     else:
         bare = replace(bare, unit=unit)
-    return cast("Rung", (bare if unit == "none" else bare.to_unit(rung.unit)).but(**known))
+    return cast("Data", (bare if unit == "none" else bare.to_unit(data.unit)).with_run(**known))
 
 
-def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Rung]:
+def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Data]:
     """What a reader finds; whatever breaks in it is told as its bug.
 
     But what is no number where one should stand is the input's fault, and so is JSON of another shape than the tool's, in
-    which anything may stand in any place: either the file is damaged, or the tool has a version that we have not seen.
+    which anything may stand in any place: either the file is corrupt, or the tool has a version that we have not seen.
     """
     try:
         with np.errstate(invalid="raise", over="raise"):
             found = chosen.read(source, options)
-        return {name: settled(rung, source) for name, rung in found.items()}
+        return {name: settled(data, source) for name, data in found.items()}
     except LatencyKitError as error:
         if isinstance(
             error, (InputTooLargeError, IncompatibleDataError, DataNotAvailableError)
@@ -237,7 +241,7 @@ def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Ru
         raise source.corrupt(None, str(error)) from error
     except csv.Error as error:
         raise source.corrupt(
-            None, f"this is no table ({error})", f"an undamaged output of {chosen.title}", _ANOTHER
+            None, f"this is no table ({error})", f"an intact output of {chosen.title}", _ANOTHER
         ) from error
     except (FloatingPointError, OverflowError) as error:
         raise source.corrupt(None, "a number in it is too large", "latencies", _ANOTHER) from error
@@ -248,21 +252,21 @@ def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Ru
             text = printable(number["text"] or "what stands for a number", 60)
             seen = f"{text} is no number that can be read"
             raise source.corrupt(
-                None, seen, f"an undamaged output of {chosen.title}", _ANOTHER
+                None, seen, f"an intact output of {chosen.title}", _ANOTHER
             ) from error
         if source.json and isinstance(error, _OTHER_SHAPE):
             seen = f"this is not the JSON of {chosen.title} ({type(error).__name__}: {printable(str(error), 80)})"
             raise source.corrupt(
                 None,
                 seen,
-                "an undamaged output",
+                "an intact output",
                 "if the tool wrote it so, please send us the file",
             ) from error
         raise _bug(source, chosen, error) from error
 
 
-def with_measure(rung: Rung, measure: str | None) -> Rung:
-    """Return the rung by the measure asked for.
+def with_measure(data: Data, measure: str | None) -> Data:
+    """Return the data type by the measure asked for.
 
     Raises
     ------
@@ -270,23 +274,23 @@ def with_measure(rung: Rung, measure: str | None) -> Rung:
         Where the source measured the other one only.
     """
     if measure is None:
-        return rung
+        return data
     if measure not in ("response", "service"):
         raise InvalidArgumentError(f"measure must be 'response' or 'service', not {measure!r}")
-    if isinstance(rung, Samples):
-        return rung.measured("response" if measure == "response" else "service")
-    if rung.run.measure not in (measure, "unknown"):
+    if isinstance(data, Samples):
+        return data.measured("response" if measure == "response" else "service")
+    if data.run.measure not in (measure, "unknown"):
         raise DataNotAvailableError(
-            f"{rung.run.source} holds {rung.run.measure} times only; raw samples with intended starts hold both"
+            f"{data.run.source} holds {data.run.measure} times only; raw samples with intended starts hold both"
         )
-    return rung
+    return data
 
 
-def expand_tags(name: str, rung: Rung) -> dict[str, Rung]:
+def expand_tags(name: str, data: Data) -> dict[str, Data]:
     """Return one entry a tag of a tagged log or tagged samples; others as they are."""
-    if not isinstance(rung, HistogramLog | Samples) or not rung.tags:
-        return {name: rung}
-    return {tag or name: part for tag, part in rung.by_tag().items()}
+    if not isinstance(data, HistogramLog | Samples) or not data.tags:
+        return {name: data}
+    return {tag or name: part for tag, part in data.by_tag().items()}
 
 
 def read(
@@ -301,7 +305,7 @@ def read(
     start_column: str | None = None,
     lenient: bool = False,
     counted: bool = False,
-) -> Any:
+) -> Data:
     """Read one series of any output that latencykit knows.
 
     Parameters
@@ -321,7 +325,7 @@ def read(
     column, start_column : str, optional
         The columns of latencies and of starts in a table of raw samples, by name or by number from 1.
     lenient : bool, default False
-        Skip damaged lines; the notes of the run count them.
+        Skip corrupt lines; the notes of the run count them.
     counted : bool, default False
         Only a histogram will be asked for: of tables of millions of rows, the rows are counted as they are read, in
         bounded memory.
@@ -329,12 +333,12 @@ def read(
     Returns
     -------
     Samples, HistogramLog, Histogram or Summary
-        The richest rung that the output holds.
+        The richest data type that the output holds.
 
     Raises
     ------
     LatencyKitError
-        Unknown format, damaged input, several series and none named.
+        Unknown format, corrupt input, several series and none named.
     """
     options = _options(unit, column, start_column, lenient, counted, measure, _listed(series))
     found = read_source(Source(path), options, format)
@@ -346,14 +350,14 @@ def read(
         raise InvalidArgumentError(
             f"{path}: holds no series {series!r}{did_you_mean(series, found)}"
         )
-    rung = with_measure(
+    data = with_measure(
         found[series] if series is not None else next(iter(found.values())), measure
     )
     if tag is None:
-        return rung
-    if not isinstance(rung, HistogramLog | Samples):
-        raise InvalidArgumentError(f"{path}: a {rung_name(rung)} has no tags")
-    return rung.tagged(tag)
+        return data
+    if not isinstance(data, HistogramLog | Samples):
+        raise InvalidArgumentError(f"{path}: a {level_name(data)} has no tags")
+    return data.tagged(tag)
 
 
 def _options(
@@ -381,23 +385,23 @@ def read_all(
     start_column: str | None = None,
     lenient: bool = False,
     counted: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, Data]:
     """Read every series of several files; the parameters are those of `read`.
 
     Returns
     -------
-    dict of str to rung
-        One entry a series (a tagged log: one a tag); of equal names, as much of the path in front as tells them apart.
+    dict of str to data type
+        One entry per series (a tagged log: one a tag); of equal names, as much of the path in front as tells them apart.
     """
     many: list[Any] = (
         [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
     )
     options = _options(unit, column, start_column, lenient, counted, measure, _listed(series))
-    named: list[tuple[str, str, Rung]] = []
+    named: list[tuple[str, str, Data]] = []
     for path in many:
         source = Source(path)
-        for name, rung in read_source(source, options, format).items():
-            one = with_measure(rung, measure)
+        for name, data in read_source(source, options, format).items():
+            one = with_measure(data, measure)
             named += [(source.shown, label, part) for label, part in expand_tags(name, one).items()]
     wanted_series, wanted_tags = _listed(series), _listed(tag)
     if wanted_series is not None:
@@ -409,8 +413,8 @@ def read_all(
     return unique_names(named)
 
 
-def unique_names(named: Sequence[tuple[str, str, Rung]]) -> dict[str, Any]:
-    """Return name → rung from (path, name, rung).
+def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
+    """Return name → data type from (path, name, data type).
 
     Equal names get as much of the path in front as tells the files apart, and a number where that is not enough.
 
@@ -421,7 +425,7 @@ def unique_names(named: Sequence[tuple[str, str, Rung]]) -> dict[str, Any]:
     """
     often, telling = Counter(name for _, name, _ in named), _telling([path for path, _, _ in named])
     result: dict[str, Any] = {}
-    for path, name, rung in named:
+    for path, name, data in named:
         file, label = PurePath(path).name, name
         if often[name] > 1:
             label = telling[path] + (
@@ -430,7 +434,7 @@ def unique_names(named: Sequence[tuple[str, str, Rung]]) -> dict[str, Any]:
         number, unique = 2, label
         while unique in result:
             unique, number = f"{label} ({number})", number + 1
-        result[unique] = rung
+        result[unique] = data
     return result
 
 
@@ -456,7 +460,7 @@ def _listed(value: str | Sequence[str] | None) -> list[str] | None:
 
 
 def formats() -> pd.DataFrame:
-    """Return a table of all formats: name, title, rung, suffixes, unit, whether they are read and written.
+    """Return a table of all formats: name, title, data type, suffixes, unit, whether they are read and written.
 
     Examples
     --------
@@ -467,7 +471,7 @@ def formats() -> pd.DataFrame:
 
     rows = [
         {
-            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes), "rung": one.rung,
+            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes), "rung": one.level,
             "unit": one.unit or "stated", "reads": True, "writes": one.write is not None, "example": one.example,
         }
         for one in registry.all_formats()

@@ -45,7 +45,7 @@ class Layout:
     columns : tuple of str
         Names of all columns, in order.
     numbers : tuple of str
-        Columns that are taken as numbers; a row where one of them is none is damaged.
+        Columns that are taken as numbers; a row where one of them is none is corrupt.
     words : tuple of str
         Columns that are taken as text, as pandas categories.
     sep : str
@@ -73,7 +73,7 @@ class Layout:
     padded : bool
         Whether blanks may follow separators: looked up in the head, for it takes pandas half as long again.
     exact : bool
-        Whether rows of more fields than columns are damaged; pandas would cut them.
+        Whether rows of more fields than columns are corrupt; pandas would cut them.
     """
 
     columns: tuple[str, ...]
@@ -117,7 +117,7 @@ def read_table(
     Raises
     ------
     CorruptInputError
-        At the first damaged row, unless ``options.lenient``.
+        At the first corrupt row, unless ``options.lenient``.
     """
     import pandas as pd
 
@@ -250,7 +250,7 @@ def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") ->
 def _parsed(
     piece: _Piece, source: Source, options: ReadOptions, layout: Layout
 ) -> tuple[pd.DataFrame, int]:
-    """Good rows of a piece, and how many it has; damaged ones raise or are reported."""
+    """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
     import pandas as pd
 
     data = _without_wide_rows(piece, source, options, layout) if layout.exact else piece.data

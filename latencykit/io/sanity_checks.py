@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from latencykit.core.run import Run
-    from latencykit.io.source import Rung, Source
+    from latencykit.io.source import Data, Source
 
 __all__ = ["believed", "settled", "stated", "too_long", "whole_count"]
 
@@ -196,7 +196,7 @@ class _Printed:
 
 
 def _contradictions(
-    points: Mapping[float, float], stats: Mapping[str, float], printed: _Printed
+    points: Mapping[float, float], stats: Mapping[str, float], reported_percentiles: _Printed
 ) -> list[_Found]:
     """What cannot be true together: each with the one that is not believed."""
     wrong: list[_Found] = []
@@ -204,20 +204,35 @@ def _contradictions(
     at, top = inner[0] if inner else (0.0, 0.0)
     for percentile, value in inner[1:]:
         wrong += [
-            _Found(percentile, value, seen) for seen in printed.order(percentile, value, at, top)
+            _Found(percentile, value, seen)
+            for seen in reported_percentiles.order(percentile, value, at, top)
         ]
         at, top = (percentile, value) if value > top else (at, top)
     least, mean, most = (stats.get(name) for name in ("min", "mean", "max"))
     if most is not None and inner:
-        wrong += [_Found("max", most, seen) for seen in printed.order("max", most, at, top)]
+        wrong += [
+            _Found("max", most, seen) for seen in reported_percentiles.order("max", most, at, top)
+        ]
     if least is not None and inner:
-        wrong += [_Found("min", least, seen) for seen in printed.order(*inner[0], "min", least)]
+        wrong += [
+            _Found("min", least, seen)
+            for seen in reported_percentiles.order(*inner[0], "min", least)
+        ]
     if least is not None and most is not None:
-        wrong += [_Found("min", least, seen) for seen in printed.order("max", most, "min", least)]
+        wrong += [
+            _Found("min", least, seen)
+            for seen in reported_percentiles.order("max", most, "min", least)
+        ]
     if mean is not None and least is not None:
-        wrong += [_Found("mean", mean, seen) for seen in printed.order("mean", mean, "min", least)]
+        wrong += [
+            _Found("mean", mean, seen)
+            for seen in reported_percentiles.order("mean", mean, "min", least)
+        ]
     if mean is not None and most is not None:
-        wrong += [_Found("mean", mean, seen) for seen in printed.order("max", most, "mean", mean)]
+        wrong += [
+            _Found("mean", mean, seen)
+            for seen in reported_percentiles.order("max", most, "mean", mean)
+        ]
     return wrong
 
 
@@ -228,47 +243,49 @@ def _doubt(found: _Found) -> _Doubt:
 
 
 # ------------------------------------------------------------ what was read
-def believed(rung: Rung) -> Rung:
-    """Return a rung whose stated statistics can be true, of themselves and beside its buckets."""
-    if isinstance(rung, Summary):
-        points, stats, run = stated(rung.percentiles, rung.stats, rung.run)
-        count = whole_count(rung.count)
+def believed(data: Data) -> Data:
+    """Return a data type whose stated statistics can be true, of themselves and beside its buckets."""
+    if isinstance(data, Summary):
+        points, stats, run = stated(data.percentiles, data.stats, data.run)
+        count = whole_count(data.count)
         return (
-            rung
-            if run is rung.run and count == rung.count
-            else Summary(stats, points, count, rung.unit, run)
+            data
+            if run is data.run and count == data.count
+            else Summary(stats, points, count, data.unit, run)
         )
-    if not isinstance(rung, Histogram):
-        return rung
-    if rung.index.size and not float(rung.buckets.low(rung.index[-1])) < _SENTINEL:
+    if not isinstance(data, Histogram):
+        return data
+    if data.index.size and not float(data.buckets.low(data.index[-1])) < _SENTINEL:
         raise InvalidArgumentError(
-            f"a bucket begins at {float(rung.buckets.low(rung.index[-1])):.4g}, which is no latency"
+            f"a bucket begins at {float(data.buckets.low(data.index[-1])):.4g}, which is no latency"
         )
-    if rung.index.size and float(rung.buckets.low(rung.index[0])) < 0:
+    if data.index.size and float(data.buckets.low(data.index[0])) < 0:
         raise InvalidArgumentError(
-            f"a value is {float(rung.buckets.low(rung.index[0])):.4g}, which is no latency"
+            f"a value is {float(data.buckets.low(data.index[0])):.4g}, which is no latency"
         )
-    if not (rung.told or rung.printed[0]):
-        return rung
-    points, stats, run = stated(dict(zip(*rung.printed, strict=True)), rung.told, rung.run)
-    if rung.index.size:
-        unit = "none" if rung.unit == "none" else "ns"
-        printed = _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
-        first, last = rung.index[0], rung.index[-1]
-        lows = {"max": float(rung.buckets.low(last)), "mean": float(rung.buckets.low(first))}
+    if not (data.reported_stats or data.reported_percentiles[0]):
+        return data
+    points, stats, run = stated(
+        dict(zip(*data.reported_percentiles, strict=True)), data.reported_stats, data.run
+    )
+    if data.index.size:
+        unit = "none" if data.unit == "none" else "ns"
+        reported_percentiles = _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+        first, last = data.index[0], data.index[-1]
+        lows = {"max": float(data.buckets.low(last)), "mean": float(data.buckets.low(first))}
         highs = (
             {}
-            if rung.censored
-            else {"min": float(rung.buckets.high(first)), "mean": float(rung.buckets.high(last))}
+            if data.censored
+            else {"min": float(data.buckets.high(first)), "mean": float(data.buckets.high(last))}
         )
         wrong = [
             (name, f"below counted values, from {_shown(least, unit)} on")
             for name, least in lows.items()
-            if name in stats and printed.less(stats[name], least)
+            if name in stats and reported_percentiles.less(stats[name], least)
         ] + [
             (name, f"above counted values, up to {_shown(most, unit)}")
             for name, most in highs.items()
-            if name in stats and printed.less(most, stats[name])
+            if name in stats and reported_percentiles.less(most, stats[name])
         ]
         for name, where in wrong:
             value = stats.pop(name)
@@ -281,25 +298,30 @@ def believed(rung: Rung) -> Rung:
                     )
                 )
             )
-    if run is rung.run:
-        return rung
-    return replace(rung, told=stats, printed=(tuple(points), tuple(points.values())), run=run)
+    if run is data.run:
+        return data
+    return replace(
+        data,
+        reported_stats=stats,
+        reported_percentiles=(tuple(points), tuple(points.values())),
+        run=run,
+    )
 
 
-def settled(rung: Rung, source: Source) -> Rung:
-    """Return the rung as far as its stated statistics can be true, with notes that name the line where it can be found."""
-    rung = believed(rung)
-    facts = _facts(rung.run)
+def settled(data: Data, source: Source) -> Data:
+    """Return the data type as far as its stated statistics can be true, with notes that name the line where it can be found."""
+    data = believed(data)
+    facts = _facts(data.run)
     if facts:
-        rung = rung.but(**facts)
+        data = data.with_run(**facts)
     notes: list[str] = []
-    for note in rung.run.notes:
+    for note in data.run.notes:
         if isinstance(note, _Doubt):
             line = _line_of(note.found, source)
             notes.append(str(note) if line is None else f"line {line}: {note}")
         else:
             notes.append(note)
-    return rung if tuple(notes) == rung.run.notes else rung.but(notes=tuple(notes))
+    return data if tuple(notes) == data.run.notes else data.with_run(notes=tuple(notes))
 
 
 def _facts(run: Run) -> dict[str, Any]:
@@ -376,12 +398,12 @@ _SLACK = 10.0  # seconds; as long as wrk2 calibrates
 _ROOM = 1.1
 
 
-def too_long(rung: Rung) -> str | None:
+def too_long(data: Data) -> str | None:
     """Return a note on latencies that last longer than the run; None where there is nothing to say.
 
     Parameters
     ----------
-    rung : Samples, HistogramLog, Histogram or Summary
+    data : Samples, HistogramLog, Histogram or Summary
         As it was read, with the run's facts.
 
     Examples
@@ -391,46 +413,46 @@ def too_long(rung: Rung) -> str | None:
     'a latency of 500 s is longer than the run, 20 s: are the values in ms? (--unit)'
     >>> too_long(Histogram.of([1e6, 5e9], run=Run(duration=20.0)))
     """
-    if rung.unit not in NANOSECONDS:
+    if data.unit not in NANOSECONDS:
         return None
     found = (
-        _of_log(rung)
-        if isinstance(rung, HistogramLog)
-        else _of_samples(rung)
-        if isinstance(rung, Samples)
+        _of_log(data)
+        if isinstance(data, HistogramLog)
+        else _of_samples(data)
+        if isinstance(data, Samples)
         else None
     )
-    found = found or _of_told(rung)
+    found = found or _of_told(data)
     if found is None:
         return None
-    stated = rung.run.unit_from == "option"
+    stated = data.run.unit_from == "option"
     why = (
-        f"are the values in {rung.run.unit}? (--unit)"
+        f"are the values in {data.run.unit}? (--unit)"
         if stated
         else "was a clock set, or had it begun before?"
     )
     return f"{found}: {why}"
 
 
-def _of_told(rung: Rung) -> str | None:
+def _of_told(data: Data) -> str | None:
     """A longest latency that does not fit in the time that the source says the run took."""
-    told, longest = rung.run.duration, _longest(rung)
-    if not (told and longest > _ROOM * told + _SLACK):
+    reported_stats, longest = data.run.duration, _longest(data)
+    if not (reported_stats and longest > _ROOM * reported_stats + _SLACK):
         return None
-    return f"a latency of {format_duration(longest * 1e9)} is longer than the run, {format_duration(told * 1e9)}"
+    return f"a latency of {format_duration(longest * 1e9)} is longer than the run, {format_duration(reported_stats * 1e9)}"
 
 
-def _longest(rung: Rung) -> float:
+def _longest(data: Data) -> float:
     """Seconds of the longest latency; 0 where it is not known, or not looked for."""
-    if isinstance(rung, HistogramLog):
+    if isinstance(data, HistogramLog):
         return 0.0
-    if isinstance(rung, Samples):
-        return float(rung.duration.max(initial=0)) / 1e9
-    if isinstance(rung, Histogram):
-        top = float(rung.max) if rung.count else 0.0
+    if isinstance(data, Samples):
+        return float(data.duration.max(initial=0)) / 1e9
+    if isinstance(data, Histogram):
+        top = float(data.max) if data.count else 0.0
     else:
-        top = max(rung.stats.get("max", 0.0), *rung.percentiles.values(), 0.0)
-    return top * NANOSECONDS[rung.unit] / 1e9
+        top = max(data.stats.get("max", 0.0), *data.percentiles.values(), 0.0)
+    return top * NANOSECONDS[data.unit] / 1e9
 
 
 def _of_log(log: HistogramLog) -> str | None:
@@ -439,7 +461,7 @@ def _of_log(log: HistogramLog) -> str | None:
         return None
     try:
         series = log.rows(np.arange(min(len(log), _LOOKED_AT))).series()
-    except LatencyKitError:  # a large log tells of damage when it is decoded
+    except LatencyKitError:  # a large log tells of corruption when it is decoded
         return None
     held = series.count > 0
     longest = series.max[held] * (NANOSECONDS[log.unit] / 1e9)

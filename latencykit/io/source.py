@@ -1,4 +1,4 @@
-"""Damaged lines: where they stand, what they say, how many of which kind there are, and how that is told."""
+"""Corrupt lines: where they stand, what they say, how many of which kind there are, and how that is told."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Confidence",
+    "Data",
     "Format",
     "Head",
     "Locate",
     "ReadOptions",
-    "Rung",
     "Source",
     "Tally",
     "Unpacked",
     "Watch",
     "Watched",
     "compression",
+    "level_name",
     "parser_error",
     "refuse_rows",
     "rows_in",
-    "rung_name",
     "skipped_lines",
 ]
 
@@ -57,7 +57,7 @@ __all__ = [
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
 
-_FIRST = 10  # of a file, that are told whatever they are: each, where few are damaged
+_FIRST = 10  # of a file, that are told whatever they are: each, where few are corrupt
 _MOST = 12  # that are told at all: also the first of another kind
 _KINDS = 50  # that are told apart
 _NAMED = 4
@@ -72,8 +72,8 @@ class Tally:
     >>> tally = Tally()
     >>> [tally.add(f"the time stamp is '{k}'") for k in range(11)].count(True), tally.add("2 fields ('1,2')", 1000)
     (10, True)
-    >>> tally.note, tally.untold
-    ('1,011 damaged lines were skipped: 1,000 × 2 fields, 11 × the time stamp', 1000)
+    >>> tally.note, tally.unreported
+    ('1,011 corrupt lines were skipped: 1,000 × 2 fields, 11 × the time stamp', 1000)
     """
 
     def __init__(self) -> None:
@@ -85,19 +85,19 @@ class Tally:
         return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
 
     def wanted(self, seen: str) -> int:
-        """How many more lines with that damage are to be told one by one."""
+        """How many more lines with that corruption are to be told one by one."""
         new = self._told < _MOST and self._kind(seen) not in self._kinds
         return max(_FIRST - self._told, int(new))
 
     def add(self, seen: str, count: int = 1) -> bool:
         """Count lines; True where the first of them is to be told."""
-        told = self.wanted(seen) > 0
+        reported_stats = self.wanted(seen) > 0
         self._kinds[self._kind(seen)] += count
-        self._told += told
-        return told
+        self._told += reported_stats
+        return reported_stats
 
     @property
-    def untold(self) -> int:
+    def unreported(self) -> int:
         """How many were not told one by one."""
         return self._kinds.total() - self._told
 
@@ -114,7 +114,7 @@ class Tally:
         reasons = [
             f"{format_count(count)} × {kind}" for kind, count in [*named, ("others", left)] if count
         ]
-        return f"{format_count(total)} damaged {'line was' if total == 1 else 'lines were'} skipped: {', '.join(reasons)}"
+        return f"{format_count(total)} corrupt {'line was' if total == 1 else 'lines were'} skipped: {', '.join(reasons)}"
 
 
 def refuse_rows(
@@ -125,16 +125,16 @@ def refuse_rows(
     seen: str,
     expected: str,
 ) -> None:
-    """Raise for the first of damaged rows; under ``lenient`` count them, and report the first few of a file."""
-    told = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
-    for line, text in locate(told) if len(told) else ():
+    """Raise for the first of corrupt rows; under ``lenient`` count them, and report the first few of a file."""
+    reported_stats = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
+    for line, text in locate(reported_stats) if len(reported_stats) else ():
         options.damaged(
             source.corrupt(
                 line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"
             )
         )
-    if len(rows) > len(told):
-        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(told))
+    if len(rows) > len(reported_stats):
+        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(reported_stats))
 
 
 def rows_in(
@@ -182,7 +182,7 @@ def parser_error(source: Source, text: str, first: int) -> CorruptInputError:
     seen = (
         "a quote is opened and not closed"
         if found
-        else f"the table is damaged ({printable(text, 80)})"
+        else f"the table is corrupt ({printable(text, 80)})"
     )
     return source.corrupt(int(found[1]) + first if found else None, seen, "", "")
 
@@ -252,7 +252,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {"gzip": _gzip, "xz": _xz, "bzip2": _bzi
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
-    """What a decoder raises for damage."""
+    """What a decoder raises for corruption."""
     known: list[type[Exception]] = [OSError, ValueError, zlib.error]
     if kind == "xz":
         import lzma
@@ -281,7 +281,7 @@ class Unpacked(io.RawIOBase):
         As `compression` names it.
     cut : callable
         Called once where the stream ends too early; what was decoded is given out all the same.
-    damaged : callable
+    corrupt : callable
         Reason → the error to raise.
     """
 
@@ -337,7 +337,7 @@ class Unpacked(io.RawIOBase):
                 else self._decoder.decompress(piece, _LARGEST)
             )
         except self._errors as error:
-            raise self._damaged(f"the compressed stream is damaged ({error})") from None
+            raise self._damaged(f"the compressed stream is corrupt ({error})") from None
         self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
         return True
 
@@ -400,7 +400,7 @@ class Watch:
         now = os.fstat(number)
         if not stat.S_ISREG(now.st_mode):
             return None
-        # Some network file systems number a file anew whenever it is opened.
+        # Some network file systems number per file anew whenever it is opened.
         same = (now.st_dev, now.st_ino) == self._identity or (now.st_mtime_ns, now.st_size) == (
             self._changed,
             self._size,
@@ -460,7 +460,7 @@ class Watched(io.FileIO):
 # What every reader is made of: a source that can be opened again, its head, the options, and
 # `Format`.
 
-Rung = Samples | HistogramLog | Histogram | Summary
+Data = Samples | HistogramLog | Histogram | Summary
 HEAD_SIZE = 64 * 1024
 _BASE_PIECE = 4 << 20
 _LONG = 500  # characters of what is quoted in an error
@@ -531,7 +531,7 @@ class ReadOptions:
     column, start_column : str or None
         Column of latencies and of start times in tables of raw samples.
     lenient : bool
-        Skip damaged lines, and report each.
+        Skip corrupt lines, and report each.
     counted : bool
         Only histograms will be asked for: long tables of samples are counted while they are read.
     measure : str or None
@@ -583,16 +583,16 @@ class Format:
         Short name, as ``--format-in`` takes it: ``hlog``, ``wrk2``, ``vegeta-json``.
     title : str
         What it is, in words.
-    rung : str
-        Richest rung that it gives: ``samples``, ``log``, ``histogram`` or ``summary``.
+    data : str
+        Richest data type that it gives: ``samples``, ``log``, ``histogram`` or ``summary``.
     suffixes : tuple of str
         Usual file name endings, with the dot.
     sniff : callable
         Head → Confidence; never raises.
     read : callable
-        (Source, ReadOptions) → series name → rung. The name ``""`` stands for "named after the file".
+        (Source, ReadOptions) → series name → data type. The name ``""`` stands for "named after the file".
     write : callable or None
-        (rung, path, **options) → None.
+        (data type, path, **options) → None.
     unit : str or None
         Unit of the stored values by the format's own rules; None where the output states it.
     example : str
@@ -601,10 +601,10 @@ class Format:
 
     name: str
     title: str
-    rung: str
+    level: str
     suffixes: tuple[str, ...]
     sniff: Callable[[Head], Confidence]
-    read: Callable[[Source, ReadOptions], dict[str, Rung]]
+    read: Callable[[Source, ReadOptions], dict[str, Data]]
     write: Callable[..., None] | None = None
     unit: str | None = None
     example: str = ""
@@ -775,8 +775,8 @@ def _spooled(source: Source) -> Path:
     return Path(name)
 
 
-def rung_name(rung: Rung) -> str:
+def level_name(data: Data) -> str:
     """Return ``samples``, ``log``, ``histogram`` or ``summary``."""
     return {Samples: "samples", HistogramLog: "log", Histogram: "histogram", Summary: "summary"}[
-        type(rung)
+        type(data)
     ]

@@ -185,7 +185,7 @@ class Section:
     def matches(
         self, pattern: re.Pattern[str], start: int, end: int, expected: str
     ) -> list[re.Match[str]]:
-        """Return the match of every line between two positions; one that does not match is damage."""
+        """Return the match of every line between two positions; one that does not match is corruption."""
         found = []
         prompt = _PROMPT.search(self.text, start, end)  # of a copied terminal, below the table
         for number, line in self.lines(start, prompt.start() if prompt else end):
@@ -275,7 +275,7 @@ def epoch_seconds(text: object) -> float | None:
 # JSON from other people's tools: whole documents, documents after lines of noise, and one object
 # a line.
 #
-# NaN and Infinity literals are taken, as many tools write them. What is damaged gives one error with the line.
+# NaN and Infinity literals are taken, as many tools write them. What is corrupt gives one error with the line.
 
 _BEGIN = re.compile(
     r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE
@@ -313,7 +313,7 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
     Raises
     ------
     CorruptInputError
-        Where it is damaged, cut, or nested so deeply that it must be hostile.
+        Where it is corrupt, cut, or nested so deeply that it must be hostile.
     """
     text = source.text()
     begin = _BEGIN.search(text) if after_noise else None
@@ -386,15 +386,15 @@ def _damaged(source: Source, error: json.JSONDecodeError, lines_before: int) -> 
             line, "the JSON ends in the middle: the file is cut", "the whole document", _WAY_OUT
         )
     near = printable(error.doc[error.pos : error.pos + 20])
-    return source.corrupt(line, f"the JSON is damaged near {near!r} ({error.msg})", "", _WAY_OUT)
+    return source.corrupt(line, f"the JSON is corrupt near {near!r} ({error.msg})", "", _WAY_OUT)
 
 
 def lines(
     source: Source, options: ReadOptions, notes: list[str] | None = None
 ) -> Iterator[tuple[int, list[Any]]]:
-    """Yield batches of objects of a file with one object a line, as (number of the first line, objects).
+    """Yield batches of objects of a file with one object per line, as (number of the first line, objects).
 
-    Blank lines are passed over. A damaged line raises, or is reported under ``options.lenient``; a last line
+    Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``; a last line
     that is cut is a note, appended to `notes`.
     """
     for first, chunk in line_chunks(source):
@@ -419,7 +419,7 @@ def numbered(
 ) -> Iterator[tuple[int, Any]]:
     """Yield the objects of a chunk of lines, whose first has the number `first`, with the number of each line.
 
-    Damaged lines, and one that is cut at the end of the file, are treated as `lines` does.
+    Corrupt lines, and one that is cut at the end of the file, are treated as `lines` does.
     """
     from latencykit.errors import CorruptInputError
 

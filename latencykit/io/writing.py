@@ -1,9 +1,8 @@
-"""Tables of counts as CSV: one row a bucket (of an interval), one row an interval, or one row a request."""
+"""Tables of counts as CSV: one row per bucket (of an interval), one row per interval, or one row per request."""
 
 from __future__ import annotations
 
 import csv
-import os
 import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -18,62 +17,63 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_percentile, guarded, parse_percentile
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from latencykit.core.summary import Summary
-    from latencykit.io.source import Rung
+    from latencykit.io.source import Data
 
 __all__ = ["checked_suffix", "write", "write_csv", "write_series"]
 
 
-def write_csv(series: Mapping[str, Rung], path: Path, percentiles: str | None = None) -> None:
+def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:
     """Write series of one kind as a table; the unit stands in the names of the columns.
 
     Parameters
     ----------
-    series : mapping of str to rung
+    series : mapping of str to data type
     path : Path
     percentiles : str, optional
-        ``"50,99"``: one row an interval with these, in place of one row a bucket.
+        ``"50,99"``: one row per interval with these, in place of one row per bucket.
     """
     wanted = None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
     with path.open("w", encoding="utf-8", newline="") as stream:
-        for number, (name, rung) in enumerate(series.items()):
-            _write_one(stream, guarded(name), rung, wanted, header=number == 0)
+        for number, (name, data) in enumerate(series.items()):
+            _write_one(stream, guarded(name), data, wanted, header=number == 0)
 
 
 def _write_one(
-    stream: IO[str], name: str, rung: Rung, wanted: Sequence[float] | None, *, header: bool
+    stream: IO[str], name: str, data: Data, wanted: Sequence[float] | None, *, header: bool
 ) -> None:
-    guess = "_assumed" if rung.run.unit_from == "assumed" else ""
-    unit = "" if rung.unit == "none" else f"_{rung.unit}{guess}"
-    if isinstance(rung, HistogramLog) and wanted is not None:
-        table = _percentile_columns(rung, wanted, unit)
+    guess = "_assumed" if data.run.unit_from == "assumed" else ""
+    unit = "" if data.unit == "none" else f"_{data.unit}{guess}"
+    if isinstance(data, HistogramLog) and wanted is not None:
+        table = _percentile_columns(data, wanted, unit)
         _rows(stream, table, name, header=header)
-    elif isinstance(rung, HistogramLog):
-        tags = _cells(rung.tag_of_rows())
-        for number, block in enumerate(rung.blocks()):
+    elif isinstance(data, HistogramLog):
+        tags = _cells(data.tag_of_rows())
+        for number, block in enumerate(data.blocks()):
             row = block.rows[block.entry_rows]
             table = {
-                "start_s": np.round(rung.starts[row], 6), "length_s": np.round(rung.lengths[row], 6), "tag": tags[row],
+                "start_s": np.round(data.starts[row], 6), "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
                 "index": block.index, f"low{unit}": block.buckets.low(block.index),
                 f"high{unit}": block.buckets.high(block.index), "count": block.counts,
             }  # fmt: skip
             _rows(stream, table, name, header=header and number == 0)
-    elif isinstance(rung, Histogram):
-        low, high, counts = rung.buckets.low(rung.index), rung.buckets.high(rung.index), rung.counts
-        if rung.censored:  # a last row without an upper edge
-            low, high = np.append(low, rung.censored_at), np.append(high, np.nan)
-            counts = np.append(counts, rung.censored)
+    elif isinstance(data, Histogram):
+        low, high, counts = data.buckets.low(data.index), data.buckets.high(data.index), data.counts
+        if data.censored:  # a last row without an upper edge
+            low, high = np.append(low, data.censored_at), np.append(high, np.nan)
+            counts = np.append(counts, data.censored)
         _rows(
             stream, {f"low{unit}": low, f"high{unit}": high, "count": counts}, name, header=header
         )
-    elif isinstance(rung, Samples):
-        _rows(stream, _sample_columns(rung, unit), name, header=header)
+    elif isinstance(data, Samples):
+        _rows(stream, _sample_columns(data, unit), name, header=header)
     else:
-        _rows(stream, _summary_columns(rung, unit), name, header=header)
+        _rows(stream, _summary_columns(data, unit), name, header=header)
 
 
 def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -> dict[str, Any]:
@@ -137,15 +137,15 @@ def _plain(column: Any) -> list[Any]:
 
 
 # ------------------------------------------------------------
-# From rungs to a file, by its suffix.
+# From data types to a file, by its suffix.
 
 
-def write_series(series: Mapping[str, Rung], path: Path, **options: Any) -> None:
+def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None:
     """Write one or several series to a file whose suffix names the format.
 
     Parameters
     ----------
-    series : mapping of str to rung
+    series : mapping of str to data type
     path : Path
         ``.hlog``, ``.hgrm``, ``.csv``, ``.json`` or ``.parquet``.
     **options
@@ -191,7 +191,7 @@ def checked_suffix(path: Path) -> str:
     return suffix
 
 
-def _only(series: Mapping[str, Rung], what: str) -> Rung:
+def _only(series: Mapping[str, Data], what: str) -> Data:
     if len(series) > 1:
         raise InvalidArgumentError(
             f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with --series or --tag"
@@ -199,9 +199,9 @@ def _only(series: Mapping[str, Rung], what: str) -> Rung:
     return next(iter(series.values()))
 
 
-def _one_log(series: Mapping[str, Rung]) -> Rung:
+def _one_log(series: Mapping[str, Data]) -> Data:
     """The tags of one log together again; of other things there can be one only."""
-    logs = [rung for rung in series.values() if isinstance(rung, HistogramLog)]
+    logs = [data for data in series.values() if isinstance(data, HistogramLog)]
     return (
         merge_logs(logs)
         if len(logs) == len(series) and len(logs) > 1
@@ -209,7 +209,7 @@ def _one_log(series: Mapping[str, Rung]) -> Rung:
     )
 
 
-def write(data: Rung, path: str | os.PathLike[str], *, format: str | None = None) -> Path:  # noqa: A002 - the contract
+def write(data: Data, path: str | os.PathLike[str], *, format: str | None = None) -> Path:  # noqa: A002 - the contract
     """Write one data type to a file, whole or not at all.
 
     Parameters

@@ -1,7 +1,7 @@
 """Charts: every function draws on an `ax`, returns it, and leaves showing and saving to you.
 
-``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a rung, or a mapping of label to
-rung; ``fan_out`` takes one, ``compare`` two sides, and ``load_curve`` runs at different loads; ``diagnosis`` and
+``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data type, or a mapping of label to
+data type; ``fan_out`` takes one, ``compare`` two sides, and ``load_curve`` runs at different loads; ``diagnosis`` and
 ``calibration`` a result; ``stall_strip`` samples. This is the only room that imports matplotlib.
 """
 

@@ -67,7 +67,7 @@ def ccdf(
 
     Parameters
     ----------
-    data : rung with buckets, Distribution, or mapping of str to such
+    data : data type with buckets, Distribution, or mapping of str to such
     ax : Axes, optional
         Where to draw; the current axes by default.
     unit : str, optional
@@ -94,7 +94,7 @@ def ccdf(
     """
     ax = current_axes(ax)
     series, empty = drawable(as_series(data), "tail")
-    curves = {label: curve_of(rung) for label, rung in series.items()}
+    curves = {label: curve_of(values) for label, values in series.items()}
     every = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
     stored = next(iter(curves.values())).unit
     zero = fit_values(ax, every, stored, fixed=unit, along="x")
@@ -208,9 +208,9 @@ def _draw(
 
 
 def _band(
-    ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, zero: float, floor: float
+    ax: Axes, data: Any, curve: Curve, confidence: float, colour: str, zero: float, floor: float
 ) -> None:
-    grid, low, high = band_ends(rung, curve, confidence, 12)
+    grid, low, high = band_ends(data, curve, confidence, 12)
     if not grid.size:  # corrected counts
         return
     share = np.maximum(1.0 - grid / 100.0, floor)
@@ -241,8 +241,8 @@ def _name(
         )
         return
     if named and len(curves) > 1:
-        for k, (label, rung) in enumerate(series.items()):
-            labels.add(ax, named_count(label, rung), lines[label], at=0.45 + 0.05 * k, spread=0.5)
+        for k, (label, data) in enumerate(series.items()):
+            labels.add(ax, named_count(label, data), lines[label], at=0.45 + 0.05 * k, spread=0.5)
     for words, members in same_words(ends).items():
         colour = lines[members[0]][0].get_color() if len(members) == 1 and len(curves) > 1 else INK
         where = (max(curves[members[0]].top, ax.get_xlim()[0]), ax.get_ylim()[0])

@@ -47,15 +47,15 @@ def compare(
 
     Parameters
     ----------
-    base : rung, sequence or mapping of rungs, or Comparison
-    new : rung, sequence or mapping of rungs, optional
+    base : data type, sequence or mapping of data types, or Comparison
+    new : data type, sequence or mapping of data types, optional
         The other side; not needed for a `Comparison`.
     ax : Axes, optional
         Where to draw; the current axes by default.
     confidence : float, default 0.95
         Of the intervals; the band around the whole curve of two single runs holds for all percentiles at once.
     title, subtitle : str, optional
-        By default the verdict and what it rests on. Empty for none.
+        By default the verdict and what it is based on. Empty for none.
     **options
         For `latencykit.compare`.
 
@@ -268,9 +268,11 @@ def _span(row: Change) -> str:
 def _conditions(found: Comparison, whole: bool, confidence: float) -> str:
     level = f"{100 * confidence:g} % intervals"
     runs = " against ".join(format_count(number) for number in found.runs)
-    single = "one run a side: the intervals hold for these requests only"
+    single = "one run per side: the intervals hold for these requests only"
     if found.run_noise is not None:
-        single = f"one run a side, taken to differ by {100 * found.run_noise:.2g} % from run to run"
+        single = (
+            f"one run per side, taken to differ by {100 * found.run_noise:.2g} % from run to run"
+        )
     parts = [f"{runs} runs" if found.basis == "runs" else single, level]
     parts += ["grey: every percentile, with a band that holds for all at once"] if whole else []
     return " · ".join([*parts, *found.warnings[:2]])

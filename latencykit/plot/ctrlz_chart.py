@@ -1,4 +1,4 @@
-"""What a load generator reported beside what was true, after its server stood still."""
+"""What a load generator reported beside what was true, after its server was stopped."""
 
 from __future__ import annotations
 

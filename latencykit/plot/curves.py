@@ -1,4 +1,4 @@
-"""From a rung to the arrays that charts draw: steps, never a straight line between two far samples."""
+"""From a data type to the arrays that charts draw: steps, never a straight line between two far samples."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Curve:
     unit: str
     count: int | None
     censored: int = 0
-    printed: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    reported_percentiles: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     top_low: float = 0.0
 
     @property
@@ -136,7 +136,7 @@ class Curve:
 
 
 def as_series(data: Any) -> dict[str, Any]:
-    """Return label → rung, in nanoseconds where there is a unit; a tagged log gives one series a tag.
+    """Return label → data type, in nanoseconds where there is a unit; a tagged log gives one series per tag.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def as_series(data: Any) -> dict[str, Any]:
     """
     if not isinstance(data, Mapping) and not hasattr(data, "run"):
         raise InvalidArgumentError(
-            f"a chart takes a rung or a mapping of label to rung, not {type(data).__name__}"
+            f"a chart takes a data type or a mapping of label to data type, not {type(data).__name__}"
         )
     named = (
         dict(data)
@@ -155,19 +155,19 @@ def as_series(data: Any) -> dict[str, Any]:
         else {data.run.source or ", ".join(data.run.tags): data}
     )
     series: dict[str, Any] = {}
-    for label, rung in named.items():
-        tagged = hasattr(rung, "by_tag") and len(rung.tags) > 1
+    for label, values in named.items():
+        tagged = hasattr(values, "by_tag") and len(values.tags) > 1
         parts = (
-            {tag or "untagged": part for tag, part in rung.by_tag().items()}
+            {tag or "untagged": part for tag, part in values.by_tag().items()}
             if tagged
-            else {"": rung}
+            else {"": values}
         )
         for tag, part in parts.items():
             name = " ".join(filter(None, (str(label) if len(named) > 1 or not tag else "", tag)))
             series[name] = part.to_unit("ns") if part.unit in NANOSECONDS else part
     if not series:
         raise InvalidArgumentError("there is nothing to draw")
-    if len({rung.unit for rung in series.values()}) > 1:
+    if len({values.unit for values in series.values()}) > 1:
         raise IncompatibleDataError(
             "bare numbers and times have no axis in common; name the unit of the former with unit= (--unit)"
         )
@@ -175,7 +175,7 @@ def as_series(data: Any) -> dict[str, Any]:
 
 
 def only_series(data: Any, what: str) -> tuple[str, Any]:
-    """Return label and rung of the one series that a chart can show.
+    """Return label and data type of the one series that a chart can show.
 
     Raises
     ------
@@ -191,9 +191,9 @@ def only_series(data: Any, what: str) -> tuple[str, Any]:
     return next(iter(series.items()))
 
 
-def as_histogram(rung: Any) -> Any:
+def as_histogram(data: Any) -> Any:
     """Return what can be drawn as a curve: a histogram, a model, or a summary."""
-    return rung if isinstance(rung, Histogram | Distribution | Summary) else rung.histogram()
+    return data if isinstance(data, Histogram | Distribution | Summary) else data.histogram()
 
 
 def drawable(series: Mapping[str, Any], what: str) -> tuple[dict[str, Any], list[str]]:
@@ -204,50 +204,57 @@ def drawable(series: Mapping[str, Any], what: str) -> tuple[dict[str, Any], list
     DataNotAvailableError
         Where one is a summary, or all are empty.
     """
-    found = {label: as_histogram(rung) for label, rung in series.items()}
-    for label, rung in found.items():
-        if isinstance(rung, Summary):
+    found = {label: as_histogram(data) for label, data in series.items()}
+    for label, data in found.items():
+        if isinstance(data, Summary):
             raise DataNotAvailableError(
                 f"{label}: a summary holds no buckets, so its {what} is unknown; a histogram or samples would show it"
             )
     empty = [
-        label for label, rung in found.items() if isinstance(rung, Histogram) and not rung.count
+        label for label, data in found.items() if isinstance(data, Histogram) and not data.count
     ]
     if len(empty) == len(found):
         raise DataNotAvailableError(
             f"{', '.join(filter(None, empty)) or 'this'}: nothing was counted, so there is nothing to draw; "
             "was the range too narrow?"
         )
-    return {label: rung for label, rung in found.items() if label not in empty}, empty
+    return {label: data for label, data in found.items() if label not in empty}, empty
 
 
-def curve_of(rung: Any) -> Curve:
+def curve_of(data: Any) -> Curve:
     """Return the percentile curve of a histogram with values, or of a model."""
-    if isinstance(rung, Distribution):
-        held = rung.probabilities > 0
+    if isinstance(data, Distribution):
+        held = data.probabilities > 0
         index, share = (
-            rung.index[held],
-            100.0 * np.minimum(np.cumsum(rung.probabilities[held]), 1.0),
+            data.index[held],
+            100.0 * np.minimum(np.cumsum(data.probabilities[held]), 1.0),
         )
         share[-1] = 100.0
         curve = _thinned(
-            share, rung.buckets.high(index), rung.buckets.low(index), 100.0, None, rung.unit, None
+            share, data.buckets.high(index), data.buckets.low(index), 100.0, None, data.unit, None
         )
         return replace(curve, top_low=float(curve.low[-1]))
-    total = rung.count + rung.censored
-    share = 100.0 * rung.cumulative / total
+    total = data.count + data.censored
+    share = 100.0 * data.cumulative / total
     # A hair below each step's end, so that rounding cannot reach into the next bucket.
-    value = np.asarray(rung.percentile(share * (1 - 4e-16)), np.float64)
-    low = np.minimum(rung.counted.low, value)
-    bound = float(rung.censored_at) if rung.censored else None
+    value = np.asarray(data.percentile(share * (1 - 4e-16)), np.float64)
+    low = np.minimum(data.counted.low, value)
+    bound = float(data.censored_at) if data.censored else None
     if bound is not None:
-        known = rung.buckets.high(rung.index) <= bound
+        known = data.buckets.high(data.index) <= bound
         share, value, low = share[known], value[known], low[known]
         if not share.size:
             share, value, low = np.zeros(1), np.full(1, bound), np.full(1, bound)
-    curve = _thinned(share, value, low, rung.sample_limit(), bound, rung.unit, rung.count)
-    printed = rung.printed if len(rung.printed[0]) <= _CHOSEN else ((), ())
-    return replace(curve, censored=rung.censored, printed=printed, top_low=rung.bracket("max")[0])
+    curve = _thinned(share, value, low, data.sample_limit(), bound, data.unit, data.count)
+    reported_percentiles = (
+        data.reported_percentiles if len(data.reported_percentiles[0]) <= _CHOSEN else ((), ())
+    )
+    return replace(
+        curve,
+        censored=data.censored,
+        reported_percentiles=reported_percentiles,
+        top_low=data.bracket("max")[0],
+    )
 
 
 def place_of(percentile: Floats) -> Floats:
@@ -284,7 +291,7 @@ def two_stories(series: Mapping[str, Any], curves: Mapping[str, Curve]) -> str |
 
     Only percentiles that both samples support count, and only differences of more than a tenth.
     """
-    roles = {role_of(label, rung): label for label, rung in series.items()}
+    roles = {role_of(label, data): label for label, data in series.items()}
     if len(series) != 2 or set(roles) != {"raw", "honest"} or not set(series) <= set(curves):
         return None
     raw, honest = curves[roles["raw"]], curves[roles["honest"]]
@@ -319,7 +326,7 @@ SHADED = "shaded: the source says no more"
 """What a chart says of areas that `spread` fills."""
 
 _EVENT = (0, (3.4, 2.0))
-"""The dashes of what rests on a few events."""
+"""The dashes of what is based on a few events."""
 
 
 def cut(curve: Curve, start: float, end: float) -> tuple[Floats, Floats]:
@@ -359,7 +366,7 @@ def draw_curve(
     zero : float
         Where values of zero are drawn.
     dashed_from : float, optional
-        Percentile from which the curve rests on so few events that it is not drawn solid.
+        Percentile from which the curve is based on so few events that it is not drawn solid.
     crowded : bool, default False
         Many series share the axes: areas are hardly filled.
     """
@@ -413,10 +420,10 @@ def grid_of(limit: float, nines: float, points: int = 260) -> Floats:
 
 
 def band(
-    ax: Axes, rung: Any, curve: Curve, confidence: float, colour: str, nines: float, zero: float
+    ax: Axes, data: Any, curve: Curve, confidence: float, colour: str, nines: float, zero: float
 ) -> None:
     """Draw the confidence band as far as the sample supports the curve; where it has no upper end it opens to the maximum."""
-    grid, low, high = band_ends(rung, curve, confidence, nines)
+    grid, low, high = band_ends(data, curve, confidence, nines)
     if not grid.size:  # corrected counts
         return
     ax.fill_between(
@@ -432,12 +439,12 @@ def band(
 
 
 def band_ends(
-    rung: Any, curve: Curve, confidence: float, nines: float
+    data: Any, curve: Curve, confidence: float, nines: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return percentiles and the ends of the confidence band up to each; the curve lies within, for each of its steps is one."""
     grid = grid_of(curve.limit, nines)
     grid = np.unique(np.concatenate((grid, curve.percentile[curve.percentile <= grid[-1]])))
-    rows = rung.percentile_rows(grid * (1 - 4e-16), confidence)
+    rows = data.percentile_rows(grid * (1 - 4e-16), confidence)
     low, high = np.array([row.low for row in rows]), np.array([row.high for row in rows])
     known = ~(np.isnan(low) & np.isnan(high))
     value = curve.at(grid)  # of a dense curve fewer steps are drawn than there are
@@ -503,8 +510,8 @@ def spread(
     ax.plot(*lower, **style)
     lines: list[Line2D] = ax.plot(*upper, **style)
     p, value = (
-        np.asarray(curve.printed[0], np.float64),
-        np.maximum(np.asarray(curve.printed[1], np.float64), zero),
+        np.asarray(curve.reported_percentiles[0], np.float64),
+        np.maximum(np.asarray(curve.reported_percentiles[1], np.float64), zero),
     )
     inner = (p > 0) & (p < 100)
     p = np.maximum(1.0 - p / 100.0, least) if across else p
@@ -533,7 +540,7 @@ def nines_of(count: int | None) -> int:
 
 
 # ------------------------------------------------------------
-# From which percentile on a curve rests on a few events: what its log, or its samples, know of
+# From which percentile on a curve is based on a few events: what its log, or its samples, know of
 # time.
 
 _FEW = 4
@@ -541,23 +548,23 @@ _FEW = 4
 
 
 def resting(series: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
-    """Return label → percentile from which a curve rests on a few events, and what these are.
+    """Return label → percentile from which a curve is based on a few events, and what these are.
 
     Parameters
     ----------
-    series : mapping of str to rung
+    series : mapping of str to data type
     counted : mapping of str to Histogram
         The same, counted.
     """
     found: dict[str, tuple[float, str]] = {}
-    for label, rung in series.items() if len(series) <= _FEW else ():
+    for label, data in series.items() if len(series) <= _FEW else ():
         whole = counted.get(label)
         if (
-            isinstance(rung, Samples | HistogramLog)
+            isinstance(data, Samples | HistogramLog)
             and isinstance(whole, Histogram)
             and whole.count
         ):
-            at, words = rung.evidence(whole).solid_up_to()
+            at, words = data.evidence(whole).solid_up_to()
             found |= {label: (at, words)} if words else {}
     return found
 
@@ -568,10 +575,10 @@ def dashes(rests: Mapping[str, tuple[float, str]]) -> str:
     Examples
     --------
     >>> dashes({"a": (99.0, "1 stall"), "b": (99.9, "2 events")})
-    'dashed: rests on 1 stall, 2 events'
+    'dashed: is based on 1 stall, 2 events'
     """
     words = dict.fromkeys(plain(what) for _, what in rests.values() if what)
-    return f"dashed: rests on {', '.join(words)}" if words else ""
+    return f"dashed: is based on {', '.join(words)}" if words else ""
 
 
 # ------------------------------------------------------------

@@ -61,7 +61,7 @@ def dashboard(
 
     Parameters
     ----------
-    data : rung, or mapping of str to rung
+    data : data type, or mapping of str to data type
         Of one series all key numbers stand beside the curve; of several a table, which is the legend, too. Where no time
         is known, the density takes the place of the timeline.
     ax : Axes, optional
@@ -75,7 +75,7 @@ def dashboard(
     verdict : str, optional
         ``omits``, ``clean`` or ``unknown``, where a diagnosis was made.
     findings : sequence of str, optional
-        What the verdict rests on, a sentence each.
+        What the verdict is based on, a sentence each.
     title, subtitle : str, optional
         By default what was measured, and the conditions. Empty for none.
     **line_kwargs
@@ -88,17 +88,18 @@ def dashboard(
     """
     page = current_axes(ax)
     series = as_series(data)
-    counted = {label: as_histogram(rung) for label, rung in series.items()}
+    counted = {label: as_histogram(values) for label, values in series.items()}
     page.set_axis_off()
     upper, lower, beside = _panels(page, wide=len(series) > 1)
     timed = all(
-        isinstance(rung, HistogramLog) or (isinstance(rung, Samples) and rung.start is not None)
-        for rung in series.values()
+        isinstance(values, HistogramLog)
+        or (isinstance(values, Samples) and values.start is not None)
+        for values in series.values()
     )
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": ""}
     if timed:
         timeline(series, ax=upper, stalls=stalls, legend=len(series) == 1, **quiet)
-    elif not any(isinstance(rung, Summary) for rung in counted.values()):
+    elif not any(isinstance(values, Summary) for values in counted.values()):
         density(counted, ax=upper, legend=len(series) == 1, **quiet)
     else:
         upper.remove()
@@ -130,8 +131,8 @@ def dashboard(
 
 
 def _shaded(counted: Mapping[str, Any]) -> str:
-    held = [rung for rung in counted.values() if isinstance(rung, Histogram) and rung.count]
-    return SHADED if any(curve_of(rung).wide for rung in held) else ""
+    held = [data for data in counted.values() if isinstance(data, Histogram) and data.count]
+    return SHADED if any(curve_of(data).wide for data in held) else ""
 
 
 def _legend(number: int) -> str:
@@ -169,7 +170,7 @@ def _rows(ax: Axes, wanted: int, size: float = 9.0) -> tuple[float, int]:
 
 
 def _numbers(ax: Axes, counted: Any, verdict: str | None, findings: Sequence[str]) -> None:
-    """Names flush left, numbers flush right, the verdict and what it rests on below."""
+    """Names flush left, numbers flush right, the verdict and what it is based on below."""
     rows = [(name, value, INK, "normal") for name, value in key_statistics(counted)]
     if verdict is not None:
         rows.append(("verdict", verdict, _VERDICTS.get(verdict, INK), "bold"))
@@ -205,10 +206,10 @@ def _numbers(ax: Axes, counted: Any, verdict: str | None, findings: Sequence[str
 
 
 def _side_by_side(ax: Axes, series: Mapping[str, Any]) -> None:
-    """One column a series under its name, one row a number."""
+    """One column per series under its name, one row per number."""
     styles, listed = (
         series_styles(series),
-        {label: dict(key_statistics(rung)) for label, rung in series.items()},
+        {label: dict(key_statistics(data)) for label, data in series.items()},
     )
     names = list(dict.fromkeys(name for numbers in listed.values() for name in numbers))
     step, most = _rows(ax, len(names) + 2, 8.5)
@@ -246,12 +247,12 @@ def _side_by_side(ax: Axes, series: Mapping[str, Any]) -> None:
 
 
 def _table(ax: Axes, series: Mapping[str, Any]) -> None:
-    """One row a series, the highest maximum first, with its colour, its count and its percentiles."""
+    """One row per series, the highest maximum first, with its colour, its count and its percentiles."""
     styles = series_styles(series)
     order = sorted(series, key=lambda label: -_value(series[label], 100.0))
     step, most = _rows(ax, len(series) + 1, 8.0)
     width = ax.get_window_extent().width * 72.0 / ax.figure.dpi
-    longest = max(len(_text(rung, p)) for rung in series.values() for p in _COLUMNS)
+    longest = max(len(_text(data, p)) for data in series.values() for p in _COLUMNS)
     column = max(40.0, 4.5 * longest + 6.0)  # a range takes more room than a number
     number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / column)))
     wanted = {2: (99.0, 100.0), 3: (50.0, 99.0, 100.0)}.get(number, _COLUMNS)
@@ -267,13 +268,13 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
     letters = max(8, int((places[0] * width - column - 0.07 * width) / 4.9))
     shown = order if len(order) < most else order[: most - 2]
     for k, label in enumerate(shown):
-        y, rung = 1.0 - (k + 1.5) * step, series[label]
+        y, data = 1.0 - (k + 1.5) * step, series[label]
         ax.plot([0.0, 0.05], [y, y], linewidth=2.0, **styles[label])
         ax.text(0.065, y, plain(shorten(label, letters)), fontsize=8, color=INK, va="center")
-        count = requests_of(rung)
+        count = requests_of(data)
         texts = [
             *([format_count(count) if count is not None else ""] if counts else []),
-            *(_text(rung, p) for p in wanted),
+            *(_text(data, p) for p in wanted),
         ]
         for x, words in zip(places, texts, strict=True):
             ax.text(x, y, words, fontsize=8, color=INK, ha="right", va="center")
@@ -288,26 +289,26 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
         )
 
 
-def _value(rung: Any, percentile: float) -> float:
+def _value(data: Any, percentile: float) -> float:
     """A percentile, or NaN where the source does not hold it."""
-    if isinstance(rung, Summary):
-        known = dict(rung.percentiles) | ({100.0: rung.stats["max"]} if "max" in rung.stats else {})
+    if isinstance(data, Summary):
+        known = dict(data.percentiles) | ({100.0: data.stats["max"]} if "max" in data.stats else {})
         return known.get(percentile, float("nan"))
-    if not getattr(rung, "count", 1):
+    if not getattr(data, "count", 1):
         return float("nan")
-    return float(rung.percentile(percentile))
+    return float(data.percentile(percentile))
 
 
-def _text(rung: Any, percentile: float) -> str:
+def _text(data: Any, percentile: float) -> str:
     """A percentile as the table shows it: a range where that is all the source says, in brackets beyond the sample."""
-    value = _value(rung, percentile)
+    value = _value(data, percentile)
     if value != value:
         return "–"
 
     def show(number: float) -> str:
-        return format_value(number, rung.unit)
+        return format_value(number, data.unit)
 
-    if not isinstance(rung, Histogram):
+    if not isinstance(data, Histogram):
         return show(value)
-    (row,) = rung.percentile_rows([percentile])
+    (row,) = data.percentile_rows([percentile])
     return format_row(replace(row, supported=row.supported or percentile >= 100), show)

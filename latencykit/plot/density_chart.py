@@ -37,12 +37,12 @@ _OVERLAP = 1.9
 """How far a series that stands among others may reach, in distances from one to the next."""
 
 
-def shares(rung: Any, edges: Floats) -> Floats:
+def shares(data: Any, edges: Floats) -> Floats:
     """Return the share of values in each bin; a bucket that straddles an edge is divided in proportion.
 
     Parameters
     ----------
-    rung : Histogram or Distribution
+    data : Histogram or Distribution
     edges : ndarray of float64, shape (bins + 1,)
 
     Returns
@@ -56,11 +56,11 @@ def shares(rung: Any, edges: Floats) -> Floats:
     [0.67, 0.33]
     """
     weights, total = (
-        (rung.probabilities, 1.0)
-        if isinstance(rung, Distribution)
-        else (rung.counts, rung.count + rung.censored)
+        (data.probabilities, 1.0)
+        if isinstance(data, Distribution)
+        else (data.counts, data.count + data.censored)
     )
-    low, high = rung.buckets.low(rung.index), rung.buckets.high(rung.index)
+    low, high = data.buckets.low(data.index), data.buckets.high(data.index)
     width = np.maximum(high - low, 1e-9)
     below = [
         float((weights * np.clip((edge - low) / width, 0.0, 1.0)).sum()) for edge in edges.tolist()
@@ -111,7 +111,7 @@ def density(
 
     Parameters
     ----------
-    data : rung with buckets, Distribution, or mapping of str to such
+    data : data type with buckets, Distribution, or mapping of str to such
         More than four series stand above each other, each with a base line of its own.
     ax : Axes, optional
         Where to draw; the current axes by default.
@@ -140,13 +140,13 @@ def density(
     ax = current_axes(ax)
     series, empty = drawable(as_series(data), "density")
     stored = next(iter(series.values())).unit
-    low = min(_lowest(rung) for rung in series.values())
-    high = max(_highest(rung) for rung in series.values())
+    low = min(_lowest(values) for values in series.values())
+    high = max(_highest(values) for values in series.values())
     if high < low:  # nothing but zeros
         low, high = 1.0, 10.0
     edges = np.geomspace(low / 1.02, max(high, low * 1.5) * 1.02, bins + 1)
-    parts = {label: shares(rung, edges) for label, rung in series.items()}
-    zeros = {label: share for label, rung in series.items() if (share := _zeros(rung)) > 0}
+    parts = {label: shares(values, edges) for label, values in series.items()}
+    zeros = {label: share for label, values in series.items() if (share := _zeros(values)) > 0}
     zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=bool(zeros))
     stacked = len(series) > FEW
     base = {label: float(len(series) - 1 - k) if stacked else 0.0 for k, label in enumerate(series)}
@@ -193,7 +193,7 @@ def density(
     tidy(ax, "latency" if stored != "none" else "value", height)
     ax.spines["left"].set_visible(not stacked)
     more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
-    spread = _SPREAD if any(_wide(rung).any() for rung in series.values()) else ""
+    spread = _SPREAD if any(_wide(values).any() for values in series.values()) else ""
     head(
         ax,
         chart_title(series),
@@ -251,10 +251,10 @@ def _draw(
     return line
 
 
-def _tick(ax: Axes, rung: Any, base: float, look: dict[str, Any], *, labelled: bool) -> None:
+def _tick(ax: Axes, data: Any, base: float, look: dict[str, Any], *, labelled: bool) -> None:
     """A tick on the base line where the maximum stands."""
     top, over = (
-        max(_highest(rung), ax.get_xlim()[0]),
+        max(_highest(data), ax.get_xlim()[0]),
         {"color": look["color"], "clip_on": False, "zorder": 31},
     )
     ax.plot(
@@ -269,7 +269,7 @@ def _tick(ax: Axes, rung: Any, base: float, look: dict[str, Any], *, labelled: b
     )
     if labelled:
         ax.annotate(
-            _words(rung),
+            _words(data),
             (top, base),
             (-4, 1.5),
             "data",
@@ -282,10 +282,10 @@ def _tick(ax: Axes, rung: Any, base: float, look: dict[str, Any], *, labelled: b
         )
 
 
-def _words(rung: Any) -> str:
-    if getattr(rung, "censored", 0) or isinstance(rung, Distribution):
-        return f"{'≥' if getattr(rung, 'censored', 0) else 'max'} {format_value(_highest(rung), rung.unit)}"
-    return f"max {statistic_text(rung, 'max')}"
+def _words(data: Any) -> str:
+    if getattr(data, "censored", 0) or isinstance(data, Distribution):
+        return f"{'≥' if getattr(data, 'censored', 0) else 'max'} {format_value(_highest(data), data.unit)}"
+    return f"max {statistic_text(data, 'max')}"
 
 
 def _name(
@@ -321,7 +321,7 @@ def _name(
                 fontweight="bold",
             )
     for words, members in same_words(
-        {label: _words(rung) for label, rung in series.items()}
+        {label: _words(data) for label, data in series.items()}
     ).items():
         colour = lines[members[0]].get_color() if len(members) == 1 and len(series) > 1 else INK
         labels.point(
@@ -334,15 +334,15 @@ def _name(
         )
 
 
-def _wide(rung: Any) -> NDArray[np.bool_]:
+def _wide(data: Any) -> NDArray[np.bool_]:
     """Buckets with values that may lie anywhere in more than a tenth of their value."""
-    return ~is_resolved(rung.buckets.low(_held(rung)), rung.buckets.high(_held(rung)))
+    return ~is_resolved(data.buckets.low(_held(data)), data.buckets.high(_held(data)))
 
 
-def _pinned_down(rung: Any, low: float, high: float) -> bool:
+def _pinned_down(data: Any, low: float, high: float) -> bool:
     """Whether what lies between two edges is where it was measured, and not only spread over a wide bucket."""
-    wide = _wide(rung)
-    bottom, top = rung.buckets.low(_held(rung))[wide], rung.buckets.high(_held(rung))[wide]
+    wide = _wide(data)
+    bottom, top = data.buckets.low(_held(data))[wide], data.buckets.high(_held(data))[wide]
     return not bool(((bottom < high) & (top > low)).any())
 
 
@@ -362,27 +362,27 @@ def _lanes(ax: Axes, base: Mapping[str, float]) -> None:
     ax.set_ylim(-0.25, len(base) - 1 + _OVERLAP * 1.06)
 
 
-def _held(rung: Any) -> Any:
-    return rung.index[rung.probabilities > 0] if isinstance(rung, Distribution) else rung.index
+def _held(data: Any) -> Any:
+    return data.index[data.probabilities > 0] if isinstance(data, Distribution) else data.index
 
 
-def _zeros(rung: Any) -> float:
+def _zeros(data: Any) -> float:
     """The share of values that are zero."""
-    at_zero = rung.buckets.high(rung.index) <= 0
-    if isinstance(rung, Distribution):
-        return float(rung.probabilities[at_zero].sum())
-    return float(rung.counts[at_zero].sum() / rung.count)
+    at_zero = data.buckets.high(data.index) <= 0
+    if isinstance(data, Distribution):
+        return float(data.probabilities[at_zero].sum())
+    return float(data.counts[at_zero].sum() / data.count)
 
 
-def _lowest(rung: Any) -> float:
+def _lowest(data: Any) -> float:
     """The lowest positive value; infinity where there is none."""
-    low, high = rung.buckets.low(_held(rung)), rung.buckets.high(_held(rung))
+    low, high = data.buckets.low(_held(data)), data.buckets.high(_held(data))
     middle = np.where(low > 0, low, high / 2)
     positive = middle[middle > 0]
     return float(positive[0]) if positive.size else math.inf
 
 
-def _highest(rung: Any) -> float:
+def _highest(data: Any) -> float:
     """The maximum, or where the censored values begin."""
-    top = float(rung.max)
-    return max(top, float(rung.censored_at)) if getattr(rung, "censored", 0) else top
+    top = float(data.max)
+    return max(top, float(data.censored_at)) if getattr(data, "censored", 0) else top

@@ -42,7 +42,7 @@ def diagnosis(
 ) -> Axes:
     """Draw a diagnosis: the course with its stalls above, the percentile curves below.
 
-    The measured curve is red and the corrected one blue, dashed wherever it rests on the stalls. The floor is what a
+    The measured curve is red and the corrected one blue, dashed wherever it is based on the stalls. The floor is what a
     stall of the whole server must leave at least, ``Q(q) ≥ d − (1 − q)·T``; where the measured curve lies below it, the
     gap is filled.
 
@@ -82,7 +82,7 @@ def diagnosis(
     if found.expected_interval:
         more.append(f"expected interval {format_duration(found.expected_interval)}")
     if found.method is not None:
-        more.append(f"{_HOW[found.method]}, dashed where it rests on the stalls")
+        more.append(f"{_HOW[found.method]}, dashed where it is based on the stalls")
     head(
         page,
         f"{label} {_SAID[found.verdict]}",

@@ -57,7 +57,7 @@ def fan_out(
 
     Parameters
     ----------
-    data : rung, or mapping of one label to a rung, optional
+    data : data type, or mapping of one label to a data type, optional
         One call. The heat map can do without: then calls are independent.
     n : sequence of int
         Calls of one user, a curve each; of the heat map the first and the last of its axis.
@@ -93,18 +93,18 @@ def fan_out(
     ['1 call', '10 calls']
     """
     ax = current_axes(ax)
-    label, rung = _only(data)
+    label, values = _only(data)
     if kind == "heatmap":
-        return _heat_map(ax, label, rung, n, independent, title, subtitle)
-    if rung is None:
+        return _heat_map(ax, label, values, n, independent, title, subtitle)
+    if values is None:
         raise InvalidArgumentError(
             "curves of a fan-out need the latencies of one call; the heat map (kind='heatmap') does without"
         )
     from latencykit.analysis.fan_out import fan_outs
 
-    found = fan_outs(rung, list(n), independent=independent, shares=(99.0,))
+    found = fan_outs(values, list(n), independent=independent, shares=(99.0,))
     mixed = any(one.model == "mixture" for one in found)
-    bounds = fan_outs(rung, list(n), independent=True, shares=(99.0,)) if mixed else []
+    bounds = fan_outs(values, list(n), independent=True, shares=(99.0,)) if mixed else []
     curves = [_curve(one) for one in found]
     places = nines or nines_of(found[0].leaf.count)
     ax.set_xscale("percentile", nines=places)
@@ -142,7 +142,9 @@ def fan_out(
         "dotted: the sample is too small" if any(curve.limit < 99.9999 for curve in curves) else ""
     )
     said = _finding(found[-1], bounds[-1] if bounds else None)
-    head(ax, said, joined({label: rung}, _source(label, rung, found[0]), *more), title, subtitle)
+    head(
+        ax, said, joined({label: values}, _source(label, values, found[0]), *more), title, subtitle
+    )
     return ax
 
 
@@ -156,9 +158,9 @@ def _calls(n: int) -> str:
     return f"{format_count(n)} call" + ("" if n == 1 else "s")
 
 
-def _source(label: str, rung: Any, first: FanOut) -> str:
+def _source(label: str, data: Any, first: FanOut) -> str:
     return " · ".join(
-        filter(None, (plain(shorten(label, 60)), measured(rung.run, first.leaf.count)))
+        filter(None, (plain(shorten(label, 60)), measured(data.run, first.leaf.count)))
     )
 
 
@@ -219,7 +221,7 @@ def _finding(one: FanOut, bound: FanOut | None) -> str:
 def _heat_map(
     ax: Axes,
     label: str,
-    rung: Any,
+    data: Any,
     n: Sequence[int],
     independent: bool,
     title: str | None,
@@ -235,11 +237,11 @@ def _heat_map(
     percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.0, _NINES, 121))
     shares = np.array([chance_of_slow(percentiles, one) for one in calls])
     model = "independent calls"
-    if rung is not None and not independent:
+    if data is not None and not independent:
         whole = np.unique(np.rint(calls[::2]).astype(np.int64))
         calls, found = (
             whole.astype(np.float64),
-            fan_outs(rung, whole.tolist(), shares=percentiles.tolist()),
+            fan_outs(data, whole.tolist(), shares=percentiles.tolist()),
         )
         shares = np.array([list(one.above.values()) for one in found])
         model = "calls mixed by interval" if any(one.model == "mixture" for one in found) else model

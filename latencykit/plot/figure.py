@@ -203,8 +203,8 @@ def measured(run: Any, count: int | None) -> str:
     return " ".join(filter(None, parts))
 
 
-def requests_of(rung: Any) -> int | None:
-    """Return how many good requests a rung stands for, where it knows: those above a limit count, too.
+def requests_of(data: Any) -> int | None:
+    """Return how many good requests a data type stands for, where it knows: those above a limit count, too.
 
     Examples
     --------
@@ -212,12 +212,12 @@ def requests_of(rung: Any) -> int | None:
     >>> requests_of(Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000))
     1000
     """
-    return getattr(rung, "requests", getattr(rung, "count", None))
+    return getattr(data, "requests", getattr(data, "count", None))
 
 
-def named_count(label: str, rung: Any) -> str:
+def named_count(label: str, data: Any) -> str:
     """Return a series' name and number of requests, as they stand beside its curve."""
-    count = requests_of(rung)
+    count = requests_of(data)
     return "  ".join(
         filter(
             None,
@@ -230,9 +230,9 @@ def _connections(number: int | None) -> str:
     return "" if not number else "1 connection" if number == 1 else f"{number:,} connections"
 
 
-def conditions(rung: Any) -> list[str]:
+def conditions(data: Any) -> list[str]:
     """Return how it was measured, part by part: tool, loop, connections, measure, correction, failures."""
-    run = rung.run
+    run = data.run
     parts = [plain(" ".join(filter(None, (run.tool, run.version))), 40)]
     if run.rate:
         parts.append(f"{run.rate:,.6g} requests/s offered")
@@ -257,24 +257,24 @@ def conditions(rung: Any) -> list[str]:
 
 def joined(series: Mapping[str, Any], *first: str) -> str:
     """Return `first` and then the conditions that all series share, in one line."""
-    listed = [conditions(rung) for rung in series.values()]
+    listed = [conditions(data) for data in series.values()]
     shared = (
         [part for part in listed[0] if all(part in other for other in listed[1:])] if listed else []
     )
     guesses = [
         (label, part)
-        for (label, rung), parts in zip(series.items(), listed, strict=True)
+        for (label, data), parts in zip(series.items(), listed, strict=True)
         for part in parts[-1:]
-        if rung.run.unit_note is not None and part not in shared
+        if data.run.unit_note is not None and part not in shared
     ]
     shared += [f"{part} in {plain(shorten(label, 40))}" for label, part in guesses]
     return " · ".join((*filter(None, first), *shared))
 
 
-def series_title(label: str, rung: Any) -> str:
+def series_title(label: str, data: Any) -> str:
     """Return the title of one series: its name, and what was measured."""
     return " · ".join(
-        filter(None, (plain(shorten(label, 60)), measured(rung.run, requests_of(rung))))
+        filter(None, (plain(shorten(label, 60)), measured(data.run, requests_of(data))))
     )
 
 
@@ -288,8 +288,8 @@ def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
     'a and b · 3 requests'
     """
     if len(series) == 1:
-        (label, rung), *_ = series.items()
-        return series_title(label, rung)
+        (label, data), *_ = series.items()
+        return series_title(label, data)
     if kind == "runs":
         return " · ".join(filter(None, (f"{len(series)} runs", *_total(series))))
     names = [plain(shorten(label, 24)) for label in series]
@@ -300,7 +300,7 @@ def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
 
 
 def _total(series: Mapping[str, Any]) -> list[str]:
-    counts = [requests_of(rung) for rung in series.values()]
+    counts = [requests_of(data) for data in series.values()]
     return [f"{format_count(sum(filter(None, counts)))} requests"] if any(counts) else []
 
 
@@ -329,11 +329,11 @@ def slo_pairs(slo: Any) -> list[tuple[float, float]]:
     return sorted((float(percentile), float(limit)) for percentile, limit in pairs)
 
 
-def slo_finding(label: str, rung: Any, pairs: Sequence[tuple[float, float]]) -> str | None:
+def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> str | None:
     """Return what an SLO's limits say of one series, where they say something for sure."""
-    if not pairs or not hasattr(rung, "percentile_rows"):
+    if not pairs or not hasattr(data, "percentile_rows"):
         return None
-    rows = rung.percentile_rows([percentile for percentile, _ in pairs])
+    rows = data.percentile_rows([percentile for percentile, _ in pairs])
     over = [
         (row.value / limit, row, limit)
         for row, (_, limit) in zip(rows, pairs, strict=True)
@@ -349,7 +349,7 @@ def slo_finding(label: str, rung: Any, pairs: Sequence[tuple[float, float]]) -> 
         _, row, limit = max(missed, key=lambda one: one[0])
 
         def show(value: float) -> str:
-            return format_value(value, rung.unit)
+            return format_value(value, data.unit)
 
         values = f"{format_row(replace(row, supported=True), show)}, limit {show(limit)}"
         return f"{name} misses its SLO: {percentile_text(row.percentile)} is {values}"
@@ -432,7 +432,7 @@ def figure_of(
     ----------
     chart : callable
         One of this room's functions.
-    data : rung or mapping
+    data : data type or mapping
     size : tuple of float
         Width and height in hundredths of an inch.
     dpi : float, default 100
@@ -483,7 +483,7 @@ def save(
     ----------
     chart : callable
         One of this room's functions.
-    data : rung or mapping
+    data : data type or mapping
     path : Path
         ``.png``, ``.svg`` or ``.pdf``.
     size : tuple of float
@@ -503,7 +503,7 @@ def save(
     if kind == "png" and (max(pixels) >= _SIDE or pixels[0] * pixels[1] > _PIXELS):
         said = " × ".join(f"{side:,.0f}" for side in pixels)
         raise InvalidArgumentError(
-            f"{said} pixels are too many for a .png; take a smaller size, fewer pixels an inch, or .svg"
+            f"{said} pixels are too many for a .png; take a smaller size, fewer pixels per inch, or .svg"
         )
     with _house_settings():
         figure = figure_of(chart, data, size=size, dpi=dpi, **options)

@@ -272,8 +272,8 @@ def heatmap(
         Where a source knows no time.
     """
     ax = current_axes(ax)
-    label, rung = only_series(data, "a heat map")
-    log = as_log(label, rung)
+    label, held_data = only_series(data, "a heat map")
+    log = as_log(label, held_data)
     cells = grid(log)
     total = np.nansum(cells.counts, axis=0)
     shown = (

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EndLabels",
-    "LineLabels",
     "FileRange",
-    "SpanLabels",
     "LabelRequest",
+    "LineLabels",
+    "SpanLabels",
     "along",
     "apart",
     "beside",

@@ -46,7 +46,7 @@ def load_curve(
 
     Parameters
     ----------
-    data : LoadCurve, or mapping of str to rung
+    data : LoadCurve, or mapping of str to data type
         Runs at different loads; see `latencykit.load_curve`.
     ax : Axes, optional
         Where to draw; the current axes by default.
@@ -88,7 +88,7 @@ def load_curve(
         )
     rates = np.array([row.rate for row in curve.rows])
     pairs = slo_pairs(curve.slo) if curve.slo is not None else []
-    stored = curve.rows[0].rung.unit
+    stored = curve.rows[0].data.unit
     fit_values(
         ax,
         np.concatenate([*lines.values(), [limit for _, limit in pairs]]),
@@ -122,12 +122,12 @@ def _curve_of(data: LoadCurve | Mapping[str, Any], slo: Any, confidence: float) 
     return (
         data
         if slo is None
-        else load_curve({row.name: row.rung for row in data.rows}, slo, confidence)
+        else load_curve({row.name: row.data for row in data.rows}, slo, confidence)
     )
 
 
 def _values(curve: LoadCurve, percentiles: Sequence[float]) -> dict[float, Any]:
-    """Percentile → one value a run, NaN where a run does not hold it; only those that some run holds."""
+    """Percentile → one value per run, NaN where a run does not hold it; only those that some run holds."""
     table = {
         p: [curve.percentiles(row, [p]).get(p, math.nan) for row in curve.rows] for p in percentiles
     }
@@ -136,9 +136,9 @@ def _values(curve: LoadCurve, percentiles: Sequence[float]) -> dict[float, Any]:
 
 def _bounds(row: LoadRow, p: float) -> tuple[float, float]:
     """What the source pins a percentile down between, where that is no number."""
-    if isinstance(row.rung, Summary) or not row.rung.count:
+    if isinstance(row.data, Summary) or not row.data.count:
         return math.nan, math.nan
-    (found,) = row.rung.percentile_rows([p])
+    (found,) = row.data.percentile_rows([p])
     return (
         (math.nan, math.nan)
         if found.resolved or math.isinf(found.bucket_high)
@@ -157,7 +157,7 @@ def _draw(
     ax: Axes, curve: LoadCurve, lines: Mapping[float, Any], rates: Any, labels: LineLabels, confidence: float,
     line_kwargs: dict[str, Any],
 ) -> None:  # fmt: skip
-    """A line a percentile; hollow where the sample does not support it, and the tail's intervals."""
+    """A line per percentile; hollow where the sample does not support it, and the tail's intervals."""
     tail = max(lines)
     for k, (p, uppers) in enumerate(lines.items()):
         ranges = np.array([_bounds(row, p) for row in curve.rows])
@@ -220,17 +220,17 @@ def _course(rates: Any, values: Any) -> tuple[Any, Any]:
 
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
-    if isinstance(row.rung, Summary):
+    if isinstance(row.data, Summary):
         return True
     return row.percentile_rows([p], confidence)[0].supported
 
 
 def _ends(row: LoadRow, p: float, confidence: float) -> tuple[float, float]:
     """The interval of a percentile, up to the maximum where it has no upper end."""
-    if isinstance(row.rung, Summary):
+    if isinstance(row.data, Summary):
         return math.nan, math.nan
     found = row.percentile_rows([p], confidence)[0]
-    high = found.high if math.isfinite(found.high) else max(row.rung.max, found.value)
+    high = found.high if math.isfinite(found.high) else max(row.data.max, found.value)
     return (found.low, high) if math.isfinite(found.low) else (found.bucket_low, found.bucket_high)
 
 
@@ -338,7 +338,7 @@ def _conditions(curve: LoadCurve, hollow: bool) -> str:
     )
     parts.append("hollow: the sample is too small" if hollow else "")
     guessed = dict.fromkeys(
-        row.rung.run.unit for row in curve.rows if row.rung.run.unit_note is not None
+        row.data.run.unit for row in curve.rows if row.data.run.unit_note is not None
     )
     parts += [f"values assumed to be {unit}" for unit in guessed]
     return " · ".join(filter(None, parts))

@@ -78,7 +78,7 @@ def percentiles(
 
     Parameters
     ----------
-    data : rung, Distribution, or mapping of str to such
+    data : data type, Distribution, or mapping of str to such
         A tagged log gives one curve a tag.
     ax : Axes, optional
         Where to draw; the current axes by default.
@@ -95,7 +95,7 @@ def percentiles(
     runs : bool, default False
         The series are runs of one thing: thin lines, their median and their range.
     dashed_from : float, (float, str), or mapping of label to such, optional
-        Percentile from which a curve rests on a few events, and what these are ("1 stall"); dashed from there. By default
+        Percentile from which a curve is based on a few events, and what these are ("1 stall"); dashed from there. By default
         what logs and samples know of it; an empty mapping for none.
     legend : bool, default True
         Name the series.
@@ -123,15 +123,17 @@ def percentiles(
     """
     ax = current_axes(ax)
     series = as_series(data)
-    summaries = {label: rung for label, rung in series.items() if isinstance(rung, Summary)}
+    summaries = {
+        label: held_data for label, held_data in series.items() if isinstance(held_data, Summary)
+    }
     counted, empty = _counted(
-        {label: rung for label, rung in series.items() if label not in summaries}
+        {label: held_data for label, held_data in series.items() if label not in summaries}
     )
-    curves = {label: curve_of(rung) for label, rung in counted.items()}
+    curves = {label: curve_of(held_data) for label, held_data in counted.items()}
     pairs = slo_pairs(slo) if slo is not None else []
     if dashed_from is None and not runs:
         dashed_from = resting(
-            {label: rung for label, rung in series.items() if label in counted}, counted
+            {label: held_data for label, held_data in series.items() if label in counted}, counted
         )
     places = nines or max((nines_of(curve.count) for curve in curves.values()), default=3)
     ax.set_xscale("percentile", nines=places)
@@ -224,7 +226,7 @@ def _draw_all(
 
 
 def _dashed(dashed_from: Any, label: str) -> tuple[float | None, str]:
-    """Percentile from which a series rests on a few events, and what these are."""
+    """Percentile from which a series is based on a few events, and what these are."""
     given = dashed_from.get(label) if hasattr(dashed_from, "get") else dashed_from
     if given is None:
         return None, ""
@@ -293,8 +295,8 @@ def _name(
         outside_legend(ax, [drawn[label][0] for label in order], listed)
         return
     if len(series) > 1:
-        for k, (label, rung) in enumerate(series.items()):
-            labels.add(ax, named_count(label, rung), drawn[label], at=0.38 + 0.04 * k, spread=0.6)
+        for k, (label, data) in enumerate(series.items()):
+            labels.add(ax, named_count(label, data), drawn[label], at=0.38 + 0.04 * k, spread=0.6)
     for words, members in same_words({label: ends[label][1] for label in curves}).items():
         colour = drawn[members[0]][0].get_color() if len(members) == 1 and len(series) > 1 else INK
         ends_at = (100.0, max(curves[members[0]].top, ax.get_ylim()[0]))
@@ -308,17 +310,17 @@ def _name(
         )
 
 
-def _end(rung: Any, curve: Curve | None) -> tuple[float, str]:
+def _end(data: Any, curve: Curve | None) -> tuple[float, str]:
     """Where a series ends at the right, and the words for it."""
     if curve is None:
         known = [
-            *rung.percentiles.values(),
-            *(rung.stats[name] for name in ("mean", "max") if name in rung.stats),
+            *data.percentiles.values(),
+            *(data.stats[name] for name in ("mean", "max") if name in data.stats),
         ]
-        name = next((name for name in ("max", "mean") if name in rung.stats), None)
+        name = next((name for name in ("max", "mean") if name in data.stats), None)
         return max(
             known, default=0.0
-        ), f"{name} {format_value(rung.stats[name], rung.unit)}" if name else ""
+        ), f"{name} {format_value(data.stats[name], data.unit)}" if name else ""
     return curve.top, end_words(curve)
 
 
@@ -381,8 +383,8 @@ def _head(
     """The finding, or what was measured; and the conditions."""
     finding = None
     if not runs and pairs and len(series) == 1:
-        ((label, rung),) = series.items()
-        finding = slo_finding(label, rung, pairs)
+        ((label, data),) = series.items()
+        finding = slo_finding(label, data, pairs)
     elif not runs:
         finding = two_stories(series, curves)
     said = chart_title(series, "runs" if runs else "")

@@ -66,14 +66,14 @@ def stall_strip(
     """
     page = current_axes(ax)
     series = as_series(data)
-    for label, rung in series.items():
-        if not isinstance(rung, Samples) or rung.start is None or not len(rung):
+    for label, values in series.items():
+        if not isinstance(values, Samples) or values.start is None or not len(values):
             raise DataNotAvailableError(
                 f"{label or 'this'}: the stall strip needs samples with start times"
             )
     if most < 1:
         raise InvalidArgumentError(f"at least one line must be drawn, not {most}")
-    traces = {label: _lines(rung) for label, rung in series.items()}
+    traces = {label: _lines(values) for label, values in series.items()}
     span = max(float((start + took).max()) for start, took in traces.values())
     top = max(float(took.max()) for _, took in traces.values())
     rows = {next(iter(series)): page} if len(series) == 1 else _rows(page, series)
@@ -94,7 +94,7 @@ def stall_strip(
                 color=INK,
             )
     tidy(list(rows.values())[-1], "time from the start")
-    total = sum(len(rung) for rung in series.values())
+    total = sum(len(values) for values in series.values())
     note = (
         f"{format_count(kept)} of {format_count(total)} requests drawn, the slow ones all"
         if kept < total
@@ -146,11 +146,11 @@ def _draw(
     slow = length > 0.02 * limits[1]
     for which, colour, width in ((~slow, MUTED, 0.5), (slow, _colour(samples), 0.7)):
         lines = LineCollection(
-            np.stack([foot, tip], 1)[which],
+            np.stack([foot, tip], 1)[which],  # type: ignore[arg-type]
             colors=colour,
             linewidths=width,
             zorder=2 + (colour != MUTED),
-        )  # type: ignore[arg-type]
+        )
         ax.add_collection(lines, autolim=False)
     ax.plot(
         begin,

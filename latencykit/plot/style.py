@@ -62,7 +62,7 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     >>> [style["color"] for style in series_styles({"raw": None, "corrected": None}).values()]
     ['#d0312d', '#0b5cbf']
     """
-    roles = [role_of(label, rung) for label, rung in series.items()]
+    roles = [role_of(label, data) for label, data in series.items()]
     if {"raw", "honest"} <= set(roles):
         spare = iter([colour for colour in COLOURS if colour != BLUE] * len(roles))
         colours = [{"raw": RED, "honest": BLUE}.get(role or "") or next(spare) for role in roles]
@@ -79,9 +79,9 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def role_of(label: str, rung: Any) -> str | None:
-    """Whether a series omits or is honest, by its pedigree, else by its name."""
-    corrected = getattr(getattr(rung, "run", None), "corrected", "unknown")
+def role_of(label: str, data: Any) -> str | None:
+    """Whether a series omits or is honest, by its provenance, else by its name."""
+    corrected = getattr(getattr(data, "run", None), "corrected", "unknown")
     if corrected in ("us", "schedule"):
         return "honest"
     words = set("".join(c.lower() if c.isalnum() else " " for c in label).split())

@@ -105,9 +105,10 @@ class Course:
     def rate(self) -> Floats:
         """Requests per second of each interval; NaN of one too short to tell, such as what is left when a log is closed."""
         length = self.end - self.start
-        told = length > _SLACK * self.typical
+        reported_stats = length > _SLACK * self.typical
         return np.asarray(
-            np.divide(self.count, length, out=np.full(length.shape, np.nan), where=told), np.float64
+            np.divide(self.count, length, out=np.full(length.shape, np.nan), where=reported_stats),
+            np.float64,
         )
 
 
@@ -121,7 +122,7 @@ class Envelope:
     low, high : ndarray of float64, shape (columns,)
         NaN where nothing is known.
     merged : int
-        How many intervals a column holds at most; 1 where each has its own.
+        How many intervals per column holds at most; 1 where each has its own.
     """
 
     start: Floats
@@ -131,8 +132,8 @@ class Envelope:
     merged: int
 
 
-def as_log(label: str, rung: Any) -> HistogramLog:
-    """Return the rung as a log of intervals.
+def as_log(label: str, data: Any) -> HistogramLog:
+    """Return the data type as a log of intervals.
 
     Samples are counted into intervals of a round length: some hundreds of them, each with a hundred requests or so.
 
@@ -141,11 +142,11 @@ def as_log(label: str, rung: Any) -> HistogramLog:
     DataNotAvailableError
         Where the source knows no time, or no interval.
     """
-    log = rung
-    if isinstance(rung, Samples) and rung.start is not None and len(rung):
-        span = rung.elapsed
-        wanted = max(span / 300, 100 * span / len(rung))
-        log = rung.to_log(
+    log = data
+    if isinstance(data, Samples) and data.start is not None and len(data):
+        span = data.elapsed
+        wanted = max(span / 300, 100 * span / len(data))
+        log = data.to_log(
             next((step for step in _NICE if step >= min(wanted, span / 20)), _NICE[-1])
         )
     if not isinstance(log, HistogramLog):
@@ -230,16 +231,16 @@ def steps(
     return x, y
 
 
-def failures(rung: Any, course: Course) -> Floats | None:
+def failures(data: Any, course: Course) -> Floats | None:
     """Return the failed requests a second of each interval, where the source knows when they failed."""
     if (
-        not isinstance(rung, Samples)
-        or rung.outcome is None
-        or rung.start is None
-        or rung.good.all()
+        not isinstance(data, Samples)
+        or data.outcome is None
+        or data.start is None
+        or data.good.all()
     ):
         return None
-    moment = (rung.offsets + rung.duration / 1e9)[~rung.good]
+    moment = (data.offsets + data.duration / 1e9)[~data.good]
     slot = np.searchsorted(course.start, moment, "right") - 1
     inside = (slot >= 0) & (moment <= course.end[np.maximum(slot, 0)])
     number = np.bincount(slot[inside], minlength=course.start.size).astype(np.float64)
@@ -260,7 +261,7 @@ def clock(begun: float | None) -> str:
 
 def log_title(label: str, log: Any, count: int) -> str:
     """Return a log's title: its name, and what was measured."""
-    run = log.run.but(duration=log.run.duration or log.duration or None)
+    run = log.run.replace(duration=log.run.duration or log.duration or None)
     return " · ".join(filter(None, (plain(shorten(label, 60)), measured(run, count))))
 
 
@@ -443,7 +444,7 @@ def timeline(
     """
     ax = current_axes(ax)
     series = as_series(data)
-    logs = {label: as_log(label, rung) for label, rung in series.items()}
+    logs = {label: as_log(label, held_data) for label, held_data in series.items()}
     wanted = sorted(percentiles, reverse=True)[: None if len(logs) == 1 else 1]
     courses = {
         label: course_of(one, wanted, getattr(series[label], "elapsed", np.inf))
@@ -462,7 +463,7 @@ def timeline(
     slo_line(ax, slo, next(iter(courses.values())).unit)
     shade(ax, blocks)
     if rate:
-        failed = {label: failures(rung, courses[label]) for label, rung in series.items()}
+        failed = {label: failures(held_data, courses[label]) for label, held_data in series.items()}
         draw_strip(ax, courses, styles, columns, failed)
     _times(ax, courses, room=len(logs) == 1)
     _name(ax, courses, lines, styles, named=legend)
@@ -543,7 +544,7 @@ def _lines(
     zero: float,
     line_kwargs: dict[str, Any],
 ) -> tuple[dict[str, dict[float, Any]], int]:
-    """Draw all lines; return them by series and percentile, and how many intervals a column holds at most."""
+    """Draw all lines; return them by series and percentile, and how many intervals per column holds at most."""
     drawn: dict[str, dict[float, Any]] = {label: {} for label in courses}
     merged = 1
     for label, course in courses.items():

@@ -119,9 +119,11 @@ def hiccup(
         ]
         meter = _Meter(stream, width, step, head, progress)
         meter.run(end)
+    from latencykit.core.histogram_log import HistogramLog
     from latencykit.io.reading import read
 
-    log: HistogramLog = read(path)
+    log = read(path)
+    assert isinstance(log, HistogramLog)
     return log
 
 

@@ -26,10 +26,10 @@ Measure a statement many times and keep every duration.
     %latency [-n N] [--rate R] [-o FILE.hlog] STATEMENT
     %%latency [-n N] [--rate R] [-o FILE.hlog] [SETUP]
 
-Returns the Samples: one row a run, failed runs apart.
+Returns the Samples: one row per run, failed runs apart.
 
 -n N      runs; without it as many as fit into a second, and at least ten
---rate R  starts R times a second and counts from when each run was due, so that one slow run shows in those it delays
+--rate R  starts R times per second and counts from when each run was due, so that one slow run shows in those it delays
 -o FILE   writes an interval log, too
 """
 

@@ -47,7 +47,7 @@ _FULL = 16  # full chunks that are worth counting
 
 
 class _Chunk:
-    """Rows of one thread: written by it alone, taken by whoever counts."""
+    """Rows of one thread: written by it alone, taken by anyone who counts."""
 
     __slots__ = ("at", "owner", "rows", "taken")
 
@@ -340,7 +340,7 @@ class Recorder:
         self._ready: str | None = None  # the kind, as long as nothing speaks against measuring it
         self._closed = False
         self._failure: Exception | None = None
-        self._work = threading.RLock()  # held by whoever counts
+        self._work = threading.RLock()  # held by anyone who counts
         self._codes = {"": 0}
         self._stream: IO[bytes] | None = None if self.path is None else self.path.open("wb")
         head = ["Logged with latencykit Recorder"]
@@ -567,21 +567,23 @@ class Recorder:
             start=self._epoch / 1e9,
             rate=self._rate if response else None,
         )
-        known = known.but(
+        known = known.replace(
             measure="response" if response else "service",
             corrected="schedule" if response else "none",
         )
-        return known.but(**self._failures())
+        return known.replace(**self._failures())
 
     def log(self) -> HistogramLog:
         """Return the intervals recorded so far; of a recorder with a path, what its file holds."""
         self.flush()
         if self.path is None:
             return self._counter.log(self._run())
+        from latencykit.core.histogram_log import HistogramLog
         from latencykit.io.reading import read
 
-        log: HistogramLog = read(self.path)
-        return log.but(**self._failures())
+        log = read(self.path)
+        assert isinstance(log, HistogramLog)
+        return log.with_run(**self._failures())
 
     def histogram(self) -> Histogram:
         """Return all values recorded so far, of all tags."""

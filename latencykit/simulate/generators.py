@@ -350,7 +350,7 @@ def _samples(
     outcome[took > limit] = OUTCOMES.index("timeout")
     outcome[took < 0] = OUTCOMES.index("dropped")
     took = np.clip(took, 0.0, limit)
-    run = run if timeout is None else run.but(timeout=float(limit))
+    run = run if timeout is None else run.replace(timeout=float(limit))
     return Samples(
         start=sent,
         duration=took,

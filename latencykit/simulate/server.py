@@ -139,7 +139,7 @@ class Stall:
     start, duration : float or str
         Seconds from the run's begin, or a text such as ``"500ms"``.
     shard : int, optional
-        Which one of several servers stands still; all of them unless given.
+        Which one of several servers is stopped; all of them unless given.
     drain : bool, default False
         It takes nothing new but works on (a deploy behind a load balancer): requests that come meanwhile are turned
         away at once and end as ``dropped``.
@@ -210,7 +210,7 @@ class Server:
             )
 
     def windows(self, shard: int, *, drain: bool = False) -> Floats:
-        """Return when a shard stands still (or, for `drain`, turns requests away).
+        """Return when a shard is stopped (or, for `drain`, turns requests away).
 
         Returns
         -------
@@ -288,7 +288,7 @@ def ideal_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
 def fifo_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
     """Return the replies of one server that takes requests in turn: Lindley's recursion as a running minimum.
 
-    Stalls are taken out of the clock first: on a clock that stands still with the server, the wait of request i is
+    Stalls are taken out of the clock first: on a clock that is stopped with the server, the wait of request i is
     ``c - min(c[:i])`` with ``c`` the running sum of work minus gaps.
 
     Examples
@@ -365,7 +365,7 @@ class Queue:
         return done
 
     def _next_free(self, at: float) -> tuple[float, int]:
-        """The server that can begin first; those that stand still by then are asked again for their thaw."""
+        """The server that can begin first; those that stop by then are asked again for their thaw."""
         while True:
             free, one = self._free[0]
             begin = max(at, free)

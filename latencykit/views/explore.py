@@ -31,7 +31,7 @@ _ENTRIES = 60_000
 
 _FAMILIAR = (50.0, 90.0, 99.0, 99.9)
 _MIME = "application/vnd.vegalite.v5+json"
-_TIME = "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' ms' : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' µs' : format(datum.value, '~g') + ' ns'"  # noqa: E501
+_TIME = "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' ms' : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' µs' : format(datum.value, '~g') + ' ns'"
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Explorer:
         return self.words
 
 
-def explore(rung: Any, *, width: int = 760) -> Explorer:
+def explore(data: Any, *, width: int = 760) -> Explorer:
     """Return the timeline and the percentile curve, linked by a brush, for a notebook.
 
     Parameters
     ----------
-    rung : HistogramLog or Samples, or mapping of str to such
-        A tagged log gives one series a tag.
+    data : HistogramLog or Samples, or mapping of str to such
+        A tagged log gives one series per tag.
     width : int, default 760
         Pixels.
 
@@ -93,7 +93,7 @@ def explore(rung: Any, *, width: int = 760) -> Explorer:
     """
     from latencykit.plot.timeline_chart import as_log
 
-    named = as_series(rung)
+    named = as_series(data)
     for label, one in named.items():
         as_log(label, one)  # says what is missing where there is no time
     series = [(one, _small(one)) for one in page_series(named)]
@@ -126,7 +126,7 @@ def _small(one: PageSeries) -> Slots:
 
 
 def _moments(name: str, slots: Slots) -> list[dict[str, Any]]:
-    """One row a slot: when, how many, and the familiar values; a row of nothing where time is missing."""
+    """One row per slot: when, how many, and the familiar values; a row of nothing where time is missing."""
     from latencykit.core.quantiles import row_quantile_positions
 
     held = np.flatnonzero(np.diff(slots.indptr))
@@ -159,7 +159,7 @@ def _moments(name: str, slots: Slots) -> list[dict[str, Any]]:
 
 
 def _counts(name: str, slots: Slots) -> list[dict[str, Any]]:
-    """One row a slot, with its buckets and counts as lists, which a notebook stores in few bytes."""
+    """One row per slot, with its buckets and counts as lists, which a notebook stores in few bytes."""
     bounds = zip(
         slots.start.tolist(),
         slots.max.tolist(),

@@ -77,7 +77,7 @@ def copy_lessons(folder: Path) -> Copied:
         before: dict[str, str] = json.loads(record.read_text("utf-8")) if record.exists() else {}
     except ValueError as damaged:
         raise InvalidArgumentError(
-            f"{record}: is damaged; remove it, and every file that differs from ours is kept"
+            f"{record}: is corrupt; remove it, and every file that differs from ours is kept"
         ) from damaged
     written, same, kept = [], [], []
     for name, source in lesson_files().items():

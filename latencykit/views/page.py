@@ -71,7 +71,7 @@ _WORDS = {
 
 
 def page_html(
-    rungs: Any,
+    data: Any,
     *,
     title: str | None = None,
     slo: Any = None,
@@ -80,7 +80,7 @@ def page_html(
     **diagnosis: Any,
 ) -> str:
     """Return the page; see `latencykit.report`."""
-    named = as_series(rungs)
+    named = as_series(data)
     found = as_raw(found_in(page_series(named), diagnosis))
     series = fitted([*(one.series for one in found), *corrected_series(found)])
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
@@ -140,7 +140,7 @@ def _hash(text: str) -> str:
 
 def _epoch(series: Sequence[PageSeries]) -> float | None:
     """When the series began, where all began at the same moment."""
-    starts = {one.rung.run.start for one in series if one.slots is not None}
+    starts = {one.data.run.start for one in series if one.slots is not None}
     start = starts.pop() if len(starts) == 1 else None
     return start if start is not None and 0 < start < 253_402_300_799 else None
 
@@ -209,7 +209,7 @@ def _explorer(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str
 
 def _timeline(series: Sequence[PageSeries]) -> str:
     timed = [one for one in series if one.slots is not None and not one.shadow]
-    notes = dict.fromkeys(resolution(one.slots, one.rung) for one in timed if one.slots is not None)
+    notes = dict.fromkeys(resolution(one.slots, one.data) for one in timed if one.slots is not None)
     thick = " Thick: the p99 of each series; thin: its maximum." if len(timed) > 1 else ""
     return (
         "<h2>Over time</h2><p class='quiet'>Drag across the timeline: the percentile curve below becomes that of the span. "
@@ -263,7 +263,7 @@ def _trust(one: Found, *, several: bool) -> str:
 
 
 def report(
-    rungs: Any,
+    series: Any,
     path: str | Path,
     *,
     title: str | None = None,
@@ -276,8 +276,8 @@ def report(
 
     Parameters
     ----------
-    rungs : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
-        A tagged log gives one series a tag. Of several series the first is the one that others are compared with.
+    series : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
+        A tagged log gives one series per tag. Of several series the first is the one that others are compared with.
     path : str or Path
     title : str, optional
         By default what was measured.
@@ -323,7 +323,7 @@ def report(
 
     target = checked_page(Path(path))
     text = page_html(
-        rungs,
+        series,
         title=title,
         slo=slo,
         files=[input_file(one) for one in files],

@@ -58,7 +58,7 @@ __all__ = [
 
 
 MOST, DIGITS, FINE = 300, 2, 50_000
-"""How many slots a page shows, and the digits of its buckets where it would hold more counts than that."""
+"""How many slots per page shows, and the digits of its buckets where it would hold more counts than that."""
 
 _WIDTHS = (
     *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)), 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
@@ -374,7 +374,7 @@ def _planes(values: NDArray[np.int64], width: int) -> bytes:
 
 
 # ------------------------------------------------------------
-# From rungs to what a page draws: counts by slot where time is known, else a curve, else the
+# From data types to what a page draws: counts by slot where time is known, else a curve, else the
 # points that a tool printed.
 
 _ROOM = 2_000_000
@@ -394,7 +394,7 @@ class PageSeries:
     Attributes
     ----------
     name : str
-    rung : Samples, HistogramLog, Histogram, Summary or Distribution
+    data : Samples, HistogramLog, Histogram, Summary or Distribution
     counted : Histogram, Summary or Distribution
         All of it, at full resolution.
     slots : Slots or None
@@ -408,7 +408,7 @@ class PageSeries:
     """
 
     name: str
-    rung: Any
+    data: Any
     counted: Any
     slots: Slots | None
     look: tuple[str, str]
@@ -422,16 +422,16 @@ class PageSeries:
             return None
         held = packed(self.slots)
         held["reaching"] = (
-            isinstance(self.rung, HistogramLog) and self.rung.unit == "ns"
+            isinstance(self.data, HistogramLog) and self.data.unit == "ns"
         )  # a stall began before its interval
-        if isinstance(self.rung, Samples) and self.rung.outcome is not None:
+        if isinstance(self.data, Samples) and self.data.outcome is not None:
             held["failed"] = np.bincount(
-                self._slot_of(~self.rung.good), minlength=self.slots.start.size
+                self._slot_of(~self.data.good), minlength=self.slots.start.size
             ).tolist()
-            late = self.rung.outcome == OUTCOMES.index("timeout")
+            late = self.data.outcome == OUTCOMES.index("timeout")
             if late.any():
                 slot, bound = self._slot_of(late), np.full(self.slots.start.size, np.inf)
-                np.minimum.at(bound, slot, self.rung.values[late].astype(np.float64))
+                np.minimum.at(bound, slot, self.data.values[late].astype(np.float64))
                 held |= {
                     "timeouts": np.bincount(slot, minlength=bound.size).tolist(),
                     "bound": numbers(bound.tolist()),
@@ -441,14 +441,14 @@ class PageSeries:
     @property
     def begin(self) -> float:
         """Where the first request of a part lies on the time axis of the whole, seconds; stalls count from it."""
-        timed = isinstance(self.rung, Samples) and self.rung.start is not None and len(self.rung)
-        return float(self.rung.offsets.min()) if timed else 0.0
+        timed = isinstance(self.data, Samples) and self.data.start is not None and len(self.data)
+        return float(self.data.offsets.min()) if timed else 0.0
 
     def _slot_of(self, which: Any) -> Any:
         """The slot that each of the chosen requests was sent in."""
         assert self.slots is not None
         return np.clip(
-            np.searchsorted(self.slots.start, self.rung.offsets[which], "right") - 1,
+            np.searchsorted(self.slots.start, self.data.offsets[which], "right") - 1,
             0,
             self.slots.start.size - 1,
         )
@@ -460,7 +460,7 @@ class PageSeries:
             return _of_model(self.name, self.counted)
         return series_record(
             self.name,
-            self.rung,
+            self.data,
             histogram=None if isinstance(self.counted, Summary) else self.counted,
         )
 
@@ -475,7 +475,7 @@ class PageSeries:
             and isinstance(self.counted, Histogram)
             and self.counted.count + self.counted.censored
         ):
-            rows = series_record(self.name, self.rung, further, histogram=self.counted)[
+            rows = series_record(self.name, self.data, further, histogram=self.counted)[
                 "percentiles"
             ]
             held |= {row["percentile"]: row for row in rows}
@@ -496,12 +496,12 @@ class PageSeries:
         }
 
     @property
-    def printed(self) -> list[tuple[float, float]]:
+    def reported_percentiles(self) -> list[tuple[float, float]]:
         """Percentiles that the tool printed because somebody chose them, and their values; a spectrum has none."""
         if isinstance(self.counted, Summary):
             return sorted(self.counted.percentiles.items())
         rows = (
-            list(zip(*self.counted.printed, strict=True))
+            list(zip(*self.counted.reported_percentiles, strict=True))
             if isinstance(self.counted, Histogram)
             else []
         )
@@ -532,7 +532,7 @@ class PageSeries:
             "shadow": self.shadow,
         }
         found |= {
-            "points": [[p, number(v)] for p, v in self.printed if 0 < p < 100],
+            "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
             "reason": self.reason,
         }
         if self.slots is not None:
@@ -552,7 +552,7 @@ class PageSeries:
             found["band"] = self._band()
         percentile, words = self.supplied or (self.numbers["supported_up_to"], "")
         if self.slots is not None and self.supplied is None:
-            percentile, words = self.rung.evidence(self.counted).solid_up_to()
+            percentile, words = self.data.evidence(self.counted).solid_up_to()
         found["curve"]["solid"], found["rests"] = percentile, words
         return found
 
@@ -560,7 +560,7 @@ class PageSeries:
         """Confidence intervals along the curve, as far as the sample bounds it."""
         last = -np.log10(max(1 - self.counted.sample_limit() / 100, 1e-12))
         percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
-        rows = series_record(self.name, self.rung, percentiles.tolist(), histogram=self.counted)[
+        rows = series_record(self.name, self.data, percentiles.tolist(), histogram=self.counted)[
             "percentiles"
         ]
         held = [row for row in rows if row["low"] is not None and row["high"] is not None]
@@ -571,21 +571,21 @@ def page_series(named: Mapping[str, Any]) -> list[PageSeries]:
     """Return the series of a page, those over time in slots."""
     styles = series_styles(named)
     found = []
-    for label, rung in named.items():
+    for label, data in named.items():
         slots, counted = None, None
-        if isinstance(rung, Samples) and rung.start is not None and len(rung):
-            log = started(rung)
+        if isinstance(data, Samples) and data.start is not None and len(data):
+            log = started(data)
             slots = (
-                _exact(rung, replace(slots_of(log)[0], width=float(log.lengths[0])))
+                _exact(data, replace(slots_of(log)[0], width=float(log.lengths[0])))
                 if len(log)
                 else None
             )
-        elif isinstance(rung, HistogramLog) and len(rung):
-            slots, counted = slots_of(rung)
+        elif isinstance(data, HistogramLog) and len(data):
+            slots, counted = slots_of(data)
         if counted is None:
-            counted = rung.histogram() if isinstance(rung, HistogramLog | Samples) else rung
+            counted = data.histogram() if isinstance(data, HistogramLog | Samples) else data
         found.append(
-            PageSeries(label or "all requests", rung, counted, slots, _look(styles[label]))
+            PageSeries(label or "all requests", data, counted, slots, _look(styles[label]))
         )
     return found
 
@@ -699,7 +699,9 @@ def _curve(counted: Histogram) -> dict[str, Any]:
             (cumulative[~above], [below + counted.censored], cumulative[above] + counted.censored)
         )
     percentile = np.unique(
-        np.append(100.0 * cumulative / total, [p for p in counted.printed[0] if 0 < p <= 100])
+        np.append(
+            100.0 * cumulative / total, [p for p in counted.reported_percentiles[0] if 0 < p <= 100]
+        )
     )
     percentile = percentile[percentile > 0]
     middle = (percentile + np.append(0.0, percentile[:-1])) / 2

@@ -151,12 +151,12 @@ _NEAR, _NONE, _FEW = 0.3, 0.005, 0.1
 """Requests within 30 % of the mean are what it describes; fewer than these shares are none and hardly any."""
 
 
-def headline(rung: Any, limit: float | None = None) -> str:
+def headline(data: Any, limit: float | None = None) -> str:
     """Return what happened, in one sentence that anybody understands.
 
     Parameters
     ----------
-    rung : Histogram, Summary or Distribution
+    data : Histogram, Summary or Distribution
     limit : float, optional
         The highest percentile that the measurement supports; by default that of so many independent requests.
 
@@ -164,52 +164,52 @@ def headline(rung: Any, limit: float | None = None) -> str:
     --------
     >>> headline(Histogram.of(np.r_[np.full(5000, 300_000), np.full(10, 1_800_000_000)]))
     'Half of the 5,010 requests took 300 µs or less, one in a thousand over 1.8 s, the worst 1.8 s; the mean, 3.89 ms, describes none of them.'
-    """  # noqa: E501 - the sentence is one line
-    if isinstance(rung, Summary):
-        return _of_summary(rung)
-    if isinstance(rung, Histogram) and not rung.count:
+    """
+    if isinstance(data, Summary):
+        return _of_summary(data)
+    if isinstance(data, Histogram) and not data.count:
         return (
-            f"No request was answered; {format_count(rung.censored)} timed out."
-            if rung.censored
+            f"No request was answered; {format_count(data.censored)} timed out."
+            if data.censored
             else "Nothing was counted."
         )
 
     def show(value: float) -> str:
-        return format_value(value, rung.unit)
+        return format_value(value, data.unit)
 
-    half = float(rung.percentile(50))  # "or less": true of an upper bound, too
-    if isinstance(rung, Distribution):
-        return f"Half of the users wait {show(half)} or less, one in a hundred over {show(float(rung.percentile(99)))}."
-    if rung.index.size == 1 and not rung.censored and is_resolved(rung.min, rung.max):
-        return f"All {format_count(rung.requests)} requests took {show(rung.max)}."
-    highest = rung.sample_limit() if limit is None else limit
+    half = float(data.percentile(50))  # "or less": true of an upper bound, too
+    if isinstance(data, Distribution):
+        return f"Half of the users wait {show(half)} or less, one in a hundred over {show(float(data.percentile(99)))}."
+    if data.index.size == 1 and not data.censored and is_resolved(data.min, data.max):
+        return f"All {format_count(data.requests)} requests took {show(data.max)}."
+    highest = data.sample_limit() if limit is None else limit
     rows = [
         row
-        for row in rung.percentile_rows([p for p, _ in _RARE])
+        for row in data.percentile_rows([p for p, _ in _RARE])
         if row.supported or math.isinf(row.bucket_high)
     ]
     rare = next((row for row in rows if row.percentile <= highest), None)
-    parts = [_half(rung, show)]
+    parts = [_half(data, show)]
     if rare is not None:
         over = "at least" if math.isinf(rare.bucket_high) else "over"
         parts.append(
             f"{dict(_RARE)[rare.percentile]} {over} {show(rare.value if rare.resolved else rare.bucket_low)}"
         )
-    parts.append(f"the worst {statistic_text(rung, 'max')}")
-    late = max(rung.censored - (rung.requests - rung.count), 0)
+    parts.append(f"the worst {statistic_text(data, 'max')}")
+    late = max(data.censored - (data.requests - data.count), 0)
     if late:
-        parts.append(f"and {format_count(late)} gave no answer within {show(rung.censored_at)}")
-    return f"{', '.join(parts)}; {_mean(rung)}."
+        parts.append(f"and {format_count(late)} gave no answer within {show(data.censored_at)}")
+    return f"{', '.join(parts)}; {_mean(data)}."
 
 
-def _half(rung: Histogram, show: Callable[[float], str]) -> str:
-    row = rung.percentile_rows([50.0])[0]
+def _half(data: Histogram, show: Callable[[float], str]) -> str:
+    row = data.percentile_rows([50.0])[0]
     took = (
         f"at least {show(row.value)}"
         if not np.isfinite(row.bucket_high)
         else f"{show(row.value)} or less"
     )
-    return f"Half of the {format_count(rung.requests)} requests took {took}"
+    return f"Half of the {format_count(data.requests)} requests took {took}"
 
 
 def _mean(histogram: Histogram) -> str:
@@ -235,17 +235,17 @@ def _of_summary(summary: Summary) -> str:
     return f"The source reports {', '.join(held) or 'no statistic'}{whose}; the rest of the distribution is not in it."
 
 
-def resolution(slots: Slots, rung: Any) -> str:
+def resolution(slots: Slots, data: Any) -> str:
     """Return how coarse the page is: for people who compare its numbers with those of the file."""
     wide = 100.0 / (1 << int(np.ceil(np.log2(2 * 10**DIGITS))) - 1)
     close = "counts, maxima and percentiles are those of the file"
     if slots.rough is None and np.any(slots.high > slots.low * (1 + 0.1 / 10**DIGITS)):
         close = f"counts and maxima are exact, percentiles of a selection lie at most {wide:.1g} % above those of the file"
-    if isinstance(rung, Samples):
+    if isinstance(data, Samples):
         return f"Requests are counted into time bins of {_long(slots.width or 0.0)} by the moment they were sent: {close}."
     if slots.width is None:
         return f"Each time bin is one interval of the file: {close}."
-    return f"Each time bin sums up the intervals that start within {_long(slots.width)}, {format_count(len(rung))} in all: {close}."
+    return f"Each time bin sums up the intervals that start within {_long(slots.width)}, {format_count(len(data))} in all: {close}."
 
 
 def _long(seconds: float) -> str:
@@ -255,18 +255,18 @@ def _long(seconds: float) -> str:
     return f"{seconds / size:.3g} {name}" if name else format_duration(seconds * 1e9)
 
 
-def trust(rung: Any, record: Mapping[str, Any]) -> list[str]:
+def trust(data: Any, record: Mapping[str, Any]) -> list[str]:
     """Return what a reader of the numbers has to know, one sentence each; `record` is what ``summary`` prints of it."""
-    run, said = rung.run, []
+    run, said = data.run, []
     limit = record["highest_supported_percentile"]
-    if isinstance(rung, Histogram) and rung.count and limit:
+    if isinstance(data, Histogram) and data.count and limit:
         highest = f"p{format_percentile(sure_percentile(limit))}"
         said.append(
-            f"Highest supported percentile of {format_count(rung.requests)} requests: {highest}. Others are in brackets."
+            f"Highest supported percentile of {format_count(data.requests)} requests: {highest}. Others are in brackets."
         )
     if record["rests_on"]:
         said.append(f"{record['rests_on'][:1].upper()}{record['rests_on'][1:]}.")
-    if isinstance(rung, Distribution):
+    if isinstance(data, Distribution):
         said.append("A model, not a measurement: it has no confidence intervals.")
     if run.unit_note is not None and run.unit_note not in run.notes:
         said.append(f"{run.unit_note[:1].upper()}{run.unit_note[1:]}.")
@@ -344,7 +344,7 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
             *(esc(part or "not known") for part in (run.source, run.format, _tool(run))),
             _code(run.command),
         ]
-        for label, run in ((label, rung.run) for label, rung in series.items())
+        for label, run in ((label, data.run) for label, data in series.items())
     ]
     page = [
         ["made by", f"latencykit {__version__}"],
@@ -378,9 +378,13 @@ _PRINTED = 8
 
 def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
     """Return the columns of the table beside the curve: the familiar percentiles, and those that the tools printed."""
-    printed = {p for one in series for p, _ in one.printed} - set(_FAMILIAR)
+    reported_percentiles = {p for one in series for p, _ in one.reported_percentiles} - set(
+        _FAMILIAR
+    )
     known = {p for p in _FAMILIAR if any(p in one.rows(_FAMILIAR) for one in series)}
-    return sorted({*known, *(printed if len(printed) <= _PRINTED else ())})
+    return sorted(
+        {*known, *(reported_percentiles if len(reported_percentiles) <= _PRINTED else ())}
+    )
 
 
 def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
@@ -503,7 +507,7 @@ _BADGES = {
 
 
 def comparison_section(series: Sequence[PageSeries]) -> str:
-    """Return one table a series that is held against the first; empty for a single series."""
+    """Return one table a series that is compared with the first; empty for a single series."""
     if len(series) < 2:
         return ""
     base, *others = series
@@ -597,7 +601,7 @@ def slo_steps(checked: Sequence[Sequence[SLORow]]) -> list[dict[str, Any]]:
 
 
 def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries]) -> str:
-    """Return the table of verdicts: a row a limit, a column a series."""
+    """Return the table of verdicts: a row per limit, a column per series."""
     if not checked:
         return ""
     rows = [
@@ -706,7 +710,7 @@ def _words(apart: FanOut, together: FanOut | None) -> str:
     if together is not None and together.model == "mixture":
         said += f" ({_fanout_share(apart)} if slow calls came independently of each other)"
     needed = format_count(samples_needed(leaf))
-    rests = f"the p99 of users rests on the p{_cut(leaf)} of one call, which takes {needed} requests to know"
+    rests = f"the p99 of users is based on the p{_cut(leaf)} of one call, which takes {needed} requests to know"
     note = f" {most.note[:1].upper()}{most.note[1:]}." if most.note else ""
     return f"{said}; {rests}.{note}"
 
@@ -790,15 +794,15 @@ def _diagnosed(one: PageSeries, how: dict[str, Any]) -> Diagnosis | None:
         or _too_large(one)
     ):
         return None
-    return diagnose(one.rung, **how)
+    return diagnose(one.data, **how)
 
 
 def _too_large(one: PageSeries) -> bool:
     """Whether the passes that a diagnosis takes over the log would take minutes."""
-    if one.slots is None or not isinstance(one.rung, HistogramLog):
+    if one.slots is None or not isinstance(one.data, HistogramLog):
         return False
     most = (
-        one.slots.decoded * len(one.rung) / one.slots.start.size
+        one.slots.decoded * len(one.data) / one.slots.start.size
     )  # as if no interval of a slot shared buckets with another
     return bool(min(most, one.counted.count) > _COUNTS)
 
@@ -813,14 +817,14 @@ def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
             or one.diagnosis.corrected is None
         ):
             continue
-        own, slots, rung = one.series, None, one.diagnosis.corrected
+        own, slots, data = one.series, None, one.diagnosis.corrected
         interval = one.diagnosis.expected_interval
         if (
             one.diagnosis.method == "backfill"
             and interval is not None
-            and isinstance(own.rung, HistogramLog)
+            and isinstance(own.data, HistogramLog)
         ):
-            slots, rung = slots_of(back_filled(own.rung, interval))
+            slots, data = slots_of(back_filled(own.data, interval))
         look = (
             ("honest", "")
             if len(found) == 1
@@ -830,7 +834,7 @@ def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
         name = f"{own.name}, corrected"
         shadows.append(
             PageSeries(
-                name, rung, one.diagnosis.corrected, slots, look, shadow=True, supplied=supplied
+                name, data, one.diagnosis.corrected, slots, look, shadow=True, supplied=supplied
             )
         )
     return shadows
@@ -944,11 +948,11 @@ def _omission(one: Found) -> str:
     found = one.diagnosis
     assert found is not None
     how = {
-        "backfill": "filled up at the expected interval",
+        "backfill": "corrected at the expected interval",
         "retime": "timed from the schedule",
     }.get(found.method or "", "")
     if found.method == "backfill" and found.expected_interval:
-        how = f"filled up at the expected interval of {format_duration(found.expected_interval)}"
+        how = f"corrected at the expected interval of {format_duration(found.expected_interval)}"
     rows = []
     for percentile, before, after in found.table:
         name = "max" if percentile >= 100 else f"p{format_percentile(percentile)}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
 
-    Rung = Samples | HistogramLog | Histogram | Summary
+    Data = Samples | HistogramLog | Histogram | Summary
 
 _PRINTED = 12
 """Percentiles that a tool prints because somebody chose them; more are the rows of a spectrum."""
@@ -45,14 +45,14 @@ def number(value: float | None) -> float | int | None:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def in_nanoseconds(rung: Any) -> Any:
-    """Return the rung in nanoseconds, or as it is where its values have no unit."""
-    return rung.to_unit("ns") if rung.unit in NANOSECONDS else rung
+def in_nanoseconds(data: Any) -> Any:
+    """Return the data type in nanoseconds, or as it is where its values have no unit."""
+    return data.to_unit("ns") if data.unit in NANOSECONDS else data
 
 
 def series_record(
     name: str,
-    rung: Rung,
+    data: Data,
     percentiles: Sequence[float] | None = None,
     confidence: float = 0.95,
     histogram: Histogram | None = None,
@@ -63,22 +63,22 @@ def series_record(
     Parameters
     ----------
     name : str
-    rung : Samples, HistogramLog, Histogram or Summary
+    data : Samples, HistogramLog, Histogram or Summary
     percentiles : sequence of float, optional
         By default the usual ones; of a source that prints some and pins the usual ones down no further, those.
     confidence : float, default 0.95
     histogram : Histogram, optional
-        Of the same rung, where it was already counted.
+        Of the same data type, where it was already counted.
     trims : sequence of str
         Further trimmed statistics; see `latencykit.core.trimmed`.
     """
-    rung = in_nanoseconds(rung)
-    if isinstance(rung, Summary):
-        return _of_summary(name, rung, percentiles, confidence)
-    if histogram is None or isinstance(rung, Histogram):
-        evidence = rung.evidence()
+    data = in_nanoseconds(data)
+    if isinstance(data, Summary):
+        return _of_summary(name, data, percentiles, confidence)
+    if histogram is None or isinstance(data, Histogram):
+        evidence = data.evidence()
     else:
-        evidence = rung.evidence(in_nanoseconds(histogram))
+        evidence = data.evidence(in_nanoseconds(histogram))
     counted = evidence.whole
     run: Run = counted.run
     asked = default_percentiles(counted) if percentiles is None else percentiles
@@ -92,7 +92,7 @@ def series_record(
         else ""
     )
     run = run.with_notes(*why, *filter(None, [wide]))
-    kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(rung)]
+    kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(data)]
     return _frame(name, kind, counted.unit, run) | {
         "count": counted.requests,
         **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
@@ -111,12 +111,12 @@ def series_record(
 
 def default_percentiles(histogram: Histogram) -> Sequence[float]:
     """Return the usual percentiles, or those that the tool printed where it leaves the usual ones open."""
-    printed = [p for p in histogram.printed[0] if 0 < p < 100]
-    if not 0 < len(printed) <= _PRINTED or all(
+    reported_percentiles = [p for p in histogram.reported_percentiles[0] if 0 < p < 100]
+    if not 0 < len(reported_percentiles) <= _PRINTED or all(
         row.resolved for row in histogram.percentile_rows(STANDARD_PERCENTILES)
     ):
         return STANDARD_PERCENTILES
-    return [*printed, 100.0]
+    return [*reported_percentiles, 100.0]
 
 
 def _ranges(histogram: Histogram) -> dict[str, dict[str, Any]]:
@@ -164,10 +164,10 @@ def _trimmed(histogram: Histogram, specs: Sequence[str]) -> dict[str, dict[str, 
     }
 
 
-def _frame(name: str, rung: str, unit: str, run: Run) -> dict[str, Any]:
-    """What every record has, whatever the rung."""
+def _frame(name: str, data: str, unit: str, run: Run) -> dict[str, Any]:
+    """What every record has, whatever the data type."""
     return {
-        "name": name, "source": run.source, "format": run.format, "rung": rung, "unit": unit, "unit_from": run.unit_from,
+        "name": name, "source": run.source, "format": run.format, "rung": data, "unit": unit, "unit_from": run.unit_from,
         "aggregate": run.aggregate, "tags": list(run.tags), "count": None, "failed": run.failed, "timeouts": run.timeouts,
         "min": None, "max": None, "ranges": {}, "max_at_least": False, "mean": None, "std": None,
         "start": number(run.start), "duration": number(run.duration),

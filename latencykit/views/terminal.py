@@ -43,13 +43,13 @@ Line = tuple["Floats", "Floats", str, tuple[int, int, int]]
 
 
 def terminal_chart(
-    rungs: Any, *, width: int = 80, height: int = 20, timeline: bool = True, colour: bool = True
+    series: Any, *, width: int = 80, height: int = 20, timeline: bool = True, colour: bool = True
 ) -> str:
     """Return the percentile curve, and below it the timeline where time is known, as lines of text.
 
     Parameters
     ----------
-    rungs : rung, or mapping of str to rung
+    series : data type, or mapping of str to data type
     width, height : int
         Columns of the text, and lines of each chart.
     timeline : bool, default True
@@ -74,25 +74,25 @@ def terminal_chart(
         import plotext
     except ImportError as missing:
         raise MissingPackageError("plotext", "a chart in the terminal", "report") from missing
-    named = as_series(rungs)
+    named = as_series(series)
     plotext.terminal.limit(False)
     parts = [_curves(plotext, named, (width, height), colour)]
-    timed = {name: rung for name, rung in named.items() if _knows_time(rung)}
+    timed = {name: data for name, data in named.items() if _knows_time(data)}
     if timeline and timed:
         parts.append(_timeline(plotext, timed, (width, max(12, height - 4)), colour))
-    notes = {note: None for rung in named.values() if (note := rung.run.unit_note) is not None}
+    notes = {note: None for data in named.values() if (note := data.run.unit_note) is not None}
     return "\n".join([*parts, *notes])
 
 
-def _knows_time(rung: Any) -> bool:
-    if isinstance(rung, Samples):
-        return rung.start is not None and len(rung) > 0
-    return isinstance(rung, HistogramLog) and len(rung) > 0
+def _knows_time(data: Any) -> bool:
+    if isinstance(data, Samples):
+        return data.start is not None and len(data) > 0
+    return isinstance(data, HistogramLog) and len(data) > 0
 
 
 def _curves(plotext: Any, named: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
     held, _ = drawable(named, "curve")
-    curves = {name: curve_of(rung) for name, rung in held.items()}
+    curves = {name: curve_of(data) for name, data in held.items()}
     nines = int(
         np.clip(math.ceil(math.log10(max(curve.count or 1e5 for curve in curves.values()))), 2, 9)
     )
@@ -146,13 +146,13 @@ def _nines(count: int) -> str:
 def _title(held: Mapping[str, Any]) -> str:
     if len(held) > 1:
         return f"{len(held)} series"
-    name, rung = next(iter(held.items()))
-    words = measured(rung.run, rung.count) if isinstance(rung, Histogram) else "a model"
+    name, data = next(iter(held.items()))
+    words = measured(data.run, data.count) if isinstance(data, Histogram) else "a model"
     return " · ".join(filter(None, (printable(name, 40), words)))
 
 
 def _timeline(plotext: Any, timed: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
-    courses = {name: course_of(as_log(name, rung), (99.0, 50.0)) for name, rung in timed.items()}
+    courses = {name: course_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()}
     lines: list[Line] = []
     for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
         for percentile, label, look in (

@@ -65,7 +65,7 @@ _RANGES = "(a–b: between these, the source says no more)"
 def summary_text(
     records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row a series: count, failures, percentiles, maximum, mean, and the highest supported percentile.
+    """Return one row per series: count, failures, percentiles, maximum, mean, and the highest supported percentile.
 
     A percentile in brackets is not supported by the sample: it is one of its largest values in disguise. A range is what
     the source says, where that is no number. CSV has the upper end of a range, and names the columns that are supported
@@ -124,7 +124,7 @@ def _unit(records: Sequence[dict[str, Any]], out_unit: str | None) -> str:
 
 
 def _what_to_know(records: Sequence[dict[str, Any]], out_unit: str | None) -> list[str]:
-    """What the tails rest on, and what trimmed statistics leave out; of many series only what was asked for."""
+    """What the tails are based on, and what trimmed statistics leave out; of many series only what was asked for."""
     said = []
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
@@ -363,7 +363,7 @@ def _record(row: Change) -> dict[str, Any]:
 def comparisons_text(
     found: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row a statistic; several series follow each other, in CSV with a column of their own."""
+    """Return one row per statistic; several series follow each other, in CSV with a column of their own."""
     if style == "csv":
         rows = [
             [name, *_plain(row, one.unit, out_unit)]
@@ -446,7 +446,7 @@ def _words(found: Comparison) -> list[str]:
     runs = (
         f"{found.runs[0]} runs against {found.runs[1]}"
         if found.basis == "runs"
-        else "one run a side"
+        else "one run per side"
     )
     lines = [f"verdict: {meaning.get(found.verdict, found.verdict)} ({runs})"]
     if math.isfinite(found.faster):
@@ -739,7 +739,7 @@ def _cell(cell: dict[str, Any], unit: str, out_unit: str | None) -> str:
 
 
 def fan_out_words(name: str, found: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
-    """Return what the numbers rest on, a sentence a point."""
+    """Return what the numbers are based on, a sentence a point."""
     most = max(found, key=lambda one: one.n)
     said = [f"{name}, {format_count(one.n)} calls: {one.note}" for one in found if one.note]
     if most.added_load:
@@ -796,19 +796,19 @@ def _loads_record(row: LoadRow, percentiles: Sequence[float], confidence: float)
         "series": row.name,
         **rates,
         "saturated": row.saturated,
-        "unit": row.rung.unit,
-        "count": row.rung.count,
+        "unit": row.data.unit,
+        "count": row.data.count,
     }
-    facts |= {"unit_from": row.rung.run.unit_from, "notes": list(row.rung.run.notes)}
+    facts |= {"unit_from": row.data.run.unit_from, "notes": list(row.data.run.notes)}
     return facts | {"percentiles": _loads_percentiles(row, percentiles, confidence)}
 
 
 def _loads_percentiles(
     row: LoadRow, percentiles: Sequence[float], confidence: float
 ) -> list[dict[str, Any]]:
-    if isinstance(row.rung, Summary):
-        held = [(p, row.rung.percentiles[p]) for p in percentiles if p in row.rung.percentiles]
-        count = row.rung.count
+    if isinstance(row.data, Summary):
+        held = [(p, row.data.percentiles[p]) for p in percentiles if p in row.data.percentiles]
+        count = row.data.count
         limit = None if count is None else highest_supported_percentile(count, confidence)
         exact = dict.fromkeys(("low", "high"))
         return [
@@ -848,7 +848,7 @@ def _scalability(curve: LoadCurve) -> dict[str, Any] | None:
 
 
 def load_text(record: dict[str, Any], style: str = "table", out_unit: str | None = None) -> str:
-    """Return one row a run, by load."""
+    """Return one row per run, by load."""
     wanted = sorted({cell["percentile"] for row in record["rows"] for cell in row["percentiles"]})
     header = [
         "series",
@@ -893,7 +893,7 @@ def _rate(rate: float | None) -> str:
 
 
 def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
-    """Return the finding: the largest load within the SLO, and what it rests on."""
+    """Return the finding: the largest load within the SLO, and what it is based on."""
     said = []
     found = curve.capacity
     if found is not None and curve.slo is not None:
@@ -968,7 +968,7 @@ def _verdicts_record(name: str, row: SLORow) -> dict[str, Any]:
 def check_text(
     found: Mapping[str, Sequence[SLORow]], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row a limit, and below what there is to say of those that are not simply met."""
+    """Return one row per limit, and below what there is to say of those that are not simply met."""
     flat = [(name, row) for name, rows in found.items() for row in rows]
     cells = [
         [name, row.statistic, *_values(row, out_unit), _percent(row.margin), row.outcome]

@@ -1,6 +1,6 @@
 """The least that reading a log's counts costs with array operations: the same steps as ours, and nothing is checked.
 
-No tags, no times, no damage, no other version or layout, no bound on anything: what ours takes beyond this is what it
+No tags, no times, no corruption, no other version or layout, no bound on anything: what ours takes beyond this is what it
 does for its user. ``python bare.py LOG`` prints the sum of all counts.
 """
 

@@ -92,7 +92,7 @@ PEERS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What a peer took: ns of processor time a sample, MB on top of the array, and how far p99.9 is off, as a share."""
+    """What a peer took: ns of processor time per sample, MB on top of the array, and how far p99.9 is off, as a share."""
 
     cpu: float
     extra: float

@@ -1,6 +1,6 @@
 """How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
 
-Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said is held against the
+Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said is compared with the
 truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis`` chooses tables, ``--quick`` takes few runs of short logs.
 
 * coverage: of the intervals that are given, how many hold the truth; and how many are given

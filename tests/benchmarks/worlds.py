@@ -127,7 +127,7 @@ class Drift(World):
 
 @dataclass(frozen=True)
 class Stalls(World):
-    """Freezes at random moments; whoever arrives meanwhile waits to the end."""
+    """Freezes at random moments; anyone who arrives meanwhile waits to the end."""
 
     per_minute: float = 1.0
     length: float = 1.0

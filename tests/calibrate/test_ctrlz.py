@@ -211,10 +211,15 @@ def test_the_record_is_the_contract_s() -> None:
     truth = scheduled_truth(Stall(1, 2), 4)
     rows = (CalibrationRow(99.9, 5.0, 10.0, True), CalibrationRow(100.0, 20.0, 20.0, False))
     one = Calibration("omits", "paced", 4.0, rows, ("why",), ("hey",), "hey", "1", truth, truth)
-    told = json.loads(json.dumps(one.record()))
-    assert set(told) == {"verdict", "model", "stall", "reported", "truth", "rows"}
-    assert told["reported"] == {"99.9": 5.0, "100": 20.0}
-    assert told["rows"][0] == {"percentile": 99.9, "reported": 5.0, "truth": 10.0, "ratio": 0.5}
+    reported_stats = json.loads(json.dumps(one.record()))
+    assert set(reported_stats) == {"verdict", "model", "stall", "reported", "truth", "rows"}
+    assert reported_stats["reported"] == {"99.9": 5.0, "100": 20.0}
+    assert reported_stats["rows"][0] == {
+        "percentile": 99.9,
+        "reported": 5.0,
+        "truth": 10.0,
+        "ratio": 0.5,
+    }
     table = markdown([Result(ENTRIES[0], one), Result(ENTRIES[1], None, "", "it broke")])
     assert "**omits**" in table
     assert "it broke" in table

@@ -28,7 +28,11 @@ def _printed(rows: dict[float, float], count: int = 4000, **known) -> lk.Histogr
     """A report of percentiles in ms."""
     top = rows.pop(100)
     return lk.Histogram.from_percentiles(
-        list(rows), [value * MS for value in rows.values()], count, told={"max": top * MS}, **known
+        list(rows),
+        [value * MS for value in rows.values()],
+        count,
+        reported_stats={"max": top * MS},
+        **known,
     )
 
 

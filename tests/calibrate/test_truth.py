@@ -10,7 +10,7 @@ MS = 1e6
 
 
 def test_the_article_s_table() -> None:
-    """100 requests a second at 1 ms, frozen for the second half of 200 s."""
+    """100 requests per second at 1 ms, frozen for the second half of 200 s."""
     truth = scheduled_truth(Stall(100.0, 200.0), 200.0, rate=100, base=1 * MS)
     assert truth.percentile([50, 75, 99.99]) == pytest.approx([1 * MS, 50e9, 99.98e9], rel=2e-3)
     assert truth.mean == pytest.approx(25.003e9, rel=1e-3)

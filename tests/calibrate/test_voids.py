@@ -29,7 +29,7 @@ def _plan(**changes) -> Plan:
 def _report(p50: float, p99: float, top: float, **run) -> lk.Histogram:
     known = lk.Run(**run)
     return lk.Histogram.from_percentiles(
-        [50, 99], [p50 * MS, p99 * MS], 2000, told={"max": top * MS}, run=known
+        [50, 99], [p50 * MS, p99 * MS], 2000, reported_stats={"max": top * MS}, run=known
     )
 
 
@@ -91,9 +91,9 @@ def test_without_a_rate_busy_connections_tell_full_speed(before, model) -> None:
 
 
 def test_the_run_s_length_is_the_schedule_s_or_what_was_seen() -> None:
-    told = _judged(_plan(), SEEN, ["tool"], _report(*OMITTING))
+    reported_stats = _judged(_plan(), SEEN, ["tool"], _report(*OMITTING))
     seen = _judged(
         _plan(command=("tool",)), replace(SEEN, elapsed=16.0), ["tool"], _report(*OMITTING)
     )
-    assert told.truth.run.duration == 12.0
+    assert reported_stats.truth.run.duration == 12.0
     assert (seen.truth.run.duration, seen.truth.count) == (16.0, 1600)

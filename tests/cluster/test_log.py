@@ -1,4 +1,4 @@
-"""Many files as one log: the sums of one process, whoever reads, in whatever order, in ranges or whole."""
+"""Many files as one log: the sums of one process, anyone who reads, in whatever order, in ranges or whole."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_sums_equal_those_of_one_merged_log(logs):
     assert (
         same(
             many.tagged("put").histogram(),
-            one.tagged("put").histogram().but(duration=None, start=None),
+            one.tagged("put").histogram().with_run(duration=None, start=None),
         )
         is False
     )

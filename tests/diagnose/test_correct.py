@@ -142,7 +142,7 @@ def test_correcting_twice_is_refused() -> None:
     assert lk.correct(once, "10ns", force=True).count > once.count
     for by in ("tool", "schedule"):
         with pytest.raises(AlreadyCorrectedError):
-            lk.correct(lk.Histogram.of([100]).but(corrected=by), "10ns")
+            lk.correct(lk.Histogram.of([100]).with_run(corrected=by), "10ns")
 
 
 def test_what_is_needed_is_asked_for() -> None:
@@ -162,24 +162,26 @@ def test_timeouts_are_filled_from_their_bound() -> None:
 
 def test_percentile_lists_are_filled_from_what_is_sure() -> None:
     known = {"max": 6e9, "mean": (994 * 1.5e6 + 4 * 6e9 + 2 * 3e6) / 1000}
-    listed = lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told=known)
+    listed = lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, reported_stats=known)
     filled = lk.correct(listed, rate=400, connections=4)
     assert 4 * 599 <= filled.count - 1000 <= 4 * 600, (
         "ten requests lie above p99, but the mean has room for four of 6 s"
     )
     between = lk.Histogram.from_percentiles(
-        [50, 99, 99.9], [1.5e6, 3e6, 5.99e9], 2000, told={"max": 6e9, "mean": 13.5e6}
+        [50, 99, 99.9], [1.5e6, 3e6, 5.99e9], 2000, reported_stats={"max": 6e9, "mean": 13.5e6}
     )
     filled = lk.correct(between, rate=400, connections=4)
     assert 4 * 598 <= filled.count - 2000 <= 4 * 600, (
         "eighteen lie between p99 and p99.9, and two of these took so long"
     )
-    above = lk.Histogram.from_percentiles([50, 100], [1.5e6, 3e6], 1000, told={"max": 6e9})
+    above = lk.Histogram.from_percentiles(
+        [50, 100], [1.5e6, 3e6], 1000, reported_stats={"max": 6e9}
+    )
     assert 598 <= lk.correct(above, rate=400, connections=4).count - 1000 <= 600, (
         "the maximum is one of the last bucket"
     )
     lone = lk.correct(
-        lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, told={"max": 6e9}),
+        lk.Histogram.from_percentiles([50, 99], [1.5e6, 3e6], 1000, reported_stats={"max": 6e9}),
         rate=400,
         connections=4,
     )

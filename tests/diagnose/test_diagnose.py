@@ -1,4 +1,4 @@
-"""Verdicts: what each source and pedigree allows to be said."""
+"""Verdicts: what each source and provenance allows to be said."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_trace_of_a_loop_that_waited() -> None:
 
 
 def test_late_sends_are_told_from_missing_ones() -> None:
-    found = lk.diagnose(LATE.but(loop="unknown", rate=None, connections=None))
+    found = lk.diagnose(LATE.with_run(loop="unknown", rate=None, connections=None))
     assert found.verdict == "omits"
     assert "catch-up" in found.findings
     assert found.corrected.percentile(99) / 1e9 == pytest.approx(5.8, rel=0.05)
@@ -59,13 +59,13 @@ def test_late_sends_are_told_from_missing_ones() -> None:
 
 
 def test_an_open_loop_is_clean_on_every_rung_that_can_tell() -> None:
-    bare = OPEN.but(loop="unknown", corrected="unknown", rate=None)
+    bare = OPEN.with_run(loop="unknown", corrected="unknown", rate=None)
     for rung in (OPEN, bare, bare.to_log("1s"), bare.histogram()):
         assert lk.diagnose(rung).verdict == "clean", rung
 
 
 def test_logs_and_histograms_accuse_only_whom_they_can() -> None:
-    bare = PACED.but(loop="unknown", corrected="unknown", rate=None, connections=None)
+    bare = PACED.with_run(loop="unknown", corrected="unknown", rate=None, connections=None)
     by_log = lk.diagnose(bare.to_log("1s"), connections=4)
     assert (by_log.verdict, by_log.method) == ("omits", "backfill")
     assert by_log.corrected.percentile(90) / 1e9 == pytest.approx(4.0, rel=0.05)
@@ -73,7 +73,7 @@ def test_logs_and_histograms_accuse_only_whom_they_can() -> None:
     assert unknown.verdict == "unknown"
     assert "isolated slow requests" in unknown.summary
     assert "one row per request" in unknown.ask
-    assert lk.diagnose(PACED.histogram()).verdict == "omits", "the pedigree tells"
+    assert lk.diagnose(PACED.histogram()).verdict == "omits", "the provenance tells"
 
 
 def test_without_rate_or_length_it_asks() -> None:
@@ -82,7 +82,10 @@ def test_without_rate_or_length_it_asks() -> None:
     assert found.verdict == "unknown"
     assert "--rate" in found.ask
     assert "--duration" in found.ask
-    assert lk.diagnose(bare.but(loop="paced", corrected="none"), duration="20s").verdict == "omits"
+    assert (
+        lk.diagnose(bare.with_run(loop="paced", corrected="none"), duration="20s").verdict
+        == "omits"
+    )
 
 
 def test_without_a_stall_there_is_nothing_to_tell_by() -> None:
@@ -93,7 +96,7 @@ def test_without_a_stall_there_is_nothing_to_tell_by() -> None:
 
 
 def test_a_closed_loop_at_full_speed() -> None:
-    found = lk.diagnose(FULL.but(loop="unknown"))
+    found = lk.diagnose(FULL.with_run(loop="unknown"))
     assert (found.verdict, found.method) == ("omits", "backfill")
     assert "closed-loop" in found.findings
     healthy = lk.diagnose(closed_loop(Server(exponential("1ms"), servers=8), 10, connections=4))
@@ -107,21 +110,21 @@ def test_what_is_corrected_is_not_accused() -> None:
     assert (found.verdict, found.corrected) == ("clean", None)
     assert "already-corrected" in found.findings
     for by in ("tool", "schedule"):
-        assert lk.diagnose(PACED.histogram().but(corrected=by)).verdict == "unknown"
+        assert lk.diagnose(PACED.histogram().with_run(corrected=by)).verdict == "unknown"
 
 
 def test_over_corrected() -> None:
-    inflated = lk.correct(PACED.histogram(), "1ms").but(corrected="tool", rate=200.0)
+    inflated = lk.correct(PACED.histogram(), "1ms").with_run(corrected="tool", rate=200.0)
     found = lk.diagnose(inflated)
     assert found.verdict == "unknown"
     assert "over-corrected" in found.findings
-    unknown_rate = lk.diagnose(inflated.but(rate=None, expected_interval=None))
+    unknown_rate = lk.diagnose(inflated.with_run(rate=None, expected_interval=None))
     assert "over-corrected" in unknown_rate.findings
 
 
 def test_timeouts_hide_the_stall() -> None:
     cut = paced_loop(SERVER, 200, 20, connections=4, timeout="2s")
-    found = lk.diagnose(cut.histogram().but(corrected="tool"))
+    found = lk.diagnose(cut.histogram().with_run(corrected="tool"))
     assert found.verdict == "unknown"
     assert "lost-to-timeouts" in found.findings
     assert "timeout longer" in found.ask
@@ -129,7 +132,7 @@ def test_timeouts_hide_the_stall() -> None:
 
 def test_little_is_no_omission() -> None:
     short = paced_loop(Server("3ms", stalls=[Stall(7, 0.35)]), 50, 600)
-    found = lk.diagnose(short.but(loop="unknown"))
+    found = lk.diagnose(short.with_run(loop="unknown"))
     assert found.evidence[0].level == "strong", "seventeen requests were left out, without a doubt"
     assert found.verdict == "unknown"
     assert "immaterial" in found.findings
@@ -137,9 +140,9 @@ def test_little_is_no_omission() -> None:
 
 def test_percentiles_of_a_known_loop() -> None:
     values = [PACED.histogram().percentile(p) for p in (50, 90, 99)]
-    told = {"max": float(PACED.duration.max()), "mean": float(PACED.duration.mean())}
+    reported_stats = {"max": float(PACED.duration.max()), "mean": float(PACED.duration.mean())}
     listed = lk.Histogram.from_percentiles(
-        [50, 90, 99], values, len(PACED), told=told, run=PACED.run
+        [50, 90, 99], values, len(PACED), reported_stats=reported_stats, run=PACED.run
     )
     found = lk.diagnose(listed)
     assert found.verdict == "omits"
@@ -168,7 +171,7 @@ def test_nothing_and_little_are_no_reason_to_fail() -> None:
 
 
 def test_the_view_of_a_notebook_escapes_what_a_file_says() -> None:
-    view = lk.diagnose(PACED.but(source="<b>run</b>"))._repr_html_()
+    view = lk.diagnose(PACED.with_run(source="<b>run</b>"))._repr_html_()
     assert "omits" in view
     assert "&lt;b&gt;run" in view
     assert "<b>run" not in view
@@ -176,11 +179,11 @@ def test_the_view_of_a_notebook_escapes_what_a_file_says() -> None:
 
 
 def test_a_tool_that_drops_what_is_due_waited() -> None:
-    few_users = PACED.histogram().but(loop="open", corrected="unknown", dropped=1197)
+    few_users = PACED.histogram().with_run(loop="open", corrected="unknown", dropped=1197)
     found = lk.diagnose(few_users)
     assert found.verdict == "omits"
     assert "dropped" in found.findings
-    some = lk.diagnose(OPEN.histogram().but(loop="open", corrected="unknown", dropped=80))
+    some = lk.diagnose(OPEN.histogram().with_run(loop="open", corrected="unknown", dropped=80))
     assert (some.verdict, some.summary) == (
         "unknown",
         "80 requests that were due were dropped, and have no latency",
@@ -188,7 +191,7 @@ def test_a_tool_that_drops_what_is_due_waited() -> None:
 
 
 def test_requests_cut_off_at_the_end_leave_their_number() -> None:
-    cut = QUIET.select(QUIET.start < 15e9).histogram().but(loop="open", corrected="none")
+    cut = QUIET.select(QUIET.start < 15e9).histogram().with_run(loop="open", corrected="none")
     found = lk.diagnose(cut, rate=200, duration="20s")
     assert found.verdict == "unknown"
     assert "fewer-than-due" in found.findings
@@ -196,12 +199,14 @@ def test_requests_cut_off_at_the_end_leave_their_number() -> None:
 
 
 def test_percentiles_alone_can_stand_on_the_floor() -> None:
-    told = {"max": float(OPEN.response.max())}
+    reported_stats = {"max": float(OPEN.response.max())}
     values = OPEN.histogram().percentile([50, 75, 90, 99])
-    listed = lk.Histogram.from_percentiles([50, 75, 90, 99], values.tolist(), len(OPEN), told=told)
+    listed = lk.Histogram.from_percentiles(
+        [50, 75, 90, 99], values.tolist(), len(OPEN), reported_stats=reported_stats
+    )
     assert lk.diagnose(listed, duration="20s").verdict == "clean"
     flat = lk.Histogram.from_percentiles(
-        [50, 75, 90, 99], [1e6, 1.1e6, 1.2e6, 2e6], len(OPEN), told=told
+        [50, 75, 90, 99], [1e6, 1.1e6, 1.2e6, 2e6], len(OPEN), reported_stats=reported_stats
     )
     assert lk.diagnose(flat, duration="20s").verdict == "unknown"
 
@@ -217,9 +222,9 @@ def test_the_floor() -> None:
     assert physics_floor([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
     assert physics_floor(50, 6, 20) == 0
     assert above_half(lk.Histogram.of([1, 1, 9, 10]))[:2] == (2, 2)
-    assert above_half(lk.Histogram.from_percentiles([50, 99], [1, 2], 1000, told={"max": 100.0}))[
-        :2
-    ] == (1, 10)
+    assert above_half(
+        lk.Histogram.from_percentiles([50, 99], [1, 2], 1000, reported_stats={"max": 100.0})
+    )[:2] == (1, 10)
     assert 18.4 / 100 < seen_from(100) < 18.6 / 100, "science: 18.5 expected intervals at .001"
 
 

@@ -1,4 +1,4 @@
-"""Monte Carlo, seeded: honest measurements of unknown pedigree are not accused, and those that waited are found.
+"""Monte Carlo, seeded: honest measurements of unknown provenance are not accused, and those that waited are found.
 
 Sixty runs of each null let a rate of false accusations of 5 % pass once in 22 times; none is allowed.
 """

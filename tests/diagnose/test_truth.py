@@ -42,7 +42,7 @@ def bare(start: np.ndarray, took: np.ndarray, **known: object) -> lk.Samples:
 
 
 def frozen(sent: np.ndarray, begin: float, end: float, work: float = 2e-3) -> np.ndarray:
-    """How long requests take of a server that stands still for a while."""
+    """How long requests take of a server that is stopped for a while."""
     return np.where((sent < end) & (sent + work > begin), np.maximum(end - sent, 0) + work, work)
 
 
@@ -158,7 +158,7 @@ def test_refusals_while_frozen_give_one_answer_for_one_run() -> None:
     for rung in (samples, samples.to_log("1s"), samples.to_log("100ms"), samples.histogram()):
         found = lk.diagnose(rung, rate=200, duration="30s")
         assert (found.verdict, "failed-in-stalls" in found.findings) == ("unknown", True), rung
-    without = lk.diagnose(samples.to_log("1s").but(failed=0))
+    without = lk.diagnose(samples.to_log("1s").with_run(failed=0))
     assert without.verdict == "omits", (
         "the same counts with nothing that failed are those of sixteen connections that waited"
     )

@@ -1,6 +1,4 @@
-"""Access logs: line formats, stamps, outcomes, damage."""
-
-# ruff: noqa: E501 - tables of inputs, a line each
+"""Access logs: line formats, stamps, outcomes, corruption."""
 
 from __future__ import annotations
 

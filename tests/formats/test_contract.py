@@ -1,4 +1,4 @@
-"""What every reader owes: it knows its own outputs and no others, its numbers are right, and damage has one voice.
+"""What every reader owes: it knows its own outputs and no others, its numbers are right, and corruption has one voice.
 
 A fixture is a folder ``tests/data/formats/<format>/<case>/`` with the sample and ``expect.json``.
 """
@@ -21,7 +21,7 @@ import pytest
 from latencykit.errors import CorruptInputError, LatencyKitError
 from latencykit.io.reading import detect, read_source
 from latencykit.io.registry import builtin_formats
-from latencykit.io.source import Confidence, Head, ReadOptions, Source, rung_name
+from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,13 +101,13 @@ class Case:
 CASES = [Case(one.parent) for one in sorted(DATA.glob("*/*/expect.json"))]
 NAMES = [f"{one.folder.parent.name}/{one.folder.name}" for one in CASES]
 
-# One record a line, nothing else between them: each damaged line is an error, each cut one at the end a note.
+# One record per line, nothing else between them: each corrupt line is an error, each cut one at the end a note.
 ROWS = frozenset({
     "ab-gnuplot", "csv", "fio-histograms", "fio-log", "ghz-csv", "h2load-log", "hey-csv", "hlog", "jmeter-csv", "jsonl", "k6-csv",
     "k6-json", "nats-latency-raw", "numbers", "oha-csv", "pgbench-intervals", "pgbench-log", "sockperf-csv", "vegeta-csv",
     "vegeta-json",
 })  # fmt: skip
-# Tables of few numbers a line, taken whole: a cut last line may be an error, for what it lacks cannot be told.
+# Tables of few numbers per line, taken whole: a cut last line may be an error, for what it lacks cannot be told.
 TABLES = frozenset({
     "ab-csv", "bench", "criterion-csv", "fio-terse", "hgrm", "hyperfine-csv", "ioping-raw", "jmeter-xml", "jmh-csv",
     "nats-latency-histogram", "vegeta-hdrplot", "vegeta-hist",
@@ -149,7 +149,7 @@ def test_names_are_unique_and_every_format_has_a_fixture():
 @pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in builtin_formats()])
 def test_every_format_describes_itself(one):
     assert one.title
-    assert one.rung in ("samples", "log", "histogram", "summary")
+    assert one.level in ("samples", "log", "histogram", "summary")
     assert all(suffix.startswith(".") for suffix in one.suffixes)
     assert one.unit in (None, "ns", "us", "ms", "s")
     assert one.example
@@ -259,8 +259,8 @@ def test_its_numbers_are_those_of_the_tool(case):
     assert list(found) == list(case.expect["series"])
     for name, wanted in case.expect["series"].items():
         rung, near = found[name], wanted.get("tolerance", 0.05)
-        assert rung_name(rung) == wanted["rung"]
-        counted = rung.histogram() if rung_name(rung) in ("samples", "log") else rung
+        assert level_name(rung) == wanted["rung"]
+        counted = rung.histogram() if level_name(rung) in ("samples", "log") else rung
         assert counted.count == wanted["count"]
         assert counted.run.failed == wanted.get("failed", 0)
         if wanted.get("max") is not None:
@@ -279,11 +279,11 @@ def test_its_run_is_filled(case):
         assert run.source
         assert run.unit in ("ns", "us", "ms", "s", "none")
         assert run.unit_from in ("file", "format", "option", "assumed")
-        assert rung.unit in ("ns", "none") or rung_name(rung) in ("log", "histogram")
+        assert rung.unit in ("ns", "none") or level_name(rung) in ("log", "histogram")
         assert all(note and "\n" not in note for note in run.notes)
 
 
-# ---------------------------------------------------------------- damage
+# ---------------------------------------------------------------- corruption
 
 
 def rows_of(case: Case) -> list[int]:
@@ -304,7 +304,7 @@ def with_line(case: Case, position: int, line: bytes) -> bytes:
 def counts(found: dict[str, Any]) -> int:
     own = [rung for rung in found.values() if not rung.run.aggregate]
     return sum(
-        (rung if rung_name(rung) == "summary" else rung.histogram()).count or 0 for rung in own
+        (rung if level_name(rung) == "summary" else rung.histogram()).count or 0 for rung in own
     )
 
 

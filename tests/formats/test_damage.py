@@ -1,4 +1,4 @@
-"""What --lenient skips is counted by reason, and told in a handful of lines a file, however many there are."""
+"""What --lenient skips is counted by reason, and told in a handful of lines per file, however many there are."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def objects_with_rubbish(number: int) -> str:
 CASES = {
     "hlog": (
         log_with_rubbish,
-        "501 damaged lines were skipped: 500 × 1 field, 1 × the time stamp",
+        "501 corrupt lines were skipped: 500 × 1 field, 1 × the time stamp",
         11,
     ),
     "csv": (
         table_with_rubbish,
-        "502 damaged lines were skipped: 501 × this is no row of this table, 1 × a row of more fields than there are columns",
+        "502 corrupt lines were skipped: 501 × this is no row of this table, 1 × a row of more fields than there are columns",
         12,
     ),
-    "jsonl": (objects_with_rubbish, "500 damaged lines were skipped: 500 × this is no JSON", 11),
+    "jsonl": (objects_with_rubbish, "500 corrupt lines were skipped: 500 × this is no JSON", 11),
 }
 
 
@@ -63,14 +63,14 @@ def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
     assert len(lines) <= examples + 2
     assert len([one for one in lines if one.startswith("skipped: ")]) <= 13
     assert any(one.startswith(f"skipped: {path}:") for one in lines)
-    assert any(one.endswith(" more damaged lines") for one in lines)
+    assert any(one.endswith(" more corrupt lines") for one in lines)
     assert "--lenient" not in err
     assert "\x1b" not in err
-    counted = [one for one in lines if "damaged lines were skipped: 50" in one]
+    counted = [one for one in lines if "corrupt lines were skipped: 50" in one]
     assert len(counted) == 1
     assert counted[0] == f"{path.name}: {note}"
     assert any(
-        "damaged lines were skipped" in one
+        "corrupt lines were skipped" in one
         for one in lk.read(path, **options_of(path), lenient=True).run.notes
     )
 
@@ -87,9 +87,9 @@ def test_each_file_is_counted_by_itself(run, tmp_path):
     found = lk.read_all(paths, lenient=True)
     assert len(found) == 2
     for rung in found.values():
-        assert sum("12 damaged lines were skipped" in note for note in rung.run.notes) == 1
+        assert sum("12 corrupt lines were skipped" in note for note in rung.run.notes) == 1
     _, _, err = run("summary", "--lenient", *paths)
-    assert err.count("more damaged lines") == 2
+    assert err.count("more corrupt lines") == 2
 
 
 def test_few_are_told_one_by_one(run, tmp_path):
@@ -100,17 +100,17 @@ def test_few_are_told_one_by_one(run, tmp_path):
     assert err.splitlines() == [
         f"skipped: {path}:3: this is no row of this table: 'x'; expected numbers in latency_ms",
         f"skipped: {path}:5: this is no row of this table: 'y'; expected numbers in latency_ms",
-        "a.csv: 2 damaged lines were skipped: 2 × this is no row of this table",
+        "a.csv: 2 corrupt lines were skipped: 2 × this is no row of this table",
     ]
 
 
 def test_strangers_cannot_make_many_kinds():
     tally = Tally()
-    told = sum(tally.add(f"kind {k} of damage") for k in range(10_000))
-    assert told == 12
-    assert tally.untold == 9988
+    reported_stats = sum(tally.add(f"kind {k} of corruption") for k in range(10_000))
+    assert reported_stats == 12
+    assert tally.unreported == 9988
     assert tally.note == (
-        "10,000 damaged lines were skipped: 1 × kind 0 of damage, 1 × kind 1 of damage, 1 × kind 2 of damage, "
-        "1 × kind 3 of damage, 9,996 × others"
+        "10,000 corrupt lines were skipped: 1 × kind 0 of corruption, 1 × kind 1 of corruption, 1 × kind 2 of corruption, "
+        "1 × kind 3 of corruption, 9,996 × others"
     )
     assert Tally().note is None

@@ -118,7 +118,7 @@ def test_only_errors(read_text):
 def test_more_than_it_keeps(read_text):
     found = read_text(TEXT.replace("[200]	5596", "[200]	9596"))["out.txt"]
     assert any("the first 5,596 of 9,596" in note for note in found.run.notes)
-    assert "mean" not in found.told
+    assert "mean" not in found.reported_stats
 
 
 def test_several_reports_and_a_cut_one(read_text):

@@ -1,4 +1,4 @@
-"""JMeter's JTL: outcomes, transactions, other delimiters, dates, damage."""
+"""JMeter's JTL: outcomes, transactions, other delimiters, dates, corruption."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_the_whole_histogram(read_text):
 
 def test_a_damaged_payload(read_text):
     latencies = {"Histogram log format": {"Compressed Histogram": payload()[:-8]}}
-    with pytest.raises(CorruptInputError, match="histogram of Totals is damaged"):
+    with pytest.raises(CorruptInputError, match="histogram of Totals is corrupt"):
         read_text(record({"Totals": row(**{"Percentile Latencies": latencies})}))
 
 

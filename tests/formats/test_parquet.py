@@ -79,7 +79,7 @@ def test_a_damaged_row_group_is_told_when_it_is_read(tmp_path):
     data = bytearray(path.read_bytes())
     data[100:400] = bytes(300)
     path.write_bytes(data)
-    with pytest.raises(lk.LatencyKitError, match=r"x.parquet: the Parquet file is damaged"):
+    with pytest.raises(lk.LatencyKitError, match=r"x.parquet: the Parquet file is corrupt"):
         lk.read(path).histogram()
 
 

@@ -1,4 +1,4 @@
-"""Scrapes: classic histograms, summaries, OpenMetrics, noise, damage, differences."""
+"""Scrapes: classic histograms, summaries, OpenMetrics, noise, corruption, differences."""
 
 from __future__ import annotations
 

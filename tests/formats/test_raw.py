@@ -1,7 +1,5 @@
 """Raw samples: columns and units by name, what is left out is told, long tables are counted in bounded memory."""
 
-# ruff: noqa: E501 - tables of inputs, a line each
-
 from __future__ import annotations
 
 import json
@@ -228,7 +226,7 @@ def test_bare_numbers_may_have_fractions(read_text):
     assert rung.min == pytest.approx(0.125, rel=1e-3)
 
 
-# ---------------------------------------------------------------- damage
+# ---------------------------------------------------------------- corruption
 
 
 @pytest.mark.parametrize(

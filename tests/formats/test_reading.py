@@ -115,7 +115,7 @@ def test_a_stream_damaged_inside_is_an_error_with_the_path(file, kind):
     )
     packed[60:200] = b"\xff" * 140
     path = file(bytes(packed))
-    with pytest.raises(CorruptInputError, match=f"^{path}: the compressed stream is damaged"):
+    with pytest.raises(CorruptInputError, match=f"^{path}: the compressed stream is corrupt"):
         Source(path).bytes()
 
 
@@ -527,6 +527,6 @@ def test_rung_names():
         "histogram": log.histogram(),
         "summary": Summary(),
     }
-    assert {name: base.rung_name(rung) for name, rung in things.items()} == {
+    assert {name: base.level_name(rung) for name, rung in things.items()} == {
         name: name for name in things
     }

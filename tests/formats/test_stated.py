@@ -186,7 +186,7 @@ def test_real_outputs_are_not_doubted():
         except InvalidArgumentError:  # it wants a unit
             continue
         for series in found.values():
-            if isinstance(series, Summary) or hasattr(series, "told"):
+            if isinstance(series, Summary) or hasattr(series, "reported_stats"):
                 doubts = [
                     note
                     for note in series.run.notes

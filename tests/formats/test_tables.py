@@ -1,7 +1,5 @@
 """Odd tables with a known truth, in every container: outcomes, counts, percentiles, units, moments, decimal commas."""
 
-# ruff: noqa: E501 - tables of inputs, a line each
-
 from __future__ import annotations
 
 import csv

@@ -113,7 +113,7 @@ def test_counts_come_back_from_csv_as_counts(tmp_path, name):
     again = lk.read(path)
     assert (again.count, again.censored) == (rung.count, rung.censored)
     levels = [0, 1, 50, 90, 99, 99.9, 100]
-    if not rung.told:
+    if not rung.reported_stats:
         assert again.percentile(levels).tolist() == rung.percentile(levels).tolist()
 
 

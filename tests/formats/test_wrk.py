@@ -145,7 +145,7 @@ def test_nothing_answered(read_text):
 
 def test_a_fork_with_a_percentile_in_place_of_the_maximum(read_text):
     found = read_text(WRK.replace("Max   +/-", "99%   +/-").replace("6.00s", "5.74s"))["out.txt"]
-    assert "max" not in found.told
+    assert "max" not in found.reported_stats
     assert found.censored_at == 5.74e9
 
 

@@ -150,7 +150,9 @@ def log(data: bytes) -> None:
     if facts is None:
         _facts(path, lenient=True)
     elif _one_in(4, data):
-        assert _facts(path, lenient=True) == facts, "a log without damage reads otherwise leniently"
+        assert _facts(path, lenient=True) == facts, (
+            "a log without corruption reads otherwise leniently"
+        )
         for name, value in (("KEEP", 0), ("SPAN", 100)):
             with _changed(hlog, name, value):
                 assert _facts(path) == facts, f"another {name} gives another log"

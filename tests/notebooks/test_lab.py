@@ -61,7 +61,7 @@ def test_the_command_says_what_it_kept(tmp_path: Path, run: Callable[..., tuple[
 
 def test_a_damaged_record_overwrites_nothing(tmp_path: Path):
     (tmp_path / lessons._RECORD).write_text("{")
-    with pytest.raises(InvalidArgumentError, match="is damaged"):
+    with pytest.raises(InvalidArgumentError, match="is corrupt"):
         lessons.copy_lessons(tmp_path)
 
 

@@ -37,7 +37,7 @@ def pair(raw):
     stalled = np.linspace(1e6, 6e9, 3000).astype(np.int64)
     return {
         "as measured (raw)": values,
-        "from the schedule": values + lk.Histogram.of(stalled).but(corrected="none"),
+        "from the schedule": values + lk.Histogram.of(stalled).with_run(corrected="none"),
     }
 
 

@@ -31,8 +31,8 @@ def test_thinning_never_flatters_and_keeps_both_ends(values, power):
     h = lk.Histogram.of(np.array(values, np.int64) ** power % 10**12)
     curve = curve_of(h)
     asked = np.concatenate([np.linspace(0.01, 100, 400), 100 - np.geomspace(1e-4, 10, 100)])
-    told, shown = h.percentile(asked), curve.at(asked)
-    assert (shown >= told).all()
+    reported_stats, shown = h.percentile(asked), curve.at(asked)
+    assert (shown >= reported_stats).all()
     assert (curve.value[0], curve.top) == (h.percentile(1e-9), h.max)
 
 
@@ -69,8 +69,10 @@ def test_a_model_is_supported_everywhere():
 
 
 def test_wide_buckets_are_known_as_such(raw):
-    printed = lk.Histogram.from_percentiles([50, 99], [1e6, 5e6], 1000, told={"max": 6e6})
-    assert curve_of(printed).wide
+    reported_percentiles = lk.Histogram.from_percentiles(
+        [50, 99], [1e6, 5e6], 1000, reported_stats={"max": 6e6}
+    )
+    assert curve_of(reported_percentiles).wide
     assert not curve_of(raw.histogram()).wide
 
 

@@ -50,9 +50,9 @@ def test_verdict_and_findings_are_said(raw):
 
 
 def test_a_corrected_counterpart_is_drawn_beside_the_raw_curve(raw):
-    corrected = (raw.histogram() + lk.Histogram.of([10**9] * 500).but(corrected="none")).but(
-        corrected="us"
-    )
+    corrected = (
+        raw.histogram() + lk.Histogram.of([10**9] * 500).with_run(corrected="none")
+    ).with_run(corrected="us")
     figure = drawn(plot.dashboard, raw, 1000, 780, corrected=corrected)
     words = words_of(figure)
     assert "raw  n = 6,852" in words

@@ -136,7 +136,7 @@ def test_the_shift_says_its_verdict():
     assert_tidy(worse)
     single = words_of(drawn(plot.compare, run_of(1, 1.3), new=run_of(2)))
     assert any(word.startswith("Inconclusive: p") for word in single)
-    assert any("one run a side" in word for word in single)
+    assert any("one run per side" in word for word in single)
 
 
 def test_the_shift_of_several_runs(ax):

@@ -143,7 +143,7 @@ def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
 def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     scheduled = lk.read(CTRLZ / "scheduled.hlog")
     figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
-    assert any("dashed: rests on 1 stall" in word for word in words_of(figure))
+    assert any("dashed: is based on 1 stall" in word for word in words_of(figure))
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     start, end = dashed[0].get_xdata()[[0, -1]]
     assert start < 50  # the 6 s took about a third of all requests
@@ -182,7 +182,7 @@ def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
 
 
 def test_corrected_counts_have_no_band(ax, raw):
-    plot.percentiles(raw.histogram().but(corrected="us"), ax=ax, confidence=0.95)
+    plot.percentiles(raw.histogram().with_run(corrected="us"), ax=ax, confidence=0.95)
     assert not [one for one in ax.collections if isinstance(one, PolyCollection)]
 
 
@@ -221,7 +221,7 @@ def test_few_events_are_dashed(raw):
     assert solid.get_xdata()[-1] == 99.0 == dashed.get_xdata()[0]
     assert dashed.get_linestyle() == dotted.get_linestyle() == "--"
     assert dashed._dash_pattern != dotted._dash_pattern
-    assert any("dashed: rests on 1 stall" in word for word in words_of(figure))
+    assert any("dashed: is based on 1 stall" in word for word in words_of(figure))
 
 
 def test_dashes_may_differ_by_series(ax, pair):
@@ -247,7 +247,9 @@ def test_runs_are_thin_lines_with_their_range_and_median():
 
 
 def test_wide_buckets_are_shaded(raw):
-    h = lk.Histogram.from_percentiles([50, 90, 99], [1e6, 2e6, 9e6], 5000, told={"max": 2e7})
+    h = lk.Histogram.from_percentiles(
+        [50, 90, 99], [1e6, 2e6, 9e6], 5000, reported_stats={"max": 2e7}
+    )
     figure = drawn(plot.percentiles, h)
     (shade,) = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
     assert same_color(shade.get_facecolor()[0][:3], BLUE)

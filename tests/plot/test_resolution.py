@@ -17,9 +17,9 @@ PRINTED = (50.0, 90.0, 99.0)
 
 def of_tool(scale=1.0):
     values = np.sort(np.random.default_rng(1).lognormal(14, 1, 5000)) * scale
-    told = {"min": float(values[0]), "max": float(values[-1])}
+    reported_stats = {"min": float(values[0]), "max": float(values[-1])}
     return lk.Histogram.from_percentiles(
-        PRINTED, np.percentile(values, PRINTED).tolist(), values.size, told=told
+        PRINTED, np.percentile(values, PRINTED).tolist(), values.size, reported_stats=reported_stats
     )
 
 
@@ -40,7 +40,7 @@ def solid_points(ax):
     return corners[np.isfinite(corners).all(axis=1)]
 
 
-@pytest.mark.parametrize("rung", [of_tool(), of_buckets()], ids=["printed", "buckets"])
+@pytest.mark.parametrize("rung", [of_tool(), of_buckets()], ids=["reported_percentiles", "buckets"])
 @pytest.mark.parametrize("kind", [plot.percentiles, plot.ccdf])
 def test_no_line_runs_where_the_source_says_no_more_than_a_range(ax, rung, kind):
     kind(rung, ax=ax)
@@ -84,9 +84,11 @@ def test_fine_buckets_are_drawn_as_ever(ax, raw):
     assert "shaded" not in " ".join(words_of(ax.figure))
 
 
-@pytest.mark.parametrize("source", ["raw", "printed", "buckets"])
+@pytest.mark.parametrize("source", ["raw", "reported_percentiles", "buckets"])
 def test_every_curve_lies_inside_its_own_band(raw, source):
-    rung = {"raw": raw.histogram(), "printed": of_tool(), "buckets": of_buckets()}[source]
+    rung = {"raw": raw.histogram(), "reported_percentiles": of_tool(), "buckets": of_buckets()}[
+        source
+    ]
     curve = curve_of(rung)
     grid, low, high = band_ends(rung, curve, 0.95, 12)
     every = np.unique(
@@ -135,7 +137,7 @@ def test_a_terminal_draws_both_edges():
 
 def test_a_load_curve_draws_bars_for_ranges(ax):
     runs = {
-        str(rate): of_buckets().but(rate=float(rate), achieved=float(rate))
+        str(rate): of_buckets().with_run(rate=float(rate), achieved=float(rate))
         for rate in (100, 200, 400)
     }
     plot.load_curve(runs, ax=ax)

@@ -68,7 +68,7 @@ def test_raw_is_red_and_corrected_is_blue():
     styles = series_styles({"uncorrected": None, "corrected": None})
     assert [style["color"] for style in styles.values()] == [RED, BLUE]
     h = lk.Histogram.of([1, 2])
-    styles = series_styles({"run.hlog raw": h, "b": h.but(corrected="us")})
+    styles = series_styles({"run.hlog raw": h, "b": h.with_run(corrected="us")})
     assert [style["color"] for style in styles.values()] == [RED, BLUE]
 
 

@@ -32,13 +32,15 @@ def test_conditions_are_what_the_run_says():
 
 
 def test_an_assumed_unit_is_said():
-    assert "values assumed to be ns" in conditions(lk.Histogram.of([1]).but(unit_from="assumed"))
+    assert "values assumed to be ns" in conditions(
+        lk.Histogram.of([1]).with_run(unit_from="assumed")
+    )
 
 
 def test_only_what_all_share_is_said_of_several():
     a, b = (
-        lk.Histogram.of([1]).but(tool="wrk", loop="closed"),
-        lk.Histogram.of([1]).but(tool="hey", loop="closed"),
+        lk.Histogram.of([1]).with_run(tool="wrk", loop="closed"),
+        lk.Histogram.of([1]).with_run(tool="hey", loop="closed"),
     )
     assert joined({"a": a, "b": b}) == "closed loop"
 
@@ -62,7 +64,7 @@ def test_the_limit_of_trust_is_never_rounded_up():
 
 def test_two_stories_need_a_difference():
     h = lk.Histogram.of([1_000_000] * 1000)
-    other = h.but(corrected="us")
+    other = h.with_run(corrected="us")
     assert two_stories({"raw": h, "b": other}, {"raw": curve_of(h), "b": curve_of(other)}) is None
     slow = lk.Histogram.of([1_000_000] * 900 + [10**9] * 200)
     story = two_stories(

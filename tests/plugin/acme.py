@@ -18,18 +18,27 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if head.text.startswith(_HEADER) else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Samples]:  # noqa: ARG001 - every reader has them
+def read(source: Source, options: ReadOptions) -> dict[str, Samples]:
     text = source.bytes().decode("utf-8", "replace")
     values = []
     for number, line in enumerate(text.splitlines()[1:], 2):
         hit = _LINE.fullmatch(line.strip())
         if hit is None:
-            raise CorruptInputError(source.shown, number, f"the line is {line[:40]!r}", "acme 12.5ms")
+            raise CorruptInputError(
+                source.shown, number, f"the line is {line[:40]!r}", "acme 12.5ms"
+            )
         values.append(float(hit[1]))
     run = Run(tool="acme", unit="ms", unit_from="file")
     return {"": Samples(duration=np.rint(np.array(values) * 1e6).astype(np.int64), run=run)}
 
 
 FORMAT = Format(
-    "acme", "acme's latency log", "samples", (".acme",), sniff, read, unit="ms", example="acme run > out.acme"
+    "acme",
+    "acme's latency log",
+    "samples",
+    (".acme",),
+    sniff,
+    read,
+    unit="ms",
+    example="acme run > out.acme",
 )

@@ -25,8 +25,15 @@ def installed(monkeypatch):
     """Pretend that packages with these entry points are installed."""
 
     def install(*values: str) -> None:
-        points = [importlib.metadata.EntryPoint(f"p{k}", value, registry.ENTRY_POINTS) for k, value in enumerate(values)]
-        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == registry.ENTRY_POINTS else [])
+        points = [
+            importlib.metadata.EntryPoint(f"p{k}", value, registry.ENTRY_POINTS)
+            for k, value in enumerate(values)
+        ]
+        monkeypatch.setattr(
+            importlib.metadata,
+            "entry_points",
+            lambda group: points if group == registry.ENTRY_POINTS else [],
+        )
         registry.plugin_formats.cache_clear()
 
     yield install
@@ -57,5 +64,7 @@ def test_naming_a_format_imports_its_module_alone():
         "print(sorted(m for m in sys.modules if m.startswith('latencykit.io.tools.')))"
     )
     wrk = next((Path(__file__).parents[1] / "data" / "formats" / "wrk").rglob("*.txt"))
-    done = subprocess.run([sys.executable, "-c", code, str(wrk)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(wrk)], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "['latencykit.io.tools.wrk']"

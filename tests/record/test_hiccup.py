@@ -17,8 +17,10 @@ from latencykit.record.hiccup import _lateness, _Meter, hiccup
 MS = 1_000_000
 
 
-def _meter(stream: io.BytesIO, told: list | None = None) -> _Meter:
-    return _Meter(stream, 1000 * MS, MS, [], None if told is None else told.append)
+def _meter(stream: io.BytesIO, reported_stats: list | None = None) -> _Meter:
+    return _Meter(
+        stream, 1000 * MS, MS, [], None if reported_stats is None else reported_stats.append
+    )
 
 
 def test_every_slot_of_a_stop_counts_how_late_it_was_noticed() -> None:
@@ -44,13 +46,13 @@ def test_rows_may_arrive_in_any_pieces() -> None:
     origin = 5_000_000_000
     rows = [(origin,) * 3] + [(k, k, origin + k * MS + k) for k in range(1, 3000)]
     data = np.array(rows, np.int64).tobytes()
-    told: list = []
-    meter = _meter(io.BytesIO(), told)
+    reported_stats: list = []
+    meter = _meter(io.BytesIO(), reported_stats)
     for at in range(0, len(data), 1001):
         meter._take(data[at : at + 1001], None)
     assert meter._count == 2999
-    assert [round(one.elapsed) for one in told] == [1, 2]
-    assert told[0].worst <= told[1].worst == told[1].max
+    assert [round(one.elapsed) for one in reported_stats] == [1, 2]
+    assert reported_stats[0].worst <= reported_stats[1].worst == reported_stats[1].max
 
 
 def test_slots_due_after_the_end_are_left_out() -> None:

@@ -37,8 +37,7 @@ def clock(monkeypatch):
             return getattr(time, name)
 
     clock = Clock()
-    for module in ("measurement", "recorder", "schedule"):
-        monkeypatch.setattr(f"latencykit.record.{module}.time", clock)
+    monkeypatch.setattr("latencykit.record.recorder.time", clock)
     return clock
 
 

@@ -21,7 +21,7 @@ CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
 
 @pytest.fixture(scope="session")
 def raw() -> lk.HistogramLog:
-    """Twenty seconds of a closed loop, six of which the server stood still."""
+    """Twenty seconds of a closed loop, six of which the server was stopped."""
     return lk.read(CTRLZ / "uncorrected.hlog")
 
 

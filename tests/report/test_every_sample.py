@@ -124,8 +124,8 @@ def every_type() -> dict[str, Any]:
     untimed = lk.Samples(duration=took)
     log = timed.to_log("100ms")
     tagged = lk.merge([log.with_tag("get"), log.with_tag("put")])
-    printed = lk.Histogram.from_percentiles(
-        [50, 75, 90, 99], [1e6, 3e6, 9e7, 5e9], 20_000, told={"max": 6e9, "mean": 681e6}
+    reported_percentiles = lk.Histogram.from_percentiles(
+        [50, 75, 90, 99], [1e6, 3e6, 9e7, 5e9], 20_000, reported_stats={"max": 6e9, "mean": 681e6}
     )
     wide = lk.Histogram.from_buckets(
         [0, 1e6, 1e7], [1e6, 1e7, 1e8], [10, 900, 90], censored=20, censored_at=1e8
@@ -147,10 +147,10 @@ def every_type() -> dict[str, Any]:
         "log of nothing but empty intervals": timed.select(outcome == "error").to_log("100ms"),
         "tagged log": tagged,
         "log that omits": paced,
-        "corrected log": lk.correct(paced.but(unit_from="option"), "2ms"),
+        "corrected log": lk.correct(paced.with_run(unit_from="option"), "2ms"),
         "log in wide buckets": wide_log(),
         "histogram": untimed.histogram(),
-        "histogram of percentiles": printed,
+        "histogram of percentiles": reported_percentiles,
         "histogram of percentiles without a maximum": lk.Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000),
         "histogram in wide buckets": wide,
         "empty histogram": lk.Histogram.of([]),
@@ -160,7 +160,7 @@ def every_type() -> dict[str, Any]:
         "summary of a count": lk.Summary({}, {}, 10),
         "model": lk.fan_out(log, 100),
         "several of them": {
-            "log": log, "samples": timed, "wrk": printed, "go": summary, "mean": lk.Summary({"mean": 1e6}),
+            "log": log, "samples": timed, "wrk": reported_percentiles, "go": summary, "mean": lk.Summary({"mean": 1e6}),
             "none": lk.Histogram.of([]),
         },
         "nine series": {f"s{k}": log.between(0, 1 + k) for k in range(9)},

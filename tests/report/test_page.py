@@ -20,7 +20,8 @@ NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
 @pytest.fixture(scope="module")
 def page(raw):
     return page_html(
-        {"raw": raw.but(unit_from="option", corrected="tool")}, slo="p99=10ms, max=1s, failed=1%"
+        {"raw": raw.with_run(unit_from="option", corrected="tool")},
+        slo="p99=10ms, max=1s, failed=1%",
     )
 
 
@@ -53,7 +54,7 @@ def test_nothing_foreign_becomes_markup(where, raw):
         "tool": {"tool": NASTY, "command": NASTY},
         "note": {"notes": (NASTY,)},
     }.get(where, {})
-    log = raw.but(**run)
+    log = raw.with_run(**run)
     if where == "tag":
         log = log.with_tag(NASTY) + log.with_tag("b")
     text = page_html(
@@ -169,9 +170,9 @@ def test_headlines_say_no_more_than_the_sample_can(values, said):
 def test_timeouts_are_told_and_never_counted_as_answers(spiky):
     text = headline(spiky.histogram())
     assert "120 gave no answer within 2 s" in text
-    told = model_of(page_html(spiky))["series"][0]["packed"]
-    assert sum(told["timeouts"]) == 120
-    assert {bound for bound in told["bound"] if bound is not None} == {2e9}
+    reported_stats = model_of(page_html(spiky))["series"][0]["packed"]
+    assert sum(reported_stats["timeouts"]) == 120
+    assert {bound for bound in reported_stats["bound"] if bound is not None} == {2e9}
 
 
 def test_a_page_that_grows_too_large_takes_wider_slots(raw, monkeypatch):
@@ -180,8 +181,8 @@ def test_a_page_that_grows_too_large_takes_wider_slots(raw, monkeypatch):
     samples = lk.Samples(
         start=np.arange(40_000) * 10**6, duration=rng.lognormal(12, 2, 40_000).astype(np.int64)
     )
-    told = model_of(page_html(samples))["series"][0]["packed"]
-    assert len(told["start"]) <= 40
+    reported_stats = model_of(page_html(samples))["series"][0]["packed"]
+    assert len(reported_stats["start"]) <= 40
 
 
 def test_the_command_line_writes_the_page_and_tells_where_it_comes_from(tmp_path, run):

@@ -94,13 +94,17 @@ def test_layouts_of_unlike_kinds_stand_side_by_side():
 
 def test_the_bytes_hold_edges_then_planes_of_lengths_differences_and_counts():
     slots, _ = slots_of(log_of(30, HdrBuckets(3)))
-    told = packed(slots)
-    raw = zlib.decompress(b64decode(told["bytes"]))
-    size, entries, widths = told["buckets"], told["entries"], told["widths"]
+    reported_stats = packed(slots)
+    raw = zlib.decompress(b64decode(reported_stats["bytes"]))
+    size, entries, widths = (
+        reported_stats["buckets"],
+        reported_stats["entries"],
+        reported_stats["widths"],
+    )
     assert np.frombuffer(raw[8 * size : 16 * size]).tolist() == slots.high.tolist()
     at = 16 * size
     columns = []
-    for length, width in zip((len(told["start"]), entries, entries), widths, strict=True):
+    for length, width in zip((len(reported_stats["start"]), entries, entries), widths, strict=True):
         planes = (
             np.frombuffer(raw[at : at + length * width], np.uint8)
             .reshape(width, length)

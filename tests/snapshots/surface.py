@@ -61,11 +61,15 @@ def _signature(thing: Any) -> str:
 
 
 def _helps() -> dict[str, str]:
-    context = click.Context(cli.cli, info_name="latencykit", terminal_width=100, max_content_width=100)
+    context = click.Context(
+        cli.cli, info_name="latencykit", terminal_width=100, max_content_width=100
+    )
     helps = {"latencykit": cli.cli.get_help(context)}
     for name in cli.cli.list_commands(context):
         command = cli.cli.get_command(context, name)
         if command is not None:
-            own = click.Context(command, info_name=name, parent=context, terminal_width=100, max_content_width=100)
+            own = click.Context(
+                command, info_name=name, parent=context, terminal_width=100, max_content_width=100
+            )
             helps[name] = command.get_help(own)
     return {name: text.rstrip() + "\n" for name, text in helps.items()}

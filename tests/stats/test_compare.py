@@ -176,12 +176,12 @@ def test_a_percentile_between_modes_jumps_and_is_told() -> None:
 
 def test_a_heavy_tail_is_no_gap() -> None:
     rng = np.random.default_rng(6)
-    told = sum(
+    reported_stats = sum(
         gap_at(Counted.of(rng.pareto(1.5, 5000) + 1), p) is not None
         for _ in range(40)
         for p in (99, 99.9)
     )
-    assert told <= 2
+    assert reported_stats <= 2
     assert gap_at(bimodal(1, 95), 90) is None
     assert gap_at(bimodal(1, 95), 99.9) is None
 

@@ -56,7 +56,7 @@ def test_one_stall_is_one_event() -> None:
     assert found.stalls == 1
     assert found.count == 1
     assert not found.supports()
-    assert found.words == "p99.9 rests on 1 stall; 95 % of the tail comes from 3 of 3,600 s"
+    assert found.words == "p99.9 is based on 1 stall; 95 % of the tail comes from 3 of 3,600 s"
 
 
 def test_twenty_equal_stalls_support_a_bound() -> None:
@@ -109,7 +109,7 @@ def test_other_intervals_than_seconds() -> None:
     )[0]
     assert (
         found.words
-        == "p99 rests on 1 stall; 100 % of the tail comes from 1 of 10 intervals of 100 ms"
+        == "p99 is based on 1 stall; 100 % of the tail comes from 1 of 10 intervals of 100 ms"
     )
 
 
@@ -119,7 +119,7 @@ def test_a_backlog_worked_off_in_one_second_is_one_stall() -> None:
     count[10:15], count[15] = 0, 3000
     tail[15] = 10
     found = events_above([99.9], tail[:, None], count, np.arange(21.0), np.ones(21))[0]
-    assert found.words == "p99.9 rests on 1 stall; 100 % of the tail comes from 1 of 21 s"
+    assert found.words == "p99.9 is based on 1 stall; 100 % of the tail comes from 1 of 21 s"
 
 
 def test_a_daily_rhythm_is_no_stall() -> None:

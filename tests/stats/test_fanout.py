@@ -15,7 +15,7 @@ from latencykit.errors import InvalidArgumentError
 
 LOGS = Path(__file__).parents[1] / "data" / "hlog"
 
-# Tene, "MOST page loads will experience the 99%'ile server response": requests a page, share that sees worse
+# Tene, "MOST page loads will experience the 99%'ile server response": requests per page, share that sees worse
 PAGES = {
     "amazon.com": (190, 85.2), "kohls.com": (204, 87.1), "jcrew.com": (112, 67.6), "saksfifthavenue.com": (109, 66.56),
     "nytimes.com": (173, 82.4), "cnn.com": (279, 93.9), "facebook.com": (178, 83.3), "google.com": (31, 26.77),

@@ -1,4 +1,4 @@
-"""Several runs a side, verdicts, and conditions on a change."""
+"""Several runs per side, verdicts, and conditions on a change."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_below_four_runs_a_side_nothing_is_decided() -> None:
     rng = np.random.default_rng(6)
     found = compare_runs(runs(rng, 3), runs(rng, 3, 2.0), NAMES)
     assert found.verdict == "inconclusive"
-    assert "at least 4 runs a side" in found.reasons[0]
+    assert "at least 4 runs per side" in found.reasons[0]
     assert found.changes[0].change == pytest.approx(1.0, abs=0.1)  # the effect is still shown
     assert compare_runs(runs(rng, 3), runs(rng, 9, 2.0), NAMES).verdict == "inconclusive"
     assert compare_runs(runs(rng, 4), runs(rng, 4, 2.0), NAMES).verdict == "worse"
@@ -230,7 +230,7 @@ def test_what_makes_two_runs_hard_to_compare() -> None:
     )
     assert differences(one, one, 1000, 1010) == ()
     assert differences(one, Run()) == ()  # nothing is known to differ
-    other = one.but(
+    other = one.replace(
         rate=1000.0,
         connections=11,
         duration=30.0,

@@ -169,10 +169,12 @@ def test_plain_numbers_and_units_do_not_mix() -> None:
 
 
 def test_a_summary_answers_what_it_holds() -> None:
-    printed = Summary(
+    reported_percentiles = Summary(
         {"mean": 2.0, "max": 30.0}, {99.0: 12.0}, 1000, "ms", Run(tool="wrk", failed=5)
     )
-    rows = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%").check(printed)
+    rows = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%").check(
+        reported_percentiles
+    )
     assert [row.outcome for row in rows] == [
         "missed",
         "met",

@@ -1,7 +1,7 @@
-"""Raw samples in whatever table they lie: which column is what, in which unit, and rows into rungs.
+"""Raw samples in whatever table they lie: which column is what, in which unit, and rows into data types.
 
 ``names`` knows what columns are called, ``plan`` decides for one table, ``values`` turns cells into nanoseconds and
-outcomes, ``gather`` makes rungs of chunks of rows; ``delimited``, ``objects`` and ``binary`` know the containers.
+outcomes, ``gather`` makes data types of chunks of rows; ``delimited``, ``objects`` and ``binary`` know the containers.
 """
 
 from __future__ import annotations

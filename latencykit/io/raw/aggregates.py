@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from latencykit.core.run import Run
     from latencykit.io.raw.cells import Kind
-    from latencykit.io.source import Rung
+    from latencykit.io.source import Data
 
     Columns = Mapping[str, NDArray[Any]]
 
@@ -257,7 +257,7 @@ def _value(
 
 def percentile_rung(
     columns: Columns, labels: Sequence[str], texts: Sequence[str], shape: Shape, run: Run
-) -> Rung:
+) -> Data:
     """Return printed percentiles, with the statistics and the count that stand among them.
 
     Parameters
@@ -310,7 +310,7 @@ def percentile_rung(
 
 
 def _counting(one: ColumnName) -> Literal["sure", "maybe"] | None:
-    """Whether a name is one of how many values a row stands for: ``count``, ``num_requests``, not ``user_count``."""
+    """Whether a name is one of how many values per row stands for: ``count``, ``num_requests``, not ``user_count``."""
     words = words_of(one.stem) if one.unit is None else []
     every = set(words)
     if not words or not every <= _SURE | _MAYBE | _OF or not every & (_SURE | _MAYBE):
@@ -319,7 +319,7 @@ def _counting(one: ColumnName) -> Literal["sure", "maybe"] | None:
 
 
 def _edge(one: ColumnName) -> Literal["upper", "lower", "bin"] | None:
-    """Which edge of a bucket a name speaks of."""
+    """Which edge of a bucket per name speaks of."""
     words = set(words_of(one.stem))
     if not words or not words <= _UPPER | _LOWER | _FILL or not words & (_UPPER | _LOWER | _BIN):
         return None
@@ -603,7 +603,7 @@ def _added(
     return edges, total
 
 
-def _whole(rung: Any, fail: Callable[[str], Exception]) -> Histogram:
-    if not rung.count:
+def _whole(data: Any, fail: Callable[[str], Exception]) -> Histogram:
+    if not data.count:
         raise fail("no request was counted")
-    return rung  # type: ignore[no-any-return]
+    return data  # type: ignore[no-any-return]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -34,7 +34,7 @@ _BROKEN = (
     ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile,
     zlib.error, tokenize.TokenError, TypeError,
 )  # fmt: skip
-"""What NumPy raises for damaged or hostile files."""
+"""What NumPy raises for corrupt or hostile files."""
 
 
 def _rungs(
@@ -42,7 +42,7 @@ def _rungs(
     frames: Callable[[list[str]], Iterable[pd.DataFrame]],
     source: Source,
     options: ReadOptions,
-) -> dict[str, Rung]:
+) -> dict[str, Data]:
     """Series of a table whose chunks `frames` gives, for the columns that are wanted."""
     plan = plan_of(sample, options, source)
     chunks = _numbered(frames([*plan.numbers, *plan.words]))
@@ -74,7 +74,7 @@ def sniff_parquet(head: Head) -> Confidence:
     return Confidence.GENERIC if head.data[:4] == b"PAR1" else Confidence.NO
 
 
-def read_parquet(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read row group by row group, the wanted columns only."""
     pa = _arrow("Parquet")
     import pyarrow.parquet as pq
@@ -84,7 +84,7 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Rung]:
             file = pq.ParquetFile(io.BytesIO(source.bytes()) if source.compressed else stream)
             begin = next(file.iter_batches(batch_size=_SAMPLE), None)
             if begin is None:
-                raise source.corrupt(None, "the table has no rows", "one row a request", "")
+                raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
             def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
                 return (
@@ -100,7 +100,7 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Rung]:
 
 
 def _frame_of(batch: Any) -> pd.DataFrame:
-    """A batch as pandas has it; without what pandas once noted in the file, where that is damaged."""
+    """A batch as pandas has it; without what pandas once noted in the file, where that is corrupt."""
     try:
         frame: pd.DataFrame = batch.to_pandas()
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -110,7 +110,7 @@ def _frame_of(batch: Any) -> pd.DataFrame:
 
 def _damaged(source: Source, what: str, error: Exception) -> LatencyKitError:
     return source.corrupt(
-        None, f"the {what} file is damaged ({type(error).__name__})", "", "write it anew"
+        None, f"the {what} file is corrupt ({type(error).__name__})", "", "write it anew"
     )
 
 
@@ -127,7 +127,7 @@ def sniff_feather(head: Head) -> Confidence:
     )
 
 
-def read_feather(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read batch by batch, the file mapped into memory where it lies uncompressed on disk."""
     pa = _arrow("Arrow and Feather files")
     from pyarrow import feather, ipc
@@ -146,7 +146,7 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Rung]:
                 batches = lambda: held  # noqa: E731
             begin = next((batch for batch in batches() if batch.num_rows), None)
             if begin is None:
-                raise source.corrupt(None, "the table has no rows", "one row a request", "")
+                raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
             def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
                 return (_frame_of(batch.select(columns)) for batch in batches())
@@ -166,7 +166,7 @@ def sniff_npy(head: Head) -> Confidence:
     return Confidence.CERTAIN if head.data[:6] == b"\x93NUMPY" else Confidence.NO
 
 
-def read_npy(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read an array: values, one column each, or records; pickles are never loaded."""
     if sniff_npy(source.head) is Confidence.NO:  # a zip file would be opened, and left open
         raise source.corrupt(
@@ -230,7 +230,7 @@ def _columns(
         return {str(k + 1): array[:, k] for k in range(array.shape[1])}
     if array.ndim not in (1, 2):
         raise source.corrupt(
-            None, f"the array has {array.ndim} dimensions", "one value or one row a request", ""
+            None, f"the array has {array.ndim} dimensions", "one value or one row per request", ""
         )
     return {name: array.reshape(-1)}
 
@@ -241,7 +241,7 @@ def sniff_npz(head: Head) -> Confidence:
     return Confidence.CERTAIN if zipped and b".npy" in head.data[30:600] else Confidence.NO
 
 
-def read_npz(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read named arrays of one length as columns."""
     try:
         with source.open() as stream:
@@ -281,12 +281,12 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Rung]:
     )
 
 
-def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions) -> dict[str, Rung]:
+def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions) -> dict[str, Data]:
     import pandas as pd
 
     size = len(next(iter(columns.values())))
     if not size:
-        raise source.corrupt(None, "the array is empty", "one value a request", "")
+        raise source.corrupt(None, "the array is empty", "one value per request", "")
 
     def frames(wanted: list[str]) -> Iterator[pd.DataFrame]:
         for at in range(0, size, _ROWS):
@@ -307,7 +307,7 @@ FORMATS = (
     Format(
         name="parquet-samples",
         title="Parquet tables of requests",
-        rung="samples",
+        level="samples",
         suffixes=(".parquet",),
         sniff=sniff_parquet,
         read=read_parquet,
@@ -316,7 +316,7 @@ FORMATS = (
     Format(
         name="feather",
         title="Feather and Arrow tables of requests",
-        rung="samples",
+        level="samples",
         suffixes=(".feather", ".arrow", ".ipc"),
         sniff=sniff_feather,
         read=read_feather,
@@ -325,7 +325,7 @@ FORMATS = (
     Format(
         name="npy",
         title="NumPy arrays of latencies",
-        rung="samples",
+        level="samples",
         suffixes=(".npy",),
         sniff=sniff_npy,
         read=read_npy,
@@ -334,7 +334,7 @@ FORMATS = (
     Format(
         name="npz",
         title="NumPy archives of columns",
-        rung="samples",
+        level="samples",
         suffixes=(".npz",),
         sniff=sniff_npz,
         read=read_npz,

@@ -1,4 +1,4 @@
-"""Rows into rungs: samples, or, where only a histogram is asked for and the table is long, counts."""
+"""Rows into data types: samples, or, where only a histogram is asked for and the table is long, counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.io.raw.columns import Plan
-    from latencykit.io.source import Locate, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Locate, ReadOptions, Source
 
     Columns = dict[str, NDArray[Any]]
 
@@ -110,9 +110,9 @@ class _Rows:
             role: times_of(frame[one.column], one.kind, one.unit, stamps=True)
             for role, one in plan.moments.items()
         }
-        told = np.zeros(len(frame), np.bool_)
+        reported_stats = np.zeros(len(frame), np.bool_)
         for role, one in times.items():
-            wrong = np.flatnonzero(one.damaged & ~told)
+            wrong = np.flatnonzero(one.damaged & ~reported_stats)
             if wrong.size and frame.attrs.get("unended", False):
                 self.tally["cut"] += 1
             elif wrong.size:
@@ -128,7 +128,7 @@ class _Rows:
                     seen,
                     expected,
                 )
-            told |= one.damaged
+            reported_stats |= one.damaged
         return times
 
     def _durations(self, frame: pd.DataFrame) -> Times:
@@ -230,7 +230,7 @@ def gathered(
     source: Source,
     locate: Locate,
     notes: list[str],
-) -> dict[str, Rung]:
+) -> dict[str, Data]:
     """Return the series of a table that comes in chunks.
 
     Parameters
@@ -262,9 +262,9 @@ def gathered(
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     series = whole.pop("series", None)
     if series is None:
-        return {"": _rung(whole, run, rows)}
+        return {"": _data(whole, run, rows)}
     return {
-        rows.series.names[code]: _rung(
+        rows.series.names[code]: _data(
             {name: column[series == code] for name, column in whole.items()}, run, rows
         )
         for code in np.unique(series).tolist()
@@ -275,12 +275,12 @@ def _run(plan: Plan, rows: _Rows) -> Run:
     """What is known of the measurement; requests without a latency stand in it, as far as they are of one operation."""
     one = len(rows.tags.names) < 2 and len(rows.series.names) < 2
     lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if one}
-    return Run(unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known).but(
-        **lost
-    )
+    return Run(
+        unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known
+    ).replace(**lost)
 
 
-def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -> dict[str, Rung]:
+def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -> dict[str, Data]:
     """Tables of counts and of percentiles: one series for each operation that a column names."""
     plan, shape = rows.plan, rows.plan.shape
     assert shape is not None
@@ -302,7 +302,7 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     nothing = np.zeros(len(whole["duration"]), np.int64)
     key = whole.pop("series", nothing) * _KEYS + whole.pop("tag", nothing)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for code in np.unique(key).tolist():
         place = divmod(code, _KEYS)
         label = _label(place, rows)
@@ -311,7 +311,7 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
     return found
 
 
-def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Rung:
+def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Data:
     """One series of a table of counts or percentiles."""
     shape = rows.plan.shape
     assert shape is not None
@@ -333,7 +333,7 @@ def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Rung:
         lost = (
             np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64).tolist()
         )
-        run = run.but(
+        run = run.replace(
             **{
                 name: getattr(run, name) + number
                 for name, number in zip(_FACTS, lost[1:], strict=True)
@@ -345,13 +345,13 @@ def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Rung:
     return counted_rung(columns, shape, run, fail)
 
 
-def _rung(columns: Columns, run: Run, rows: _Rows) -> Rung:
+def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     """Samples; or an exact histogram where whole nanoseconds would lose too much."""
     duration, unit = columns["duration"], rows.plan.unit
     outcome = columns.get("outcome")
     if outcome is not None and any(getattr(run, name) for name in _FACTS):
         counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
-        run = run.but(
+        run = run.replace(
             **{
                 name: getattr(run, name) + count
                 for name, count in zip(_FACTS, counts[1:], strict=True)
@@ -372,7 +372,7 @@ def _rung(columns: Columns, run: Run, rows: _Rows) -> Rung:
                 f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: not taken as operations"
             )
     return Samples(
-        **given, unit="none" if unit == "none" else "ns", run=run.but(start=_epoch(given))
+        **given, unit="none" if unit == "none" else "ns", run=run.replace(start=_epoch(given))
     )
 
 
@@ -380,7 +380,7 @@ def _with_outcomes(run: Run, outcome: NDArray[Any] | None) -> Run:
     if outcome is None:
         return run
     counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
-    return run.but(
+    return run.replace(
         **{
             name: max(getattr(run, name), count)
             for name, count in zip(_FACTS, counts[1:], strict=True)
@@ -398,7 +398,7 @@ def _epoch(columns: Columns) -> float | None:
     )
 
 
-def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Rung]:
+def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Data]:
     """Histograms by series and tag, folded chunk by chunk; memory does not grow with the table."""
     totals: dict[tuple[int, int], Histogram] = {}
     begin = first = np.iinfo(np.int64).max
@@ -448,7 +448,7 @@ def _histogram(columns: Columns, rows: _Rows) -> Histogram:
         )
     samples = Samples(**columns, unit="none" if unit == "none" else "ns", run=Run(unit=unit))
     counted = (samples if measure is None else samples.measured(measure)).histogram()
-    return replace(counted, run=counted.run.but(duration=None))
+    return replace(counted, run=counted.run.replace(duration=None))
 
 
 def _label(place: tuple[int, int], rows: _Rows) -> str:
@@ -472,7 +472,7 @@ def _finished(
     )
     facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
     facts["failures_known"] = run.failures_known
-    return total.but(
+    return total.with_run(
         unit=run.unit,
         unit_from=run.unit_from,
         tags=(tag,) if tag else (),

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "EMPTY",
     "ROLES",
-    "Kind",
     "ColumnName",
+    "Kind",
     "Style",
     "Times",
     "are_statistics",
@@ -406,7 +406,7 @@ class Times(NamedTuple):
         0 where there is none.
     missing : ndarray of bool, shape (n,)
         Empty cells.
-    damaged : ndarray of bool, shape (n,)
+    corrupt : ndarray of bool, shape (n,)
         Cells that hold something else than a time.
     """
 

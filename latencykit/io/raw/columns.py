@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from latencykit.io.raw.outcomes import Reading
     from latencykit.io.source import ReadOptions, Source
 
-__all__ = ["TimestampColumn", "Plan", "plan_of"]
+__all__ = ["Plan", "TimestampColumn", "plan_of"]
 
 _EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
 _MOST_TAGS = 40

@@ -1,4 +1,4 @@
-"""Tables of text: CSV, TSV, semicolons (with decimal commas), blanks; and one number a line."""
+"""Tables of text: CSV, TSV, semicolons (with decimal commas), blanks; and one number per line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latencykit.io.raw.cells import Style
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS", "Dialect", "dialect_of"]
 
-_SAMPLE = 400  # rows that the decisions rest on
+_SAMPLE = 400  # rows that the decisions are based on
 _SEPARATORS = ("\t", ";", "|", ",")
 _NUMBER = re.compile(
     r"\s*[-+]?(?:\d[\d_.,]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:[nuµμm]?s|nsec|usec|msec|sec)?\s*"
@@ -213,12 +213,12 @@ def sniff_numbers(head: Head) -> Confidence:
     return Confidence.GENERIC if fits else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the rows, a chunk at a time."""
     dialect = dialect_of(source.head)
     if dialect is None or not dialect.rows:
         raise source.corrupt(
-            1, "there is no row of a table in it", "a header and rows, or one number a line", ""
+            1, "there is no row of a table in it", "a header and rows, or one number per line", ""
         )
     plan = plan_of(dialect.frame(), options, source)
     local = _local(dialect, (*plan.numbers, *plan.numbers_as_words), source)
@@ -277,17 +277,17 @@ FORMATS = (
     Format(
         name="csv",
         title="tables of requests: CSV, TSV, semicolons, blanks",
-        rung="samples",
+        level="samples",
         suffixes=(".csv", ".tsv", ".txt", ".dat"),
         sniff=sniff_csv,
         read=read,
-        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row a request",
+        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row per request",
         write=csv_out.write_csv,
     ),
     Format(
         name="numbers",
         title="one latency a line",
-        rung="samples",
+        level="samples",
         suffixes=(".txt", ".dat"),
         sniff=sniff_numbers,
         read=read,

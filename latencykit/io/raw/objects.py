@@ -1,4 +1,4 @@
-"""Samples as JSON: one object a line, a list of objects or of numbers, an object of columns."""
+"""Samples as JSON: one object per line, a list of objects or of numbers, an object of columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -107,10 +107,10 @@ def _begin(text: str, at: int) -> int:
     return at + len(text[at:]) - len(text[at:].lstrip())
 
 
-# ---------------------------------------------------------------- one object a line
+# ---------------------------------------------------------------- one object per line
 
 
-def read_lines(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the objects, a chunk of lines at a time."""
     import pandas as pd
 
@@ -121,7 +121,7 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Rung]:
         if isinstance(value, dict)
     ]
     if not records:
-        raise source.corrupt(1, "there is no object in it", "one JSON object a line", "")
+        raise source.corrupt(1, "there is no object in it", "one JSON object per line", "")
     _refuse_twice(records, source)
     plan = plan_of(pd.DataFrame([_flat(record) for record in records]), options, source)
     notes: list[str] = []
@@ -244,7 +244,7 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 # ---------------------------------------------------------------- one document
 
 
-def read_document(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a document, which is taken whole."""
     head = source.head.text.lstrip()
     _refuse_twice(
@@ -300,7 +300,7 @@ FORMATS = (
     Format(
         name="jsonl",
         title="JSON lines: one request an object",
-        rung="samples",
+        level="samples",
         suffixes=(".jsonl", ".ndjson", ".json"),
         sniff=sniff_lines,
         read=read_lines,
@@ -309,7 +309,7 @@ FORMATS = (
     Format(
         name="json-samples",
         title="a JSON list of requests or of numbers",
-        rung="samples",
+        level="samples",
         suffixes=(".json",),
         sniff=sniff_document,
         read=read_document,

@@ -27,7 +27,7 @@ from latencykit.io.text import command_of, plain_report, sections
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
 __all__ = ["FORMATS"]
@@ -61,16 +61,16 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if report or _BANNER.search(text) else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every report."""
     parts = sections(source, _BANNER if _BANNER.search(plain_report(source.text())) else _SERVER)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for number, part in enumerate(parts, 1):
         found["" if len(parts) == 1 else distinct(f"run {number}", found)] = _report(part)
     return found
 
 
-def _report(part: Section) -> Rung:
+def _report(part: Section) -> Data:
     """One report: its percentiles, and what the table of connection times adds."""
     facts = {
         name: float(number)
@@ -112,8 +112,8 @@ def _report(part: Section) -> Rung:
             stop, run = part.text.rfind("\n") + 1, run.with_notes("the report is cut at its end")
         rows = part.matches(_POINT, at, max(stop, at), "a percentage and whole milliseconds")
         points = {float(row[1]): nanoseconds(float(row[2]), "ms") for row in rows if row[2]}
-    told = {name: nanoseconds(value, "ms") for name, value in stats.items()}
-    return rung_of_points(points, good, told, run.with_notes(_ROUNDED, _HINT))
+    reported_stats = {name: nanoseconds(value, "ms") for name, value in stats.items()}
+    return rung_of_points(points, good, reported_stats, run.with_notes(_ROUNDED, _HINT))
 
 
 def _outcomes(part: Section, facts: dict[str, float]) -> tuple[Run, int]:
@@ -124,7 +124,7 @@ def _outcomes(part: Section, facts: dict[str, float]) -> tuple[Run, int]:
         int(facts.get("Failed requests", 0)) - unconnected, int(facts.get("Non-2xx responses", 0))
     )
     version = re.search(r"ApacheBench, Version (\S+)", part.text)
-    run = _RUN.but(
+    run = _RUN.replace(
         version=version[1] if version else None,
         command=command_of(part.text, "ab"),
         duration=facts.get("Time taken for tests"),
@@ -146,7 +146,7 @@ def _table(part: Section) -> dict[str, float]:
     if len(numbers) != len(names):
         raise part.corrupt(
             table.end(),
-            "the row Total of the connection times is damaged",
+            "the row Total of the connection times is corrupt",
             f"{len(names)} numbers",
             "run ab anew",
         )
@@ -158,7 +158,7 @@ def sniff_rows(head: Head) -> Confidence:
     return Confidence.CERTAIN if head.text.startswith(_COLUMNS) else Confidence.NO
 
 
-def read_rows(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; the time of its send is known to the second."""
     layout = Layout(
         tuple(_COLUMNS.split("\t")),
@@ -173,13 +173,14 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Rung]:
         "start": np.rint(frame["seconds"].to_numpy(np.float64)).astype(np.int64) * 1_000_000_000,
     }
     columns, left_out = without_negative(given, options)
-    told = (
+    reported_stats = (
         _ROUNDED,
         "starts are known to the second; rows are sorted by time, those of failed requests among them",
     )
     return {
         "": Samples(
-            run=_RUN.but(unit_from="format").with_notes(*told, *notes, *left_out), **columns
+            run=_RUN.replace(unit_from="format").with_notes(*reported_stats, *notes, *left_out),
+            **columns,
         )
     }
 
@@ -193,7 +194,7 @@ def sniff_percent(head: Head) -> Confidence:
     )
 
 
-def read_percent(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the percentiles 0 to 99."""
     text, points, notes = source.text(), dict[float, float](), list[str]()
     for number, line in enumerate(text.splitlines()[1:], 2):
@@ -219,7 +220,7 @@ FORMATS = (
         example="ab -k -c 4 -t 30 http://127.0.0.1:8080/ > ab.txt",
     ),
     Format(
-        "ab-gnuplot", "ApacheBench (-g, one row a request)", "samples", (".tsv",), sniff_rows, read_rows, unit="ms",
+        "ab-gnuplot", "ApacheBench (-g, one row per request)", "samples", (".tsv",), sniff_rows, read_rows, unit="ms",
         example="ab -k -c 4 -t 30 -g plot.tsv http://127.0.0.1:8080/",
     ),
     Format(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.core.run import UnitFrom
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ _LABELLED = re.compile(
 _SUFFIXED = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|sec|msec|usec)")
 _SECONDS = re.compile(r"\d{1,7}\.\d{3}")
 _WHOLE = re.compile(r"\d+")
-_ALL = 0.98  # of the lines; a few may be damaged
+_ALL = 0.98  # of the lines; a few may be corrupt
 _ROUNDED = 0.0021  # s; two times that are rounded apart
 _OWN = {"d": ("us", "format"), "t": ("s", "format")}  # labels after Apache's own directives
 _UPSTREAM = re.compile(r"upstream|backend|connect|header|u[rch]t$", re.IGNORECASE)
@@ -378,7 +378,7 @@ def sniff(head: Head) -> Confidence:
     )
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
     chosen = _format_of(source.head)
     if chosen is None:
@@ -435,7 +435,7 @@ def _columns(
 def _report_others(
     chunk: bytes, first: int, chosen: _Line, source: Source, options: ReadOptions
 ) -> list[str]:
-    """Lines that do not fit: damaged ones, blank ones, and a last one that is cut."""
+    """Lines that do not fit: corrupt ones, blank ones, and a last one that is cut."""
     rows = chunk.split(b"\n")
     for number, line in enumerate(rows, first):
         if not line.strip() or chosen.pattern.match(line):
@@ -497,7 +497,7 @@ _ACCESS_LOG = (
     Format(
         name="access-log",
         title="access logs with a time (nginx, Apache httpd, HAProxy)",
-        rung="samples",
+        level="samples",
         suffixes=(".log",),
         sniff=sniff,
         read=read,
@@ -510,7 +510,7 @@ _ACCESS_LOG = (
 
 
 # ------------------------------------------------------------
-# Access logs with one JSON object a line: nginx, Caddy, Traefik, Envoy.
+# Access logs with one JSON object per line: nginx, Caddy, Traefik, Envoy.
 
 
 @dataclass(frozen=True)
@@ -569,7 +569,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if _server_of(head) is not None else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
     server = _server_of(source.head)
     if server is None:
@@ -606,7 +606,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
 def _access_json_columns(
     batch: list[Any], first: int, server: _Keys, source: Source, options: ReadOptions
 ) -> dict[str, NDArray[Any]]:
-    """The wanted keys of a batch as arrays; objects without a time are damaged."""
+    """The wanted keys of a batch as arrays; objects without a time are corrupt."""
     try:
         time = np.array([float(one[server.time]) for one in batch])
     except (KeyError, TypeError, ValueError):
@@ -667,7 +667,7 @@ _ACCESS_JSON = (
     Format(
         name="access-json",
         title="access logs as JSON lines (nginx, Caddy, Traefik, Envoy)",
-        rung="samples",
+        level="samples",
         suffixes=(".log", ".json", ".jsonl"),
         sniff=sniff_json,
         read=read_json,

@@ -20,7 +20,7 @@ from latencykit.units import format_count, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -58,7 +58,7 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if any(_latency_rows(list(_rows(head.text)))) else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
     record: dict[str, Any] = jsontext.load(source, after_noise=True)
     latency, requests = (
@@ -113,7 +113,7 @@ def _latency_rows(rows: list[list[str]]) -> Iterator[dict[str, str]]:
             yield dict(zip(heading[1:], cells[1:], strict=True))
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the tables and the lines below them."""
     text = plain(source.text())
     rows = list(_rows(text))
@@ -121,7 +121,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     if table is None:
         raise source.corrupt(
             None,
-            "the table of latencies is missing or damaged",
+            "the table of latencies is missing or corrupt",
             "2.5%, 50%, …, Avg, Stdev, Max",
             "run it again",
         )

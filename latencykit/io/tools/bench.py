@@ -17,7 +17,7 @@ from latencykit.units import printable
 
 if TYPE_CHECKING:
     from latencykit.core.run import Corrected
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -52,7 +52,7 @@ def _is_nats(head: Head) -> bool:
     return tuple(round(float(row[2]) * 100, 4) for row in rows[: len(_NATS)]) == _NATS
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read bench's distribution."""
     corrected, notes = _correction(source)
     run = Run(
@@ -65,7 +65,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return _read(source, options, run)
 
 
-def read_nats(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_nats(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the distribution of ``nats latency``: messages are sent at a pace, and nothing is waited for."""
     return _read(
         source, options, Run(tool="nats latency", loop="open", measure="service", corrected="none")
@@ -88,7 +88,7 @@ def _correction(source: Source) -> tuple[Corrected, tuple[str, ...]]:
     )
 
 
-def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Rung]:
+def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
     unit, unit_from = options.resolve_unit("ms")
     points: dict[float, float] = {}
     total, share, value, notes = 0, 0.0, 0.0, list(run.notes)
@@ -117,7 +117,7 @@ def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Rung]:
         notes.append(
             "this version does not print how many values it counted: of the distribution there are percentiles only"
         )
-    known = run.but(unit=unit, unit_from=unit_from, notes=tuple(notes))
+    known = run.replace(unit=unit, unit_from=unit_from, notes=tuple(notes))
     return {"": rung_of_points(points, count or None, {}, known)}
 
 
@@ -125,7 +125,7 @@ FORMATS = (
     Format(
         name="bench",
         title="tylertreat/bench latency distribution",
-        rung="histogram",
+        level="histogram",
         suffixes=(".txt",),
         sniff=sniff,
         read=read,
@@ -135,7 +135,7 @@ FORMATS = (
     Format(
         name="nats-latency-histogram",
         title="nats latency --histogram",
-        rung="histogram",
+        level="histogram",
         suffixes=(".histogram",),
         sniff=sniff_nats,
         read=read_nats,

@@ -16,7 +16,7 @@ from latencykit.units import parse_duration, printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -50,7 +50,7 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found or _BEGIN.search(text) else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
     record: dict[str, Any] = jsontext.load(source, after_noise=True)
     asked, result = jsontext.entry(record, "spec", source), jsontext.entry(record, "result", source)
@@ -64,7 +64,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     }
     rate, clients = asked.get("rate"), int(asked.get("numberOfConnections") or 0)
     seconds = result.get("timeTakenSeconds")
-    run = _run(list(codes.values()), errors).but(
+    run = _run(list(codes.values()), errors).replace(
         loop="paced" if rate else "closed", rate=float(rate) if rate else None, connections=clients or None, unit="us",
         unit_from="format", duration=seconds, achieved=sum(codes.values()) / seconds if seconds else None,
         expected_interval=round(clients / rate * 1e9, 3) if rate and clients else None,
@@ -93,19 +93,19 @@ def _run(codes: list[int], errors: Mapping[str, int]) -> Run:
 
 def _shaped(
     points: dict[float, float], stats: dict[str, float], total: int, run: Run, source: Source
-) -> Rung:
+) -> Data:
     good = total - run.failed - run.timeouts
     if good <= 0 or not stats:
         raise nothing_answered(source, run)
     return rung_of_points(points, good, stats, run if points else run.with_notes(_HINT))
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table, the percentiles and the status codes of every run."""
     return {name: _table(part, source) for name, part in runs(plain(source.text()), _BEGIN).items()}
 
 
-def _table(text: str, source: Source) -> Rung:
+def _table(text: str, source: Source) -> Data:
     title = _TITLE.search(text)
     body = text[title.start() :] if title else text
     row, codes = _LATENCY.search(body), _CODES.search(body)
@@ -115,7 +115,7 @@ def _table(text: str, source: Source) -> Rung:
         )
     numbers = [int(number) for number in codes.groups()]
     errors = {name.strip(): int(number) for name, number in _ERRORS.findall(body[codes.end() :])}
-    run = _run(numbers, errors).but(unit_from="file", **_intro(text[: title.start()]))
+    run = _run(numbers, errors).replace(unit_from="file", **_intro(text[: title.start()]))
     if row is None:
         raise nothing_answered(source, run)
     spread = body[row.end() : codes.start()]

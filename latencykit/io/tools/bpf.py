@@ -22,7 +22,7 @@ from latencykit.units import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -60,7 +60,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_bpftrace(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_bpftrace(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every map; a map that was printed several times (``interval``) is the sum, unless it grows on."""
     reports: dict[str, list[list[Row]]] = {}
     rows: list[Row] | None = None
@@ -147,7 +147,7 @@ def _histogram(rows: Sequence[Row], run: Run) -> Histogram:
     )  # fmt: skip
 
 
-def read_bcc(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_bcc(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every table, named by the lines above it; tables of one name (intervals) are added up."""
     tables: dict[str, tuple[str, list[list[Row]]]] = {}
     labels: list[str] = []
@@ -163,7 +163,7 @@ def read_bcc(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: 
         elif line.strip():
             rows = None
             labels = [*labels, line.strip()] if _BCC_LABEL.match(line.strip()) else []
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, (word, parts) in tables.items():
         unit = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}[word]
         run = Run(tool="bcc", measure="service", corrected="none", unit=unit)
@@ -175,7 +175,7 @@ def read_bcc(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: 
     return found
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the histograms of bpftrace's JSON lines; the last report of a map counts."""
     notes: list[str] = []
     maps: dict[str, list[list[Row]]] = {}
@@ -189,7 +189,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
                             [_json_row(row) for row in rows]
                         )
     found = {name: _map(name, parts, options) for name, parts in maps.items()}
-    return {name: one.but(notes=(*one.run.notes, *notes)) for name, one in found.items()}
+    return {name: one.with_run(notes=(*one.run.notes, *notes)) for name, one in found.items()}
 
 
 def _json_row(row: dict[str, Any]) -> Row:

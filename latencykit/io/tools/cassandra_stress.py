@@ -15,7 +15,7 @@ from latencykit.io.source import Confidence, Format
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -35,7 +35,7 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last results: all operations first, then one series each where there are several."""
     text = source.text()
     begin = max(text.rfind("Results:"), 0)
@@ -62,12 +62,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
         )
     run = _run(text)
     several = len(facts) > 2
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for operation, own in facts.items():
         if not several and operation != "total":
             continue
         name = operation if several else next((one for one in facts if one != "total"), "total")
-        found[name] = _rung(
+        found[name] = _data(
             own, run, text, operation == "total", aggregate=several and operation == "total"
         )
     return found
@@ -91,15 +91,15 @@ def _run(text: str) -> Run:
         connections=number(r"Thread Count: (\d+)") or number(r"Running with (\d+) thread"), unit="ms", notes=(_HINT,),
     )  # fmt: skip
     if fixed:
-        return known.but(loop="open", measure="response", corrected="schedule")
+        return known.replace(loop="open", measure="response", corrected="schedule")
     if rate and not throttled:
         return known.with_notes(
             "whether times count from the schedule (fixed=) or from the start (throttle=) is not in the text"
         )
-    return known.but(measure="service", corrected="none")
+    return known.replace(measure="service", corrected="none")
 
 
-def _rung(own: dict[str, float], run: Run, text: str, whole: bool, *, aggregate: bool) -> Rung:
+def _data(own: dict[str, float], run: Run, text: str, whole: bool, *, aggregate: bool) -> Data:
     points = {50.0: own.get("latency median")}
     for key, value in own.items():
         found = re.match(r"latency ([\d.]+)th percentile", key)
@@ -114,7 +114,7 @@ def _rung(own: dict[str, float], run: Run, text: str, whole: bool, *, aggregate:
     last = re.findall(r"^total,\s+([\d,]+),", text, re.MULTILINE) if whole else []
     count = _number(last[-1]) if last else own.get("total partitions", 0.0)
     notes = () if last else ("the number of operations is that of partitions",)
-    known = run.but(
+    known = run.replace(
         aggregate=aggregate, achieved=own.get("op rate"), failed=int(own.get("total errors", 0)),
         duration=own.get("total operation time"),
     )  # fmt: skip
@@ -125,7 +125,7 @@ FORMATS = (
     Format(
         name="cassandra-stress",
         title="cassandra-stress (text)",
-        rung="histogram",
+        level="histogram",
         suffixes=(".txt", ".log"),
         sniff=sniff,
         read=read,

@@ -23,7 +23,7 @@ from latencykit.units import NANOSECONDS, parse_duration
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from latencykit.io.source import Head, ReadOptions, Rung
+    from latencykit.io.source import Data, Head, ReadOptions
 
 __all__ = ["FORMATS"]
 
@@ -57,9 +57,9 @@ def sniff_directory(head: Head) -> Confidence:
     return Confidence.CERTAIN if found or (head.path / "sample.json").exists() else Confidence.NO
 
 
-def read_directory(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_directory(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the newest sample of every benchmark."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     own = source.path / "sample.json"
     for path in [own] if own.exists() else _samples(source.path):
         try:
@@ -85,13 +85,13 @@ def sniff_sample(head: Head) -> Confidence:
     )
 
 
-def read_sample(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_sample(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read one sample; its benchmark's id lies beside it."""
     name = _name(source.path) if source.path.name == "sample.json" else ""
     return {name: _sample(source)}
 
 
-def _sample(source: Source) -> Rung:
+def _sample(source: Source) -> Data:
     record = jsontext.load(source)
     iters, times = (
         np.asarray(jsontext.entry(record, key, source, list), np.float64)
@@ -118,7 +118,7 @@ def sniff_estimates(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_estimates(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read mean, median and standard deviation."""
     record: dict[str, Any] = jsontext.load(source)
     if "std_dev" not in record or source.path.parent.name == "change":
@@ -142,7 +142,7 @@ def sniff_raw(head: Head) -> Confidence:
     return Confidence.CERTAIN if head.lines and head.lines[0].startswith(_RAW) else Confidence.NO
 
 
-def read_raw(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read ``raw.csv`` of older versions: one row a batch."""
     values: dict[str, list[float]] = {}
     reader = csv.DictReader(source.text().splitlines())
@@ -171,10 +171,10 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.LIKELY if _TEXT.search(head.text) else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the printed estimates, one summary a benchmark; a long id stands on the line before."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", source.text())
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for one in _TEXT.finditer(text):
         before = text[: one.start()].rstrip().splitlines()
         name = (one["name"] or (before[-1] if before else "")).strip()

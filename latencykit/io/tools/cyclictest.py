@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -55,7 +55,7 @@ def sniff_verbose(head: Head) -> Confidence:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the keys; the suite's other tests have no histogram a thread."""
+    """Tell the keys; the suite's other tests have no histogram per thread."""
     found = jsontext.has_keys(head, "rt_test_version:", "thread") or jsontext.has_keys(
         head, "rt_test_version", "thread"
     )
@@ -74,8 +74,8 @@ def _run(options: ReadOptions, default: str = "us", origin: UnitFrom = "format")
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """Read the histogram, one series a thread, or the last status of each thread."""
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the histogram, one series per thread, or the last status of each thread."""
     text = source.text()
     rows = _BUCKET.findall(text)
     run = _run(options)
@@ -102,9 +102,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
         run = run.with_notes(
             "the closing lines are missing: the file is cut, overflows and maxima are unknown"
         )
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for thread in range(threads):
-        told = {
+        reported_stats = {
             name: float(row[thread])
             for name, row in (("min", lows), ("max", highs), ("mean", means))
             if row
@@ -112,7 +112,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
         beyond = int(over[thread]) if over else 0
         counts = table[:, thread + 1]
         found[f"thread {thread}"] = _histogram(
-            table[:, 0], counts, beyond, int(table[-1, 0]) + 1, told, run
+            table[:, 0], counts, beyond, int(table[-1, 0]) + 1, reported_stats, run
         )
     return _with_all(found, run)
 
@@ -127,22 +127,22 @@ def _histogram(
     counts: NDArray[np.int64],
     beyond: int,
     limit: int,
-    told: Mapping[str, float],
+    reported_stats: Mapping[str, float],
     run: Run,
 ) -> Histogram:
     """One thread's counts; a bucket holds what lies from its whole number up to the next."""
     factor = NANOSECONDS.get(run.unit, 1.0)
     width = factor - 1 if factor > 1 else 0.0
     low = value * factor
-    known = {name: nanoseconds(number, run.unit) for name, number in told.items()}
+    known = {name: nanoseconds(number, run.unit) for name, number in reported_stats.items()}
     high = np.minimum(low + width, max(known.get("max", np.inf), low[-1] if low.size else 0.0))
     return Histogram.from_buckets(
-        np.minimum(low, high), high, counts, "none" if run.unit == "none" else "ns", run=run, told=known,
+        np.minimum(low, high), high, counts, "none" if run.unit == "none" else "ns", run=run, reported_stats=known,
         censored=beyond, censored_at=limit * factor if beyond else float("inf"),
     )  # fmt: skip
 
 
-def _with_all(found: dict[str, Rung], run: Run) -> dict[str, Rung]:
+def _with_all(found: dict[str, Data], run: Run) -> dict[str, Data]:
     """All threads first; a single thread is the file itself."""
     parts = [one for one in found.values() if isinstance(one, Histogram)]
     if len(found) == 1:
@@ -153,12 +153,14 @@ def _with_all(found: dict[str, Rung], run: Run) -> dict[str, Rung]:
     for part in parts[1:]:
         total = total + part
     return {
-        "all": total.but(aggregate=True, connections=len(parts), unit=run.unit, notes=run.notes)
+        "all": total.with_run(
+            aggregate=True, connections=len(parts), unit=run.unit, notes=run.notes
+        )
     } | found
 
 
-def _statuses(text: str, run: Run) -> dict[str, Rung]:
-    found: dict[str, Rung] = {}
+def _statuses(text: str, run: Run) -> dict[str, Data]:
+    found: dict[str, Data] = {}
     for thread, interval, cycles, low, mean, high in _STATUS.findall(
         text
     ):  # the last one of each thread stays
@@ -169,13 +171,13 @@ def _statuses(text: str, run: Run) -> dict[str, Rung]:
             {},
             int(cycles),
             "ns",
-            run.but(expected_interval=expected).with_notes(_HINT),
+            run.replace(expected_interval=expected).with_notes(_HINT),
         )
     return found if len(found) != 1 else {"": next(iter(found.values()))}
 
 
-def read_verbose(source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """Read every cycle, one series a thread."""
+def read_verbose(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read every cycle, one series per thread."""
     rows = np.array(_CYCLE.findall(source.text()), dtype=np.int64)
     run = _run(options)
     bad = rows[:, 2] < 0
@@ -188,36 +190,36 @@ def read_verbose(source: Source, options: ReadOptions) -> dict[str, Rung]:
         duration=rows[:, 2],
         connection=rows[:, 0],
         unit=run.unit,
-        run=run.but(connections=names.size),
+        run=run.replace(connections=names.size),
     )
     found = per_operation(samples, code.reshape(-1), [f"thread {name}" for name in names.tolist()])
     return found if len(found) > 1 else {"": samples}
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the histogram of every thread."""
     record = jsontext.load(source)
     threads = jsontext.entry(record, "thread", source)
     command = str(record.get("cmdline:", record.get("cmdline", "")))
     fine = bool(record.get("resolution_in_ns"))
     interval = re.search(r"(?:^|\s)(?:-i ?|--interval=)(\d+)", command)
-    run = _run(options, "ns" if fine else "us", "file").but(
+    run = _run(options, "ns" if fine else "us", "file").replace(
         version=record.get("rt_test_version:", record.get("rt_test_version")),
         command=command or None,
         connections=len(threads),
     )
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, thread in threads.items():
-        told = {
+        reported_stats = {
             k: float(thread[v])
             for k, v in (("min", "min"), ("max", "max"), ("mean", "avg"))
             if v in thread
         }
         histogram = thread.get("histogram")
         expected = nanoseconds(float(interval[1]), "us") if interval and name == "0" else None
-        own = run.but(expected_interval=expected)
+        own = run.replace(expected_interval=expected)
         if not histogram:
-            stats = {key: nanoseconds(value, run.unit) for key, value in told.items()}
+            stats = {key: nanoseconds(value, run.unit) for key, value in reported_stats.items()}
             found[f"thread {name}"] = Summary(
                 stats, {}, thread.get("cycles"), "ns", own.with_notes(_HINT)
             )
@@ -228,7 +230,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
         limit = re.search(r"(?:-h ?|--hist(?:ogram|ofall)=|-H ?)(\d+)", command)
         edge = int(limit[1]) if limit else int(value.max(initial=0)) + 1
         order = np.argsort(value)
-        found[f"thread {name}"] = _histogram(value[order], counts[order], beyond, edge, told, own)
+        found[f"thread {name}"] = _histogram(
+            value[order], counts[order], beyond, edge, reported_stats, own
+        )
     return _with_all(found, run)
 
 

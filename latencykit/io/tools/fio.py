@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -44,7 +44,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if '"fio version"' in head.text else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every job and direction; with ``--status-interval`` the last report counts."""
     text = source.text()
     begins = [found.start() for found in re.finditer(r"^\{", text, re.MULTILINE)]
@@ -52,8 +52,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
         raise source.corrupt(None, "there is no JSON in it", "fio's JSON output", "")
     record: dict[str, Any] = jsontext.parse(text, source, begins[-1], whole=False)
     jobs = record.get("jobs") or record.get("client_stats") or []
-    found: dict[str, Rung] = {}
-    requests: list[Rung] = []
+    found: dict[str, Data] = {}
+    requests: list[Data] = []
     for job in jobs:
         asked = {**(record.get("global options") or {}), **(job.get("job options") or {})}
         for direction in (*_DIRECTIONS, "sync"):
@@ -66,7 +66,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     ]
     if len(exact) < 2 or len(exact) < len(requests):  # printed percentiles cannot be added
         return found
-    return {"all": sum(exact[1:], exact[0]).but(aggregate=True, unit="ns")} | found
+    return {"all": sum(exact[1:], exact[0]).with_run(aggregate=True, unit="ns")} | found
 
 
 def _latency(side: dict[str, Any]) -> tuple[dict[str, Any], str, str] | None:
@@ -84,7 +84,7 @@ def _latency(side: dict[str, Any]) -> tuple[dict[str, Any], str, str] | None:
 
 def _series(
     job: dict[str, Any], direction: str, asked: dict[str, Any], record: dict[str, Any]
-) -> Rung | None:
+) -> Data | None:
     """One direction of one job."""
     side = job.get(direction) or {}
     chosen = _latency(side)
@@ -97,9 +97,9 @@ def _series(
         if kind == "lat"
         else ("completion latency (clat); --lat_percentiles=1 adds the time to submit",)
     )
-    run = _run(job, side, asked, record).but(unit=unit, notes=notes)
+    run = _run(job, side, asked, record).replace(unit=unit, notes=notes)
     names = {"min": "min", "max": "max", "mean": "mean", "std": "stddev"}
-    told = {
+    reported_stats = {
         ours: nanoseconds(latency[theirs], unit)
         for ours, theirs in names.items()
         if theirs in latency
@@ -111,14 +111,19 @@ def _series(
     }
     bins = latency.get("bins")
     if not bins:
-        return rung_of_points(table, count, told, run.with_notes(_HINT))
+        return rung_of_points(table, count, reported_stats, run.with_notes(_HINT))
     middle = np.array(sorted(map(int, bins)), np.int64)
     counts = np.array([bins[str(key)] for key in middle.tolist()], np.int64)
     low, high = bin_edges(middle)
     factor = nanoseconds(1, unit)
-    printed = (tuple(sorted(table)), tuple(table[p] for p in sorted(table)))
+    reported_percentiles = (tuple(sorted(table)), tuple(table[p] for p in sorted(table)))
     return Histogram.from_buckets(
-        low * factor, high * factor, counts, run=run, told=told, printed=printed
+        low * factor,
+        high * factor,
+        counts,
+        run=run,
+        reported_stats=reported_stats,
+        reported_percentiles=reported_percentiles,
     )
 
 
@@ -167,9 +172,9 @@ def sniff_terse(head: Head) -> Confidence:
     )
 
 
-def read_terse(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every terse line; its times are whole microseconds."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for number, line in enumerate(source.text().splitlines(), 1):
         if not _TERSE.match(line):
             continue
@@ -191,7 +196,7 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return found
 
 
-def _terse_side(side: list[str], fields: list[str]) -> Rung:
+def _terse_side(side: list[str], fields: list[str]) -> Data:
     """One direction: clat_min, max, mean, deviation are fields 8 to 11, the percentiles 12 to 31."""
     low, high, mean, spread = (nanoseconds(float(value), "us") for value in side[8:12])
     pairs = [part.partition("%=") for part in side[12:32]]
@@ -204,8 +209,8 @@ def _terse_side(side: list[str], fields: list[str]) -> Rung:
         duration=seconds, achieved=float(side[2]), failed=int(fields[4] != "0"), unit="us", unit_from="format",
         notes=("the number of requests is IOPS x seconds", "completion latency (clat)", _HINT),
     )  # fmt: skip
-    told = {"min": low, "max": high, "mean": mean, "std": spread}
-    return rung_of_points(points, round(float(side[2]) * seconds), told, run)
+    reported_stats = {"min": low, "max": high, "mean": mean, "std": spread}
+    return rung_of_points(points, round(float(side[2]) * seconds), reported_stats, run)
 
 
 def sniff_text(head: Head) -> Confidence:
@@ -218,12 +223,12 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the normal output: the percentiles of every group and direction."""
     text = source.text()
     groups = list(_GROUP.finditer(text))
     version = re.search(r"^fio-(\S+)$", text, re.MULTILINE)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for place, group in enumerate(groups):
         end = groups[place + 1].start() if place + 1 < len(groups) else len(text)
         body = text[group.end() : end].split("\nRun status group")[0]
@@ -231,12 +236,12 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
             tool="fio", version=version[1] if version else None, measure="service", corrected="none",
             failed=int(group[3] != "0"), unit_from="file",
         )  # fmt: skip
-        for direction, rung in _sides(body, known):
-            found[distinct(f"{group[1]} {direction}", found)] = rung
+        for direction, data in _sides(body, known):
+            found[distinct(f"{group[1]} {direction}", found)] = data
     return found
 
 
-def _sides(body: str, run: Run) -> Iterator[tuple[str, Rung]]:
+def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
     """Directions of a group: ``read:``, ``write:`` … and what is indented below each."""
     issued = re.search(r"issued (?:rwtsd?)\s*: total=([\d,]+)", body)
     totals = [int(part) for part in issued[1].split(",")] if issued else []
@@ -252,7 +257,7 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Rung]]:
         if stats is None:
             continue
         unit = _unit(stats[1])
-        told = {
+        reported_stats = {
             name: nanoseconds(_number(stats[k]), unit)
             for k, name in enumerate(("min", "max", "mean", "std"), 2)
         }
@@ -264,8 +269,10 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Rung]]:
         count = totals[order] if len(totals) > order else None
         iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
         achieved = float(iops[1]) * {"": 1, "k": 1e3, "M": 1e6}[iops[2]] if iops else None
-        known = run.but(unit=unit, achieved=achieved).with_notes("completion latency (clat)", _HINT)
-        yield direction, rung_of_points(points, count, told, known)
+        known = run.replace(unit=unit, achieved=achieved).with_notes(
+            "completion latency (clat)", _HINT
+        )
+        yield direction, rung_of_points(points, count, reported_stats, known)
 
 
 def _unit(word: str) -> str:
@@ -291,7 +298,7 @@ _FIO = (
 
 
 # ------------------------------------------------------------
-# fio's logs: ``write_lat_log`` (one row a request, or a window's mean) and ``write_hist_log``
+# fio's logs: ``write_lat_log`` (one row per request, or a window's mean) and ``write_hist_log``
 # (one histogram a window).
 
 _ROW = re.compile(r"\d+, \d+, [0123], \d+(?:, \d+)?(?:, (?:0x[0-9a-f]+|\d+))?(?:, \d+)*")
@@ -315,7 +322,7 @@ def sniff_log(head: Head) -> Confidence:
     return Confidence.CERTAIN if re.search(r"_[sc]?lat|_bw|_iops", head.name) else Confidence.LIKELY
 
 
-def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; the time is its end, in ms since the job began."""
     other = _OTHER.search(source.name)
     if other:
@@ -390,7 +397,7 @@ def _coarseness(bins: int) -> tuple[int, int] | None:
     return None
 
 
-def read_histograms(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every window as an interval of a log; directions are its tags where there are several."""
     lines = source.text().splitlines()
     width = lines[0].count(",") + 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit.core.run import UnitFrom
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -115,13 +115,13 @@ def _kind(cell: str) -> float | str | None:
     return _WORDS.get(re.sub(r"^latency\s+|\s+latency$", "", bare.lower()))
 
 
-def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one series a consumer."""
     unit, unit_from = options.resolve_unit("ms")
     run = Run(
         tool="Flotilla", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=(_SKEW, _HINT),
     )  # fmt: skip
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     failed = 0
     for table in filter(_is_flotilla, _tables(source.text())):
         names = [heading.lower() for heading in table.heading]
@@ -131,16 +131,16 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Rung]:
                 failed += 1
                 continue
             name = distinct(f"consumer {row['consumer']} ({row['node']})", found)
-            found[name] = _rung(table, number, cells, unit, run, source)
+            found[name] = _data(table, number, cells, unit, run, source)
     if not failed:
         return found
     note = f"{several(failed, 'further consumer')} failed and received nothing"
-    return {name: rung.but(notes=(*rung.run.notes, note)) for name, rung in found.items()}
+    return {name: data.with_run(notes=(*data.run.notes, note)) for name, data in found.items()}
 
 
-def read_table(source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """Read one series a row."""
-    found: dict[str, Rung] = {}
+def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read one series per row."""
+    found: dict[str, Data] = {}
     for table in filter(_is_percentiles, _tables(source.text())):
         unit, unit_from = _stated_unit(table, source, options)
         run = Run(
@@ -151,7 +151,7 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Rung]:
         named = [k for k, kind in enumerate(table.kinds) if kind is None]
         for number, cells in table.rows:
             name = " ".join(cells[k] for k in named if cells[k]) or f"line {number}"
-            found[distinct(name, found)] = _rung(table, number, cells, unit, run, source)
+            found[distinct(name, found)] = _data(table, number, cells, unit, run, source)
     return found
 
 
@@ -179,9 +179,9 @@ def _stated_unit(table: _Table, source: Source, options: ReadOptions) -> tuple[s
     return options.unit, "option"
 
 
-def _rung(
+def _data(
     table: _Table, number: int, cells: list[str], unit: str, run: Run, source: Source
-) -> Rung:
+) -> Data:
     """One row: percentiles, statistics and a count as far as they are there."""
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
@@ -212,7 +212,7 @@ FORMATS = (
     Format(
         name="flotilla",
         title="Flotilla (quartiles of each consumer)",
-        rung="summary",
+        level="summary",
         suffixes=(".txt",),
         sniff=sniff_flotilla,
         read=read_flotilla,
@@ -222,7 +222,7 @@ FORMATS = (
     Format(
         name="percentile-table",
         title="table of percentiles (text, Markdown)",
-        rung="histogram",
+        level="histogram",
         suffixes=(".md", ".txt"),
         sniff=sniff_table,
         read=read_table,

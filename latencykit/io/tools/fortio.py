@@ -27,7 +27,7 @@ from latencykit.io.text import command_of, epoch_seconds, plain_report, sections
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
     Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
@@ -46,11 +46,11 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read a result, or each of a list of results."""
     record = jsontext.load(source)
     results = record if isinstance(record, list) else [record]
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for one in results:
         name = (
             ""
@@ -61,7 +61,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
     return found
 
 
-def rung_of_record(record: dict[str, Any], source: Source) -> Rung:
+def rung_of_record(record: dict[str, Any], source: Source) -> Data:
     """Return one result; failed calls are taken out of its histogram where theirs is known.
 
     Parameters
@@ -249,9 +249,9 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every run."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     parts = sections(source, _BEGIN)
     for number, part in enumerate(parts, 1):
         name = "" if len(parts) == 1 else distinct(f"run {number}", found)
@@ -261,7 +261,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
             if begin is None
             else jsontext.parse(part.text, source, begin.start(), whole=False)
         )
-        found[name] = rung_of_record(record, source).but(command=command_of(part.text, "fortio"))
+        found[name] = rung_of_record(record, source).with_run(
+            command=command_of(part.text, "fortio")
+        )
     return found
 
 

@@ -22,7 +22,7 @@ from latencykit.io.source import Confidence, Format
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -53,7 +53,7 @@ def sniff_log(head: Head) -> Confidence:
     )
 
 
-def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; KO ones are counted apart. Groups are sums of requests and left out."""
     if source.head.data[:1] == b"\0":
         raise source.corrupt(
@@ -140,10 +140,10 @@ def sniff_stats(head: Head) -> Confidence:
     )
 
 
-def read_stats(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of all requests, and of each."""
     record = jsontext.load(source)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     waiting = [record]
     while waiting:
         one = waiting.pop(0)
@@ -156,13 +156,13 @@ def read_stats(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa
     return found
 
 
-def _from_stats(stats: dict[str, Any], aggregate: bool) -> Rung:
+def _from_stats(stats: dict[str, Any], aggregate: bool) -> Data:
     def value(key: str, which: str = "ok") -> float | None:
         given = (stats.get(key) or {}).get(which)
         text = str(given).replace(",", "")
         return float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
 
-    told = {
+    reported_stats = {
         name: nanoseconds(held, "ms")
         for name, key in (
             ("min", "minResponseTime"),
@@ -180,7 +180,7 @@ def _from_stats(stats: dict[str, Any], aggregate: bool) -> Rung:
         failed=int(value("numberOfRequests", "ko") or 0), achieved=value("meanNumberOfRequestsPerSecond", "total"),
         notes=("percentiles are taken as Gatling's default: 50, 75, 95, 99",),
     )  # fmt: skip
-    return rung_of_points(points, int(value("numberOfRequests") or 0), told, run)
+    return rung_of_points(points, int(value("numberOfRequests") or 0), reported_stats, run)
 
 
 FORMATS = (

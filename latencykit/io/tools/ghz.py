@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -67,7 +67,7 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every call; without them, the percentiles and the histogram."""
     record = jsontext.load(source)
     run = _run(record)
@@ -108,9 +108,9 @@ def _run(record: Mapping[str, Any]) -> Run:
         timeout=asked.get("timeout") or None,
     )  # fmt: skip
     if asked.get("async"):
-        return known.but(loop="open", measure="response", corrected="schedule")
+        return known.replace(loop="open", measure="response", corrected="schedule")
     return (
-        known.but(expected_interval=round(clients / rate * 1e9, 3))
+        known.replace(expected_interval=round(clients / rate * 1e9, 3))
         if known.rate and clients
         else known
     )
@@ -119,7 +119,7 @@ def _run(record: Mapping[str, Any]) -> Run:
 def _details(
     details: Sequence[Mapping[str, Any]], run: Run, source: Source, options: ReadOptions
 ) -> Samples:
-    """One row a call."""
+    """One row per call."""
     try:
         duration = np.array([one["latency"] for one in details], np.int64)
         end = iso_nanoseconds([one["timestamp"] for one in details])
@@ -138,7 +138,7 @@ def _details(
         {"duration": duration, "start": end - duration, "outcome": outcome}, options
     )
     start = float(columns["start"].min()) / 1e9 if columns["start"].size else None
-    return Samples(run=run.but(start=start).with_notes(*notes), **columns)
+    return Samples(run=run.replace(start=start).with_notes(*notes), **columns)
 
 
 def _outcomes(statuses: Sequence[str], errors: Sequence[str]) -> NDArray[np.int8]:
@@ -152,7 +152,7 @@ def _outcomes(statuses: Sequence[str], errors: Sequence[str]) -> NDArray[np.int8
     return np.asarray(codes[where.reshape(-1)] if names.size else np.zeros(0, np.int8))
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every call; the file does not say when each was sent. An error's text is not quoted, whatever is in it."""
     values: list[bytes] = []
     statuses: list[bytes] = []
@@ -173,7 +173,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
 def _others(
     first: int, chunk: bytes, source: Source, options: ReadOptions, notes: list[str]
 ) -> None:
-    """Look at lines that are no rows: heading and blanks are well, a cut last one is a note, others are damage."""
+    """Look at lines that are no rows: heading and blanks are well, a cut last one is a note, others are corruption."""
     for number, line in enumerate(chunk.split(b"\n"), first):
         if not line.strip() or line.startswith(b"duration (ms)") or _ROW.match(line):
             continue
@@ -186,7 +186,7 @@ def _others(
         )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the summary, the histogram (ms) and the percentiles."""
     text = plain(source.text())
     facts = dict(
@@ -197,7 +197,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
         )
     )
     try:
-        told = {
+        reported_stats = {
             name: round(parse_duration(facts[name]), 3)
             for name in ("Total", "Slowest", "Fastest", "Average")
             if name in facts
@@ -225,17 +225,17 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
                 )
     status = {name: int(number) for name, number in _STATUS.findall(text)} or {"OK": count}
     stats = {
-        kind: told[name]
+        kind: reported_stats[name]
         for kind, name in (("min", "Fastest"), ("max", "Slowest"))
-        if told.get(name)
+        if reported_stats.get(name)
     }
-    if sum(status.values()) == status.get("OK", 0) and told.get("Average"):
-        stats["mean"] = told["Average"]
+    if sum(status.values()) == status.get("OK", 0) and reported_stats.get("Average"):
+        stats["mean"] = reported_stats["Average"]
     marks = [(nanoseconds(float(mark), "ms"), int(number)) for mark, number in _MARK.findall(text)]
     rate = re.fullmatch(r"[\d.]+", facts.get("Requests/sec", ""))
     run = Run(
         tool="ghz", measure="service", unit="ns", achieved=float(rate[0]) if rate else None,
-        duration=told["Total"] / 1e9 if "Total" in told else None, notes=(_HINT,),
+        duration=reported_stats["Total"] / 1e9 if "Total" in reported_stats else None, notes=(_HINT,),
     )  # fmt: skip
     return {"": _shaped(points, marks, stats, status, run, source)}
 
@@ -243,11 +243,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
 def _shaped(
     points: dict[float, float], marks: Sequence[tuple[float, int]], stats: dict[str, float], status: Mapping[str, int], run: Run,
     source: Source,
-) -> Rung:  # fmt: skip
+) -> Data:  # fmt: skip
     """Percentiles and histogram together; calls that failed are counted apart."""
     late, cut = status.get("DeadlineExceeded", 0), status.get("Canceled", 0)
     failed = sum(status.values()) - status.get("OK", 0) - late - cut
-    known = run.but(failed=failed, timeouts=late, unfinished=cut)
+    known = run.replace(failed=failed, timeouts=late, unfinished=cut)
     held = sum(number for _, number in marks)
     if held == 0 and not status.get("OK"):
         raise nothing_answered(source, known)

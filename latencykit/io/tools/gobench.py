@@ -16,7 +16,7 @@ from latencykit.units import NANOSECONDS, printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -47,7 +47,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one summary a benchmark; those of several packages one after the other."""
     text = source.text()
     begins = [0, *(one.start() for one in _PACKAGE.finditer(text))]
@@ -59,7 +59,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return _by_package(parts, source, options)
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the events' text, a package at a time: a result may be split over several events."""
     text: dict[str, list[str]] = {}
     notes: list[str] = []
@@ -70,21 +70,21 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
     found = _by_package(
         {package: "".join(parts) for package, parts in text.items()}, source, options, lines=False
     )
-    return {name: rung.but(notes=(*rung.run.notes, *notes)) for name, rung in found.items()}
+    return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in found.items()}
 
 
 def _by_package(
     parts: Mapping[str, str], source: Source, options: ReadOptions, *, lines: bool = True
-) -> dict[str, Rung]:
+) -> dict[str, Data]:
     """Series of all packages; where two have a benchmark of one name, the later ones carry their package."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for package, text in parts.items():
-        for name, rung in _summaries(text, source, options, lines=lines).items():
-            found[name if name not in found else f"{package}.{name}"] = rung
+        for name, data in _summaries(text, source, options, lines=lines).items():
+            found[name if name not in found else f"{package}.{name}"] = data
     return found
 
 
-def _summaries(text: str, source: Source, options: ReadOptions, *, lines: bool) -> dict[str, Rung]:
+def _summaries(text: str, source: Source, options: ReadOptions, *, lines: bool) -> dict[str, Data]:
     """One summary a benchmark; several runs of it (``-count``) become the mean of their means."""
     runs: dict[str, list[tuple[int, dict[str, float]]]] = {}
     for row in _RESULT.finditer(text):

@@ -1,4 +1,4 @@
-"""h2load: the log of ``--log-file`` (a row a request: start and duration in µs), and its closing text."""
+"""h2load: the log of ``--log-file`` (a row per request: start and duration in µs), and its closing text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from latencykit.io.text import plain, runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -46,7 +46,7 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; a status of 400 and above, or none, is a failure."""
     names = ("start", "status", "duration")
     frame, notes = read_table(
@@ -68,12 +68,12 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return {"": Samples(unit="us", run=run, **columns)}
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of requests of every run; since 1.66 with percentiles."""
     return {name: _table(part, source) for name, part in runs(plain(source.text()), _BEGIN).items()}
 
 
-def _table(text: str, source: Source) -> Rung:
+def _table(text: str, source: Source) -> Data:
     totals = re.search(
         r"^requests: (\d+) total, (\d+) started, (\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", text,
         re.MULTILINE,
@@ -87,7 +87,7 @@ def _table(text: str, source: Source) -> Rung:
             "did the run end?",
         )
     _, started, done, good, failed, _, late = (int(number) for number in totals.groups())
-    run = _run(text).but(
+    run = _run(text).replace(
         failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0)
     )
     if table is None or not good:

@@ -32,7 +32,7 @@ from latencykit.units import parse_duration, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
 __all__ = ["FORMATS", "Report", "is_report", "parse_report", "rung_of_report"]
@@ -218,7 +218,7 @@ class _Rows:
         return [row for _, _, row in rows if row is not None]
 
 
-def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> Rung:
+def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> Data:
     """Return the finest distribution that the report allows.
 
     Parameters
@@ -231,7 +231,7 @@ def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> 
         How long the tool waits for a reply unless it is told otherwise, ns: where requests that timed out are censored.
     """
     others, mixed = report.outcomes(), 0 if report.apart else report.mixed
-    run = run.but(duration=report.duration, achieved=report.achieved, **others).with_notes(
+    run = run.replace(duration=report.duration, achieved=report.achieved, **others).with_notes(
         *mixed_note(mixed)
     )
     if report.cut:
@@ -248,17 +248,17 @@ def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> 
         raise nothing_answered(source, run)
     if report.apart and report.mixed:
         stats = {"max": report.marks[-1]} if report.marks else {}
-    rung: Rung
+    data: Data
     if mixed or not counted or not _even(report, stats):
-        rung = rung_of_points(report.points, good, stats, run)
+        data = rung_of_points(report.points, good, stats, run)
     else:
         edges = np.round(np.linspace(stats["min"], stats["max"], len(report.buckets)), 3)
-        rung = histogram_of_both(report.points, edges.tolist(), report.buckets, stats, run)
-    if others["timeouts"] and isinstance(rung, Histogram):
+        data = histogram_of_both(report.points, edges.tolist(), report.buckets, stats, run)
+    if others["timeouts"] and isinstance(data, Histogram):
         if run.timeout is None and report.duration is not None and report.duration * 1e9 < timeout:
             timeout = 0.0  # the whole run was shorter: the limit was another, and all that is known is the slowest reply
-        return replace(rung, censored=others["timeouts"], censored_at=max(timeout, rung.max))
-    return rung
+        return replace(data, censored=others["timeouts"], censored_at=max(timeout, data.max))
+    return data
 
 
 def _even(report: Report, stats: Mapping[str, float]) -> bool:
@@ -296,9 +296,9 @@ def sniff_text(head: Head) -> Confidence:
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every report."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     parts = sections(source, _BEGIN)
     for number, part in enumerate(parts, 1):
         run, timeout = _called(command_of(part.text, "hey", "boom"))
@@ -315,7 +315,7 @@ def _called(command: str | None) -> tuple[Run, float]:
     }
     workers = int(options.get("c", 50)) if command else None
     each = options.get("q", 0.0)
-    run = _RUN.but(
+    run = _RUN.replace(
         command=command,
         connections=workers,
         loop="paced" if each else "closed",
@@ -331,7 +331,7 @@ def sniff_csv(head: Head) -> Confidence:
     return Confidence.CERTAIN if head.lines and head.lines[0].startswith(_HEADER) else Confidence.NO
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply; hey leaves requests without one out of its CSV."""
     columns = tuple(source.head.lines[0].strip().split(","))
     wanted = tuple(name for name in ("response-time", "status-code", "offset") if name in columns)
@@ -346,7 +346,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
     given, left_out = without_negative(given, options)
     if len(frame) == _MOST:
         notes = (*notes, "hey keeps the first million replies: the run may have been longer")
-    run = _RUN.but(unit_from="format").with_notes("hey prints times to 0.1 ms", *notes, *left_out)
+    run = _RUN.replace(unit_from="format").with_notes(
+        "hey prints times to 0.1 ms", *notes, *left_out
+    )
     return {"": Samples(unit="s", run=run, **given)}
 
 

@@ -18,7 +18,7 @@ from latencykit.io.text import plain
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -59,9 +59,9 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every run of every command; runs that ended with another exit code than 0 failed, unless all of them did."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for result in jsontext.entry(jsontext.load(source), "results", source, list):
         name = distinct(str(jsontext.entry(result, "command", source, str)), found)
         times, codes = result.get("times"), result.get("exit_codes")
@@ -103,9 +103,9 @@ def sniff_csv(head: Head) -> Confidence:
     )
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one summary a command."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     reader = csv.DictReader(source.text().splitlines())
     for row in reader:
         try:
@@ -121,14 +121,14 @@ def sniff_markdown(head: Head) -> Confidence:
     return Confidence.CERTAIN if _MD_HEADER.search(head.text) else Confidence.NO
 
 
-def read_markdown(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_markdown(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read one summary a command."""
     text = source.text()
     header = _MD_HEADER.search(text)
     if header is None:
         raise source.corrupt(1, "there is no table", "the head of hyperfine's Markdown table", "")
     unit = {"µs": "us", "μs": "us"}.get(header[1], header[1])
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, mean, spread, low, high in _MD_ROW.findall(text[header.end() :]):
         stats = {"mean": mean, "std": spread, "min": low, "max": high}
         held = {key: nanoseconds(float(value), unit) for key, value in stats.items() if value}
@@ -143,9 +143,9 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if _TEXT.search(plain(head.text)) else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read what hyperfine printed, one summary a command."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         stats = {"mean": mean, "std": spread, "min": low, "max": high}
         held = {key: round(parse_duration(value), 3) for key, value in stats.items() if value}

@@ -16,7 +16,7 @@ from latencykit.io.build import distinct, printed_rows, rung_of_points
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -32,11 +32,11 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if found and head.text.lstrip()[:1] in ("{", "[") else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every phase and metric."""
     record = jsontext.load(source)
     version = record.get("version") if isinstance(record, dict) else None
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for one in record.get("stats") or record.get("statistics") or []:
         total = one.get("total", one)
         summary = jsontext.entry(total, "summary", source)
@@ -46,15 +46,15 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
             ),
             found,
         )
-        run = _run(summary).but(version=version)
+        run = _run(summary).replace(version=version)
         steps = (one.get("histogram") or {}).get("percentiles") or []
-        rung = (
+        data = (
             _from_steps(steps, summary, run)
             if steps
             else _from_summary(summary, run.with_notes(_HINT))
         )
         if summary.get("responseCount"):
-            found[name] = rung
+            found[name] = data
     return found
 
 
@@ -96,7 +96,7 @@ def _points(summary: dict[str, Any]) -> dict[float, float]:
     }
 
 
-def _from_summary(summary: dict[str, Any], run: Run) -> Rung:
+def _from_summary(summary: dict[str, Any], run: Run) -> Data:
     return rung_of_points(
         _points(summary), int(summary.get("responseCount") or 0), _told(summary), run
     )
@@ -109,7 +109,12 @@ def _from_steps(steps: list[dict[str, Any]], summary: dict[str, Any], run: Run) 
     low = [min(float(step["from"]), top) for step, top in zip(rows, high, strict=True)]
     counts = [int(step["count"]) for step in rows]
     return Histogram.from_buckets(
-        low, high, counts, run=run, told=_told(summary), printed=printed_rows(_points(summary))
+        low,
+        high,
+        counts,
+        run=run,
+        reported_stats=_told(summary),
+        reported_percentiles=printed_rows(_points(summary)),
     )
 
 
@@ -122,9 +127,9 @@ def sniff_csv(head: Head) -> Confidence:
     )
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every phase and metric of ``total.csv``."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     reader = csv.DictReader(source.text().splitlines())
     for row in reader:
         try:

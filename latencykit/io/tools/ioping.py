@@ -16,7 +16,7 @@ from latencykit.io.source import Confidence, Format
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -58,7 +58,7 @@ def sniff_raw(head: Head) -> Confidence:
     return Confidence.CERTAIN if agree and count else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every request; warm-up, and those marked too slow or too fast, are left out, as in ioping's sums."""
     text = source.text()
     rows = _REQUEST.findall(text)
@@ -105,10 +105,10 @@ def _run(text: str) -> Run:
         return known
     span = parse_duration(generated[3])
     paced = span > 2 * parse_duration(busy[1])
-    return known.but(loop="paced" if paced else "closed", duration=round(span / 1e9, 9))
+    return known.replace(loop="paced" if paced else "closed", duration=round(span / 1e9, 9))
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; the time stamp is the end of it."""
     records = jsontext.load(source)
     requests = [one for one in records if isinstance(one, dict) and "io" in one]
@@ -126,7 +126,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
     load, stat = closing.get("load", {}), closing.get("stat", {})
     if load.get("time"):
         paced = load["time"] > 2 * stat.get("time", 0)
-        run = run.but(
+        run = run.replace(
             loop="paced" if paced else "closed",
             duration=load["time"] / 1e9,
             achieved=load.get("iops"),
@@ -157,7 +157,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return {"": Samples(run=run.with_notes(*left_out), **columns)}
 
 
-def read_raw(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read lines of raw statistics, one a period; together they are one summary."""
     rows = []
     for number, line in enumerate(source.text().splitlines(), 1):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -54,7 +54,7 @@ def sniff_csv(head: Head) -> Confidence:
     return Confidence.LIKELY if _HEADLESS.match(line) and line.count(",") >= 14 else Confidence.NO
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every label as a series, and all of them first."""
     first = source.head.lines[0]
     named = "timeStamp" in first
@@ -119,7 +119,7 @@ def _parsed_stamps(stamps: pd.Series[Any], source: Source) -> tuple[pd.Series[An
     return ms, "timeStamp holds dates without a time zone; they were taken as UTC"
 
 
-def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -> dict[str, Rung]:
+def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -> dict[str, Data]:
     """Columns of a JTL as samples, one series a label."""
     label = frame["label"].astype("category").cat
     facts = {
@@ -184,7 +184,7 @@ def sniff_xml(head: Head) -> Confidence:
     return Confidence.CERTAIN if re.search(r"<testResults\b", head.text[:2000]) else Confidence.NO
 
 
-def read_xml(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every label as a series; samples inside samples (redirects, …) are parts of theirs."""
     import pandas as pd
 
@@ -249,7 +249,7 @@ FORMATS = (
     Format(
         name="jmeter-csv",
         title="JMeter results (JTL, CSV)",
-        rung="samples",
+        level="samples",
         suffixes=(".jtl", ".csv"),
         sniff=sniff_csv,
         read=read_csv,
@@ -259,7 +259,7 @@ FORMATS = (
     Format(
         name="jmeter-xml",
         title="JMeter results (JTL, XML)",
-        rung="samples",
+        level="samples",
         suffixes=(".jtl", ".xml"),
         sniff=sniff_xml,
         read=read_xml,

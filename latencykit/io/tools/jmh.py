@@ -20,7 +20,7 @@ from latencykit.io.build import distinct, nanoseconds, nanoseconds_of, rung_of_p
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -45,7 +45,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark with its parameters as a series."""
     results = jsontext.load(source)
     if not isinstance(results, list):
@@ -57,14 +57,14 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
     ]
     for label, one in zip(labels, results, strict=True):
         modes.setdefault(label, set()).add(str(one.get("mode")))
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for label, one in zip(labels, results, strict=True):
         name = label if len(modes[label]) == 1 else f"{label} ({one.get('mode')})"
-        rung = _result(one, jsontext.entry(one, "primaryMetric", source))
-        if rung is None:
+        data = _result(one, jsontext.entry(one, "primaryMetric", source))
+        if data is None:
             options.report(f"{source.shown}: {name} has no score in a unit of time; left out")
             continue
-        found[distinct(name, found)] = rung
+        found[distinct(name, found)] = data
         for part, metric in (one.get("secondaryMetrics") or {}).items():  # the methods of a @Group
             inner = _result(one, metric) if metric.get("rawDataHistogram") else None
             if inner is not None:
@@ -86,8 +86,8 @@ def _unit(score_unit: str) -> tuple[str, int, bool] | None:
     return None if found is None else (*found, throughput)
 
 
-def _result(one: dict[str, Any], metric: dict[str, Any]) -> Rung | None:
-    """One metric as the richest rung that it holds."""
+def _result(one: dict[str, Any], metric: dict[str, Any]) -> Data | None:
+    """One metric as the richest data type that it holds."""
     kind = _unit(str(metric.get("scoreUnit")))
     score = metric.get("score")
     if kind is None or not isinstance(score, (int, float)):
@@ -140,9 +140,14 @@ def _exact(
         if isinstance(v, (int, float))
     }
     shown = [(p, nanoseconds(v * times, run.unit)) for p, v in sorted(table.items()) if v == v]
-    printed = (tuple(p for p, _ in shown), tuple(v for _, v in shown))
+    reported_percentiles = (tuple(p for p, _ in shown), tuple(v for _, v in shown))
     return Histogram.from_buckets(
-        points, points, total, run=run, told={"mean": nanoseconds(mean, run.unit)}, printed=printed
+        points,
+        points,
+        total,
+        run=run,
+        reported_stats={"mean": nanoseconds(mean, run.unit)},
+        reported_percentiles=reported_percentiles,
     )
 
 
@@ -155,7 +160,7 @@ def sniff_csv(head: Head) -> Confidence:
     )
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark; the rows of its percentiles (sample mode) belong to it."""
     lines = source.text().splitlines()
     reader = csv.DictReader(lines, delimiter=lines[0][len('"Benchmark"')])
@@ -193,7 +198,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
     }
 
 
-def _from_csv(mode: str, one: dict[str, Any]) -> Rung:
+def _from_csv(mode: str, one: dict[str, Any]) -> Data:
     unit, times, throughput = one["kind"]
     run = Run(
         tool="JMH",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Points = dict[str, Any]  # stamp, value and outcome of one metric
 
@@ -104,9 +104,9 @@ def loop_of(busy: float | None, vus: float | None, dropped: int) -> Run:
     )
     if dropped:
         note = f"{several(dropped, 'iteration')} dropped: the arrival rate ran out of VUs, and what was due then is missing"
-        return run.but(loop="open").with_notes(note)
+        return run.replace(loop="open").with_notes(note)
     if busy and vus and busy >= _BUSY * vus:
-        return run.but(loop="closed", corrected="none")
+        return run.replace(loop="closed", corrected="none")
     return run
 
 
@@ -125,7 +125,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if listed or keyed else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the main metric, or all trends where one is asked for by name."""
     record = jsontext.load(source, after_noise=source.head.text.lstrip()[:1] != "{")
     listed = isinstance(record, dict) and isinstance(record.get("results"), dict)
@@ -175,7 +175,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return series_of(known, source, options)
 
 
-def series_of(known: K6Summary, source: Source, options: ReadOptions) -> dict[str, Rung]:
+def series_of(known: K6Summary, source: Source, options: ReadOptions) -> dict[str, Data]:
     """Return the main metric, or all trends where one is asked for by name."""
     timed = [name for name, (_, is_time) in known.trends.items() if is_time]
     main = next((name for name in MAIN if name in timed), timed[0] if timed else None)
@@ -189,7 +189,7 @@ def series_of(known: K6Summary, source: Source, options: ReadOptions) -> dict[st
     others = tuple(name for name in known.trends if name != main)
     run = _run(known)
     names = (main, *others) if options.series else (main,)
-    return {name: _trend(name, known, run.but(aggregate=False), source) for name in names}
+    return {name: _trend(name, known, run.replace(aggregate=False), source) for name in names}
 
 
 def _run(known: K6Summary) -> Run:
@@ -201,14 +201,14 @@ def _run(known: K6Summary) -> Run:
     busy = iterations * each / 1e9 / seconds if iterations and each and seconds else None
     run = loop_of(busy, known.most_vus, int(known.counts.get("dropped_iterations", 0)))
     requests = known.counts.get("http_reqs")
-    return run.but(
+    return run.replace(
         duration=round(seconds, 6) if seconds else None,
         achieved=round(requests / seconds, 6) if requests and seconds else None,
         failed=known.failed or 0,
     )
 
 
-def _trend(name: str, known: K6Summary, run: Run, source: Source) -> Rung:
+def _trend(name: str, known: K6Summary, run: Run, source: Source) -> Data:
     """One metric, with as many values as the run had requests or iterations."""
     stats, timed = known.trends[name]
     points = {
@@ -218,7 +218,7 @@ def _trend(name: str, known: K6Summary, run: Run, source: Source) -> Rung:
     }
     if "med" in stats:
         points.setdefault(50.0, stats["med"])
-    told = {
+    reported_stats = {
         ours: stats[theirs]
         for ours, theirs in (("mean", "avg"), ("min", "min"), ("max", "max"))
         if theirs in stats
@@ -229,19 +229,19 @@ def _trend(name: str, known: K6Summary, run: Run, source: Source) -> Rung:
     failed = run.failed if name.startswith("http_req_") else 0
     mixed = failed if "{" not in name else 0
     if (
-        count is not None and count <= mixed and told.get("max") == 0
+        count is not None and count <= mixed and reported_stats.get("max") == 0
     ):  # k6 gives requests without a reply a time of 0
         raise nothing_answered(source, run)
-    run = run.but(failed=failed).with_notes(*mixed_note(mixed))
+    run = run.replace(failed=failed).with_notes(*mixed_note(mixed))
     if mixed and name == "http_req_duration" and _GOOD in known.trends:
         run = run.with_notes(f"the series {_GOOD} holds the good ones alone")
     if not timed:
-        run = run.but(unit_from="assumed").with_notes(
+        run = run.replace(unit_from="assumed").with_notes(
             "k6 does not say that this is a time; it was taken as ms"
         )
     if not any(p >= _HIGH for p in points) or count is None:
         run = run.with_notes(_HINT)
-    return rung_of_points(points, None if count is None else count - mixed, told, run)
+    return rung_of_points(points, None if count is None else count - mixed, reported_stats, run)
 
 
 def _count(name: str, stats: Mapping[str, float], known: K6Summary) -> int | None:
@@ -301,7 +301,7 @@ def sniff_csv(head: Head) -> Confidence:
     )
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the points of the main metric, or of those asked for by name."""
     lines = source.head.lines
     columns = tuple(lines[0].strip().split(","))
@@ -375,7 +375,7 @@ def sniff_points_json(head: Head) -> Confidence:
     )
 
 
-def read_points_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the points of the main metric, or of those asked for by name."""
     wanted, notes = _wanted(options), list[str]()
     names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in wanted)
@@ -406,7 +406,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
 def _checked(
     source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
 ) -> list[Any]:
-    """The points of a chunk, line by line: it names what is damaged."""
+    """The points of a chunk, line by line: it names what is corrupt."""
     good = []
     for number, record in jsontext.numbered(source, options, first, chunk, notes):
         try:
@@ -446,7 +446,7 @@ def _wanted(options: ReadOptions) -> tuple[str, ...]:
 
 def _series(
     found: dict[str, Points], notes: Sequence[str], options: ReadOptions, source: Source
-) -> dict[str, Rung]:
+) -> dict[str, Data]:
     """Samples of the main metric, or of those asked for; what the others say goes to the run."""
     missing = [name for name in options.series if name not in found]
     if missing:
@@ -465,7 +465,7 @@ def _series(
         int(found["dropped_iterations"]["value"].sum()) if "dropped_iterations" in found else 0
     )
     run = loop_of(busy, vus, dropped).with_notes(*notes)
-    result: dict[str, Rung] = {}
+    result: dict[str, Data] = {}
     for name in names:
         points = found[name]
         duration = np.rint(nanoseconds_of(points["value"], "ms")).astype(np.int64)
@@ -515,7 +515,7 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if _TREND.search(text) or _PROGRESS.search(text) else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the metrics of the last summary: the main one, or all trends where one is asked for by name."""
     text = plain_report(source.text())
     totals = [one.start() for one in _TOTAL.finditer(text)]
@@ -525,7 +525,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
         text[start : detail.start() if detail else None], text.count("\n", 0, start) + 1, source
     )
     found = series_of(_metrics(part), source, options)
-    return {name: rung.but(**_scenarios(text, rung.run)) for name, rung in found.items()}
+    return {name: data.with_run(**_scenarios(text, data.run)) for name, data in found.items()}
 
 
 def _metrics(part: Section) -> K6Summary:

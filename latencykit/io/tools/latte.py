@@ -19,7 +19,7 @@ from latencykit.io.build import (
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -59,13 +59,13 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read requests and cycles; as logs where the report holds samples."""
     record: dict[str, Any] = jsontext.load(source)
     result: dict[str, Any] = jsontext.entry(record, "result", source)
     run = _run(record.get("conf") or {}, result)
     samples = result.get("log") or []
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     parts: list[tuple[str, Any, list[Any]]] = [
         (
             "request",
@@ -85,13 +85,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
         )
     for name, whole, each in parts:
         count = result.get("request_count" if name == "request" else "cycle_count", 0)
-        rung = (
-            _rung(name, whole, each, samples, run, source, count)
+        data = (
+            _data(name, whole, each, samples, run, source, count)
             if isinstance(whole, dict)
             else None
         )
-        if rung is not None:
-            found[name] = rung.but(aggregate=name == "cycle" and len(functions) > 1)
+        if data is not None:
+            found[name] = data.with_run(aggregate=name == "cycle" and len(functions) > 1)
     return found
 
 
@@ -119,7 +119,7 @@ def _epoch(text: str) -> float | None:
         return None
 
 
-def _rung(
+def _data(
     name: str,
     whole: dict[str, Any],
     each: list[Any],
@@ -127,7 +127,7 @@ def _rung(
     run: Run,
     source: Source,
     count: int,
-) -> Rung | None:
+) -> Data | None:
     """The samples as a log, the whole as a histogram, or its percentiles (ms)."""
     payloads = [
         str(one["histogram"]) for one in each if isinstance(one, dict) and one.get("histogram")
@@ -141,23 +141,33 @@ def _rung(
         p: nanoseconds(row["value"] if isinstance(row, dict) else row, "ms") for p, row in zip(_PERCENTILES, rows, strict=False)
     } if len(rows) == len(_PERCENTILES) else {}  # fmt: skip
     mean = whole.get("mean")
-    told = (
+    reported_stats = (
         {"mean": nanoseconds(mean["value"] if isinstance(mean, dict) else mean, "ms")}
         if mean is not None
         else {}
     )
     if whole.get("histogram"):
         return histogram_of_payload(
-            whole["histogram"], "ns", run, source, name, told=told, printed=printed_rows(points)
+            whole["histogram"],
+            "ns",
+            run,
+            source,
+            name,
+            reported_stats=reported_stats,
+            reported_percentiles=printed_rows(points),
         )
-    return rung_of_points(points, int(count), told, run.but(unit="ms")) if points or told else None
+    return (
+        rung_of_points(points, int(count), reported_stats, run.replace(unit="ms"))
+        if points or reported_stats
+        else None
+    )
 
 
 FORMATS = (
     Format(
         name="latte",
         title="latte (JSON report)",
-        rung="log",
+        level="log",
         suffixes=(".json",),
         sniff=sniff,
         read=read,

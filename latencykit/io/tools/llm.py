@@ -24,7 +24,7 @@ from latencykit.io.build import (
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -48,12 +48,12 @@ def sniff_vllm(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_vllm(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_vllm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every measure of the result: single requests where they were saved, else means and percentiles."""
     record: dict[str, Any] = jsontext.load(source)
     run = _vllm_run(record)
     count = int(record.get("completed") or 0)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     if record.get("ttfts"):
         found |= _vllm_requests(record, run)
     for key in [key for key in record if re.fullmatch(r"mean_\w+_ms", key)]:
@@ -73,11 +73,11 @@ def read_vllm(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
         }
         if name != "itl":  # a token has its own number of intervals
             found[name] = rung_of_points(
-                points, count, held, run.but(unit="ms").with_notes(_VLLM_HINT)
+                points, count, held, run.replace(unit="ms").with_notes(_VLLM_HINT)
             )
         else:
             found[name] = rung_of_points(
-                points, None, held, run.but(unit="ms").with_notes(_VLLM_HINT)
+                points, None, held, run.replace(unit="ms").with_notes(_VLLM_HINT)
             )
     return found
 
@@ -97,7 +97,7 @@ def _vllm_run(record: dict[str, Any]) -> Run:
     )  # fmt: skip
 
 
-def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Rung]:
+def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Data]:
     """Single requests, in seconds; failed ones carry a text in ``errors``."""
     first = np.array(record["ttfts"], np.float64)
     between = record.get("itls") or []
@@ -110,15 +110,15 @@ def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Rung]:
     outcome = np.where(failed, OUTCOMES.index("error"), 0).astype(np.int8) if failed.any() else None
     started = record.get("start_times")
     start = whole_nanoseconds(started, "s") if started and len(started) == first.size else None
-    known = run.but(failed=0 if failed.any() else run.failed)
-    found: dict[str, Rung] = {
+    known = run.replace(failed=0 if failed.any() else run.failed)
+    found: dict[str, Data] = {
         "ttft": Samples(
             duration=nanoseconds_of(first, "s"), start=start, outcome=outcome, run=known
         )
     }
     gaps = np.array([gap for one in between for gap in one], np.float64)
     if gaps.size:
-        found["itl"] = Samples(duration=nanoseconds_of(gaps, "s"), run=run.but(failed=0))
+        found["itl"] = Samples(duration=nanoseconds_of(gaps, "s"), run=run.replace(failed=0))
     if len(between) == first.size:
         whole = first + np.array([sum(one) for one in between])
         found["e2el"] = Samples(
@@ -139,11 +139,11 @@ def sniff_guidellm(head: Head) -> Confidence:
     )
 
 
-def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read latency, time to the first token and between tokens of every benchmark; incomplete and errored ones apart."""
     record = jsontext.load(source)
     benchmarks = jsontext.entry(record, "benchmarks", source, list)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for benchmark in benchmarks:
         strategy = _strategy(benchmark)
         rate = next((strategy[key] for key in ("rate", "constant_rate") if strategy.get(key)), None)
@@ -176,7 +176,7 @@ def _guide_rung(
     metrics: dict[str, Any],
     strategy: dict[str, Any],
     rate: Any,
-) -> Rung:
+) -> Data:
     parts = metrics[metric]
     part = parts["successful"]
     unit = "ms" if metric.endswith("_ms") else "s"

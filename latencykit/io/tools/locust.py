@@ -34,7 +34,7 @@ from latencykit.units import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -155,16 +155,16 @@ def _number(text: str) -> float | None:
     return value if 0 <= value < 1e12 else None
 
 
-def read_stats(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the aggregate, then one series an entry."""
     notes = list(_failures_beside(source))
     rows = {_name(row): row for row in _rows(source, options, notes)}
     return _aggregate_first(
-        {name: _rung(row, Run(notes=tuple(notes))) for name, row in rows.items()}, source
+        {name: _data(row, Run(notes=tuple(notes))) for name, row in rows.items()}, source
     )
 
 
-def read_history(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_history(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the totals that stand in the last row of each entry."""
     notes: list[str] = []
     rows = list(_rows(source, options, notes))
@@ -181,8 +181,10 @@ def read_history(source: Source, options: ReadOptions) -> dict[str, Rung]:
     if len(last) > 1:
         run = run.with_notes(_WINDOW)
         last = {name: {k: v for k, v in row.items() if "%" not in k} for name, row in last.items()}
-    found = {name: _rung(row, run) for name, row in last.items()}
-    return _aggregate_first({name: rung.but(achieved=None) for name, rung in found.items()}, source)
+    found = {name: _data(row, run) for name, row in last.items()}
+    return _aggregate_first(
+        {name: data.with_run(achieved=None) for name, data in found.items()}, source
+    )
 
 
 def _name(row: Mapping[str, str]) -> str:
@@ -192,7 +194,7 @@ def _name(row: Mapping[str, str]) -> str:
     return name if kind in ("", "None") else f"{kind} {name}"
 
 
-def _rung(row: Mapping[str, str], run: Run) -> Rung:
+def _data(row: Mapping[str, str], run: Run) -> Data:
     """One row as a histogram of its percentiles, or a summary where they are of a window."""
     value = {name: number for name, text in row.items() if (number := _number(text)) is not None}
     total, failed = int(value["request count"]), int(value.get("failure count", 0))
@@ -222,8 +224,8 @@ def _shaped(
     stats: dict[str, float],
     rate: float | None,
     run: Run,
-) -> Rung:
-    known = run.but(
+) -> Data:
+    known = run.replace(
         tool="Locust", loop="closed", measure="service", corrected="none", unit="ms", unit_from="format", failed=failed,
         achieved=rate, duration=run.duration or (round(total / rate, 3) if rate else None),
     ).with_notes(_ROUNDED, *mixed_note(failed))  # fmt: skip
@@ -236,17 +238,18 @@ def _shaped(
     return rung_of_points(held, good, stats if total else {}, known)
 
 
-def _aggregate_first(found: Mapping[str, Rung], source: Source) -> dict[str, Rung]:
+def _aggregate_first(found: Mapping[str, Data], source: Source) -> dict[str, Data]:
     """Return the series that hold a good reply, the sum of all first."""
-    held = [name for name, rung in found.items() if getattr(rung, "count", None)]
+    held = [name for name, data in found.items() if getattr(data, "count", None)]
     if not held:
         raise nothing_answered(
             source,
-            max((rung.run for rung in found.values()), key=lambda run: run.failed, default=Run()),
+            max((data.run for data in found.values()), key=lambda run: run.failed, default=Run()),
         )
     order = sorted(held, key=lambda name: name not in _AGGREGATES)
     return {
-        name: found[name].but(aggregate=name in _AGGREGATES and len(found) > 1) for name in order
+        name: found[name].with_run(aggregate=name in _AGGREGATES and len(found) > 1)
+        for name in order
     }
 
 
@@ -261,7 +264,7 @@ def _failures_beside(source: Source) -> Iterator[str]:
                 yield f"{several(int(row[3]), 'request')} failed: {printable(' '.join(row[:3]).strip(), 120)}"
 
 
-def read_failures(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_failures(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Refuse: a list of failures holds no latency."""
     raise source.corrupt(
         None,
@@ -271,12 +274,12 @@ def read_failures(source: Source, options: ReadOptions) -> dict[str, Rung]:  # n
     )
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the counts of every entry, and their sum."""
     text = source.text()
     begin = re.search(r"^\[\s*\{", text, re.MULTILINE)  # lines of the log begin with a bracket, too
     entries = jsontext.parse(text, source, begin.start() if begin else 0, whole=False)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for number, entry in enumerate(entries, 1):
         try:
             name = _name({"type": str(entry.get("method") or ""), "name": str(entry["name"])})
@@ -284,10 +287,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
                 found[distinct(name, found)] = _counted(entry)
         except (AttributeError, KeyError, TypeError, ValueError, FloatingPointError) as error:
             seen = (
-                f"entry {number} is damaged ({type(error).__name__}: {printable(str(error), 60)})"
+                f"entry {number} is corrupt ({type(error).__name__}: {printable(str(error), 60)})"
             )
             raise source.corrupt(None, seen, "the numbers of a request", "run it again") from None
-    parts = [rung for rung in found.values() if isinstance(rung, Histogram)]
+    parts = [data for data in found.values() if isinstance(data, Histogram)]
     if len(parts) < 2:
         return found
     total = sum(parts[1:], parts[0])
@@ -304,7 +307,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     notes = dict.fromkeys(note for part in parts for note in part.run.notes)
     rate = sum(part.run.achieved or 0 for part in parts) or None
     return {
-        "Aggregated": whole.but(aggregate=True, unit="ms", achieved=rate, notes=tuple(notes))
+        "Aggregated": whole.with_run(aggregate=True, unit="ms", achieved=rate, notes=tuple(notes))
     } | found
 
 
@@ -323,18 +326,20 @@ def _counted(entry: Mapping[str, Any]) -> Histogram:
         start=entry.get("start_time"), duration=span if span > 0 else None, achieved=total / span if span > 0 else None,
         notes=(_ROUNDED, *mixed_note(failed)),
     )  # fmt: skip
-    told = {name: nanoseconds(entry[f"{name}_response_time"], "ms") for name in ("min", "max")}
-    told["mean"] = nanoseconds(entry["total_response_time"] / total, "ms")
+    reported_stats = {
+        name: nanoseconds(entry[f"{name}_response_time"], "ms") for name in ("min", "max")
+    }
+    reported_stats["mean"] = nanoseconds(entry["total_response_time"] / total, "ms")
     return Histogram.from_buckets(
         nanoseconds_of(np.maximum(value - half, 0), "ms"),
         nanoseconds_of(value, "ms"),
         counts,
         run=run,
-        told=told,
+        reported_stats=reported_stats,
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last table of counts, and the percentiles below it."""
     text = plain(source.text())
     for title, shape in (
@@ -366,7 +371,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
             points[" ".join(row[1].split())] = {
                 p: nanoseconds(float(cell), "ms") for p, cell in cells if cell != "N/A"
             }
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, (_, total, failed, mean, low, high, median, rate, _) in counts.items():
         if int(total):
             stats = {

@@ -14,7 +14,7 @@ from latencykit.io.build import histogram_of_payload, nanoseconds, printed_rows,
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -32,7 +32,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the totals, then every command that was sent."""
     record: dict[str, Any] = jsontext.load(source)
     section, note = _section(record, source)
@@ -92,21 +92,21 @@ def _run(record: dict[str, Any], section: dict[str, Any]) -> Run:
 
 def _series(
     name: str, row: dict[str, Any], section: dict[str, Any], run: Run, source: Source
-) -> Rung:
+) -> Data:
     """One row of the statistics: its payload, else its percentiles."""
-    known = run.but(
+    known = run.replace(
         aggregate=name == _AGGREGATE,
         achieved=row.get("Ops/sec"),
         failed=int(row.get("Connection Errors") or 0),
     )
     if name != _AGGREGATE:  # the rate is that of all commands together
-        known = known.but(rate=None, expected_interval=None)
+        known = known.replace(rate=None, expected_interval=None)
     stats = {
         "min": row.get("Min Latency"),
         "max": row.get("Max Latency"),
         "mean": row.get("Average Latency", row.get("Latency")),
     }
-    told = {key: nanoseconds(value, "ms") for key, value in stats.items() if value}
+    reported_stats = {key: nanoseconds(value, "ms") for key, value in stats.items() if value}
     latencies = row.get("Percentile Latencies") or row
     points = {
         float(key[1:]): nanoseconds(value, "ms")
@@ -116,14 +116,20 @@ def _series(
     payload = (latencies.get("Histogram log format") or {}).get("Compressed Histogram")
     if payload:
         return histogram_of_payload(
-            payload, "us", known, source, name, told=told, printed=printed_rows(points)
+            payload,
+            "us",
+            known,
+            source,
+            name,
+            reported_stats=reported_stats,
+            reported_percentiles=printed_rows(points),
         )
     spread = section.get(re.sub(r"S$", "", name.upper()), [])
     points |= {
         step["percent"]: nanoseconds(step["<=msec"], "ms") for step in spread if "percent" in step
     }
     points.pop(0.0, None)
-    return rung_of_points(points, int(row["Count"]), told, known)
+    return rung_of_points(points, int(row["Count"]), reported_stats, known)
 
 
 def sniff_text(head: Head) -> Confidence:
@@ -135,7 +141,7 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table and the cumulative lines of every command."""
     text = source.text()
     at = max(text.rfind("\nALL STATS\n"), text.rfind("AGGREGATED AVERAGE RESULTS"), 0)
@@ -153,7 +159,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     for command, value, percent in _SPREAD_ROW.findall(body[1] if len(body) > 1 else ""):
         spread.setdefault(command, {})[float(percent)] = nanoseconds(float(value), "ms")
     run, requests = _text_run(text)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, rest in _TABLE_ROW.findall(body[0]):
         row = {
             k: float(v) for k, v in zip(columns[1:], rest.split(), strict=False) if v[0].isdigit()
@@ -166,12 +172,12 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
             if (found_p := re.match(r"p([\d.]+)_Latency", key))
         } | {p: v for p, v in spread.get(re.sub(r"S$", "", name.upper()), {}).items() if p > 0}
         mean = row.get("Avg._Latency", row.get("Latency"))
-        told = {"mean": nanoseconds(mean, "ms")} if mean else {}
+        reported_stats = {"mean": nanoseconds(mean, "ms")} if mean else {}
         exact = requests if name == _AGGREGATE else None
         count = exact or (round(row["Ops/sec"] * run.duration) if run.duration else None)
-        known = run.but(aggregate=name == _AGGREGATE, achieved=row["Ops/sec"])
+        known = run.replace(aggregate=name == _AGGREGATE, achieved=row["Ops/sec"])
         noted = known if exact else known.with_notes("the number of requests is Ops/sec x seconds")
-        found[name] = rung_of_points(points, count, told, noted.with_notes(_HINT))
+        found[name] = rung_of_points(points, count, reported_stats, noted.with_notes(_HINT))
     return dict(sorted(found.items(), key=lambda item: item[0] != _AGGREGATE))
 
 

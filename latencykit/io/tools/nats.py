@@ -20,7 +20,7 @@ from latencykit.io.text import plain
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -68,12 +68,12 @@ def sniff_bench_csv(head: Head) -> Confidence:
     )
 
 
-def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Refuse: a row is a client's run, not a message."""
     raise source.corrupt(1, "this CSV of nats bench holds throughput only", "latencies", _HINT)
 
 
-def read_latency(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the percentiles and the facts around them."""
     text = plain(source.text())
     _, _, body = text.partition("HDR Percentiles:")
@@ -126,7 +126,7 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() and len(text) < 12 else None
 
 
-def read_raw(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every value (ms), in the order of receipt."""
     unit, unit_from = options.resolve_unit("ms")
     frame, notes = read_table(
@@ -142,10 +142,10 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return {"": rung_of_values(columns["duration"], run)} if len(frame) else {}
 
 
-def read_bench(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the mean latency of versions that print one."""
     text = plain(source.text())
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     begins = list(_BENCH.finditer(text))
     for begin, end in zip(begins, [*(one.start() for one in begins[1:]), len(text)], strict=True):
         means = _MEANS.search(text[begin.end() : end]) or _MEANS.search(text)

@@ -2,7 +2,7 @@
 
 Its HDR logs (``--log-histograms``) are interval logs and hold everything. A timer's count and mean are of the whole run;
 its percentiles are of the last reporting interval, or of a sample that favours the latest values. Histostats have one row
-of percentiles an interval, of every value in it.
+of percentiles per interval, of every value in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from latencykit.units import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -98,10 +98,10 @@ def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) 
     return Summary(stats, dict(sorted(points.items())), int(values.get("count", 0)), "ns", run)
 
 
-def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last line of each timer that counted something."""
     text = source.text()
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for row in _TIMER.finditer(text):
         facts = dict(part.split("=", 1) for part in row[2].split(", "))
         line = text.count("\n", 0, row.start()) + 1
@@ -133,10 +133,10 @@ def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, f
         ) from None
 
 
-def read_console(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read each timer of the summary."""
     text = plain(source.text()) + "\n"
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for block in _CONSOLE.finditer(text):
         values = _block(block[2], text.count("\n", 0, block.start(2)) + 1, source)
         if values.get("count") and "max" in values:
@@ -179,7 +179,7 @@ def _block(text: str, first: int, source: Source) -> dict[str, float]:
     return values
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the last row of a timer's file."""
     text = source.text()
     lines = text.split("\n")
@@ -201,7 +201,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
     return {"": _timer(_numbers(last, line, source), _UNITS[last["duration_unit"]], tuple(notes))}
 
 
-def read_histostats(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read each tag: its intervals' percentiles as histograms, added up."""
     text = source.text()
     lines = text.split("\n")
@@ -229,11 +229,11 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Rung]:
         "tool": "NoSQLBench", "unit": unit, "unit_from": unit_from, "duration": max(ends, default=0.0) or None,
         "notes": tuple(notes),
     }  # fmt: skip
-    return {tag: merge_histograms(some).but(**run) for tag, some in parts.items() if some}
+    return {tag: merge_histograms(some).with_run(**run) for tag, some in parts.items() if some}
 
 
 def _interval(line: str, names: list[str], unit: str) -> tuple[str, float, Histogram | None] | None:
-    """Tag, end and histogram of a row; None where it is damaged."""
+    """Tag, end and histogram of a row; None where it is corrupt."""
     tag, _, rest = line.partition(",") if line.startswith("Tag=") else ("Tag=", "", line)
     cells = rest.strip().split(",")
     try:
@@ -253,13 +253,13 @@ def _interval(line: str, names: list[str], unit: str) -> tuple[str, float, Histo
         _percentile(name): nanoseconds(value, unit)
         for name, value in zip(names, values[1:-1], strict=True)
     }
-    told = {"min": nanoseconds(values[0], unit), "max": nanoseconds(values[-1], unit)}
+    reported_stats = {"min": nanoseconds(values[0], unit), "max": nanoseconds(values[-1], unit)}
     whole = "none" if unit == "none" else "ns"
     return (
         tag[4:],
         start + length,
         Histogram.from_percentiles(
-            list(points), list(points.values()), int(count), whole, told=told
+            list(points), list(points.values()), int(count), whole, reported_stats=reported_stats
         ),
     )
 

@@ -24,7 +24,7 @@ from latencykit.io.tools.hey import Report, is_report, parse_report, rung_of_rep
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -43,7 +43,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if jsontext.has_keys(head, *keys) else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read percentiles and buckets; of good replies alone, where ``--stats-success-breakdown`` tells them apart."""
     record = jsontext.load(source)
     summary = jsontext.entry(record, "summary", source)
@@ -103,9 +103,9 @@ def _scheduled(record: dict[str, Any], report: Report) -> Run:
         return _RUN
     far = any(report.points.get(p, 0.0) > _APART * value for p, value in first.items() if value > 0)
     if not far:
-        return _RUN.but(**_SERVICE)
+        return _RUN.replace(**_SERVICE)
     if top <= _APART * nanoseconds(float(slowest), "s"):
-        return _RUN.but(**_SCHEDULE).with_notes(_FROM_SCHEDULE)
+        return _RUN.replace(**_SCHEDULE).with_notes(_FROM_SCHEDULE)
     return _RUN
 
 
@@ -114,7 +114,7 @@ def sniff_csv(head: Head) -> Confidence:
     return Confidence.CERTAIN if head.text.startswith(_HEADER) else Confidence.NO
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply; the moment it was due, where a schedule shows in the times."""
     names = ("request-start", "Response-delay", "request-duration", "status")
     largest = dict.fromkeys(names, 9e9)
@@ -131,7 +131,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
         "outcome": outcome if outcome.any() else None,
     }
     rate = _rate_of_schedule(start - (duration - delay), duration, delay)
-    run = _RUN.but(**(_SERVICE if rate is None else {**_SCHEDULE, "rate": rate})).with_notes(*notes)
+    run = _RUN.replace(**(_SERVICE if rate is None else {**_SCHEDULE, "rate": rate})).with_notes(
+        *notes
+    )
     if rate is not None:
         given |= {"intended": start - (duration - delay), "duration": delay}
         run = run.with_notes(_FROM_SCHEDULE)
@@ -160,15 +162,15 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every report."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     parts = sections(source, _BEGIN)
     for number, part in enumerate(parts, 1):
         command = command_of(part.text, "oha")
-        run = _RUN.but(command=command, unit_from="file")
+        run = _RUN.replace(command=command, unit_from="file")
         if command is not None:
-            run = run.but(**(_SCHEDULE if "--latency-correction" in command else _SERVICE))
+            run = run.replace(**(_SCHEDULE if "--latency-correction" in command else _SERVICE))
         report = rung_of_report(parse_report(part), run, source, 0.0)
         found["" if len(parts) == 1 else distinct(f"run {number}", found)] = report
     return found

@@ -14,7 +14,7 @@ from latencykit.io.build import nanoseconds, rung_of_points
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -43,14 +43,14 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read publish, publish delay and end-to-end latencies of the whole run."""
     record: dict[str, Any] = jsontext.load(source)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, key, unit, rate in _SERIES:
-        rung = _rung(record, f"aggregated{key}Latency", unit, record.get(rate) or [])
-        if rung is not None:
-            found[name] = rung.but(notes=(*rung.run.notes, *_note(name)))
+        data = _data(record, f"aggregated{key}Latency", unit, record.get(rate) or [])
+        if data is not None:
+            found[name] = data.with_run(notes=(*data.run.notes, *_note(name)))
     return found
 
 
@@ -65,7 +65,7 @@ def _note(name: str) -> tuple[str, ...]:
     }.get(name, ())
 
 
-def _rung(record: dict[str, Any], key: str, unit: str, rates: list[float]) -> Rung | None:
+def _data(record: dict[str, Any], key: str, unit: str, rates: list[float]) -> Data | None:
     points = {
         float(p): nanoseconds(value, unit)
         for p, value in (record.get(f"{key}Quantiles") or {}).items()
@@ -76,8 +76,8 @@ def _rung(record: dict[str, Any], key: str, unit: str, rates: list[float]) -> Ru
         if record.get(f"{key}{name}")
     }
     stats = {name: record.get(f"{key}{end}") for name, end in (("mean", "Avg"), ("max", "Max"))}
-    told = {name: nanoseconds(value, unit) for name, value in stats.items() if value}
-    if not told:
+    reported_stats = {name: nanoseconds(value, unit) for name, value in stats.items() if value}
+    if not reported_stats:
         return None
     seconds = len(rates) * _PERIOD
     count = round(sum(rates) * _PERIOD)
@@ -87,14 +87,14 @@ def _rung(record: dict[str, Any], key: str, unit: str, rates: list[float]) -> Ru
         duration=seconds or None, achieved=sum(rates) / len(rates) if rates else None, failed=round(sum(errors) * _PERIOD),
         unit=unit, unit_from="format", notes=("the number of messages is their rate x 10 s a report: approximate",),
     )  # fmt: skip
-    return rung_of_points(points, count or None, told, run)
+    return rung_of_points(points, count or None, reported_stats, run)
 
 
 FORMATS = (
     Format(
         name="openmessaging",
         title="OpenMessaging Benchmark (JSON)",
-        rung="histogram",
+        level="histogram",
         suffixes=(".json",),
         sniff=sniff,
         read=read,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -155,7 +155,7 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram of a time; several exports of one make a log."""
     notes: list[str] = []
     families: dict[tuple[str, str], dict[tuple[tuple[str, str], ...], list[Point]]] = {}
@@ -173,7 +173,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
                 held = point_of(point, source)
                 if held is not None:
                     families.setdefault(key, {}).setdefault(attributes_of(point), []).append(held)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for (name, stated), members in families.items():
         unit = unit_of(name, options, stated, described[name, stated])
         if unit is None or stated == "1":
@@ -186,10 +186,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
             unit_from=unit[1],
             notes=tuple(notes),
         )
-        rungs = [
-            (dict(own), _rung(points, modes[name, stated], run)) for own, points in members.items()
+        series = [
+            (dict(own), _data(points, modes[name, stated], run)) for own, points in members.items()
         ]
-        found |= family_series(name, [(labels, rung) for labels, rung in rungs if rung is not None])
+        found |= family_series(
+            name, [(labels, values) for labels, values in series if values is not None]
+        )
     return found
 
 
@@ -236,7 +238,7 @@ def _metrics(document: Any) -> Iterator[dict[str, Any]]:
             yield from scope.get("metrics") or []
 
 
-def _rung(points: Sequence[Point], cumulative: bool, run: Run) -> Rung | None:
+def _data(points: Sequence[Point], cumulative: bool, run: Run) -> Data | None:
     """One export as a histogram, several as a log of what was counted between them."""
     points = sorted(points, key=lambda one: one.end)
     last = points[-1]
@@ -271,7 +273,7 @@ def _rung(points: Sequence[Point], cumulative: bool, run: Run) -> Rung | None:
         table[row, index],
         EdgeBuckets(low, high),
     )
-    known = run.but(start=float(begin) or None, duration=float(ends[-1] - begin))
+    known = run.replace(start=float(begin) or None, duration=float(ends[-1] - begin))
     return HistogramLog(starts - begin, ends - starts, [MemoryPart([block])], run=known)
 
 
@@ -323,7 +325,7 @@ def _single(point: Point, run: Run) -> Histogram | None:
     count = int(point.counts.sum()) + point.above
     if not count:
         return None
-    told = {
+    reported_stats = {
         name: nanoseconds(value, run.unit)
         for name, value in (
             ("min", point.least),
@@ -333,13 +335,19 @@ def _single(point: Point, run: Run) -> Histogram | None:
         if value is not None
     }
     low, high = (nanoseconds_of(np.maximum(side, 0), run.unit) for side in (point.low, point.high))
-    known = run.but(
+    known = run.replace(
         start=point.start or None,
         duration=(point.end - point.start) or None if point.start else None,
     )
     bound = float(high[-1]) if point.above and high.size else 0.0 if point.above else math.inf
     return Histogram.from_buckets(
-        low, high, point.counts, run=known, told=told, censored=point.above, censored_at=bound
+        low,
+        high,
+        point.counts,
+        run=known,
+        reported_stats=reported_stats,
+        censored=point.above,
+        censored_at=bound,
     )
 
 
@@ -353,7 +361,7 @@ FORMATS = (
     Format(
         name="otel",
         title="OpenTelemetry metrics (JSON: SDK console, OTLP)",
-        rung="log",
+        level="log",
         suffixes=(".json", ".jsonl"),
         sniff=sniff,
         read=read,

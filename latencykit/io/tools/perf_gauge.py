@@ -23,7 +23,7 @@ from latencykit.units import parse_duration, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -70,30 +70,30 @@ def _blocks(text: str) -> Iterator[tuple[str, str, int]]:
         yield begin[1], text[begin.end() : end], text.count("\n", 0, begin.start()) + 1
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every block."""
     blocks = list(_blocks(plain(source.text())))
     if not blocks:
         raise source.corrupt(
             None, "there is no block of latencies", "one a run", "run the tool anew"
         )
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     refused: Run | None = None
     for name, body, line in blocks:
-        run, count, rung = _block(body, line, source)
+        run, count, data = _block(body, line, source)
         if count <= 0:
             refused = run
             continue
         label = (
             "" if len(blocks) == 1 else f"{name} at {run.achieved:g}/s" if run.achieved else name
         )
-        found[distinct(label, found) if label else ""] = rung
+        found[distinct(label, found) if label else ""] = data
     if refused is not None and not found:
         raise nothing_answered(source, refused)
     return found
 
 
-def _block(body: str, line: int, source: Source) -> tuple[Run, int, Rung]:
+def _block(body: str, line: int, source: Source) -> tuple[Run, int, Data]:
     """One run: what it says of itself, its good requests, and its latencies."""
     total = re.search(r"^Requests: (\d+)", body, re.MULTILINE)
     at = body.find("\nLatency:")
@@ -114,7 +114,7 @@ def _block(body: str, line: int, source: Source) -> tuple[Run, int, Rung]:
     ):
         raise source.corrupt(
             line,
-            "this block is damaged, or cut",
+            "this block is corrupt, or cut",
             "Requests, and Latency with its percentiles",
             "run it again",
         )
@@ -142,33 +142,35 @@ def _run(body: str, total: int) -> tuple[Run, int]:
     late = min(
         sum(int(number) for name, number in codes if re.search("time", name, re.IGNORECASE)), bad
     )
-    told = [f"{int(number):,} × {printable(name, 80)}" for name, number in codes] if bad else []
+    reported_stats = (
+        [f"{int(number):,} × {printable(name, 80)}" for name, number in codes] if bad else []
+    )
     run = Run(
         tool="perf-gauge", loop="closed", measure="service", corrected="none", failed=bad - late, timeouts=late,
         duration=float(facts["Duration"]) if "Duration" in facts else None,
-        achieved=float(facts["Request rate"]) if "Request rate" in facts else None, notes=(*mixed_note(bad), *told),
+        achieved=float(facts["Request rate"]) if "Request rate" in facts else None, notes=(*mixed_note(bad), *reported_stats),
     )  # fmt: skip
     return run, total - bad
 
 
-def read_metrics(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the histograms together with the percentiles that stand beside them as gauges."""
-    told: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    reported_stats: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for family, name, labels, value in _GAUGE.findall(source.text()):
-        told[family + labels][name] = float(value)
+        reported_stats[family + labels][name] = float(value)
     held = {
-        name: rung
-        for name, rung in prometheus.read(
+        name: data
+        for name, data in prometheus.read(
             source, replace(options, unit=options.unit or "us")
         ).items()
-        if isinstance(rung, Histogram) and "latency" in name.partition("{")[0]
+        if isinstance(data, Histogram) and "latency" in name.partition("{")[0]
     }
     if not held:
         raise source.corrupt(None, "its latencies are all zero", "one run's metrics", _ZEROED)
     tests = {name.partition("{")[2] for name in held}
     unit_from = "format" if options.unit is None else "option"
-    found: dict[str, Rung] = {}
-    for name, rung in held.items():
+    found: dict[str, Data] = {}
+    for name, data in held.items():
         family, _, labels = name.partition("{")
         test = re.search(r'testname="([^"]*)"', labels)
         label = family if len(tests) == 1 else f"{family} {test[1] if test else labels}"
@@ -179,9 +181,9 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Rung]:
             else 0
         )
         mixed = mixed_note(failed) if family == "latency" else ()
-        notes = [note for note in rung.run.notes if "histogram_quantile" not in note]
-        whole = _with_gauges(rung, told[name], rung.run.unit)
-        found[distinct(label, found)] = whole.but(
+        notes = [note for note in data.run.notes if "histogram_quantile" not in note]
+        whole = _with_gauges(data, reported_stats[name], data.run.unit)
+        found[distinct(label, found)] = whole.with_run(
             tool="perf-gauge", loop="closed", unit_from=unit_from, aggregate=family == "latency" and len(held) > 1,
             failed=failed if not mixed else 0, notes=(*mixed, *notes),
         )  # fmt: skip
@@ -192,24 +194,28 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Rung]:
     )
 
 
-def _with_gauges(histogram: Histogram, told: Mapping[str, float], unit: str) -> Histogram:
+def _with_gauges(histogram: Histogram, reported_stats: Mapping[str, float], unit: str) -> Histogram:
     """The histogram with the percentiles and statistics that the tool states."""
     points = {
         float(name[1:].replace("_", ".")): nanoseconds(value, unit)
-        for name, value in told.items()
+        for name, value in reported_stats.items()
         if name.startswith("p")
     }
     stats = {
-        _GAUGES[name]: nanoseconds(value, unit) for name, value in told.items() if name in _GAUGES
+        _GAUGES[name]: nanoseconds(value, unit)
+        for name, value in reported_stats.items()
+        if name in _GAUGES
     }
-    if not told.get("max"):
+    if not reported_stats.get("max"):
         return histogram
     levels = sorted(points)
     values: list[float] = []
     for level in levels:
         values.append(max(points[level], values[-1] if values else 0.0))
     return replace(
-        histogram, told={**histogram.told, **stats}, printed=(tuple(levels), tuple(values))
+        histogram,
+        reported_stats={**histogram.reported_stats, **stats},
+        reported_percentiles=(tuple(levels), tuple(values)),
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -41,7 +41,7 @@ def _all_match(head: Head, pattern: re.Pattern[str]) -> bool:
 
 
 def sniff_log(head: Head) -> Confidence:
-    """Tell six to eight numbers a line, the fifth of them seconds since the epoch."""
+    """Tell six to eight numbers per line, the fifth of them seconds since the epoch."""
     return Confidence.CERTAIN if _all_match(head, _ROW) else Confidence.NO
 
 
@@ -64,7 +64,7 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_log(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every transaction; skipped and failed ones are counted apart."""
     width = len(source.head.lines[0].split())
     layout = Layout(
@@ -138,7 +138,7 @@ def _sampled(frame: pd.DataFrame) -> tuple[str, ...]:
     )
 
 
-def read_intervals(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the sums of every interval as one summary."""
     rows: list[list[int]] = []
     notes = [
@@ -200,7 +200,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Rung]:
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the closing report."""
     text = source.text()
 

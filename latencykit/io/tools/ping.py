@@ -14,7 +14,7 @@ from latencykit.io.build import nanoseconds_of, several, whole_nanoseconds, with
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -46,7 +46,7 @@ def sniff(head: Head) -> Confidence:
     )
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply; lost packets are counted apart."""
     text = source.text()
     rows = _REPLY.findall(text)
@@ -76,7 +76,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
     travelled = np.rint(np.maximum(duration, 0)).astype(np.int64)
     start = None if np.isnan(ends).any() else whole_nanoseconds(ends, "s") - travelled
     columns, left_out = without_negative({"duration": duration, "start": start}, options)
-    return {"": Samples(run=run.but(unit=unit).with_notes(*left_out), **columns)}
+    return {"": Samples(run=run.replace(unit=unit).with_notes(*left_out), **columns)}
 
 
 def _run(text: str, received: int, notes: list[str]) -> Run:
@@ -114,7 +114,7 @@ FORMATS = (
     Format(
         name="ping",
         title="ping",
-        rung="samples",
+        level="samples",
         suffixes=(".txt",),
         sniff=sniff,
         read=read,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.core.run import UnitFrom
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Floats = NDArray[np.float64]
 
@@ -159,16 +159,16 @@ def is_failure(labels: Mapping[str, Any]) -> bool:
     return False
 
 
-def family_series(family: str, members: Sequence[tuple[Mapping[str, Any], Any]]) -> dict[str, Rung]:
+def family_series(family: str, members: Sequence[tuple[Mapping[str, Any], Any]]) -> dict[str, Data]:
     """Return the series of a family: the sum of all first, where they can be added, then one a set of labels.
 
     Series whose labels say that their requests failed are counted apart in the sum.
     """
     if len(members) == 1:
         return {family + label_text(members[0][0]): members[0][1]}
-    found: dict[str, Rung] = {}
-    good = [rung for labels, rung in members if not is_failure(labels)]
-    failed = sum(_size(rung) for labels, rung in members if is_failure(labels))
+    found: dict[str, Data] = {}
+    good = [data for labels, data in members if not is_failure(labels)]
+    failed = sum(_size(data) for labels, data in members if is_failure(labels))
     if good and hasattr(good[0], "histogram"):
         try:
             found[family] = _sum_of(good, failed)
@@ -176,8 +176,8 @@ def family_series(family: str, members: Sequence[tuple[Mapping[str, Any], Any]])
             LatencyKitError
         ):  # unlike units, or percentiles that cannot be added: each stands for itself
             found.clear()
-    for labels, rung in members:
-        found[distinct(family + label_text(labels), found)] = rung
+    for labels, data in members:
+        found[distinct(family + label_text(labels), found)] = data
     return found
 
 
@@ -186,17 +186,19 @@ def _sum_of(parts: Sequence[Any], failed: int) -> Any:
     total = sum(parts[1:], parts[0])
     notes = [note for note in total.run.notes if not note.startswith(_DASHBOARD)]
     if isinstance(total, Histogram):
-        if any(part.printed[0] for part in parts):
+        if any(part.reported_percentiles[0] for part in parts):
             raise IncompatibleDataError("printed percentiles cannot be added")
-        if all("mean" in part.told for part in parts):
-            weighted = sum(part.told["mean"] * (part.count + part.censored) for part in parts)
+        if all("mean" in part.reported_stats for part in parts):
+            weighted = sum(
+                part.reported_stats["mean"] * (part.count + part.censored) for part in parts
+            )
             mean = round(weighted / (total.count + total.censored), 3)
-            total = replace(total, told={**total.told, "mean": mean})
+            total = replace(total, reported_stats={**total.reported_stats, "mean": mean})
         if len(notes) < len(total.run.notes):
             notes.append(quantile_note(total))
     if failed:
         notes.append(f"{failed:,} failed requests are counted apart")
-    return total.but(aggregate=True, failed=failed, unit=parts[0].run.unit, notes=tuple(notes))
+    return total.with_run(aggregate=True, failed=failed, unit=parts[0].run.unit, notes=tuple(notes))
 
 
 def quantile_note(histogram: Histogram) -> str:
@@ -219,11 +221,11 @@ def quantile_note(histogram: Histogram) -> str:
     return f"{_DASHBOARD} {', '.join(shown)}"
 
 
-def _size(rung: Any) -> int:
-    if hasattr(rung, "histogram"):
-        whole = rung.histogram()
+def _size(data: Any) -> int:
+    if hasattr(data, "histogram"):
+        whole = data.histogram()
         return int(whole.count + whole.censored)
-    return int(rung.count or 0)
+    return int(data.count or 0)
 
 
 # ------------------------------------------------------------
@@ -270,13 +272,13 @@ def sniff(head: Head) -> Confidence:
     return Confidence.LIKELY if found or bucket else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram and summary of a time; those of the runtime itself only where nothing else is there."""
     families, units, helps = _families(source, options)
     mine = {
         name: members for name, members in families.items() if not name.startswith(_RUNTIME)
     } or families
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, members in mine.items():
         unit = unit_of(name, options, units.get(name), helps.get(name, ""))
         if unit is None:
@@ -288,8 +290,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:
             unit=unit[0],
             unit_from=unit[1],
         )
-        rungs = [(dict(labels), _rung(metric, run, source)) for labels, metric in members.items()]
-        held = [(labels, rung) for labels, rung in rungs if rung is not None]
+        series = [(dict(labels), _data(metric, run, source)) for labels, metric in members.items()]
+        held = [(labels, data) for labels, data in series if data is not None]
         if held:
             found |= family_series(name, held)
     return found
@@ -377,13 +379,13 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _rung(metric: _Metric, run: Run, source: Source) -> Rung | None:
+def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
     """A histogram from buckets or quantiles, else a mean; None where nothing was counted."""
     count = metric.count
     mean = metric.sum / count if count > 0 and math.isfinite(metric.sum) else None
-    told = {} if mean is None else {"mean": nanoseconds(mean, run.unit)}
+    reported_stats = {} if mean is None else {"mean": nanoseconds(mean, run.unit)}
     if metric.edges:
-        return from_cumulative(metric.edges, count, told, run, source, metric.line)
+        return from_cumulative(metric.edges, count, reported_stats, run, source, metric.line)
     if not count > 0 or (mean is None and not metric.quantiles):
         return None
     points = {p: nanoseconds(value, run.unit) for p, value in metric.quantiles.items()}
@@ -392,13 +394,13 @@ def _rung(metric: _Metric, run: Run, source: Source) -> Rung | None:
         if points
         else run.with_notes(_NO_DISTRIBUTION)
     )
-    return rung_of_points(points, int(count), told, noted)
+    return rung_of_points(points, int(count), reported_stats, noted)
 
 
 def from_cumulative(
     edges: dict[float, float],
     count: float,
-    told: dict[str, float],
+    reported_stats: dict[str, float],
     run: Run,
     source: Source,
     line: int | None,
@@ -433,17 +435,17 @@ def from_cumulative(
     high = nanoseconds_of(limits, run.unit)
     low = np.concatenate(([min(0.0, high[0])], high[:-1]))
     found = Histogram.from_buckets(
-        low, high, np.diff(cumulative, prepend=0).astype(np.int64), "none" if run.unit == "none" else "ns", run=run, told=told,
+        low, high, np.diff(cumulative, prepend=0).astype(np.int64), "none" if run.unit == "none" else "ns", run=run, reported_stats=reported_stats,
         censored=above, censored_at=float(high[-1]) if above else math.inf,
     )  # fmt: skip
-    return found.but(notes=(*run.notes, quantile_note(found)))
+    return found.with_run(notes=(*run.notes, quantile_note(found)))
 
 
 _PROMETHEUS = (
     Format(
         name="prometheus",
         title="Prometheus text exposition, OpenMetrics",
-        rung="histogram",
+        level="histogram",
         suffixes=(".txt", ".prom", ".om"),
         sniff=sniff,
         read=read,
@@ -468,7 +470,7 @@ def sniff_range(head: Head) -> Confidence:
     )
 
 
-def read_range(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram: a range as a log, an instant as a histogram."""
     record = jsontext.load(source)
     data = record.get("data", record) if isinstance(record, dict) else {}
@@ -490,7 +492,7 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Rung]:
             None, "no series has the label le", "buckets of a histogram",
             "query the buckets, such as sum by (le) (rate(x_bucket[1m])), not histogram_quantile of them",
         )  # fmt: skip
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, members in families.items():
         unit = unit_of(name, options)
         if unit is None:
@@ -498,17 +500,19 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Rung]:
         run = Run(
             tool="Prometheus", measure="service", corrected="none", unit=unit[0], unit_from=unit[1]
         )
-        rungs = [
+        series = [
             (dict(own), _prometheus_range_rung(parts, kind, run, source))
             for own, parts in members.items()
         ]
-        found |= family_series(name, [(labels, rung) for labels, rung in rungs if rung is not None])
+        found |= family_series(
+            name, [(labels, held_data) for labels, held_data in series if held_data is not None]
+        )
     return found
 
 
 def _prometheus_range_rung(
     parts: list[dict[str, Any]], kind: str, run: Run, source: Source
-) -> Rung | None:
+) -> Data | None:
     """The series of one set of labels."""
     if "histograms" in parts[0] or "histogram" in parts[0]:
         return _native(parts[0].get("histograms") or [parts[0]["histogram"]], run, source)
@@ -523,7 +527,7 @@ def _prometheus_range_rung(
     return _classic(parts, run, source)
 
 
-def _classic(parts: list[dict[str, Any]], run: Run, source: Source) -> Rung | None:
+def _classic(parts: list[dict[str, Any]], run: Run, source: Source) -> Data | None:
     """Buckets over time: differences of counters, or rates times the step."""
     parts = sorted(parts, key=lambda one: float(one["metric"]["le"]))
     limits = np.array([float(one["metric"]["le"]) for one in parts])
@@ -585,12 +589,12 @@ def _with_overflow(
     source: Source,
     starts: Floats,
     lengths: Floats,
-) -> Rung | None:
+) -> Data | None:
     """Counts above the last finite edge cannot stand in a log: the whole range becomes one histogram with a bound."""
     edges = dict(zip(limits.tolist(), whole.sum(axis=0).tolist(), strict=True))
     known = run.with_notes(
         "some values lie above the last bucket, so the range is one histogram, not a log"
-    ).but(start=float(starts[0]), duration=float(lengths.sum()))
+    ).replace(start=float(starts[0]), duration=float(lengths.sum()))
     return from_cumulative(edges, math.nan, {}, known, source, None)
 
 
@@ -602,12 +606,14 @@ def _log(
     block = Block(
         np.arange(len(counts)), indptr, index.astype(np.int64), counts[row, index], buckets
     )
-    known = run.but(start=float(starts[0]), duration=float(starts[-1] + lengths[-1] - starts[0]))
+    known = run.replace(
+        start=float(starts[0]), duration=float(starts[-1] + lengths[-1] - starts[0])
+    )
     unit = "none" if run.unit == "none" else "ns"
     return HistogramLog(starts - starts[0], lengths, [MemoryPart([block])], unit=unit, run=known)
 
 
-def _native(samples: list[Any], run: Run, source: Source) -> Rung | None:
+def _native(samples: list[Any], run: Run, source: Source) -> Data | None:
     """Native histograms: each sample lists its own buckets as [rule, low, high, count]."""
     times = np.array([float(stamp) for stamp, _ in samples])
     rows: list[tuple[int, float, float, float]] = []
@@ -647,7 +653,7 @@ _PROMETHEUS_RANGE = (
     Format(
         name="prometheus-json",
         title="Prometheus query answers (JSON)",
-        rung="log",
+        level="log",
         suffixes=(".json",),
         sniff=sniff_range,
         read=read_range,

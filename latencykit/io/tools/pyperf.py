@@ -10,7 +10,7 @@ from latencykit.io.build import distinct, nanoseconds_of, rung_of_values
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -25,11 +25,11 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every benchmark of the suite; calibration runs and warm-ups are left out, as pyperf does."""
     record = jsontext.load(source)
     common: dict[str, Any] = record.get("metadata") or {}
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for benchmark in jsontext.entry(record, "benchmarks", source, list):
         facts: dict[str, Any] = common | (benchmark.get("metadata") or {})
         unit = _UNITS.get(str(facts.get("unit", "second")), "none")
@@ -55,7 +55,7 @@ FORMATS = (
     Format(
         name="pyperf",
         title="pyperf (JSON)",
-        rung="samples",
+        level="samples",
         suffixes=(".json",),
         sniff=sniff,
         read=read,

@@ -10,7 +10,7 @@ from latencykit.io.build import nanoseconds, nanoseconds_of, rung_of_points, run
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -25,12 +25,12 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
-    """Read every benchmark: one value a round, in seconds a call."""
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read every benchmark: one value per round, in seconds a call."""
     record = jsontext.load(source)
     benchmarks: list[dict[str, Any]] = jsontext.entry(record, "benchmarks", source, list)
     names = [str(one.get("name")) for one in benchmarks]
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for name, benchmark in zip(names, benchmarks, strict=True):
         stats = jsontext.entry(benchmark, "stats", source)
         iterations = int(stats.get("iterations") or 1)
@@ -43,10 +43,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
         if stats.get("data"):
             found[label] = rung_of_values(nanoseconds_of(stats["data"], "s"), run)
             continue
-        told = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
+        reported_stats = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
         held = {
             ours: nanoseconds(stats[theirs], "s")
-            for ours, theirs in told.items()
+            for ours, theirs in reported_stats.items()
             if theirs in stats
         }
         quartiles = {25.0: "q1", 50.0: "median", 75.0: "q3"}
@@ -59,7 +59,7 @@ FORMATS = (
     Format(
         name="pytest-benchmark",
         title="pytest-benchmark (JSON)",
-        rung="samples",
+        level="samples",
         suffixes=(".json",),
         sniff=sniff,
         read=read,

@@ -33,7 +33,7 @@ from latencykit.units import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -98,13 +98,13 @@ def sniff_text(head: Head) -> Confidence:
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:
-    """Read one series a test."""
-    found: dict[str, Rung] = {}
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read one series per test."""
+    found: dict[str, Data] = {}
     for test in _tests(plain(source.text()).split("\n"), source, options):
-        rung = _rung(test, source)
-        if rung is not None:
-            found[distinct(test.name, found)] = rung
+        data = _data(test, source)
+        if data is not None:
+            found[distinct(test.name, found)] = data
     if not found:
         raise source.corrupt(
             None, "it holds no latencies", "a distribution, a summary or a p50", _HINT
@@ -200,7 +200,7 @@ def _fact(line: str, test: _Test) -> bool:
     return True
 
 
-def _rung(test: _Test, source: Source) -> Rung | None:
+def _data(test: _Test, source: Source) -> Data | None:
     """What a test's lines amount to; None where they hold no latency."""
     stats = {
         _NAMES[name]: nanoseconds(value, "ms")
@@ -227,7 +227,7 @@ def _rung(test: _Test, source: Source) -> Rung | None:
 
 def _counted(
     test: _Test, stats: dict[str, float], points: dict[float, float], run: Run, source: Source
-) -> Rung | None:
+) -> Data | None:
     """The histogram of two lists of cumulative counts."""
     known = dict(sorted(test.steps + test.edges))
     for (before, count), (value, more) in zip(test.edges, test.edges[1:], strict=False):
@@ -261,18 +261,18 @@ def _counted(
     )  # fmt: skip
 
 
-def _rounded_down(test: _Test, run: Run) -> Rung:
+def _rounded_down(test: _Test, run: Run) -> Data:
     """The histogram of versions before 6.2: shares up to a rounded value."""
     value, share = np.array(test.shares).T
-    step, told = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
+    step, reported_stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
     known = run.with_notes(_OLD.format(f"{step:g} ms"))
     if not test.count:
         points = {p: nanoseconds(v, "ms") for v, p in test.shares}
-        return Summary(told, points, None, "ns", known)
+        return Summary(reported_stats, points, None, "ns", known)
     counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
     high = nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
     return Histogram.from_buckets(
-        np.concatenate(([0.0], high[:-1])), high, counts, run=known, told=told
+        np.concatenate(([0.0], high[:-1])), high, counts, run=known, reported_stats=reported_stats
     )
 
 
@@ -285,9 +285,9 @@ def sniff_csv(head: Head) -> Confidence:
     return Confidence.LIKELY if old else Confidence.NO
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one summary a test."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     columns: list[str] = []
     lines = source.text().split("\n")
     for number, line in enumerate(lines, 1):
@@ -319,9 +319,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
             for name, value in zip(columns[2:], values[1:], strict=False)
             if value is not None
         }
-        rung = _rung(test, source)
-        if rung is not None:
-            found[distinct(test.name, found)] = rung
+        data = _data(test, source)
+        if data is not None:
+            found[distinct(test.name, found)] = data
     if not found:
         seen = "this version's --csv prints throughput only"
         raise source.corrupt(
@@ -334,7 +334,7 @@ FORMATS = (
     Format(
         name="redis-benchmark",
         title="redis-benchmark (text)",
-        rung="histogram",
+        level="histogram",
         suffixes=(".txt",),
         sniff=sniff_text,
         read=read_text,
@@ -344,7 +344,7 @@ FORMATS = (
     Format(
         name="redis-benchmark-csv",
         title="redis-benchmark (CSV)",
-        rung="summary",
+        level="summary",
         suffixes=(".csv",),
         sniff=sniff_csv,
         read=read_csv,

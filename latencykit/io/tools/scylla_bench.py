@@ -12,7 +12,7 @@ from latencykit.io.source import Confidence, Format
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -40,7 +40,7 @@ def sniff(head: Head) -> Confidence:
     )
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the closing blocks."""
     text = source.text()
     results = text[text.rfind("\nResults") :] if "\nResults" in text else text
@@ -54,7 +54,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
             "did the run end?",
         )
     known = _run(text, results)
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for title, body in blocks:
         name = _NAMES[title.lower()]
         try:
@@ -71,7 +71,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG0
         points |= {50.0: rows["median"]} if "median" in rows else {}
         stats = {key: rows[key] for key in ("mean", "max") if key in rows}
         fixed = name == "co-fixed"
-        run = known.but(
+        run = known.replace(
             measure="response" if fixed else "service", corrected="schedule" if fixed else "none"
         )
         found[name] = rung_of_points(points, int(count[1]), stats, run)
@@ -97,7 +97,7 @@ FORMATS = (
     Format(
         name="scylla-bench",
         title="scylla-bench (text)",
-        rung="histogram",
+        level="histogram",
         suffixes=(".txt",),
         sniff=sniff,
         read=read,

@@ -16,7 +16,7 @@ from latencykit.io.source import Confidence, Format
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -41,7 +41,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if all(key in head.text for key in needed) else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table."""
     text = source.text()
     table = text[text.rfind("Transactions:") :]
@@ -53,7 +53,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     return {"": _summary(facts, source)}
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the object."""
     record = jsontext.load(source, after_noise=True)
     return {"": _summary({name: float(value) for name, value in record.items()}, source)}
@@ -95,7 +95,7 @@ FORMATS = (
     Format(
         name="siege",
         title="siege (text)",
-        rung="summary",
+        level="summary",
         suffixes=(".txt",),
         sniff=sniff_text,
         read=read_text,
@@ -105,7 +105,7 @@ FORMATS = (
     Format(
         name="siege-json",
         title="siege (JSON)",
-        rung="summary",
+        level="summary",
         suffixes=(".json", ".txt"),
         sniff=sniff_json,
         read=read_json,

@@ -17,7 +17,7 @@ from latencykit.io.rows import Layout, read_table
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -64,7 +64,7 @@ def _run(text: str) -> Run:
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the printed percentiles."""
     text = _COLOUR.sub("", source.text())
     points = {float(p): nanoseconds(float(value), "us") for p, value in _PERCENTILE.findall(text)}
@@ -82,7 +82,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa:
     return {"": rung_of_points(points, int(count[1]) if count else None, stats, _run(text))}
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every packet of the valid part of the test."""
     at = _header_line(source.head)
     if at is None:

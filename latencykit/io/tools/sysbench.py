@@ -19,7 +19,7 @@ from latencykit.io.build import nanoseconds, nanoseconds_of
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -41,20 +41,28 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if found or "Threads fairness:" in head.text else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the closing text."""
     text = source.text()
-    told = {name: float(value) for name, value, _ in _STATS.findall(text)}
+    reported_stats = {name: float(value) for name, value, _ in _STATS.findall(text)}
     count = _number(text, r"total number of events:\s+(\d+)")
-    if not told or count is None:
+    if not reported_stats or count is None:
         raise source.corrupt(
             None,
             "the closing statistics are missing",
             "min, avg, max and the number of events",
             "did sysbench end?",
         )
-    stats = {name: nanoseconds(told[name], "ms") for name in ("min", "max") if name in told}
-    exact = told["sum"] / count if told.get("sum") and count else told.get("avg", 0.0)
+    stats = {
+        name: nanoseconds(reported_stats[name], "ms")
+        for name in ("min", "max")
+        if name in reported_stats
+    }
+    exact = (
+        reported_stats["sum"] / count
+        if reported_stats.get("sum") and count
+        else reported_stats.get("avg", 0.0)
+    )
     stats["mean"] = nanoseconds(exact, "ms")
     points = {
         float(p): nanoseconds(float(value), "ms")
@@ -116,14 +124,14 @@ def _histogram(
     low, high = (
         nanoseconds_of(0.001 * np.exp((step + side) * _STEP), "ms") for side in (-0.5, 0.5)
     )
-    printed = (tuple(points), tuple(points.values()))
+    reported_percentiles = (tuple(points), tuple(points.values()))
     return Histogram.from_buckets(
         np.maximum.accumulate(low),
         np.maximum.accumulate(high),
         counts,
         run=run,
-        told=stats,
-        printed=printed,
+        reported_stats=stats,
+        reported_percentiles=reported_percentiles,
     )
 
 
@@ -131,7 +139,7 @@ FORMATS = (
     Format(
         name="sysbench",
         title="sysbench (text)",
-        rung="histogram",
+        level="histogram",
         suffixes=(".txt",),
         sniff=sniff,
         read=read,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.core.summary import Summary
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
     Columns = dict[str, Any]
@@ -87,7 +87,7 @@ def sniff_csv(head: Head) -> Confidence:
     return Confidence.CERTAIN if _ROW.match(head.text) else Confidence.NO
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
     line, ends, _ = source.head.text.partition("\n")
     columns = _COLUMNS[: len(next(csv.reader([line.rstrip("\r")])))] if ends else _COLUMNS
@@ -116,7 +116,7 @@ def sniff_json(head: Head) -> Confidence:
     return Confidence.CERTAIN if all(f'"{key}":' in line for key in _KEYS) else Confidence.NO
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request: chunks of whole lines by pattern; a chunk that does not fit is taken line by line."""
     notes: list[str] = []
     parts: list[Columns] = []
@@ -164,7 +164,7 @@ def _matched(chunk: bytes) -> Columns | None:
 def _parsed(
     source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
 ) -> Columns:
-    """The same, line by line: it names what is damaged."""
+    """The same, line by line: it names what is corrupt."""
     stamps: list[str] = []
     rows: list[tuple[int, int, bytes, bytes]] = []
     for number, record in jsontext.numbered(source, options, first, chunk, notes):
@@ -205,7 +205,7 @@ def _text(kind: bytes) -> str:
     return str(json.loads(f'"{text}"')) if "\\" in text else text
 
 
-def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[str, Rung]:
+def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[str, Data]:
     """Columns as samples: one series an attack, where there are several."""
     errors, attacks = given.pop("errors", []), given.pop("attacks", [])
     error, status = given.pop("error", None), given.pop("status")
@@ -215,9 +215,9 @@ def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[
         late = np.array(
             [TIMED_OUT.search(text) is not None for text in errors] or [False], np.bool_
         )
-        told = np.array([text != "" for text in errors] or [False], np.bool_)
-        outcome[told[error]] = OUTCOMES.index("error")
-        outcome[late[error] & (bad | told[error])] = OUTCOMES.index("timeout")
+        reported_stats = np.array([text != "" for text in errors] or [False], np.bool_)
+        outcome[reported_stats[error]] = OUTCOMES.index("error")
+        outcome[late[error] & (bad | reported_stats[error])] = OUTCOMES.index("timeout")
     given["outcome"] = outcome if outcome.any() else None
     columns, left_out = without_negative(given, options)
     code = columns.pop("attack", None)
@@ -236,7 +236,9 @@ def _paced(start: NDArray[np.int64], duration: NDArray[np.int64]) -> Run:
     at = int(gaps.argmax())
     gap, span = float(gaps[at]), float(sent[-1] - sent[0]) / 1e9
     run = (
-        RUN.but(rate=round((start.size - 1) / span, 3), achieved=round((start.size - 1) / span, 3))
+        RUN.replace(
+            rate=round((start.size - 1) / span, 3), achieved=round((start.size - 1) / span, 3)
+        )
         if span > 0
         else RUN
     )
@@ -249,7 +251,9 @@ def _paced(start: NDArray[np.int64], duration: NDArray[np.int64]) -> Run:
         f"sends stopped for {format_duration(gap)} while requests were in flight: the workers ran out (-max-workers), and "
         "what was due in that time is missing"
     )
-    return run.but(loop="paced", measure="service", corrected="none", rate=None).with_notes(note)
+    return run.replace(loop="paced", measure="service", corrected="none", rate=None).with_notes(
+        note
+    )
 
 
 _VEGETA = (
@@ -294,24 +298,24 @@ def sniff_report_json(head: Head) -> Confidence:
     )
 
 
-def read_report_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read each report; of those that ``-every`` made of one attack, the last."""
     documents, notes = jsontext.documents(source)
     last = {str(one.get("earliest")): one for one in documents}
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for record in last.values():
         name = "" if len(last) == 1 else distinct("attack", found)
         found[name] = _report(record, source, notes)
     return found
 
 
-def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Rung:
+def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Data:
     """One report as JSON: percentiles, and with ``-buckets`` the counts of a histogram."""
     latencies = jsontext.entry(record, "latencies", source)
     total = jsontext.entry(record, "requests", source, int)
-    told = {str(key): float(value) for key, value in latencies.items()}
+    reported_stats = {str(key): float(value) for key, value in latencies.items()}
     codes = {str(code): int(number) for code, number in (record.get("status_codes") or {}).items()}
-    run = RUN.but(
+    run = RUN.replace(
         start=epoch_seconds(record.get("earliest")),
         duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,
         rate=record.get("rate"), achieved=record.get("throughput") or record.get("rate"), notes=tuple(notes),
@@ -319,7 +323,7 @@ def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Run
     run, good = _with_failures(
         run, total, codes, record.get("success"), record.get("errors") or (), source
     )
-    stats, points = _told(told)
+    stats, points = _told(reported_stats)
     buckets = {float(edge): int(number) for edge, number in (record.get("buckets") or {}).items()}
     if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
         edges = sorted(buckets)
@@ -328,15 +332,19 @@ def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Run
     return _hinted(rung_of_points(points, good, stats, run))
 
 
-def _hinted(rung: Histogram | Summary) -> Rung:
-    return rung if isinstance(rung, Histogram) else rung.but(notes=(*rung.run.notes, _HINT))
+def _hinted(data: Histogram | Summary) -> Data:
+    return data if isinstance(data, Histogram) else data.with_run(notes=(*data.run.notes, _HINT))
 
 
-def _told(told: Mapping[str, float]) -> tuple[dict[str, float], dict[float, float]]:
+def _told(reported_stats: Mapping[str, float]) -> tuple[dict[str, float], dict[float, float]]:
     """Statistics and percentiles by what a report calls them: mean, 50th, max."""
-    stats = {name: float(told[name]) for name in ("min", "mean", "max") if name in told}
-    found = {key: match for key in told if (match := _ORDINAL.fullmatch(key))}
-    return stats, {float(match[1]): float(told[key]) for key, match in found.items()}
+    stats = {
+        name: float(reported_stats[name])
+        for name in ("min", "mean", "max")
+        if name in reported_stats
+    }
+    found = {key: match for key in reported_stats if (match := _ORDINAL.fullmatch(key))}
+    return stats, {float(match[1]): float(reported_stats[key]) for key, match in found.items()}
 
 
 def _with_failures(
@@ -353,7 +361,7 @@ def _with_failures(
         failed = total - round(total * success)
     unanswered = codes.get("0", 0)
     late = unanswered if errors and all(TIMED_OUT.search(str(text)) for text in errors) else 0
-    run = run.but(failed=failed - late, timeouts=late).with_notes(*mixed_note(failed))
+    run = run.replace(failed=failed - late, timeouts=late).with_notes(*mixed_note(failed))
     if total <= failed:
         raise nothing_answered(source, run)
     return run, total - failed
@@ -366,18 +374,18 @@ def sniff_text(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every report; of those that ``-every`` draws over each other, the last."""
     parts = sections(source, _REQUESTS)
     if _CLEARED in source.text():
         parts = parts[-1:]
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for part in parts:
         found["" if len(parts) == 1 else distinct("attack", found)] = _text_report(part)
     return found
 
 
-def _text_report(part: Section) -> Rung:
+def _text_report(part: Section) -> Data:
     """One report as text: rows of names in brackets and as many values."""
     rows: dict[str, dict[str, float]] = {}
     for row in _VEGETA_REPORT_ROW.finditer(part.text):
@@ -397,10 +405,10 @@ def _text_report(part: Section) -> Rung:
             raise part.corrupt(
                 part.text.find(name), f"{name} has no {value}", "one", "run vegeta report anew"
             )
-    requests, told = rows["Requests"], rows["Latencies"]
+    requests, reported_stats = rows["Requests"], rows["Latencies"]
     codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
     _, ended, errors = part.text.partition("Error Set:")
-    run = RUN.but(
+    run = RUN.replace(
         duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
         rate=requests.get("rate"), achieved=requests.get("throughput"),
         unit_from="file", notes=() if ended else ("the report is cut at its end",),
@@ -408,7 +416,7 @@ def _text_report(part: Section) -> Rung:
     share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
     texts = [line for line in errors.split("\n") if line.strip()]
     run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)
-    stats, points = _told(told)
+    stats, points = _told(reported_stats)
     return _hinted(rung_of_points(points, good, stats, run))
 
 
@@ -435,7 +443,7 @@ def sniff_hist(head: Head) -> Confidence:
     return Confidence.CERTAIN if found else Confidence.NO
 
 
-def read_hist(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the buckets; what lies in the last one is censored at its lower end."""
     part = sections(source, _HIST)[-1]
     header = _HIST.search(part.text)
@@ -472,7 +480,7 @@ def sniff_hdrplot(head: Head) -> Confidence:
     )
 
 
-def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the rows between the minimum and the maximum."""
     part = sections(source, _HDRPLOT)[-1]
     notes: list[str] = []
@@ -497,7 +505,7 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Rung]:
             "run vegeta report anew",
         )
     stats = {"min": float(highs[0]), "max": float(highs[-1])}
-    run = RUN.but(unit="ms", unit_from="file").with_notes(*notes)
+    run = RUN.replace(unit="ms", unit_from="file").with_notes(*notes)
     return {
         "": histogram_of_both(
             {}, highs.tolist(), np.diff(cumulative, prepend=0).tolist(), stats, run

@@ -19,7 +19,7 @@ from latencykit.io.text import command_of, plain_report, sections
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
 __all__ = ["FORMATS", "POINT", "Told", "is_wrk", "is_wrk2", "named_runs", "ns_of", "told_by"]
@@ -92,7 +92,7 @@ def told_by(part: Section) -> Told:
     if closing is None and "Requests/sec" in text:
         raise part.corrupt(
             text.index("Requests/sec"),
-            "the line above it is damaged",
+            "the line above it is corrupt",
             "the number of requests",
             "run wrk anew",
         )
@@ -103,8 +103,10 @@ def told_by(part: Section) -> Told:
             strict=True,
         )
     )
-    told = part.found("Socket errors:", _ERRORS, "numbers of connect, read, write and timeout")
-    errors = [int(number) for number in told.groups()] if told else [0, 0, 0, 0]
+    reported_stats = part.found(
+        "Socket errors:", _ERRORS, "numbers of connect, read, write and timeout"
+    )
+    errors = [int(number) for number in reported_stats.groups()] if reported_stats else [0, 0, 0, 0]
     refused = part.found("Non-2xx or 3xx responses:", _REFUSED, "a number")
     clients = re.search(r"^ *\d+ threads? and (\d+) connections?", text, re.MULTILINE)
     achieved = re.search(r"^Requests/sec: *([\d.]+)", text, re.MULTILINE)
@@ -128,18 +130,18 @@ def _timeout_of(command: str | None) -> float | None:
     return parse_duration(f"{found[1]}{found[2] or 's'}") if found else None
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the distribution of every run."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for part, name in named_runs(source):
         found[distinct(name, found)] = _series(part)
     return found
 
 
-def _series(part: Section) -> Rung:
+def _series(part: Section) -> Data:
     """One run: of its replies, those that came too late are censored."""
     run, stats, complete, mixed = told_by(part)
-    run = run.but(tool="wrk", loop="closed", measure="response", corrected="tool")
+    run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
     limit = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
     if run.timeouts:
         known = "" if run.timeout else " (2 s unless it was set)"
@@ -152,12 +154,12 @@ def _series(part: Section) -> Rung:
     points = _points(part)
     if not points:
         return rung_of_points({}, count, stats, run.with_notes(_HINT))
-    rung = rung_of_points(points, count, stats, run)
-    late = run.timeouts if isinstance(rung, Histogram) else 0
+    data = rung_of_points(points, count, stats, run)
+    late = run.timeouts if isinstance(data, Histogram) else 0
     return (
-        replace(rung, censored=late, censored_at=limit)
-        if isinstance(rung, Histogram) and late
-        else rung
+        replace(data, censored=late, censored_at=limit)
+        if isinstance(data, Histogram) and late
+        else data
     )
 
 

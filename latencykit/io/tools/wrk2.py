@@ -27,7 +27,7 @@ from latencykit.io.tools.wrk import POINT, is_wrk, is_wrk2, named_runs, ns_of, t
 if TYPE_CHECKING:
     from latencykit.core.histogram import Histogram
     from latencykit.core.run import Run
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
     from latencykit.io.tools.wrk import Told
 
@@ -53,49 +53,56 @@ def sniff(head: Head) -> Confidence:
     return Confidence.CERTAIN if is_wrk(text) and is_wrk2(text) else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the spectra of every run: ``corrected``, then ``uncorrected``."""
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for part, name in named_runs(source):
-        for kind, rung in _series(part).items():
-            found[distinct(f"{name} {kind}".strip(), found)] = rung
+        for kind, data in _series(part).items():
+            found[distinct(f"{name} {kind}".strip(), found)] = data
     return found
 
 
-def _series(part: Section) -> dict[str, Rung]:
+def _series(part: Section) -> dict[str, Data]:
     """The spectra of one run; without ``--latency`` the statistics alone, which are of the corrected values."""
-    told = _calibrated(told_by(part), part.text)
+    reported_stats = _calibrated(told_by(part), part.text)
     titles = list(_TITLE.finditer(part.text))
     bounds = [*(one.start() for one in titles), len(part.text)]
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for title, end in zip(titles, bounds[1:], strict=True):
         kind = "corrected" if title[1] == "Recorded" else "uncorrected"
-        found[kind] = _spectrum(part, title.end(), end, told, told.run.but(**_KINDS[kind]))
+        found[kind] = _spectrum(
+            part, title.end(), end, reported_stats, reported_stats.run.replace(**_KINDS[kind])
+        )
     if found:
         return found
-    if told.requests == 0:
-        raise nothing_answered(part.source, told.run)
+    if reported_stats.requests == 0:
+        raise nothing_answered(part.source, reported_stats.run)
     return {
         "corrected": rung_of_points(
-            {}, told.requests, told.stats, told.run.but(**_KINDS["corrected"]).with_notes(_HINT)
+            {},
+            reported_stats.requests,
+            reported_stats.stats,
+            reported_stats.run.replace(**_KINDS["corrected"]).with_notes(_HINT),
         )
     }
 
 
-def _calibrated(told: Told, text: str) -> Told:
+def _calibrated(reported_stats: Told, text: str) -> Told:
     """The run without its first ten seconds, where it says that it calibrated."""
-    run = told.run.but(tool="wrk2", loop="open", rate=_rate_of(told.run.command))
+    run = reported_stats.run.replace(
+        tool="wrk2", loop="open", rate=_rate_of(reported_stats.run.command)
+    )
     if run.rate and run.connections:
-        run = run.but(expected_interval=round(1e9 * run.connections / run.rate, 3))
+        run = run.replace(expected_interval=round(1e9 * run.connections / run.rate, 3))
     if run.timeouts:
         run = run.with_notes(
             "wrk2 counts timeouts apart, yet keeps the times of those that were answered after all"
         )
     if "Thread calibration:" in text and run.duration and run.duration > _CALIBRATION:
-        run = run.but(duration=round(run.duration - _CALIBRATION, 6)).with_notes(
+        run = run.replace(duration=round(run.duration - _CALIBRATION, 6)).with_notes(
             "the first 10 s, in which wrk2 calibrates, are not among the values"
         )
-    return told._replace(run=run)
+    return reported_stats._replace(run=run)
 
 
 def _rate_of(command: str | None) -> float | None:
@@ -103,12 +110,12 @@ def _rate_of(command: str | None) -> float | None:
     return float(found[1]) * {"": 1.0, "k": 1e3, "m": 1e6}[found[2].lower()] if found else None
 
 
-def _spectrum(part: Section, start: int, end: int, told: Told, run: Run) -> Rung:
+def _spectrum(part: Section, start: int, end: int, reported_stats: Told, run: Run) -> Data:
     """One spectrum; its short table alone, where the details are missing or cut."""
     details = _DETAILS.search(part.text, start, end)
     points, top = _points(part, start, details.start() if details else end)
     footer = _FOOTER.search(part.text, details.end(), end) if details else None
-    if details is None or (footer is None and told.requests is None):
+    if details is None or (footer is None and reported_stats.requests is None):
         if not points:
             raise part.corrupt(
                 start, "the spectrum is missing", "percentiles below this line", "did the run end?"
@@ -147,9 +154,9 @@ def _detailed(
         line = next(
             (number for number, text in part.lines(start, end) if text.startswith(label)), None
         )
-        if line is not None and name not in spectrum.told:
+        if line is not None and name not in spectrum.reported_stats:
             raise part.source.corrupt(
-                line, f"the {name} is damaged", f"{label} = a number", "run wrk2 anew"
+                line, f"the {name} is corrupt", f"{label} = a number", "run wrk2 anew"
             )
     if not spectrum.counts or not spectrum.counts[-1]:
         raise nothing_answered(part.source, run)
@@ -161,7 +168,7 @@ def _detailed(
             "rows in ascending order",
             "run wrk2 anew",
         )
-    stats = {name: nanoseconds(value, "ms") for name, value in spectrum.told.items()}
+    stats = {name: nanoseconds(value, "ms") for name, value in spectrum.reported_stats.items()}
     # The footer's maximum is the lower end of its bucket.
     stats |= {"min": float(highs[0]), "max": max(stats.get("max", 0.0), float(highs[-1]))}
     return histogram_of_both(

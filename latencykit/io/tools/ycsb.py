@@ -2,7 +2,7 @@
 
 * ``hdrhistogram`` with ``measurement.histogram.verbose``: one line a recorded value (µs) and its count
 * ``histogram`` with it: one line a millisecond, and the overflow
-* ``timeseries``: one line an interval with its mean, which is left out here
+* ``timeseries``: one line per interval with its mean, which is left out here
 * ``raw``: rows of operation, time in ms (when the operation ended) and latency in µs
 
 ``Intended-READ`` and the like count from the moment the operation was due. The ``.hdr`` files are interval logs.
@@ -26,7 +26,7 @@ from latencykit.io.source import Confidence, Format
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Head, ReadOptions, Rung, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -70,14 +70,14 @@ def sniff_json(head: Head) -> Confidence:
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
-    """Read one series an operation."""
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read one series per operation."""
     text = source.text()
     return _series([found.groups() for found in _LINE.finditer(text)], _command(text))
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Rung]:  # noqa: ARG001
-    """Read one series an operation from a list of measurements, or measurements one after another."""
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read one series per operation from a list of measurements, or measurements one after another."""
     text = source.text()
     records: list[Any] = []
     at = 0
@@ -102,13 +102,13 @@ def _command(text: str) -> Run:
     )
 
 
-def _series(rows: list[Any], command: Run) -> dict[str, Rung]:
+def _series(rows: list[Any], command: Run) -> dict[str, Data]:
     metrics: dict[str, dict[str, str]] = {}
     for metric, name, value in rows:
         metrics.setdefault(metric, {})[name.strip()] = value
     overall = metrics.get("OVERALL", {})
     seconds = float(overall["RunTime(ms)"]) / 1e3 if "RunTime(ms)" in overall else None
-    found: dict[str, Rung] = {}
+    found: dict[str, Data] = {}
     for metric, facts in metrics.items():
         if metric in _APART or metric.startswith("TOTAL_GC") or metric.endswith("-FAILED"):
             continue
@@ -122,7 +122,7 @@ def _series(rows: list[Any], command: Run) -> dict[str, Rung]:
             if name.startswith("Return=") and "OK" not in name
         )
         failed = failed or int(float(metrics.get(f"{metric}-FAILED", {}).get("Operations", 0)))
-        run = command.but(
+        run = command.replace(
             tool="YCSB", measure="response" if intended else "service", corrected="schedule" if intended else "none",
             duration=seconds, failed=failed, unit="us", unit_from="format",
             achieved=count / seconds if seconds else None,
@@ -131,9 +131,9 @@ def _series(rows: list[Any], command: Run) -> dict[str, Rung]:
     return found
 
 
-def _operation(facts: Mapping[str, str], count: int, run: Run) -> Rung:
+def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
     """One operation: its buckets where they are printed, else its percentiles."""
-    told = {
+    reported_stats = {
         ours: nanoseconds(float(facts[theirs]), "us")
         for theirs, ours in _STATS.items()
         if theirs in facts
@@ -154,21 +154,26 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Rung:
     ):  # buckets of 1 ms; percentiles are printed as their lower edges, so they are not taken
         low = keys * 1e6
         bound = float(low[-1] + 1e6) if keys.size else 0.0
-        high = np.minimum(low + 999_999, max(told.get("max", np.inf), 0.0))
+        high = np.minimum(low + 999_999, max(reported_stats.get("max", np.inf), 0.0))
         return Histogram.from_buckets(
-            np.minimum(low, high), high, counts.astype(np.int64), run=run, told=told, censored=over,
+            np.minimum(low, high), high, counts.astype(np.int64), run=run, reported_stats=reported_stats, censored=over,
             censored_at=bound if over else float("inf"),
         )  # fmt: skip
     if keyed and round(float(counts.sum())) == count and (counts == np.rint(counts)).all():
-        values = np.minimum(keys * 1e3, told.get("max", np.inf))
-        printed = (tuple(inner), tuple(inner.values()))
+        values = np.minimum(keys * 1e3, reported_stats.get("max", np.inf))
+        reported_percentiles = (tuple(inner), tuple(inner.values()))
         return Histogram.from_buckets(
-            values, values, counts.astype(np.int64), run=run, told=told, printed=printed
+            values,
+            values,
+            counts.astype(np.int64),
+            run=run,
+            reported_stats=reported_stats,
+            reported_percentiles=reported_percentiles,
         )
-    return rung_of_points(points, count, told, run.with_notes(_HINT))
+    return rung_of_points(points, count, reported_stats, run.with_notes(_HINT))
 
 
-def read_raw(source: Source, options: ReadOptions) -> dict[str, Rung]:
+def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every row of the raw measurement type."""
     parts = []
     for first, chunk in line_chunks(source):

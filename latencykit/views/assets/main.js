@@ -23,7 +23,7 @@ async function main() {
   });
 }
 
-// Does a part of the work. An error goes to the console, and to whoever says so in its place; the other parts go on.
+// Does a part of the work. An error goes to the console, and to anyone who says so in its place; the other parts go on.
 function guarded(part, failed) {
   try {
     return part();
