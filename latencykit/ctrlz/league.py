@@ -76,10 +76,10 @@ _MANY = "{many}"  # requests that a closed loop needs about the whole run for; o
 _C = "{connections}"
 _OHA = ("oha", "--no-tui", "--output-format", "json", "-z", "{duration}s", "-c", _C, "-q", "{rate}")
 _WRK = ("wrk", "-t", "1", "-c", _C, "-d", "{duration}s", "--latency")
-_UNTIL_AFTER = "as it is, if the run goes on after the last stall"
+_UNTIL_AFTER = "none needed if the run goes on after the last stall"
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry("latencykit", "open", _own("open", "--rate", "{rate}"), "as it is"),
+    Entry("latencykit", "open", _own("open", "--rate", "{rate}"), "none needed"),
     Entry("latencykit", "paced, catches up", _own("catchup", *_PACED), "`--intended`: times from the schedule"),
     Entry("latencykit", "paced", _own("closed", *_PACED), "`open`"),
     Entry("latencykit", "full speed", _own("closed", "--connections", _C), "`open`"),
@@ -109,10 +109,10 @@ ENTRIES: tuple[Entry, ...] = (
         ("redis-benchmark", "-h", "{host}", "-p", "{port}", "-c", _C, "-n", _MANY, "-t", "get"), "none; it cuts off at 3 s, too",
     ),
     Entry("siege", "full speed", ("siege", "-j", "-b", "-c", _C, "-t", "{duration}S", "{url}"), _NO_FLAG),
-    Entry("vegeta", "`-rate`", ("sh", "-c", _VEGETA + _ENCODE), "as it is"),
+    Entry("vegeta", "`-rate`", ("sh", "-c", _VEGETA + _ENCODE), "none needed"),
     Entry("vegeta", "`-max-workers`", ("sh", "-c", f"{_VEGETA}-max-workers={_C} {_ENCODE}"), "no `-max-workers`"),
     Entry("wrk", "full speed", (*_WRK, "{url}"), "`--timeout` longer than any stall"),
-    Entry("wrk", "full speed, `--timeout 60s`", (*_WRK, "--timeout", "60s", "{url}"), "as it is: it corrects by itself"),
+    Entry("wrk", "full speed, `--timeout 60s`", (*_WRK, "--timeout", "60s", "{url}"), "none needed: it corrects by itself"),
     Entry("wrk2", "`-R`, corrected", ("wrk2", *_WRK[1:], "-R", "{rate}", "{url}"), _UNTIL_AFTER),
 )  # fmt: skip
 
@@ -237,7 +237,7 @@ def _cells(one: Result) -> list[str]:
 
     def shown(percentile: float, side: str) -> str:
         return (
-            format_duration(getattr(rows[percentile], side)) if percentile in rows else "not told"
+            format_duration(getattr(rows[percentile], side)) if percentile in rows else "not reported"
         )
 
     return [
