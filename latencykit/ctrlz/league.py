@@ -237,7 +237,9 @@ def _cells(one: Result) -> list[str]:
 
     def shown(percentile: float, side: str) -> str:
         return (
-            format_duration(getattr(rows[percentile], side)) if percentile in rows else "not reported"
+            format_duration(getattr(rows[percentile], side))
+            if percentile in rows
+            else "not reported"
         )
 
     return [

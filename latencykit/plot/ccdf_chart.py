@@ -17,6 +17,7 @@ from latencykit.plot.curves import (
     cut,
     drawable,
     end_words,
+    evidence_of,
     spread,
 )
 from latencykit.plot.figure import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+    from latencykit.core.histogram import Evidence
     from latencykit.plot.curves import Curve
 
 __all__ = ["ccdf"]
@@ -93,7 +95,8 @@ def ccdf(
         For a summary, and where nothing was counted.
     """
     ax = current_axes(ax)
-    series, empty = drawable(as_series(data), "tail")
+    given = as_series(data)
+    series, empty = drawable(given, "tail")
     curves = {label: curve_of(values) for label, values in series.items()}
     every = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
     stored = next(iter(curves.values())).unit
@@ -112,7 +115,8 @@ def ccdf(
         )
         lines[label] = _draw(ax, curves[label], look, zero, floor, crowded=len(series) > FEW)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
-            _band(ax, series[label], curves[label], confidence, look["color"], zero, floor)
+            evidence = evidence_of(given[label], series[label])
+            _band(ax, evidence, curves[label], confidence, look["color"], zero, floor)
     for percentile, limit in slo_pairs(slo) if slo is not None else ():
         share = max(1 - percentile / 100, floor)
         ax.plot(
@@ -208,9 +212,15 @@ def _draw(
 
 
 def _band(
-    ax: Axes, data: Any, curve: Curve, confidence: float, colour: str, zero: float, floor: float
+    ax: Axes,
+    evidence: Evidence,
+    curve: Curve,
+    confidence: float,
+    colour: str,
+    zero: float,
+    floor: float,
 ) -> None:
-    grid, low, high = band_ends(data, curve, confidence, 12)
+    grid, low, high = band_ends(evidence, curve, confidence, 12)
     if not grid.size:  # corrected counts
         return
     share = np.maximum(1.0 - grid / 100.0, floor)

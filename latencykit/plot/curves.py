@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
+    from latencykit.core.histogram import Evidence
     from latencykit.plot.label_layout import LineLabels
 
     Floats = NDArray[np.float64]
@@ -44,6 +45,7 @@ __all__ = [
     "draw_summary",
     "drawable",
     "end_words",
+    "evidence_of",
     "grid_of",
     "known_points",
     "nines_of",
@@ -420,10 +422,16 @@ def grid_of(limit: float, nines: float, points: int = 260) -> Floats:
 
 
 def band(
-    ax: Axes, data: Any, curve: Curve, confidence: float, colour: str, nines: float, zero: float
+    ax: Axes,
+    evidence: Evidence,
+    curve: Curve,
+    confidence: float,
+    colour: str,
+    nines: float,
+    zero: float,
 ) -> None:
     """Draw the confidence band as far as the sample supports the curve; where it has no upper end it opens to the maximum."""
-    grid, low, high = band_ends(data, curve, confidence, nines)
+    grid, low, high = band_ends(evidence, curve, confidence, nines)
     if not grid.size:  # corrected counts
         return
     ax.fill_between(
@@ -439,12 +447,12 @@ def band(
 
 
 def band_ends(
-    data: Any, curve: Curve, confidence: float, nines: float
+    evidence: Evidence, curve: Curve, confidence: float, nines: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return percentiles and the ends of the confidence band up to each; the curve lies within, for each of its steps is one."""
     grid = grid_of(curve.limit, nines)
     grid = np.unique(np.concatenate((grid, curve.percentile[curve.percentile <= grid[-1]])))
-    rows = data.percentile_rows(grid * (1 - 4e-16), confidence)
+    rows, _ = evidence.rows((grid * (1 - 4e-16)).tolist(), confidence)
     low, high = np.array([row.low for row in rows]), np.array([row.high for row in rows])
     known = ~(np.isnan(low) & np.isnan(high))
     value = curve.at(grid)  # of a dense curve fewer steps are drawn than there are
@@ -545,6 +553,14 @@ def nines_of(count: int | None) -> int:
 
 _FEW = 4
 """More series are told apart by nothing finer than their curves."""
+
+
+def evidence_of(data: Any, counted: Any) -> Evidence:
+    """Return how far the numbers can be trusted: of what knows time by its time, else by ranks."""
+    evidence: Evidence = (
+        data.evidence(counted) if isinstance(data, Samples | HistogramLog) else counted.evidence()
+    )
+    return evidence
 
 
 def resting(series: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, tuple[float, str]]:

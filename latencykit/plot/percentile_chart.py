@@ -19,6 +19,7 @@ from latencykit.plot.curves import (
     draw_summary,
     drawable,
     end_words,
+    evidence_of,
     grid_of,
     nines_of,
     resting,
@@ -150,7 +151,15 @@ def percentiles(
         _draw_runs(ax, curves, places, zero, line_kwargs)
         if runs and len(curves) > 1
         else _draw_all(
-            ax, counted, curves, styles, places, zero, confidence, dashed_from, line_kwargs
+            ax,
+            {} if confidence is None else _evidence(series, counted),
+            curves,
+            styles,
+            places,
+            zero,
+            confidence,
+            dashed_from,
+            line_kwargs,
         )
     )
     for label, summary in summaries.items():
@@ -206,8 +215,17 @@ def _value_axis(
     return fit_values(ax, np.concatenate(every), stored, below=below, fixed=unit, log=log)
 
 
+def _evidence(series: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, Any]:
+    """How far each measured series can be trusted; a model has no confidence."""
+    return {
+        label: evidence_of(series[label], whole)
+        for label, whole in counted.items()
+        if hasattr(whole, "evidence")
+    }
+
+
 def _draw_all(
-    ax: Axes, series: Mapping[str, Any], curves: Mapping[str, Curve], styles: Mapping[str, dict[str, Any]], nines: float,
+    ax: Axes, evidence: Mapping[str, Any], curves: Mapping[str, Curve], styles: Mapping[str, dict[str, Any]], nines: float,
     zero: float, confidence: float | None, dashed_from: Any, line_kwargs: dict[str, Any],
 ) -> dict[str, list[Line2D]]:  # fmt: skip
     drawn = {}
@@ -219,9 +237,9 @@ def _draw_all(
         style |= line_kwargs
         dashed, _ = _dashed(dashed_from, label)
         drawn[label] = draw_curve(ax, curve, style, zero, dashed, crowded=len(curves) > FEW)
-        if confidence is not None and hasattr(series[label], "percentile_rows"):
+        if confidence is not None and label in evidence:
             sure = curve if dashed is None else replace(curve, limit=min(dashed, curve.limit))
-            band(ax, series[label], sure, confidence, style["color"], nines, zero)
+            band(ax, evidence[label], sure, confidence, style["color"], nines, zero)
     return drawn
 
 

@@ -522,7 +522,7 @@ def comparison_section(series: Sequence[PageSeries]) -> str:
 def _against(base: PageSeries, other: PageSeries) -> str:
     name = f"<b>{esc(other.name, 60)}</b>"
     try:
-        found = compare(base.counted, other.counted)
+        found = compare(_with_time(base), _with_time(other))
     except (
         LatencyKitError
     ) as error:  # a summary beside a curve, or an empty series: the page says so
@@ -572,7 +572,20 @@ def slo_rows(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
     if slo is None:
         return []
     stated = SLO.parse(slo) if isinstance(slo, str) else slo
-    return [[_sure(row, one) for row in stated.check(one.counted)] for one in series]
+    return [[_sure(row, one) for row in stated.check(_with_time(one))] for one in series]
+
+
+def _with_time(one: PageSeries) -> Any:
+    """The measurement with its times, in the unit of the page; its counts where it knows no time."""
+    data = one.data
+    timed = isinstance(data, HistogramLog | Samples) and len(data) > 0
+    return (
+        data.to_unit(one.counted.unit)
+        if timed and data.unit != one.counted.unit
+        else data
+        if timed
+        else one.counted
+    )
 
 
 def _sure(row: SLORow, one: PageSeries) -> SLORow:

@@ -33,7 +33,7 @@ def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
 
 
 def test_the_band_is_that_of_the_percentiles(ax, raw):
-    plot.ccdf(raw, ax=ax, confidence=0.95)
+    plot.ccdf(raw.histogram(), ax=ax, confidence=0.95)
     (band,) = ax.collections
     assert band.get_paths()[0].vertices[:, 0].max() == raw.histogram().max
 

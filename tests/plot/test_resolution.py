@@ -90,7 +90,7 @@ def test_every_curve_lies_inside_its_own_band(raw, source):
         source
     ]
     curve = curve_of(rung)
-    grid, low, high = band_ends(rung, curve, 0.95, 12)
+    grid, low, high = band_ends(rung.evidence(), curve, 0.95, 12)
     every = np.unique(
         np.concatenate(
             (np.linspace(0, curve.limit, 5000), curve.percentile[curve.percentile <= curve.limit])
