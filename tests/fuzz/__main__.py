@@ -35,7 +35,7 @@ _MUTATED = 3.0  # seconds for real outputs, which are larger: to read, draw from
 _HANG = 30  # seconds of the clock after which an input is given up as one that never ends
 _LONGEST = 4 << 10  # bytes of an input
 _CLEAR = Path("/proc/self/clear_refs")
-_PACKAGES = ("codec", "formats", "log", "histogram", "stats")
+_PACKAGES = ("hdr", "io", "core")
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["latencykit"]):
         for name in _PACKAGES:
             package = importlib.import_module(f"latencykit.{name}")
-            for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
                 importlib.import_module(module.name)
         targets = importlib.import_module("tests.fuzz.targets")
     folder = options.corpus or Path(tempfile.mkdtemp(prefix=f"fuzz-{options.target}-"))

@@ -1,4 +1,4 @@
-// How many independent events lie above a percentile of a selection: the rules of latencykit/stats/events.py. A stall is one.
+// How many independent events lie above a percentile of a selection: the rules of latencykit/core/tail_events.py. A stall is one.
 
 const LEAST_EVENTS = 20, BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
 
