@@ -383,11 +383,11 @@ def load_files(
 def tell_notes(loaded: Sequence[Input]) -> None:
     """Say on standard error what is to be known of each series, and once what is true of all series of a file."""
     series = Counter(one.path for one in loaded)
-    reported_stats: dict[tuple[str, str], list[str]] = {}
+    messages: dict[tuple[str, str], list[str]] = {}
     for one in loaded:
         for text in one.data.run.notes:
-            reported_stats.setdefault((one.path, text), []).append(one.name)
-    for (path, text), names in reported_stats.items():
+            messages.setdefault((one.path, text), []).append(one.name)
+    for (path, text), names in messages.items():
         who = (
             ", ".join(names)
             if len(names) == 1 or len(names) < series[path]
@@ -399,11 +399,11 @@ def tell_notes(loaded: Sequence[Input]) -> None:
 def say_units(runs: Mapping[str, Run], style: str) -> None:
     """Print below a table for people which units are only assumed: the table may be read without what stands beside it."""
     if style in ("table", "markdown"):
-        reported_stats: dict[str, list[str]] = {}
+        messages: dict[str, list[str]] = {}
         for name, run in runs.items():
             if run.unit_note is not None:
-                reported_stats.setdefault(run.unit_note, []).append(name)
-        for text, names in reported_stats.items():
+                messages.setdefault(run.unit_note, []).append(name)
+        for text, names in messages.items():
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             click.echo(f"{printable(shown, 200)}: {text}" if shown else text)
 

@@ -146,17 +146,15 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """Return the standing as JSON takes it."""
-        reported_stats = {
+        texts = {
             "tool": self.entry.tool,
             "version": self.version,
             "mode": self.entry.mode,
             "advice": self.entry.advice,
         }
         if self.calibration is None:
-            return reported_stats | {"error": self.error}
-        return (
-            reported_stats | {"reasons": list(self.calibration.reasons)} | self.calibration.record()
-        )
+            return texts | {"error": self.error}
+        return texts | {"reasons": list(self.calibration.reasons)} | self.calibration.record()
 
 
 def run_league(

@@ -422,8 +422,8 @@ def light(data: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
     if not isinstance(data, HistogramLog):
         return data
     kept = held(data, most, least=0)
-    reported_stats = kept if kept is not data else data._mapped_through(lambda _: _Again(read))  # noqa: SLF001
-    return reported_stats.rows(np.arange(len(reported_stats)), whole=kept.histogram())
+    shared = kept if kept is not data else data._mapped_through(lambda _: _Again(read))  # noqa: SLF001
+    return shared.rows(np.arange(len(shared)), whole=kept.histogram())
 
 
 def _least(values: Ints) -> NDArray[Any]:

@@ -347,10 +347,8 @@ def _opening(url: str) -> Iterator[None]:
             if isinstance(error, OSError)
             else f"{type(error).__name__}: {error}"
         )
-        reported_stats = " ".join(without_secrets(reason).split())
-        raise CorruptInputError(
-            without_secrets(url), None, f"cannot be read: {reported_stats}"
-        ) from error
+        message = " ".join(without_secrets(reason).split())
+        raise CorruptInputError(without_secrets(url), None, f"cannot be read: {message}") from error
 
 
 def _stream(url: str) -> IO[bytes]:

@@ -91,10 +91,10 @@ class Tally:
 
     def add(self, seen: str, count: int = 1) -> bool:
         """Count lines; True where the first of them is to be told."""
-        reported_stats = self.wanted(seen) > 0
+        reported = self.wanted(seen) > 0
         self._kinds[self._kind(seen)] += count
-        self._told += reported_stats
-        return reported_stats
+        self._told += reported
+        return reported
 
     @property
     def unreported(self) -> int:
@@ -126,15 +126,15 @@ def refuse_rows(
     expected: str,
 ) -> None:
     """Raise for the first of corrupt rows; under ``lenient`` count them, and report the first few of a file."""
-    reported_stats = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
-    for line, text in locate(reported_stats) if len(reported_stats) else ():
+    reported = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
+    for line, text in locate(reported) if len(reported) else ():
         options.damaged(
             source.corrupt(
                 line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"
             )
         )
-    if len(rows) > len(reported_stats):
-        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(reported_stats))
+    if len(rows) > len(reported):
+        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(reported))
 
 
 def rows_in(

@@ -105,9 +105,9 @@ class Course:
     def rate(self) -> Floats:
         """Requests per second of each interval; NaN of one too short to tell, such as what is left when a log is closed."""
         length = self.end - self.start
-        reported_stats = length > _SLACK * self.typical
+        gaps = length > _SLACK * self.typical
         return np.asarray(
-            np.divide(self.count, length, out=np.full(length.shape, np.nan), where=reported_stats),
+            np.divide(self.count, length, out=np.full(length.shape, np.nan), where=gaps),
             np.float64,
         )
 

@@ -110,9 +110,9 @@ class _Rows:
             role: times_of(frame[one.column], one.kind, one.unit, stamps=True)
             for role, one in plan.moments.items()
         }
-        reported_stats = np.zeros(len(frame), np.bool_)
+        reported = np.zeros(len(frame), np.bool_)
         for role, one in times.items():
-            wrong = np.flatnonzero(one.damaged & ~reported_stats)
+            wrong = np.flatnonzero(one.damaged & ~reported)
             if wrong.size and frame.attrs.get("unended", False):
                 self.tally["cut"] += 1
             elif wrong.size:
@@ -128,7 +128,7 @@ class _Rows:
                     seen,
                     expected,
                 )
-            reported_stats |= one.damaged
+            reported |= one.damaged
         return times
 
     def _durations(self, frame: pd.DataFrame) -> Times:
