@@ -18,13 +18,7 @@ __all__ = ["checked_page", "naming", "whole"]
 
 
 def checked_page(path: Path) -> Path:
-    """Return the path of a page to write: ``.html``, ``.htm``, or a device or pipe.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For another suffix.
-    """
+    """Return the path of a page to write: ``.html``, ``.htm``, or a device or pipe."""
     special = path.exists() and not path.is_file()
     if path.suffix.lower() not in (".html", ".htm") and not special:
         raise InvalidArgumentError(
@@ -38,30 +32,6 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
     """Give a temporary path beside `path`, which takes its place when all went well.
 
     Devices and pipes have no place to take: they are written to as they are.
-
-    Parameters
-    ----------
-    path : Path
-        What will be written. A file that is there keeps its permissions.
-    sources : iterable of paths
-        What was read, by whatever name: none of it is written over.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where `path` is one of `sources`, or lies in no directory.
-    LatencyKitError
-        Where it cannot be written: the disk is full, the directory is closed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with whole(Path(folder.name) / "a.txt") as temporary:
-    ...     _ = temporary.write_text("all of it")
-    >>> (Path(folder.name) / "a.txt").read_text(), len(list(Path(folder.name).iterdir()))
-    ('all of it', 1)
-    >>> folder.cleanup()
     """
     if any(_is_same(path, source) for source in sources):
         raise InvalidArgumentError(f"{path}: is one of the inputs; name another output")
@@ -90,20 +60,7 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
 
 @contextlib.contextmanager
 def naming(path: Path, written: Path | None) -> Iterator[None]:
-    """Turn what goes wrong while `written` (None: a file to be made) is written into one line that names `path`.
-
-    Raises
-    ------
-    LatencyKitError
-        In place of an `OSError` about that file. A reader who went away stays a `BrokenPipeError`.
-
-    Examples
-    --------
-    >>> with naming(Path("a.png"), None):
-    ...     raise OSError(errno.ENOSPC, "No space left on device")
-    Traceback (most recent call last):
-    latencykit.errors.LatencyKitError: a.png: cannot be written: No space left on device; free some there, or write it elsewhere
-    """
+    """Turn what goes wrong while `written` (None: a file to be made) is written into one line that names `path`."""
     try:
         yield
     except BrokenPipeError:

@@ -79,40 +79,11 @@ def capacity(
 ) -> Capacity:
     """Return the largest load at which a latency stays within a limit.
 
-    Parameters
-    ----------
-    rate : array_like of float, shape (runs,)
-        Load of each run, in requests per second; in any order, repeated loads being averaged.
-    value : array_like of float, shape (runs,)
-        The limited latency.
-    limit : float
-        In the unit of `value`.
-    high : array_like of float, shape (runs,), optional
-        Upper end of each value's confidence interval, infinite where it is open: a load passes only if that is within
-        the limit. By default the value itself.
-    saturated : array_like of bool, shape (runs,), optional
-        Runs that did not carry the load that was offered: they fail.
-    low : array_like of float, shape (runs,), optional
-        Lower end of each value's confidence interval: a load fails only if that is beyond the limit. By default the
-        value itself.
-
-    Returns
-    -------
-    Capacity
-
-    Notes
-    -----
     Latency rises with load; what falls is noise, so the logarithms of the values are pooled to a rising curve
     (isotonic regression). Between the last load on it within the limit and the first beyond, the reciprocal of
     the latency is taken as a straight line: that is what a queue near its pole does, exactly so for M/M/1.
     Loads that neither pass nor fail for sure lie inside the bracket, and so do all loads between one that fails and a
     higher one that passes.
-
-    Examples
-    --------
-    >>> found = capacity([100, 200, 300], [10.0, 12.0, 40.0], 20.0)
-    >>> round(found.rate), found.low, found.high
-    (257, 200.0, 300.0)
     """
     uppers, lowers = (value if part is None else part for part in (high, low))
     loads, values, passes, fails = _sorted(rate, value, limit, uppers, lowers, saturated)
@@ -205,13 +176,7 @@ def _crossing(start: float, end: float, level: float) -> float:
 
 
 def mm1_capacity(service_rate: float, limit: float, percentile: float) -> float:
-    """Return the load at which an M/M/1 queue's percentile of response time reaches a limit: ``μ − ln(1/(1−q)) / limit``.
-
-    Examples
-    --------
-    >>> round(mm1_capacity(1000, 0.020, 99), 1)
-    769.7
-    """
+    """Return the load at which an M/M/1 queue's percentile of response time reaches a limit: ``μ − ln(1/(1−q)) / limit``."""
     return max(0.0, service_rate + math.log(1 - percentile / 100) / limit)
 
 
@@ -221,20 +186,6 @@ def saturated(
     """Return which runs surely did not carry the load that was offered: a surer sign of the pole than any knee.
 
     For open loops only; a closed loop offers no more than it gets.
-
-    Parameters
-    ----------
-    offered, achieved : array_like of float, shape (runs,)
-        Requests per second.
-    error : array_like of float, optional
-        By how much the achieved rate may be higher: what arrives at random varies.
-    tolerance : float, default 0.01
-        Share of the offered load that a generator loses at its start and end.
-
-    Examples
-    --------
-    >>> saturated([100, 200, 200], [99.8, 171, 171], [0, 0, 40]).tolist()
-    [False, True, False]
     """
     most = np.asarray(achieved, np.float64) + np.asarray(error, np.float64)
     return np.asarray(most < (1 - tolerance) * np.asarray(offered, np.float64))
@@ -257,22 +208,7 @@ class Machines:
 
 
 def machines_needed(offered: float, one: Capacity, spare: int = 0) -> Machines:
-    """Return how many machines carry an offered load within the SLO.
-
-    Parameters
-    ----------
-    offered : float
-        Requests per second of all together, spread evenly.
-    one : Capacity
-        Of one machine.
-    spare : int, default 0
-        Machines that may fail without missing the SLO.
-
-    Examples
-    --------
-    >>> machines_needed(10_000, Capacity(769.7, 750.0, 800.0), spare=1)
-    Machines(least=14, estimate=14, most=15)
-    """
+    """Return how many machines carry an offered load within the SLO."""
     if not offered > 0:
         raise InvalidArgumentError(
             f"an offered load must be above 0 requests per second, not {offered:g}"
@@ -328,13 +264,7 @@ class ScalabilityLaw:
         return math.sqrt((1 - self.contention) / self.coherence)
 
     def at(self, concurrency: ArrayLike) -> Floats:
-        """Return the throughput at some concurrency.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Beyond twice what was measured: a fit says nothing of what it has not seen.
-        """
+        """Return the throughput at some concurrency."""
         n = np.asarray(concurrency, np.float64)
         if (n > _FARTHEST * self.highest).any():
             raise InvalidArgumentError(
@@ -349,29 +279,7 @@ def _law(n: Floats, rate: float, contention: float, coherence: float) -> Floats:
 
 
 def fit_scalability(concurrency: ArrayLike, throughput: ArrayLike) -> ScalabilityLaw:
-    """Fit the Universal Scalability Law (Gunther, 1993) by least squares.
-
-    Parameters
-    ----------
-    concurrency, throughput : array_like of float, shape (runs,)
-        At least six different concurrencies.
-
-    Returns
-    -------
-    ScalabilityLaw
-
-    Raises
-    ------
-    InvalidArgumentError
-        With fewer loads, or where no curve fits.
-
-    Examples
-    --------
-    >>> n = np.array([1, 2, 4, 8, 16, 32, 64])
-    >>> law = fit_scalability(n, 1000 * n / (1 + 0.05 * (n - 1) + 8e-4 * n * (n - 1)))
-    >>> round(law.contention, 3), round(law.peak, 1)
-    (0.05, 34.5)
-    """
+    """Fit the Universal Scalability Law (Gunther, 1993) by least squares."""
     from scipy.optimize import curve_fit
 
     n, x = np.asarray(concurrency, np.float64), np.asarray(throughput, np.float64)

@@ -87,29 +87,6 @@ def change_positions(
 ) -> ChangePoints:
     """Return where a series of runs changes its level or spread, in order.
 
-    Parameters
-    ----------
-    values : array_like of float, shape (runs,)
-        One number per run, such as its p99; runs in order of time. Positive numbers are compared by their logarithms.
-    alpha : float, default 0.01
-        Level at which a split is believed.
-    permutations : int, default 499
-    least : int, default 5
-        Runs that a stretch has at least.
-    seed : int, default 0
-
-    Returns
-    -------
-    ChangePoints
-        A list of ChangePoint, empty where the runs are not exchangeable: see its ``note``.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where a value is missing, or `permutations` cannot reach `alpha`.
-
-    Notes
-    -----
     E-divisive (Matteson and James, 2014): the split with the largest energy distance between its sides is tested by
     shuffling the stretch, and each side is searched again. Distances are cut at what ten medians of them are, so that
     one run with a stall is no change.
@@ -118,13 +95,6 @@ def change_positions(
     alike and would pass for a change, so the correlation of successive residuals (as normal scores, less the medians of
     their stretches, corrected for its bias) is looked at: where it is clear, nothing is accused; where it may be there, a
     split also has to be clearer than in series of that correlation and no change.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> runs = np.r_[rng.normal(100, 3, 30), rng.normal(110, 3, 30)]
-    >>> [(c.position, round(c.change, 2)) for c in change_points(runs)]
-    [(30, 0.1)]
     """
     series = np.asarray(values, np.float64)
     if series.ndim != 1 or not np.isfinite(series).all():

@@ -100,21 +100,7 @@ class Condition:
     text: str
 
     def holds(self, change: Change, unit: str = "ns") -> bool | None:
-        """Return whether a change surely meets the condition.
-
-        Parameters
-        ----------
-        change : Change
-            Of this statistic.
-        unit : str
-            Unit of its values.
-
-        Returns
-        -------
-        bool or None
-            Decided on the end of the interval that is closest to no change, never on the point; None where that end
-            is open, so that nothing can be told.
-        """
+        """Return whether a change surely meets the condition."""
         if self.relative:
             bound, threshold, end = (
                 (change.low if self.above else change.high),
@@ -130,25 +116,7 @@ class Condition:
 
 
 def parse_condition(text: str) -> Condition:
-    """Return the condition that a text states.
-
-    Parameters
-    ----------
-    text : str
-        A percentile, ``mean`` or a trimmed mean; ``>`` or ``<``; a change in percent or, with its sign, as a duration.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where the text states none.
-
-    Examples
-    --------
-    >>> parse_condition("p99.9 > +5%")
-    Condition(statistic='p99.9', above=True, threshold=0.05, relative=True, text='p99.9 > +5%')
-    >>> parse_condition("mean > +1ms").threshold
-    1000000.0
-    """
+    """Return the condition that a text states."""
     found = _CONDITION.fullmatch(text)
     if not found:
         raise InvalidArgumentError(f"{text!r} is no condition; {_HINT}")
@@ -268,13 +236,7 @@ def significant(change: Change, p_value: float, confidence: float) -> bool:
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """Return p-values adjusted for being several (Holm, 1979).
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03]).tolist()
-    [0.03, 0.06, 0.06]
-    """
+    """Return p-values adjusted for being several (Holm, 1979)."""
     p = np.asarray(p_values, np.float64)
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
@@ -286,27 +248,7 @@ def holm(p_values: ArrayLike) -> Floats:
 def verdict(
     changes: Sequence[Change], margin: float = 0.05, *, noise_known: bool = True
 ) -> Verdict:
-    """Return what the changes amount to.
-
-    Parameters
-    ----------
-    changes : sequence of Change
-        Rows without a p-value are not judged.
-    margin : float, default 0.05
-        Changes whose interval lies within ± `margin` are practically none: only so is anything ever ``same``.
-    noise_known : bool, default True
-        False for one run per side without a word on what runs differ by: such a comparison concludes nothing.
-
-    Returns
-    -------
-    {"same", "better", "worse", "mixed", "inconclusive"}
-
-    Examples
-    --------
-    >>> row = Change("p50", 100, 101, 0.01, -0.01, 0.03, 1, -1, 3, p_value=0.4)
-    >>> verdict([row]), verdict([row], margin=0.02)
-    ('same', 'inconclusive')
-    """
+    """Return what the changes amount to."""
     if not noise_known:
         return "inconclusive"
     judged = [row for row in changes if not math.isnan(row.p_value)]
@@ -326,20 +268,7 @@ _NEAR = 0.05  # relative; rates and durations are never equal to the last digit
 
 
 def unit_doubts(runs: Sequence[Run], middles: Sequence[float]) -> tuple[str, ...]:
-    """Return what speaks against comparing or adding values some of whose units are only assumed, one sentence each.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    middles : sequence of float
-        A median or mean of each, in one unit; NaN where it is not known.
-
-    Examples
-    --------
-    >>> from latencykit.core.run import Run
-    >>> unit_doubts([Run(unit_from="assumed")] * 2, [1e6, 1.2e3])
-    ('the medians differ by a factor of 833 and a unit is only assumed: state the unit of each file (--unit)',)
-    """
+    """Return what speaks against comparing or adding values some of whose units are only assumed, one sentence each."""
     guessed = [run for run in runs if run.unit_note is not None]
     if not guessed:
         return ()
@@ -361,20 +290,7 @@ def unit_doubts(runs: Sequence[Run], middles: Sequence[float]) -> tuple[str, ...
 def differences(
     base: Run, new: Run, base_count: int | None = None, new_count: int | None = None
 ) -> tuple[str, ...]:
-    """Return what makes two measurements hard to compare, one sentence each; empty where nothing is known to.
-
-    Parameters
-    ----------
-    base, new : Run
-    base_count, new_count : int, optional
-        Requests counted; very different numbers are said, too.
-
-    Examples
-    --------
-    >>> from latencykit.core.run import Run
-    >>> differences(Run(rate=500.0, measure="service"), Run(rate=1000.0, measure="response"))
-    ('one side measures service time, the other response time', 'the rate differs: 500/s and 1,000/s')
-    """
+    """Return what makes two measurements hard to compare, one sentence each; empty where nothing is known to."""
     found = []
     for name, words in (
         ("measure", "one side measures {} time, the other {} time"),
@@ -463,25 +379,9 @@ class Gap:
 def gap_at(counted: Counted, percentile: float) -> Gap | None:
     """Return the gap between two modes that a percentile falls into, or None.
 
-    Parameters
-    ----------
-    counted : Counted
-    percentile : float
-        In 0..100.
-
-    Notes
-    -----
     A gap is an empty stretch across which the value at least doubles, with at least eight requests on either side,
     wider than any within the slow mode; the percentile falls into it if the slow mode's weight is within the
     percentile's rank interval, or within half again of its tail.
-
-    Examples
-    --------
-    >>> from latencykit.core.quantiles import Counted
-    >>> rng = np.random.default_rng(1)
-    >>> counted = Counted.of(np.r_[rng.normal(1.5, 0.1, 9900), rng.normal(45, 1, 100)])
-    >>> gap_at(counted, 99).weight, gap_at(counted, 50)
-    (0.01, None)
     """
     if not 0 < percentile < 100 or not counted.count:
         return None
@@ -538,14 +438,7 @@ class Superiority:
 
 
 def superiority(base: Counted, new: Counted) -> Superiority:
-    """Return the probability that a request of `new` is faster than one of `base`.
-
-    Examples
-    --------
-    >>> from latencykit.core.quantiles import Counted
-    >>> superiority(Counted.of([2, 3]), Counted.of([1, 2])).value
-    0.875
-    """
+    """Return the probability that a request of `new` is faster than one of `base`."""
     sides = [side.occupied().at_worst() for side in (base, new)]
     pairs = float(sides[0].cumulative[-1]) * float(sides[1].cumulative[-1])
     faster, slower = (
@@ -595,13 +488,6 @@ def shift(
     The band is as many standard errors wide, on a logarithmic scale, as the largest deviation of a replicate from the
     point has in `confidence` of the replicates (max-t bootstrap), joined with the buckets. Percentiles that either
     sample does not support are left out.
-
-    Examples
-    --------
-    >>> from latencykit.core.quantiles import Counted
-    >>> found = shift(Counted.of(np.arange(1.0, 1001)), Counted.of(np.arange(2.0, 2002, 2)), [50, 90, 99.99])
-    >>> found.percentile.tolist(), found.ratio.tolist()
-    ([50.0, 90.0], [2.0, 2.0])
     """
     tables = [percentile_table(side, percentiles, confidence) for side in (base, new)]
     held = (
@@ -652,40 +538,7 @@ def compare_counts(
     replicates: int = 1000,
     seed: int = 0,
 ) -> list[Change]:
-    """Return the change of each statistic between two runs.
-
-    Parameters
-    ----------
-    base, new : Counted
-        In one unit.
-    percentiles : sequence of float
-    means : sequence of str
-        ``"mean"`` and trimmed means between ranks (``"tm99"``, ``"TM(:99%)"``).
-    confidence : float, default 0.95
-    run_noise : float, optional
-        Relative standard deviation of a statistic from run to run (0.03 for 3 %).
-    corrected : bool, default False
-        Counts of either side were corrected for coordinated omission: changes are shown without intervals.
-    dependence : tuple, optional
-        How the requests of each side depend on each other, where that is known.
-    replicates, seed : int
-
-    Returns
-    -------
-    list of Change
-        Percentiles first. An interval holds the width of the buckets on both sides, so that a change below it is
-        none; it is open where a side's sample does not bound the percentile. Shown and never judged are the maximum, and
-        percentiles between two modes: there, ``"slow share"`` and ``"slow median"`` are compared instead, at the end.
-
-    Examples
-    --------
-    >>> from latencykit.core.quantiles import Counted
-    >>> rng = np.random.default_rng(1)
-    >>> sides = [Counted.of(rng.normal(mean, 1, 5000)) for mean in (100, 110)]
-    >>> change = compare_counts(*sides, [50])[0]
-    >>> round(change.change, 2), change.significant
-    (0.1, True)
-    """
+    """Return the change of each statistic between two runs."""
     rng = np.random.default_rng(seed)
     sides = (
         _Side(base.occupied(), dependence[0], replicates, rng),
@@ -971,24 +824,12 @@ class RunsComparison:
 
 
 def least_p(base_runs: int, new_runs: int) -> float:
-    """Return the smallest two-sided p-value that an exact test of so many runs can give.
-
-    Examples
-    --------
-    >>> [round(least_p(n, n), 4) for n in (3, 4, 5)]
-    [0.1, 0.0286, 0.0079]
-    """
+    """Return the smallest two-sided p-value that an exact test of so many runs can give."""
     return min(1.0, 2.0 / math.comb(base_runs + new_runs, base_runs))
 
 
 def runs_needed(alpha: float = 0.05) -> int:
-    """Return how many runs per side it takes before a test at level `alpha` can ever fire.
-
-    Examples
-    --------
-    >>> runs_needed(0.05), runs_needed(0.01)
-    (4, 5)
-    """
+    """Return how many runs per side it takes before a test at level `alpha` can ever fire."""
     return next(n for n in itertools.count(2) if least_p(n, n) <= alpha)
 
 
@@ -1003,34 +844,10 @@ def compare_runs(
 ) -> RunsComparison:
     """Compare two groups of runs.
 
-    Parameters
-    ----------
-    base, new : array_like of float, shape (runs, statistics)
-        One row per run; NaN where a run does not support a statistic.
-    statistics : sequence of str
-        Names, such as ``"p99"`` or ``"mean"``.
-    confidence : float, default 0.95
-    margin : float, default 0.05
-        See `latencykit.analysis.compare.verdict`.
-    seed : int, default 0
-        For drawing relabellings where there are more than 20,000.
-
-    Returns
-    -------
-    RunsComparison
-
-    Notes
-    -----
     The test is Mann and Whitney's rank sum over all ways to label the runs, so that its p-values are exact. Across
     statistics they are adjusted by stepping down through the same relabellings (Westfall and Young, 1993): what Holm's
     procedure does, but percentiles of one run go together, and that is taken into account. The interval
     of a ratio is Hodges and Lehmann's.
-
-    Examples
-    --------
-    >>> found = compare_runs([[10.0], [10.2], [9.9], [10.1]], [[12.0], [12.2], [11.9], [12.1]], ["p99"])
-    >>> found.verdict, round(found.changes[0].change, 2), round(found.changes[0].p_value, 4)
-    ('worse', 0.2, 0.0286)
     """
     sides = [np.atleast_2d(np.asarray(side, np.float64)) for side in (base, new)]
     if any(side.shape[1] != len(statistics) for side in sides):
@@ -1092,13 +909,7 @@ def _mid_ranks(pooled: Floats) -> Floats:
 
 
 def rank_sum_null(first: int, second: int) -> Floats:
-    """Return the probability of each value 0 … first × second of the Mann–Whitney statistic without a difference.
-
-    Examples
-    --------
-    >>> (rank_sum_null(2, 2) * 6).round().tolist()
-    [1.0, 1.0, 2.0, 1.0, 1.0]
-    """
+    """Return the probability of each value 0 … first × second of the Mann–Whitney statistic without a difference."""
     # U is a sum over the second group of how many of the first lie below: a Gaussian binomial coefficient.
     ways = np.zeros(first * second + 1)
     ways[0] = 1.0

@@ -47,49 +47,14 @@ _MOST = 1 << 62  # of all counts together
 
 
 def fills_of(values: Ints, interval: int) -> Ints:
-    """Return how many fills each value has, int64.
-
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n,)
-    interval : int
-        Expected interval, in the same steps.
-
-    Examples
-    --------
-    >>> fills_of(np.array([19, 20, 105]), 10).tolist()
-    [0, 1, 9]
-    """
+    """Return how many fills each value has, int64."""
     return np.where(values >= interval, values // interval - 1, 0)
 
 
 def fill(
     values: Ints, counts: Ints, rows: Ints, interval: int, layout: HdrBuckets
 ) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield what is to be added: rows, bucket indices and counts, in pieces of bounded size; pairs may repeat.
-
-    Parameters
-    ----------
-    values, counts, rows : ndarray of int64, shape (n,)
-        Values in steps of the layout (the highest of their buckets), how often each occurs, and which histogram it is
-        of.
-    interval : int
-        Expected interval in steps.
-    layout : HdrBuckets
-        Of whole steps.
-
-    Raises
-    ------
-    InputTooLargeError
-        Where the sum would not fit in 63 bits.
-
-    Examples
-    --------
-    >>> from latencykit.core.buckets import HdrBuckets
-    >>> one = np.array([1])
-    >>> [index.tolist() for _, index, _ in fill(np.array([105]), one, one, 10, HdrBuckets(3))]
-    [[15, 25, 35, 45, 55, 65, 75, 85, 95], []]
-    """
+    """Yield what is to be added: rows, bucket indices and counts, in pieces of bounded size; pairs may repeat."""
     if interval < 1:
         raise InvalidArgumentError(
             "the expected interval must be at least one step of the values' resolution"
@@ -252,19 +217,7 @@ def expected_interval_of(
     rate: float | None = None,
     connections: int | None = None,
 ) -> float:
-    """Return the expected interval in nanoseconds: as given, from rate and connections, or from what the source says.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where neither tells it.
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> expected_interval_of(Histogram.of([1]), rate=200, connections=4)
-    20000000.0
-    """
+    """Return the expected interval in nanoseconds: as given, from rate and connections, or from what the source says."""
     run = data.run
     if given is not None:
         interval = parse_duration(given, None if data.unit in NANOSECONDS else "ns")

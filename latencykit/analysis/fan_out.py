@@ -65,19 +65,7 @@ __all__ = [
 
 
 def survival(counts: ArrayLike, censored: int = 0) -> Floats:
-    """Return the share of values above each bucket, float64, shape (buckets,).
-
-    Parameters
-    ----------
-    counts : array_like of int, shape (buckets,)
-    censored : int
-        Values above all buckets; with them the last share is not 0.
-
-    Examples
-    --------
-    >>> survival([6, 3, 1]).tolist()
-    [0.4, 0.1, 0.0]
-    """
+    """Return the share of values above each bucket, float64, shape (buckets,)."""
     numbers = np.asarray(counts, np.int64)
     running = np.cumsum(numbers)
     total = int(running[-1]) + censored
@@ -85,32 +73,12 @@ def survival(counts: ArrayLike, censored: int = 0) -> Floats:
 
 
 def probabilities(above: ArrayLike) -> Floats:
-    """Return the probability of each bucket from its survival function.
-
-    Examples
-    --------
-    >>> probabilities([0.5, 0.25, 0.0]).tolist()
-    [0.5, 0.25, 0.25]
-    """
+    """Return the probability of each bucket from its survival function."""
     return -np.diff(np.asarray(above, np.float64), prepend=1.0)
 
 
 def slowest(above: ArrayLike, n: int, correlation: float = 0.0) -> Floats:
-    """Return the survival function of the slowest of `n` calls.
-
-    Parameters
-    ----------
-    above : array_like of float, shape (buckets,)
-        Survival function of one call.
-    n : int
-    correlation : float, default 0
-        Share (0..1) of cases in which all calls are as slow as one: ``(1 − c) (1 − Fⁿ) + c (1 − F)``.
-
-    Examples
-    --------
-    >>> slowest([0.01, 0.0], 100).round(3).tolist()
-    [0.634, 0.0]
-    """
+    """Return the survival function of the slowest of `n` calls."""
     _whole(n)
     if not 0 <= correlation <= 1:
         raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
@@ -121,14 +89,7 @@ def slowest(above: ArrayLike, n: int, correlation: float = 0.0) -> Floats:
 def quorum(above: ArrayLike, k: int, n: int) -> Floats:
     """Return the survival function of the k-th fastest of `n` calls: enough answers have come.
 
-    Notes
-    -----
     At least k of n are within x with probability I(F; k, n − k + 1), the regularised incomplete beta function.
-
-    Examples
-    --------
-    >>> quorum([0.1, 0.0], 2, 3).round(3).tolist()
-    [0.028, 0.0]
     """
     from scipy import special
 
@@ -141,19 +102,7 @@ def quorum(above: ArrayLike, k: int, n: int) -> Floats:
 
 
 def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Floats:
-    """Return the survival function of the slowest of unlike services, ``1 − Π Fᵢ^nᵢ``, over common buckets.
-
-    Parameters
-    ----------
-    aboves : sequence of array_like, shape (buckets,) each
-    each : sequence of int, optional
-        Calls to each service; 1 by default.
-
-    Examples
-    --------
-    >>> all_of([[0.5, 0.0], [0.5, 0.2]]).tolist()
-    [0.75, 0.2]
-    """
+    """Return the survival function of the slowest of unlike services, ``1 − Π Fᵢ^nᵢ``, over common buckets."""
     times = [1] * len(aboves) if each is None else list(each)
     with np.errstate(divide="ignore"):
         logs = sum(
@@ -165,13 +114,7 @@ def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Fl
 
 
 def mixture(aboves: Sequence[ArrayLike], weights: Sequence[float]) -> Floats:
-    """Return the survival function of a value taken from one of several distributions, over common buckets.
-
-    Examples
-    --------
-    >>> mixture([[0.5, 0.0], [0.1, 0.1]], [3, 1]).tolist()
-    [0.4, 0.025]
-    """
+    """Return the survival function of a value taken from one of several distributions, over common buckets."""
     share = np.asarray(weights, np.float64)
     return np.asarray(share @ np.asarray(aboves, np.float64) / share.sum())
 
@@ -185,33 +128,7 @@ def by_interval(
     k: int | None = None,
     total: int | None = None,
 ) -> Floats:
-    """Return the distribution of the slowest of `n` calls that fall into one interval, mixed over the intervals.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (rows + 1,)
-    index, counts : ndarray of int64, shape (nonzero,)
-        Ascending bucket indices within a row, and their counts.
-    n : int
-        Calls of one user; all fall into the same interval.
-    size : int
-        Number of buckets.
-    k : int, optional
-        Wait for the k fastest of n only.
-    total : int, optional
-        Requests of the whole log, where these rows are a part of it: the parts' results then add up.
-
-    Returns
-    -------
-    ndarray of float64, shape (size,)
-        Probability of each bucket. An interval weighs as much as requests fell into it, as users do. Nothing is ever
-        held as intervals × buckets.
-
-    Examples
-    --------
-    >>> by_interval(np.array([0, 1, 2]), np.array([0, 1]), np.array([9, 1]), 100, 2).tolist()
-    [0.9, 0.1]
-    """
+    """Return the distribution of the slowest of `n` calls that fall into one interval, mixed over the intervals."""
     running, lengths = running_sums(counts), np.diff(indptr)
     held = np.repeat(np.diff(running[indptr]), lengths)
     above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / held
@@ -224,24 +141,7 @@ def by_interval(
 
 
 def share_above(tail: ArrayLike, count: ArrayLike, n: int) -> Floats:
-    """Return the share of users of whose `n` calls at least one lies above each percentile, mixed by interval.
-
-    Parameters
-    ----------
-    tail : array_like of float, shape (intervals, p)
-        Requests above each percentile; see `latencykit.core.tail_events.tail_counts`.
-    count : array_like of int, shape (intervals,)
-
-    Returns
-    -------
-    ndarray of float64, shape (p,)
-        In 0..1. For independent calls it would be `chance_of_slow`.
-
-    Examples
-    --------
-    >>> share_above([[10.0], [0.0]], [10, 990], 100).tolist()
-    [0.01]
-    """
+    """Return the share of users of whose `n` calls at least one lies above each percentile, mixed by interval."""
     parts, sizes = np.asarray(tail, np.float64), np.asarray(count, np.float64)
     parts, sizes = parts[sizes > 0], sizes[sizes > 0]
     return np.asarray(sizes @ _any_of(np.minimum(parts / sizes[:, None], 1.0), n) / sizes.sum())
@@ -251,43 +151,18 @@ def chance_of_slow(percentile: ArrayLike, n: ArrayLike, correlation: float = 0.0
     """Return the chance (0..1) that at least one of `n` calls is slower than the percentile of one.
 
     `n` is the calls of a whole session where users open several pages. `correlation` is that of `slowest`.
-
-    Examples
-    --------
-    >>> chance_of_slow(99, [69, 100]).round(3).tolist(), round(float(chance_of_slow(99, 100, correlation=1)), 3)
-    ([0.5, 0.634], 0.01)
     """
     rest = 1.0 - np.asarray(percentile, np.float64) / 100.0
     return np.asarray((1 - correlation) * _any_of(rest, n) + correlation * rest)
 
 
 def landing_percentile(percentile: ArrayLike, n: ArrayLike) -> Floats:
-    """Return the users' percentile at which a percentile of one call lands: ``100 qⁿ``.
-
-    Examples
-    --------
-    >>> landing_percentile(99.9, [1, 10, 100]).round(2).tolist()
-    [99.9, 99.0, 90.48]
-    """
+    """Return the users' percentile at which a percentile of one call lands: ``100 qⁿ``."""
     return np.asarray(100.0 * (np.asarray(percentile, np.float64) / 100.0) ** np.asarray(n))
 
 
 def leaf_percentile(percentile: ArrayLike, n: int, k: int | None = None) -> Floats:
-    """Return the percentile of one call that a percentile of the users is based on: ``100 q^(1/n)``.
-
-    Parameters
-    ----------
-    percentile : array_like of float
-        The users' percentile.
-    n : int
-    k : int, optional
-        They wait for the k fastest only.
-
-    Examples
-    --------
-    >>> leaf_percentile([50, 99], 100).round(5).tolist()
-    [99.30925, 99.98995]
-    """
+    """Return the percentile of one call that a percentile of the users is based on: ``100 q^(1/n)``."""
     _whole(n)
     q = np.asarray(percentile, np.float64) / 100.0
     if k is None or k == n:
@@ -298,13 +173,7 @@ def leaf_percentile(percentile: ArrayLike, n: int, k: int | None = None) -> Floa
 
 
 def samples_needed(percentile: float, confidence: float = 0.95, *, two_sided: bool = True) -> int:
-    """Return how many independent values it takes to bound a percentile from above.
-
-    Examples
-    --------
-    >>> samples_needed(99.9), samples_needed(99.9, two_sided=False)
-    (3688, 2995)
-    """
+    """Return how many independent values it takes to bound a percentile from above."""
     if not 0 <= percentile < 100:
         raise InvalidArgumentError(
             f"no sample bounds p{percentile:g}; a percentile from 0 to below 100 can be bounded"
@@ -358,30 +227,8 @@ class Hedged:
 def hedged(high: Floats, above: Floats, delay: float, shared: float = 0.0) -> Hedged:
     """Return the latency of the first answer of two, the second request being sent after `delay`.
 
-    Parameters
-    ----------
-    high, above : ndarray of float64, shape (buckets,)
-        Highest value of each bucket, ascending, and the survival function of one request.
-    delay : float
-        In the unit of the values; a usual choice is the p95.
-    shared : float, default 0
-        Share (0..1) of slow cases in which the second server is as slow as the first (a shared stall): there
-        hedging gains nothing.
-
-    Returns
-    -------
-    Hedged
-
-    Notes
-    -----
     The latency is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on. Between two
     buckets the value above is taken.
-
-    Examples
-    --------
-    >>> found = hedged(np.array([1.0, 10.0, 100.0]), np.array([0.1, 0.01, 0.0]), delay=10.0)
-    >>> found.added_load, dict(zip(found.values.tolist(), found.survival.round(4).tolist()))[11.0]
-    (0.01, 0.001)
     """
     if not delay >= 0:
         raise InvalidArgumentError(
@@ -407,32 +254,7 @@ def hedged_by_interval(
     n: int,
     k: int | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return how slow the slowest of `n` hedged calls is that fall into one interval, added up over the intervals.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (rows + 1,)
-    index, counts : ndarray of int64, shape (nonzero,)
-        Ascending positions in `high` within a row, and their counts.
-    high : ndarray of float64, shape (buckets,)
-    delay : float
-        In the unit of `high`.
-    n : int
-    k : int, optional
-        Wait for the k fastest of n only.
-
-    Returns
-    -------
-    values, survival : ndarray of float64, shape (m,)
-        Each interval weighs as much as it holds requests: divide by their number. In a stall both requests of a pair
-        are slow, which is what defeats a hedge.
-
-    Examples
-    --------
-    >>> values, above = hedged_by_interval(np.array([0, 1]), np.array([1]), np.array([4]), np.array([1.0, 9.0]), 1.0, 10)
-    >>> dict(zip(values.tolist(), above.tolist()))
-    {1.0: 4.0, 2.0: 4.0, 9.0: 0.0, 10.0: 0.0}
-    """
+    """Return how slow the slowest of `n` hedged calls is that fall into one interval, added up over the intervals."""
     values = np.unique(np.concatenate((high, high + delay, [delay])))
     now, later = (np.searchsorted(high, at, "right") for at in (values, values - delay))
     total, rows = np.zeros(values.size), indptr.size - 1
@@ -512,31 +334,7 @@ class SumBracket:
 
 
 def sum_of(legs: Sequence[Leg], step: float | None = None) -> SumBracket:
-    """Return the distribution of the time that independent calls take one after another.
-
-    Parameters
-    ----------
-    legs : sequence of Leg
-    step : float, optional
-        Width of the bins. By default a millionth of the longest possible sum.
-
-    Returns
-    -------
-    SumBracket
-        For raw values (buckets without width) the bracket of a sum of n is at most n × `step` wide.
-
-    Raises
-    ------
-    InputTooLargeError
-        Where `step` asks for more than four million bins.
-
-    Examples
-    --------
-    >>> dice = Leg(np.arange(1.0, 7), np.arange(1.0, 7), np.full(6, 1 / 6), times=2)
-    >>> found = sum_of([dice], step=1)
-    >>> round(found.slow[7] * 36), found.quantile(0.5)
-    (6, (array([7.]), array([7.])))
-    """
+    """Return the distribution of the time that independent calls take one after another."""
     if not legs or any(leg.times < 1 for leg in legs):
         raise InvalidArgumentError("a sum needs at least one call, and each is made at least once")
     longest = sum(leg.times * float(leg.high[leg.probabilities > 0].max()) for leg in legs)
@@ -757,20 +555,7 @@ def fan_outs(
     data: Any, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
     hedge_after: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
 ) -> list[FanOut]:  # fmt: skip
-    """Return what `fan_out` gives, with how far it is supported and how many users fare worse; see there.
-
-    Parameters
-    ----------
-    data type, numbers, independent, quorum, hedge_after, correlation
-        See `fan_out`.
-    shares : sequence of float
-        Percentiles of one call for which to tell how many users fare worse.
-
-    Returns
-    -------
-    list of FanOut
-        In the order of `numbers`.
-    """
+    """Return what `fan_out` gives, with how far it is supported and how many users fare worse; see there."""
     _checked(numbers, quorum, correlation)
     leaf = histogram_of(data, "a fan-out")
     hedge = None if hedge_after is None else float(leaf.percentile(float(hedge_after)))

@@ -117,14 +117,7 @@ class Evidence:
 
 
 def holm(found: list[Evidence]) -> list[Evidence]:
-    """Return the tests with their p-values adjusted for how many were made (Holm 1979), and levels to match.
-
-    Examples
-    --------
-    >>> two = [Evidence("a", 0.0006, STRONG, "", "strong"), Evidence("b", 0.9, STRONG, "")]
-    >>> [(one.statistic, one.level) for one in holm(two)]
-    [(0.0012, 'weak'), (0.9, 'none')]
-    """
+    """Return the tests with their p-values adjusted for how many were made (Holm 1979), and levels to match."""
     order = sorted((one.statistic, k) for k, one in enumerate(found) if one.p)
     out, worst = list(found), 0.0
     for place, (p, k) in enumerate(order):
@@ -143,13 +136,7 @@ def holm(found: list[Evidence]) -> list[Evidence]:
 
 
 def p_words(p: float) -> str:
-    """Return a p-value as text: ``p < 1e-12`` below that.
-
-    Examples
-    --------
-    >>> p_words(0.034), p_words(3e-200)
-    ('p = 0.034', 'p < 1e-12')
-    """
+    """Return a p-value as text: ``p < 1e-12`` below that."""
     return "p < 1e-12" if p < 1e-12 else f"p = {p:.2g}"
 
 
@@ -174,25 +161,7 @@ _POWER = 20.0  # requests that must exceed half of the stall, to tell
 
 
 def physics_floor(percentile: ArrayLike, stall: float, duration: float) -> Floats:
-    """Return the least that a percentile can be when a whole server was stopped and nobody waited.
-
-    Parameters
-    ----------
-    percentile : array_like of float
-        In 0..100.
-    stall, duration : float
-        Length of the stall and of the run, in one unit.
-
-    Returns
-    -------
-    ndarray of float64
-        In the same unit; 0 where the floor says nothing.
-
-    Examples
-    --------
-    >>> physics_floor([50, 75, 90, 99, 99.99], 100.0, 200.0).round(2).tolist()
-    [0.0, 50.0, 80.0, 98.0, 99.98]
-    """
+    """Return the least that a percentile can be when a whole server was stopped and nobody waited."""
     q = np.asarray(percentile, np.float64) / 100.0
     return np.asarray(np.maximum(stall - (1.0 - q) * duration, 0.0))
 
@@ -212,20 +181,7 @@ def above_half(histogram: Histogram) -> tuple[int, int, float]:
 def floor_test(
     histogram: Histogram, rate: float, duration: float, *, waited: bool = True
 ) -> Evidence:
-    """Test whether as many requests exceed half of the longest as its stall must have hit.
-
-    Parameters
-    ----------
-    histogram : Histogram
-        In ns.
-    rate : float
-        Requests per second of all connections together.
-    duration : float
-        Of the run, seconds.
-    waited : bool
-        Whether the load generator may have waited for replies; where it surely did not, as many slow requests as the
-        stall must hit are enough, and they need not be spread as those of a single stall are.
-    """
+    """Test whether as many requests exceed half of the longest as its stall must have hit."""
     surely, at_most, top = above_half(histogram)
     stall = min(top / 1e9, duration)
     expected = rate * stall / 2
@@ -304,21 +260,6 @@ def area_test(
 
     That it has says nothing where the load generator may have waited: N connections at full speed always take
     n · mean = N · T together, whatever they left out.
-
-    Parameters
-    ----------
-    mean, top : float
-        Mean and maximum, ns.
-    count : int
-    rate, duration : float
-        Requests per second, and seconds.
-    waited : bool
-        Whether the load generator may have waited for replies.
-
-    Examples
-    --------
-    >>> area_test(1e6, 6e9, 2800, 200.0, 20.0).level
-    'strong'
     """
     stall = min(top / 1e9, duration)
     needed, held = rate * stall**2 / 2, count * mean / 1e9
@@ -337,13 +278,7 @@ def area_test(
 
 
 def seen_from(rate: float, connections: int = 1) -> float:
-    """Return the shortest stall, in seconds, that the floor would have shown at the strong level.
-
-    Examples
-    --------
-    >>> round(seen_from(100.0), 3)
-    0.185
-    """
+    """Return the shortest stall, in seconds, that the floor would have shown at the strong level."""
     if not rate > 0:
         return float("inf")
     return (
@@ -363,13 +298,7 @@ _FINE = 20.0  # times the width of a bucket: a step below that is not told from 
 
 
 def full_speed(trace: Trace) -> Evidence | None:
-    """Tell whether a fixed number of requests is always under way (Little's law): a closed loop at full speed.
-
-    Returns
-    -------
-    Evidence or None
-        Its statistic is the mean number under way; None where that wavers or is no whole number.
-    """
+    """Tell whether a fixed number of requests is always under way (Little's law): a closed loop at full speed."""
     if trace.due.size < 4 * _WINDOWS:
         return None
     edges = np.linspace(0.0, trace.span, _WINDOWS + 1)
@@ -398,20 +327,7 @@ def _running_work(trace: Trace, at: Floats) -> Floats:
 
 
 def ladder(histogram: Histogram, interval: float | None = None) -> Evidence | None:
-    """Find values on a ladder of equal steps below the maximum: back-filled, or measured from a schedule.
-
-    Parameters
-    ----------
-    histogram : Histogram
-        In ns.
-    interval : float, optional
-        Expected interval in ns, if it is known: the step to look for first.
-
-    Returns
-    -------
-    Evidence or None
-        Its statistic is the part of the upper half that stands on the ladder.
-    """
+    """Find values on a ladder of equal steps below the maximum: back-filled, or measured from a schedule."""
     if not histogram.index.size:
         return None
     high, low = histogram.buckets.high(histogram.index), histogram.buckets.low(histogram.index)
@@ -491,18 +407,7 @@ class Sends:
 def sends_in_slow_times(
     trace: Trace, stalls: Stalls, until: float | None = None, *, full_speed: bool = False
 ) -> Sends | None:
-    """Test whether sends stopped with the replies; None where no request was slow enough to tell.
-
-    Parameters
-    ----------
-    trace : Trace
-    stalls : Stalls
-        Of the same trace.
-    until : float, optional
-        When the load generator was to stop, seconds from the first send; the last send unless known.
-    full_speed : bool
-        Whether one and the same number of requests is always under way, which is a witness of its own.
-    """
+    """Test whether sends stopped with the replies; None where no request was slow enough to tell."""
     begin, end = trace.windows
     inner = end < trace.span  # what lies behind the last send cannot be judged from sends
     begin, end = begin[inner], end[inner]
@@ -832,17 +737,7 @@ class Counts:
 
 
 def counts_in_stalls(stalls: Stalls, rate: float, failures: int) -> Counts | None:
-    """Test the counts around every stall; None where there is none, or too little to go by.
-
-    Parameters
-    ----------
-    stalls : Stalls
-        Of the log.
-    rate : float
-        Usual requests per second.
-    failures : int
-        Requests that failed or timed out and are not counted.
-    """
+    """Test the counts around every stall; None where there is none, or too little to go by."""
     counts = stalls.delayed
     if counts is None or not len(stalls) or not rate or np.isnan(counts.wavering):
         return None
@@ -1352,19 +1247,7 @@ def _repair_keeps_a_schedule(facts: Facts) -> bool:
 
 
 def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: bool) -> bool:
-    """Whether the mean or a supported percentile moves by more than a tenth.
-
-    Parameters
-    ----------
-    facts : Facts
-    after : Histogram or None
-        The repaired distribution; without it the floor that one stall of the whole server leaves.
-    stall : float
-        Seconds.
-    coarse : bool
-        Look no farther than p99, and let the mean double: for closed loops at full speed, which omit their own hiccups
-        by nature.
-    """
+    """Whether the mean or a supported percentile moves by more than a tenth."""
     if isinstance(facts.data, Summary):
         mean, duration = facts.data.stats.get("mean"), facts.duration
         return bool(mean and duration and stall**2 / (2 * duration) * 1e9 > (_MOVED - 1) * mean)

@@ -102,26 +102,8 @@ def chains(
 ) -> Ints:
     """Return which connection sent each request, int64, shape (n,), numbered from 0.
 
-    Parameters
-    ----------
-    start, took : ndarray of int64, shape (n,)
-        Send times, ascending, and service times.
-    connection : ndarray of int64, optional
-        As the source says.
-    connections : int
-        How many there are, where the source does not say which.
-    interval : float
-        The least that a connection waits between two sends, where it is paced.
-
-    Notes
-    -----
     Without a column, a send is taken to come from the connection that has been free the longest: of all requests in
     the order in which they set their connection free, the r-th is followed, on it, by the send number r + N.
-
-    Examples
-    --------
-    >>> chains(np.array([0, 1, 10, 11]), np.array([5, 5, 5, 5]), None, 2).tolist()
-    [0, 1, 0, 1]
     """
     if connection is not None:
         return np.unique(connection, return_inverse=True)[1].astype(np.int64)

@@ -99,22 +99,7 @@ def check_limit(
     *,
     rare: bool = True,
 ) -> SLORow:
-    """Return whether a measurement meets a limit; see `latencykit.analysis.slo.SLO.check`.
-
-    Parameters
-    ----------
-    source : Histogram or Summary
-        Or anything with their attributes.
-    statistic : str
-        ``"p99.9"``, ``"max"``, ``"mean"``, a trimmed mean, or ``"failed"``.
-    limit : float
-        In the unit of `source`; a share (0..1) for ``failed``.
-    confidence : float
-    evidence : Evidence, optional
-        Of the measurement that the source was counted from, where that knows more than counts do.
-    rare : bool, default True
-        Allow for stalls that a short measurement need not have seen.
-    """
+    """Return whether a measurement meets a limit; see `latencykit.analysis.slo.SLO.check`."""
     if statistic == "failed":
         return _failed(source, limit, confidence)
     if not hasattr(source, "percentile_rows"):
@@ -349,13 +334,7 @@ class Limit:
         return float(self.statistic[1:]) if self.statistic[:1] == "p" else None
 
     def in_unit(self, unit: str) -> float:
-        """Return the limit in the unit of some values.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Where one of the two has a unit and the other has none.
-        """
+        """Return the limit in the unit of some values."""
         if self.statistic == "failed":
             return self.limit
         if self.bare != (unit not in NANOSECONDS):
@@ -490,19 +469,7 @@ class SLO:
 
 
 def passed(rows: Iterable[SLORow], *, strict: bool = False) -> bool | None:
-    """Return whether all limits are met; None where some are unknown and none is missed.
-
-    Parameters
-    ----------
-    rows : iterable of SLORow
-    strict : bool, default False
-        Take "unknown" for "missed".
-
-    Examples
-    --------
-    >>> passed([]), passed([], strict=True)
-    (True, True)
-    """
+    """Return whether all limits are met; None where some are unknown and none is missed."""
     outcomes: set[Outcome] = {row.outcome for row in rows}
     if "missed" in outcomes or (strict and "unknown" in outcomes):
         return False
@@ -558,26 +525,7 @@ _ELEMENT, _LIMIT = "SLAPercentile", "acceptablehicupp_msec"  # spelled so by His
 
 
 def slo_from_text(text: str, unit: str = "ms") -> SLO:
-    """Return the SLO in the text of a file.
-
-    Parameters
-    ----------
-    text : str
-        Entries as `SLO.parse` takes them; or rows ``1/(1 − q)  limit  [percentile%]`` that gnuplot draws as steps; or
-        HistogramLogAnalyzer's XML (always milliseconds).
-    unit : str, default "ms"
-        Unit of the limits in gnuplot's rows.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where the text is none of the three, or XML with a document type, which could hold anything.
-
-    Examples
-    --------
-    >>> print(slo_from_text("1.0 10.0 0%\\n100.0 10.0 99%\\n100.0 20.0 99%\\n10000.0 20.0 99.99%"))
-    p99=10 ms, p99.99=20 ms
-    """
+    """Return the SLO in the text of a file."""
     body = text.lstrip("\ufeff \t\r\n")
     if body.startswith("<"):
         return _from_xml(body)

@@ -76,24 +76,9 @@ class Period:
 def period_of(at: ArrayLike, span: float) -> Period | None:
     """Find the period of events, or None where there are fewer than 8, in fewer than four periods, or none beyond chance.
 
-    Parameters
-    ----------
-    at : array_like of float, shape (n,)
-        When each event was, seconds.
-    span : float
-        How long was looked, seconds.
-
-    Notes
-    -----
     Rayleigh's test, ``Z²(f) = 2/n |Σ exp(2πi f t)|²`` over frequencies from 3/T to 1.5 n/T; under no period half of it is
     exponential, and there are about three times as many independent frequencies as whole ones. The work grows with the
     square of n, so that of more than 1,000 events the first 1,000 are asked.
-
-    Examples
-    --------
-    >>> found = period_of(np.arange(12) * 10.3 + 0.2 * np.sin(np.arange(12)), 125.0)
-    >>> round(found.seconds, 1), period_of([1, 2, 3], 10) is None
-    (10.3, True)
     """
     times = np.asarray(at, np.float64)
     every = times.size
@@ -296,13 +281,7 @@ class Trace:
 
 
 def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Merge windows that overlap: begins and ends of what they cover, ascending.
-
-    Examples
-    --------
-    >>> [side.tolist() for side in hulls(np.array([5.0, 0.0, 1.0]), np.array([6.0, 2.0, 3.0]))]
-    [[0.0, 5.0], [3.0, 6.0]]
-    """
+    """Merge windows that overlap: begins and ends of what they cover, ascending."""
     if not begin.size:
         return np.zeros(0), np.zeros(0)
     order = np.argsort(begin, kind="stable")
@@ -395,13 +374,7 @@ class Delayed:
 
 
 class SlowFold:
-    """Counts, of every interval, the values above parts of a latency: a fold for `HistogramLog.scan`.
-
-    Parameters
-    ----------
-    reference : ndarray of float64, shape (intervals,)
-        That latency, in the log's unit.
-    """
+    """Counts, of every interval, the values above parts of a latency: a fold for `HistogramLog.scan`."""
 
     def __init__(self, reference: Floats) -> None:
         self._reference = reference
@@ -652,17 +625,7 @@ def _halted(
 
 
 def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> NDArray[np.bool_]:
-    """Whether latencies fill each fifth of a stall's length (but the lowest) as those do who arrive all through it.
-
-    Parameters
-    ----------
-    above, beside : ndarray, shape (levels, stalls)
-        As in `Delayed`.
-    due : ndarray of float64, shape (stalls,)
-        Requests that each stall has room for.
-    least : float
-        Of these in a fifth: with fewer there is no telling.
-    """
+    """Whether latencies fill each fifth of a stall's length (but the lowest) as those do who arrive all through it."""
     fifths = [LEVELS.index(part) for part in (0.2, 0.4, 0.6, 0.8)]
     fill = -np.diff((above - beside)[fifths], axis=0, append=np.zeros((1, due.size)))
     chance = _CHANCE * np.sqrt(

@@ -321,25 +321,7 @@ def load(
     counted: bool = False,
     again: bool = False,
 ) -> list[Input]:
-    """Read every series of every file, as the options say; all files at once as ``--jobs`` allows.
-
-    Parameters
-    ----------
-    given : Inputs
-    ask : callable, optional
-        What is wanted of each data type, such as `latencykit.distributed.results.totals_of`. It is asked where the file is read,
-        in another process or on a cluster, and its answer is what comes back in the rung's place.
-    counted : bool, default False
-        Only histograms will be asked for, so that long tables of samples may be counted as they are read.
-    again : bool, default False
-        More than one question will be asked of each log, so that it is kept in memory if it is not too large.
-
-    Raises
-    ------
-    LatencyKitError
-        For the first file that cannot be read, before anything is printed or written; under ``--lenient`` such files
-        are reported and left out.
-    """
+    """Read every series of every file, as the options say; all files at once as ``--jobs`` allows."""
     from latencykit.io.reading import unique_names
 
     every = [

@@ -119,15 +119,7 @@ class MemoryPart:
 def blocks_by_layout(
     rows: Ints, indptr: Ints, index: Ints, counts: Ints, layouts: Sequence[Buckets]
 ) -> Iterator[Block]:
-    """Yield decoded rows as blocks, one for each of the layouts that they are of.
-
-    Parameters
-    ----------
-    rows, indptr, index, counts : ndarray of int64
-        As in `Block`.
-    layouts : sequence of Buckets
-        Of each row, or the one of all.
-    """
+    """Yield decoded rows as blocks, one for each of the layouts that they are of."""
     kinds = {id(layout): layout for layout in layouts}  # equal headers give the same object
     together = Block(rows, indptr, index, counts, layouts[0])
     if len(kinds) == 1:
@@ -159,13 +151,7 @@ class Fold(Protocol):
 
 
 class TotalsFold:
-    """Sum of counts, a group at a time (a group a tag, or a time slot, or one for all).
-
-    Parameters
-    ----------
-    group : ndarray of int64, shape (intervals,)
-        Group of each interval of the log, from 0.
-    """
+    """Sum of counts, a group at a time (a group a tag, or a time slot, or one for all)."""
 
     def __init__(self, group: Ints) -> None:
         self._group = group
@@ -265,17 +251,7 @@ class TotalsFold:
 
 
 class SeriesFold:
-    """Count, extremes, mean and percentiles of every interval.
-
-    Parameters
-    ----------
-    intervals : int
-        Number of intervals of the log.
-    percentiles : sequence of float
-        In 0..100.
-    moments : bool, default False
-        Whether means and standard deviations are wanted, too.
-    """
+    """Count, extremes, mean and percentiles of every interval."""
 
     def __init__(
         self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False

@@ -45,29 +45,10 @@ def rank_draws(
 ) -> Ints:
     """Return the ranks that percentiles have in bootstrap replicates of `total` values.
 
-    Parameters
-    ----------
-    total : int
-    percentiles : array_like of float, shape (p,)
-    replicates : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (replicates, p)
-        1-based ranks among the original values; several percentiles of one replicate belong together.
-
-    Notes
-    -----
     The r-th smallest of n values drawn anew from n values is at or below the k-th of them if at least r draws are,
     with probability P(Binomial(n, k/n) ≥ r) = P(Beta(r, n − r + 1) ≤ k/n). So its rank is a Beta variate times n,
     rounded up, and neighbouring ranks share the sum of Gamma spacings. That is the bootstrap itself, at the
     cost of p numbers a replicate however many buckets or values there are.
-
-    Examples
-    --------
-    >>> rank_draws(1000, [50, 99], 3, np.random.default_rng(1)).shape
-    (3, 2)
     """
     wanted = ranks(np.atleast_1d(np.asarray(percentiles, np.float64)), total)
     order = np.argsort(wanted, kind="stable")
@@ -110,17 +91,7 @@ def draw_percentiles(
 def draw_shifts(
     values: tuple[Floats, Floats], shifts: Floats, replicates: int, rng: np.random.Generator
 ) -> Draws:
-    """Return replicates of statistics from their confidence distributions.
-
-    Parameters
-    ----------
-    values : tuple of two ndarrays of float64, shape (statistics,)
-        At least and at most, as the buckets allow.
-    shifts : ndarray of float64, shape (statistics, ends)
-        How far each may differ at the ends of `ENDS`.
-    replicates : int
-    rng : numpy.random.Generator
-    """
+    """Return replicates of statistics from their confidence distributions."""
     places = rng.standard_normal(replicates)
     finite = np.nan_to_num(
         shifts, nan=0.0, posinf=0.0
@@ -134,29 +105,8 @@ def draw_means(
 ) -> Draws:
     """Return bootstrap replicates of means between two ranks.
 
-    Parameters
-    ----------
-    counted : Counted
-    trims : list of tuple of two floats
-        Shares (0..1) of the ranks between which to take the mean; ``(0, 1)`` is the mean of all.
-    replicates : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Draws
-        Shape (replicates, len(trims)).
-
-    Notes
-    -----
     In each replicate every bucket's count is a Poisson variate around the count that was seen. Beyond five
     hundred buckets, neighbours are put together at their mean edges.
-
-    Examples
-    --------
-    >>> draws = draw_means(Counted.of([1.0, 2.0, 3.0]), [(0, 1)], 4, np.random.default_rng(0))
-    >>> bool(((draws.low >= 1) & (draws.high <= 3)).all())
-    True
     """
     grouped = _grouped(counted.occupied())
     sides = (grouped.at_best(), grouped.at_worst())

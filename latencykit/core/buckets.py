@@ -323,13 +323,6 @@ def coarser(a: HdrBuckets, b: HdrBuckets) -> HdrBuckets:
     """Return the layout that both can be added in: the finer steps, the fewer digits.
 
     A layout has no upper end, so fine steps cost nothing; only digits are coarsened.
-
-    Examples
-    --------
-    >>> coarser(HdrBuckets(3, 1), HdrBuckets(2, 1000))
-    HdrBuckets(2, 1)
-    >>> coarser(HdrBuckets(3, 1, 0.5), HdrBuckets(3, 1, 2.0))
-    HdrBuckets(3, 1, scale=0.5)
     """
     fine = min(a, b, key=lambda layout: (layout.scale * 2.0**layout.unit_magnitude, layout.scale))
     return HdrBuckets(min(a.digits, b.digits), fine.lowest, fine.scale)
@@ -356,21 +349,7 @@ _KEPT = 40  # low bits of a bucket's highest value: all ones, and more than any 
 
 
 class CellBuckets(EdgeBuckets):
-    """Buckets that are runs of cells of one HDR layout, in the order of their last cells; runs may overlap.
-
-    Parameters
-    ----------
-    grid : HdrBuckets
-        It may reach beyond 2**63 steps.
-    first, last : array_like of int, shape (buckets,)
-        Cells that each bucket covers.
-
-    Examples
-    --------
-    >>> buckets = CellBuckets(HdrBuckets(3), [0, 5], [5, 9])
-    >>> buckets.low([0, 1]).tolist(), buckets.high([0, 1]).tolist()
-    ([0.0, 5.0], [5.0, 9.0])
-    """
+    """Buckets that are runs of cells of one HDR layout, in the order of their last cells; runs may overlap."""
 
     def __init__(self, grid: HdrBuckets, first: ArrayLike, last: ArrayLike) -> None:
         self.grid, self.first, self.last = (
@@ -401,11 +380,6 @@ def cells_of(grid: HdrBuckets, buckets: Buckets, index: ArrayLike) -> tuple[Ints
     """Return the cells of `grid` that hold the lowest and the highest value of each bucket.
 
     Exact where the scales are a power of two apart; else within rounding.
-
-    Examples
-    --------
-    >>> [cells.tolist() for cells in cells_of(HdrBuckets(3), HdrBuckets(3, 1000), [0, 1, 1024])]
-    [[0, 512, 10240], [511, 1023, 10240]]
     """
     i = np.asarray(index, np.int64)
     if isinstance(buckets, CellBuckets):
@@ -468,26 +442,7 @@ def grid_of(buckets: Buckets) -> HdrBuckets:
 
 
 def add_up(parts: Sequence[Counts]) -> Counts:
-    """Return the layout, indices and counts of the sum of counts in HDR layouts of any kind.
-
-    Parameters
-    ----------
-    parts : sequence of (Buckets, ndarray of int64, ndarray of int64)
-        `HdrBuckets` or `CellBuckets`, indices and counts.
-
-    Returns
-    -------
-    buckets : HdrBuckets or CellBuckets
-        An HDR layout of the finest steps and the fewest digits where each bucket lies within one of its cells, else
-        runs of its cells. Parts without values other than zero have no say in it.
-    index, counts : ndarray of int64
-
-    Examples
-    --------
-    >>> one = np.array([1])
-    >>> add_up([(HdrBuckets(3), np.array([21]), one), (HdrBuckets(3, 1, 512.0), np.array([1953]), one)])
-    (HdrBuckets(3, 1), array([   21, 11169]), array([1, 1]))
-    """
+    """Return the layout, indices and counts of the sum of counts in HDR layouts of any kind."""
     spread = (
         [part for part in parts if is_spread(part)]
         or [part for part in parts if part[1].size][:1]
@@ -544,13 +499,7 @@ def on_grid(buckets: Buckets, index: Ints, counts: Ints) -> Counts:
 
 
 def widest(buckets: Buckets, index: Ints) -> tuple[float, float, float]:
-    """Return the greatest width of a bucket relative to its highest value, and the lowest and highest value of that bucket.
-
-    Examples
-    --------
-    >>> widest(HdrBuckets(3, 1000), np.array([0, 2047]))
-    (1.0, 0.0, 511.0)
-    """
+    """Return the greatest width of a bucket relative to its highest value, and the lowest and highest value of that bucket."""
     low, high = buckets.low(index), buckets.high(index)
     width = np.divide(high - low, high, out=np.zeros(high.shape), where=high > 0)
     at = int(width.argmax()) if width.size else -1
@@ -558,23 +507,7 @@ def widest(buckets: Buckets, index: Ints) -> tuple[float, float, float]:
 
 
 def cost(width: float, low: float, high: float, unit: str, digits: Sequence[int] = ()) -> str:
-    """Return the note on what a sum of unlike layouts costs.
-
-    Parameters
-    ----------
-    width, low, high : float
-        Of its widest bucket, as `widest` gives them; `high` is 0 where all are as wide as their digits make them.
-    unit : str
-    digits : sequence of int
-        Those of the layouts, ascending, where they differ.
-
-    Examples
-    --------
-    >>> cost(0.00781, 0, 0, "ns", [2, 3])
-    'unlike histogram layouts of 2 and 3 digits were added: a bucket is up to 0.79 % wide'
-    >>> cost(1.0, 0, 511, "ns")
-    'unlike histogram layouts were added: a bucket is up to 100 % wide (0 to 511 ns)'
-    """
+    """Return the note on what a sum of unlike layouts costs."""
     percent = 100 * width
     step = 10.0 ** (math.floor(math.log10(percent)) - 1)  # two digits, and never less than it is
     shown = f"{math.ceil(round(percent / step, 9)) * step:.3g}"

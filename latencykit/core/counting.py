@@ -51,24 +51,7 @@ def count_values(values: Any, digits: int, unit: str) -> tuple[HdrBuckets, Ints,
 
 
 class Counter:
-    """Counts values into HDR buckets, chunk after chunk.
-
-    Parameters
-    ----------
-    digits : int
-        Significant digits of the buckets.
-    unit : str
-        Unit of the values.
-    real : bool
-        Whether fractions of the unit matter: floats of a time unit are counted to 1 ns.
-
-    Examples
-    --------
-    >>> counter = Counter(3, "ms", real=True)
-    >>> counter.add(np.array([0.003, 1.5]))
-    >>> counter.buckets.high(counter.counts()[0]).round(4).tolist()
-    [0.003, 1.5002]
-    """
+    """Counts values into HDR buckets, chunk after chunk."""
 
     def __init__(self, digits: int, unit: str, *, real: bool) -> None:
         self._whole = not real and unit != "ns"  # a fraction of a nanosecond does not matter
@@ -97,13 +80,7 @@ class Counter:
         )  # counts of a chunk are fewer than its values: added up by themselves first
 
     def add(self, values: NDArray[Any]) -> None:
-        """Count a one-dimensional array.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For what is no number, not finite or negative, and for fractions where whole numbers came first.
-        """
+        """Count a one-dimensional array."""
         kind = values.dtype.kind
         if kind not in "iuf" and values.size:
             raise InvalidArgumentError(f"values must be numbers, not {values.dtype}")

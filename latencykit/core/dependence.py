@@ -55,26 +55,13 @@ def unseen_share(seconds: float) -> float:
 
     A run of five minutes misses stalls that occur once in five minutes with a probability of 37 %, and then looks as
     if there were none. No statistic of the run can tell: only its length can.
-
-    Examples
-    --------
-    >>> round(unseen_share(300), 4), unseen_share(3600)
-    (0.0167, 0.0)
     """
     return LONGEST / RAREST if seconds < _ENOUGH * RAREST else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """Requests of successive time bins, counted in groups of ascending values.
-
-    Parameters
-    ----------
-    table : ndarray of float64, shape (bins, groups)
-        Counts, in order of time; bins without requests are left out of consideration.
-    value : ndarray of float64, shape (groups,)
-        Middle of each group, ascending: what means are made of.
-    """
+    """Requests of successive time bins, counted in groups of ascending values."""
 
     table: Floats
     value: Floats
@@ -143,21 +130,6 @@ class Dependence:
     def levels(self, percentiles: ArrayLike, z: ArrayLike, unseen: float = 0.0) -> Floats:
         """Return where in the sample each percentile of the truth lies, at some levels of confidence.
 
-        Parameters
-        ----------
-        percentiles : array_like of float, shape (p,)
-        z : array_like of float, shape (k,)
-            Normal quantiles of the one-sided levels: 1.96 is the upper end of a 95 % interval, −1.96 the lower one.
-        unseen : float, default 0
-            Share of requests that may lie above anything seen; see `unseen_share`.
-
-        Returns
-        -------
-        ndarray of float64, shape (p, k)
-            Shares (0..1) of the sample; 1 where there is no upper end, 0 where there is no lower one.
-
-        Notes
-        -----
         A value is above the percentile if the share above it is surely smaller than 1 − p, so the bounds of the shares
         are inverted at every edge, each with the events above that very edge.
         """
@@ -200,21 +172,6 @@ class Dependence:
     def shifts(self, low: float, high: float, z: ArrayLike, unseen: float = 0.0) -> Floats:
         """Return by how much the mean between two ranks may differ from that of the sample, at some levels of confidence.
 
-        Parameters
-        ----------
-        low, high : float
-            Shares (0..1) of the ranks between which the mean is taken; 0 and 1 for the mean of all.
-        z : array_like of float, shape (k,)
-        unseen : float, default 0
-            Share of requests that may be slower than anything seen; see `unseen_share`.
-
-        Returns
-        -------
-        ndarray of float64, shape (k,)
-            To be added; see `factors`.
-
-        Notes
-        -----
         A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and McLaughlin, 1963).
         """
         counts = self._bins.sum(axis=0)
@@ -232,20 +189,7 @@ class Dependence:
         return np.asarray(np.where(np.asarray(z) > 0, shift + more / (high - low), shift))
 
     def factors(self, value: ArrayLike, z: ArrayLike) -> Floats:
-        """Return by how much a mean may differ from that of the sample, at some levels of confidence.
-
-        Parameters
-        ----------
-        value : array_like of float, shape (groups,)
-            What each request of a group adds to the mean; 0 or more.
-        z : array_like of float, shape (k,)
-
-        Returns
-        -------
-        ndarray of float64, shape (k,)
-            Infinite above where fewer than `LEAST_EVENTS` independent events make up the mean, NaN where the run is too
-            short to show how requests depend on each other.
-        """
+        """Return by how much a mean may differ from that of the sample, at some levels of confidence."""
         ends = np.atleast_1d(np.asarray(z, np.float64))
         sums = self._bins @ np.asarray(value, np.float64)
         total = float(sums.sum())
@@ -348,28 +292,7 @@ def _lower(events: Floats, z: float) -> Floats:
 
 
 def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company: float) -> Floats:
-    """Return where in a sample each percentile of the truth lies if slow requests come in groups of a known size.
-
-    Parameters
-    ----------
-    percentiles : array_like of float, shape (p,)
-    z : array_like of float, shape (k,)
-        See `Dependence.levels`.
-    total : int
-        Number of requests.
-    company : float
-        Requests that count as one event, 1 or more.
-
-    Returns
-    -------
-    ndarray of float64, shape (p, k)
-        See `Dependence.levels`.
-
-    Examples
-    --------
-    >>> levels_in_company([99], [-1.96, 1.96], 100_000, 20).round(4).tolist()
-    [[0.9624, 0.9928]]
-    """
+    """Return where in a sample each percentile of the truth lies if slow requests come in groups of a known size."""
     wanted = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
     share = np.geomspace(1.0, 1 / (2 * total), 4000)
     events, others = (
@@ -392,25 +315,7 @@ def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company:
 
 
 def tail_groups(counts: ArrayLike, groups: int = 400) -> Ints:
-    """Return a group for each bucket: fine in the tails, so that some hundred columns stand for all buckets.
-
-    Parameters
-    ----------
-    counts : array_like of int, shape (buckets,)
-        Counts of the whole log.
-    groups : int, default 400
-        How many groups there are at most; they are equally spaced in the log-odds of the rank.
-
-    Returns
-    -------
-    ndarray of int64, shape (buckets,)
-        Ascending from 0, without gaps.
-
-    Examples
-    --------
-    >>> tail_groups([5, 0, 3]).tolist()
-    [0, 1, 2]
-    """
+    """Return a group for each bucket: fine in the tails, so that some hundred columns stand for all buckets."""
     numbers = np.asarray(counts, np.float64)
     if numbers.size <= groups:
         return np.arange(numbers.size)
@@ -422,13 +327,7 @@ def tail_groups(counts: ArrayLike, groups: int = 400) -> Ints:
 
 
 def normal_quantile(probability: float) -> float:
-    """Return the normal quantile without scipy.
-
-    Examples
-    --------
-    >>> round(normal_quantile(0.975), 6)
-    1.959964
-    """
+    """Return the normal quantile without scipy."""
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(probability)

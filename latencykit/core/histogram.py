@@ -398,16 +398,7 @@ class Evidence:
         *,
         rare: bool = True,  # noqa: ARG002 - counts do not know how long it took
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        """Return percentiles with their intervals, and why some have none.
-
-        Parameters
-        ----------
-        percentiles : sequence of float
-        confidence : float, default 0.95
-        rare : bool, default True
-            Allow for stalls that a short run need not have seen: for statements about a system. Two runs of one
-            length are compared, and loads are set side by side, without.
-        """
+        """Return percentiles with their intervals, and why some have none."""
         return self.whole.percentile_rows(percentiles, confidence), ()
 
     def mean(
@@ -417,15 +408,7 @@ class Evidence:
         *,
         rare: bool = True,  # noqa: ARG002 - as above
     ) -> tuple[float, float]:
-        """Return by how much a mean may be lower and higher than the sample's (both 0 or more; infinite where open).
-
-        Parameters
-        ----------
-        name : str
-            ``"mean"``, or a mean between two ranks such as ``"tm99"``.
-        confidence : float, default 0.95
-        rare : bool, default True
-        """
+        """Return by how much a mean may be lower and higher than the sample's (both 0 or more; infinite where open)."""
         ends = ranks_of_mean(name)
         if ends is None or not self.whole.count:
             return 0.0, 0.0
@@ -460,13 +443,7 @@ class Evidence:
 
 
 def ranks_of_mean(name: str) -> tuple[float, float] | None:
-    """Return the shares of the ranks between which a mean is taken, None where it is not cut by ranks.
-
-    Examples
-    --------
-    >>> ranks_of_mean("mean"), ranks_of_mean("TM(:99%)"), ranks_of_mean("TM(1ms:2ms)")
-    ((0.0, 1.0), (0.0, 0.99), None)
-    """
+    """Return the shares of the ranks between which a mean is taken, None where it is not cut by ranks."""
     trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
     return (
         (float(trim.low), float(trim.high)) if trim.kind in ("TM", "WM") and trim.by_rank else None
@@ -954,16 +931,6 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     """Return the sum of histograms; unlike HDR layouts are added in the finest steps and the fewest digits.
 
     A note says what that costs, if it costs anything.
-
-    Raises
-    ------
-    IncompatibleDataError
-        Where units, measures or corrections differ.
-
-    Examples
-    --------
-    >>> merge_histograms([Histogram.of([1, 2]), Histogram.of([3])]).count
-    3
     """
     run = merge_runs([part.run.replace(unit=part.unit) for part in parts])
     if sum(part.count for part in parts) >= 1 << 63:
@@ -1051,21 +1018,7 @@ def _edge_union(parts: Sequence[Histogram]) -> Histogram:
 
 
 def histogram_of(data: Any, purpose: str) -> Histogram:
-    """Return the histogram of a data type, in nanoseconds where its values have a unit.
-
-    Parameters
-    ----------
-    data : Samples, HistogramLog or Histogram
-    purpose : str
-        What it is wanted for, as the beginning of a sentence.
-
-    Raises
-    ------
-    DataNotAvailableError
-        For a summary, and where nothing was counted.
-    InvalidArgumentError
-        For what is no data type.
-    """
+    """Return the histogram of a data type, in nanoseconds where its values have a unit."""
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
     if isinstance(data, Summary):
         holds = [*data.stats, *(f"p{format_percentile(p)}" for p in data.percentiles)]
@@ -1084,23 +1037,7 @@ def histogram_of(data: Any, purpose: str) -> Histogram:
 
 
 def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
-    """Return one number of a run, NaN where its sample does not support it or the source does not pin it down.
-
-    Parameters
-    ----------
-    data : Histogram or Summary
-    name : str
-        ``"p99.9"``, ``"mean"`` or a trimmed mean; see `latencykit.core.trimmed.statistic_name`.
-    confidence : float, default 0.95
-        At which a percentile has to be bounded from above.
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> h = Histogram.of(range(1000))
-    >>> statistic_of(h, "p99"), statistic_of(h, "mean"), statistic_of(h, "p99.99")
-    (989.0, 499.5, nan)
-    """
+    """Return one number of a run, NaN where its sample does not support it or the source does not pin it down."""
     if isinstance(data, Summary):
         try:
             return float(

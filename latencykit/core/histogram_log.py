@@ -82,11 +82,6 @@ def slot_numbers(starts: Floats, width: float) -> Ints:
     """Return the number of the slot that each moment is in: slot k is k · width ≤ t < (k + 1) · width.
 
     Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same line.
-
-    Examples
-    --------
-    >>> slot_numbers(np.array([0.29, 0.3, 0.6, 0.7]), 0.1).tolist()
-    [2, 3, 6, 7]
     """
     slot = np.floor(starts / width)
     slot = slot + (starts >= slot_edges(slot + 1, width)) - (starts < slot_edges(slot, width))
@@ -589,19 +584,7 @@ def _as_blocks(fold: TotalsFold, slots: Ints) -> Iterator[Block]:
 
 
 def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> HistogramLog:
-    """Return all intervals of all logs, sorted by time; a view, nothing is decoded.
-
-    Parameters
-    ----------
-    logs : sequence of HistogramLog
-    align : {"absolute", "relative"}
-        By the clock (where every log knows its start), or by the time since each log's start.
-
-    Raises
-    ------
-    IncompatibleDataError
-        Where units, measures or corrections differ.
-    """
+    """Return all intervals of all logs, sorted by time; a view, nothing is decoded."""
     if align not in ("absolute", "relative"):
         raise InvalidArgumentError(f"align must be 'absolute' or 'relative', not {align!r}")
     run = merge_runs([log.run.replace(unit=log.unit) for log in logs])
@@ -905,14 +888,7 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
 
 
 def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
-    """Return a log as slots of time × groups of buckets, in one pass.
-
-    Parameters
-    ----------
-    log : HistogramLog
-    whole : Histogram, optional
-        ``log.histogram()``, in the log's unit, where it is known already.
-    """
+    """Return a log as slots of time × groups of buckets, in one pass."""
     times, moment = np.unique(log.starts, return_inverse=True)
     most = _SLOTS if times.size <= 4 * _SLOTS else _LARGE
     slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
@@ -933,20 +909,7 @@ def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
 def tails_of_requests(
     moment: Ints, value: Ints, open_above: Ints, tag: Ints | None, whole: Histogram
 ) -> Tails:
-    """Return requests as slots of time × groups of latencies.
-
-    Parameters
-    ----------
-    moment : ndarray of int64, shape (n,)
-        When each request began, nanoseconds from the first on.
-    value : ndarray of int64, shape (n,)
-        Latencies.
-    open_above : ndarray of int64
-        When those began of which is only known that they took longer than `whole.censored_at`.
-    tag : ndarray of int64, shape (n,), optional
-        Code of each request's tag.
-    whole : Histogram
-    """
+    """Return requests as slots of time × groups of latencies."""
     begin = np.concatenate((moment, open_above))
     elapsed = max(int(begin.max(initial=0)) + 1, 1)
     slots = int(

@@ -23,12 +23,6 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
     """Return the numbers that stand beside the curve, as text: ranges where the source says no more than that.
 
     Brackets mark what the sample does not support.
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> key_statistics(Histogram.of([1_000_000]))[:2]
-    [('requests', '1'), ('p50', '(1 ms)')]
     """
     if hasattr(data, "stats"):
         named = [
@@ -69,14 +63,7 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
 
 
 def statistic_text(histogram: Any, name: str) -> str:
-    """Return ``min``, ``max``, ``mean`` or ``std`` as people see it: a range where the source does not pin it down.
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> statistic_text(Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, reported_stats={"max": 5e6}), "mean")
-    '530 µs–2.51 ms'
-    """
+    """Return ``min``, ``max``, ``mean`` or ``std`` as people see it: a range where the source does not pin it down."""
 
     def show(value: float) -> str:
         return format_value(value, histogram.unit)

@@ -57,25 +57,7 @@ _TERMS = 600
 
 
 def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> Ints:
-    r"""Return the smallest k with P(Binomial(n, q) ≤ k) ≥ p, for every p and q.
-
-    Parameters
-    ----------
-    probabilities : sequence of float
-        Each within 1e-9 .. 1 − 1e-9.
-    n : int
-    q : array_like of float
-        Within 0..1.
-
-    Returns
-    -------
-    ndarray of int64, shape (probabilities, \*shape of q)
-
-    Examples
-    --------
-    >>> binomial_quantiles([0.025, 0.975], 1500, [0.5, 0.99]).tolist()
-    [[712, 1477], [788, 1492]]
-    """
+    r"""Return the smallest k with P(Binomial(n, q) ≤ k) ≥ p, for every p and q."""
     inside = np.clip(np.ravel(q), 1e-12, 1 - 1e-12)
     reach = np.ceil(8 * np.sqrt(n * inside * (1 - inside))) + 20  # what lies beyond is below 1e-14
     if float(reach.sum()) * 2 > _LONG:
@@ -109,16 +91,6 @@ def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
     """Return P(Poisson(mean) ≥ k), for fractions of k its smooth continuation: the regularised lower incomplete gamma function.
 
     It is meant for small chances: for a k of hundreds of thousands close to its mean the chance comes out too large.
-
-    Parameters
-    ----------
-    k, mean : array_like of float
-        Above 0; not below 0.
-
-    Examples
-    --------
-    >>> poisson_at_least([2, 30], 10.0).round(9).tolist()
-    [0.999500601, 2.51e-07]
     """
     a, x = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
     with np.errstate(divide="ignore", under="ignore"):
@@ -144,13 +116,7 @@ def _log_gamma(z: Floats) -> Floats:
 
 
 def poisson_at_most(k: int, mean: float) -> float:
-    """Return P(Poisson(mean) ≤ k), however small.
-
-    Examples
-    --------
-    >>> round(poisson_at_most(2, 10.0), 9), f"{poisson_at_most(0, 200.0):.9g}"
-    (0.002769396, '1.38389653e-87')
-    """
+    """Return P(Poisson(mean) ≤ k), however small."""
     if mean <= 0 or k > mean + 10 * math.sqrt(mean) + 50:
         return 1.0
     falls = np.log(np.arange(k, max(k - _LONG, 0), -1, dtype=np.float64) / mean)
@@ -162,13 +128,7 @@ def poisson_at_most(k: int, mean: float) -> float:
 
 
 def poisson_mean(k: int, chance: float) -> float:
-    """Return the mean m at which P(Poisson(m) ≤ k) falls to a chance.
-
-    Examples
-    --------
-    >>> round(poisson_mean(0, 0.05), 6), round(poisson_mean(9, 0.05), 6)
-    (2.995732, 15.705216)
-    """
+    """Return the mean m at which P(Poisson(m) ≤ k) falls to a chance."""
     low, high = 0.0, k + 1.0
     while poisson_at_most(k, high) > chance:
         low, high = high, 2 * high
@@ -179,20 +139,7 @@ def poisson_mean(k: int, chance: float) -> float:
 
 
 def student_tail(tail: float, degrees: float) -> float:
-    """Return the normal tail that stands as far out as Student's `tail` does.
-
-    Parameters
-    ----------
-    tail : float
-        Below one half.
-    degrees : float
-        Degrees of freedom, at least 1; no whole number is needed.
-
-    Examples
-    --------
-    >>> round(student_tail(0.025, 10), 6), round(student_tail(0.025, 1e9), 6)
-    (0.012936, 0.025)
-    """
+    """Return the normal tail that stands as far out as Student's `tail` does."""
     # With t = √d · tan φ the density is cos(φ) to the power d − 1; its integral is read backwards.
     width = min(math.pi / 2, 12 / math.sqrt(degrees))
     angle = np.linspace(0.0, width, 20_001)
@@ -222,24 +169,7 @@ def _percentiles(percentiles: ArrayLike) -> Floats:
 
 
 def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
-    """Return the 1-based rank of each percentile among `total` values.
-
-    Parameters
-    ----------
-    percentiles : array_like of float
-        In 0..100.
-    total : array_like of int
-        Number of values; broadcast against `percentiles`.
-
-    Returns
-    -------
-    ndarray of int64
-
-    Examples
-    --------
-    >>> ranks([50, 99.94, 100], 1000).tolist()
-    [500, 1000, 1000]
-    """
+    """Return the 1-based rank of each percentile among `total` values."""
     below = np.maximum(np.nextafter(_percentiles(percentiles), -np.inf), 0.0)
     try:
         number = np.asarray(total, np.int64)
@@ -257,11 +187,6 @@ def surely_within(percentiles: ArrayLike, total: int) -> Ints:
     Tools differ by one rank: some print the value of the rank that is rounded up, some that of the one rounded down,
     some a value between two. Whatever they do, so many values are not above it, and the next is not below it but for
     the distance of two neighbours.
-
-    Examples
-    --------
-    >>> surely_within([50, 99, 99.9, 100], 150).tolist()
-    [75, 148, 149, 150]
     """
     exact = _percentiles(percentiles) * (total / 100.0)
     whole = np.rint(exact)
@@ -272,23 +197,7 @@ def surely_within(percentiles: ArrayLike, total: int) -> Ints:
 
 
 def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
-    """Return the position in `counts` of the bucket that holds each percentile.
-
-    Parameters
-    ----------
-    counts : array_like of int, shape (buckets,)
-        Counts in ascending order of value, at least one above zero.
-    percentiles : array_like of float, shape (p,)
-
-    Returns
-    -------
-    ndarray of int64, shape (p,)
-
-    Examples
-    --------
-    >>> quantile_positions([1, 4], [20, 25]).tolist()
-    [0, 1]
-    """
+    """Return the position in `counts` of the bucket that holds each percentile."""
     cumulative = np.cumsum(np.asarray(counts, np.int64))
     wanted = ranks(percentiles, cumulative[-1])
     return np.minimum(np.searchsorted(cumulative, wanted, "left"), cumulative.size - 1).astype(
@@ -310,25 +219,6 @@ def row_quantile_positions(
     """Return the position of each percentile's bucket for every row of a CSR block at once.
 
     One cumulative sum over all rows and one sorted search answer rows × percentiles.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (rows + 1,)
-        Row r holds ``counts[indptr[r]:indptr[r + 1]]``.
-    counts : ndarray of int64, shape (nonzero,)
-    percentiles : array_like of float, shape (p,)
-    sums : ndarray of int64, shape (nonzero + 1,), optional
-        `running_sums` of the counts, where they are at hand.
-
-    Returns
-    -------
-    ndarray of int64, shape (rows, p)
-        Positions in `counts`; −1 for rows without counts.
-
-    Examples
-    --------
-    >>> row_quantile_positions(np.array([0, 2, 2, 3]), np.array([1, 4, 9]), [20, 100]).tolist()
-    [[0, 1], [-1, -1], [2, 2]]
     """
     sums = running_sums(counts) if sums is None else sums
     before = sums[indptr]
@@ -342,22 +232,7 @@ def row_quantile_positions(
 
 
 def median(values: NDArray[np.generic]) -> Floats:
-    """Return the median of the last axis; ``np.median`` loads a fifth of numpy anew for it.
-
-    Parameters
-    ----------
-    values : ndarray, shape (..., n)
-        n > 0, none of them NaN.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-
-    Examples
-    --------
-    >>> float(median(np.array([4, 1, 3, 2])))
-    2.5
-    """
+    """Return the median of the last axis; ``np.median`` loads a fifth of numpy anew for it."""
     middle = [(values.shape[-1] - 1) // 2, values.shape[-1] // 2]
     return np.asarray(np.partition(values, middle)[..., middle].mean(-1))
 
@@ -370,24 +245,6 @@ def rank_interval(
     The number of values below the true quantile is binomial, whatever the distribution: the interval holds
     for independent requests, and is what `scipy.stats.quantile_test` gives. Correlated requests (stalls) widen it;
     see `latencykit.core.dependence` for data that know time.
-
-    Parameters
-    ----------
-    total : int
-        Number of values.
-    percentiles : array_like of float, shape (p,)
-    confidence : float, default 0.95
-
-    Returns
-    -------
-    low, high : ndarray of int64, shape (p,)
-        1-based ranks; 0 means no lower bound, ``total + 1`` no upper bound.
-
-    Examples
-    --------
-    >>> low, high = rank_interval(1500, [50, 99, 99.9])
-    >>> low.tolist(), high.tolist()
-    ([712, 1477, 1496], [789, 1493, 1501])
     """
     if not 0 < confidence < 1:
         raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
@@ -404,13 +261,6 @@ def highest_supported_percentile(
 
     Beyond it the interval is open: the sample's maximum stands in for the percentile. The probability that
     all `total` values lie below quantile q is qⁿ, which must not exceed α (or α/2): q = α^(1/n).
-
-    Examples
-    --------
-    >>> round(highest_supported_percentile(1500), 3)
-    99.754
-    >>> round(highest_supported_percentile(1500, two_sided=False), 2)
-    99.8
     """
     if total <= 0:
         return 0.0
@@ -419,13 +269,7 @@ def highest_supported_percentile(
 
 
 def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact confidence interval of a share, `part` of `total` having been seen (Clopper and Pearson, 1934).
-
-    Examples
-    --------
-    >>> [round(end, 4) for end in share_interval(0, 1500)]
-    [0.0, 0.0025]
-    """
+    """Return the exact confidence interval of a share, `part` of `total` having been seen (Clopper and Pearson, 1934)."""
     from scipy import special
 
     tail = (1.0 - confidence) / 2
@@ -440,28 +284,7 @@ def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[flo
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Counts between edges, in ascending order, and what is known only to be large.
-
-    Parameters
-    ----------
-    low, high : ndarray of float64, shape (buckets,)
-        Lowest and highest value of each bucket; equal for raw values.
-    counts : ndarray of int64, shape (buckets,)
-    mid : ndarray of float64, shape (buckets,), optional
-        What means are made of; the middle of the edges unless given.
-    censored : int
-        Values known only to be at least `limit`: timeouts, clips, overflows.
-    limit : float
-        That bound.
-    mean, std : float
-        What the source itself states, which wins over the buckets; NaN where it does not.
-
-    Examples
-    --------
-    >>> c = Counted.of([3, 1, 1])
-    >>> c.low.tolist(), c.counts.tolist(), c.total
-    ([1.0, 3.0], [2, 1], 3)
-    """
+    """Counts between edges, in ascending order, and what is known only to be large."""
 
     low: Floats
     high: Floats
@@ -531,13 +354,7 @@ class Counted:
         return self.count + self.censored
 
     def occupied(self) -> Counted:
-        """Return the same without empty buckets.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Where nothing was counted at all.
-        """
+        """Return the same without empty buckets."""
         if not self.total:
             raise InvalidArgumentError(
                 "nothing was counted, so there is nothing to say; read a source that holds values"
@@ -585,13 +402,7 @@ RESOLVED = 1.1
 
 
 def is_resolved(low: ArrayLike, high: ArrayLike) -> Flags:
-    """Return whether edges pin a value down within a tenth; with an unknown or open one they do not.
-
-    Examples
-    --------
-    >>> is_resolved([0.0, 1.0, 1.0, 0.0], [0.0, 1.1, 1.2, 1.0]).tolist()
-    [True, True, False, False]
-    """
+    """Return whether edges pin a value down within a tenth; with an unknown or open one they do not."""
     bottom, top = np.asarray(low, np.float64), np.asarray(high, np.float64)
     return np.asarray((top <= RESOLVED * bottom * (1 + 1e-12)) & np.isfinite(top))
 
@@ -629,31 +440,8 @@ def percentile_table(
 ) -> PercentileTable:
     """Return percentiles with their distribution-free confidence intervals.
 
-    Parameters
-    ----------
-    counted : Counted
-        Ranks count the censored values, too.
-    percentiles : array_like of float, shape (p,)
-        In 0..100.
-    confidence : float, default 0.95
-    corrected : bool, default False
-        The counts were corrected for coordinated omission: their ranks are invented, and no interval is given.
-
-    Returns
-    -------
-    PercentileTable
-
-    Notes
-    -----
     The ranks are those of `scipy.stats.quantile_test`. Censored values may lie anywhere from their limit upwards, so
     the lower end assumes the best of them and the upper end the worst.
-
-    Examples
-    --------
-    >>> from latencykit.core.quantiles import Counted
-    >>> t = percentile_table(Counted.of(range(1, 1501)), [50, 99.9])
-    >>> t.value.tolist(), t.low.tolist(), t.high.tolist(), t.supported.tolist()
-    ([750.0, 1499.0], [712.0, 1496.0], [789.0, inf], [True, False])
     """
     held = counted.occupied()
     p = np.atleast_1d(np.asarray(percentiles, np.float64))
@@ -674,24 +462,7 @@ def percentile_table(
 
 
 def values_at_ranks(counted: Counted, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the values at lower and upper ends that are given as ranks, fractions of a request being rounded outwards.
-
-    Parameters
-    ----------
-    counted : Counted
-    low, high : ndarray of float64, shape (p,)
-        0 means no lower bound (NaN), the number of values no upper bound (infinite).
-
-    Returns
-    -------
-    low, high : ndarray of float64, shape (p,)
-
-    Examples
-    --------
-    >>> from latencykit.core.quantiles import Counted
-    >>> values_at_ranks(Counted.of(range(1, 101)), np.array([0.0, 9.5]), np.array([20.2, 100.0]))
-    (array([nan,  9.]), array([21., inf]))
-    """
+    """Return the values at lower and upper ends that are given as ranks, fractions of a request being rounded outwards."""
     held = counted.occupied()
     first, last = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
     best, worst = held.at_best(), held.at_worst()
@@ -717,25 +488,7 @@ def _open(counted: Counted, p: Floats) -> Flags:
 
 
 def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
-    """Return the mean and the population standard deviation of counted values.
-
-    Parameters
-    ----------
-    values : ndarray, shape (buckets,)
-        Middle of each bucket, ascending.
-    counts : ndarray of int64, shape (buckets,)
-
-    Returns
-    -------
-    mean, std : float
-        NaN where there are no counts. A cumulative sum adds from left to right, so that both equal the
-        reference's to the last digit; numpy's own sum adds in pairs and does not.
-
-    Examples
-    --------
-    >>> mean_std(np.array([1.0, 3.0]), np.array([1, 1]))
-    (2.0, 1.0)
-    """
+    """Return the mean and the population standard deviation of counted values."""
     if not counts.size or not counts.any():
         return float("nan"), float("nan")
     total = float(counts.sum())
@@ -754,26 +507,7 @@ def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
 def row_mean_std(
     rows: Ints, values: NDArray[np.generic], counts: Ints, size: int
 ) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of every row of a block at once.
-
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (nonzero,)
-        Row of each entry.
-    values, counts : ndarray, shape (nonzero,)
-    size : int
-        Number of rows.
-
-    Returns
-    -------
-    mean, std : ndarray of float64, shape (size,)
-        NaN for rows without counts. `numpy.bincount` adds from left to right, too.
-
-    Examples
-    --------
-    >>> row_mean_std(np.array([0, 0]), np.array([1.0, 3.0]), np.array([1, 1]), 2)[0].tolist()
-    [2.0, nan]
-    """
+    """Return mean and standard deviation of every row of a block at once."""
     reals = values.astype(np.float64)
     totals = np.bincount(rows, counts, size)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -145,12 +145,6 @@ def reporting(say: Callable[[str], None]) -> Iterator[None]:
     """While the block runs, pass on each note that a run reports, once.
 
     A log is summed up long after it was read, when its other notes have been printed.
-
-    Examples
-    --------
-    >>> with reporting(print):
-    ...     Run(source="run.hlog").report("a bucket is up to 0.1 % wide")
-    run.hlog: a bucket is up to 0.1 % wide
     """
     before: set[str] = set()
 
@@ -170,16 +164,6 @@ def merge_runs(runs: Sequence[Run]) -> Run:
     """Return what several sources say together.
 
     Failures add up, notes are joined, the start is the earliest; any other field on which they differ is unknown.
-
-    Raises
-    ------
-    IncompatibleDataError
-        Where units, measures or corrections differ: such values must not be added.
-
-    Examples
-    --------
-    >>> merge_runs([Run(tool="wrk2", failed=1), Run(tool="oha", failed=2)])
-    Run(...failed=3...)
     """
     for name, hint in (
         ("unit", "bring them to one with to_unit(), or read them with unit= (--unit)"),

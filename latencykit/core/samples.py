@@ -45,26 +45,7 @@ _TIMES = ("duration", "start", "intended")
 def sample_columns(
     frame: pd.DataFrame, columns: Mapping[str, str], unit: str
 ) -> dict[str, NDArray[Any]]:
-    """Return what `latencykit.core.samples.Samples` is made of.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    columns : mapping of str to str
-        What a column is (``duration``, ``start``, ``intended``, ``outcome``, ``connection``, ``tag``) → its name.
-    unit : str
-        Unit of the numbers among the times: ``ns``, ``us``, ``ms``, ``s``, or ``none`` for bare ones.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Times as int64 nanoseconds (bare numbers as they are); connections as int64, words numbered; tags as text.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For a column that is not there, an empty cell among times, text where times are meant, booleans as outcomes.
-    """
+    """Return what `latencykit.core.samples.Samples` is made of."""
     missing = [name for name in columns.values() if name not in frame.columns]
     if missing:
         raise InvalidArgumentError(
@@ -94,23 +75,7 @@ def sample_columns(
 
 
 def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
-    """Return datetimes (UTC) or timedeltas in nanoseconds; NaT for what 64 bits of them cannot hold, which casts wrap around.
-
-    Parameters
-    ----------
-    cells : Series of datetimes, of any zone, or of timedeltas
-
-    Returns
-    -------
-    ndarray of datetime64[ns] or timedelta64[ns], shape (n,)
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> when = pd.Series(["1970-01-01T00:00:01+00:00", "0001-01-01T00:00:00+00:00"])
-    >>> as_nanoseconds(pd.to_datetime(when, utc=True, format="ISO8601", errors="coerce"))
-    array(['1970-01-01T00:00:01.000000000', 'NaT'], dtype='datetime64[ns]')
-    """
+    """Return datetimes (UTC) or timedeltas in nanoseconds; NaT for what 64 bits of them cannot hold, which casts wrap around."""
     if cells.dtype.kind == "m":
         return cells.where(cells.dt.total_seconds().abs() < _FARTHEST).to_numpy("m8[ns]")
     plain = (
@@ -122,13 +87,7 @@ def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
 
 
 def word_column(words: Sequence[str] | NDArray[Any]) -> pd.Series[Any]:
-    r"""Return words as a column; as plain objects where one is not UTF-8, which the strings of pandas cannot hold.
-
-    Examples
-    --------
-    >>> word_column(["get", "\udce4"]).tolist() == ["get", "\udce4"]
-    True
-    """
+    r"""Return words as a column; as plain objects where one is not UTF-8, which the strings of pandas cannot hold."""
     import pandas as pd
 
     given = np.asarray(words, np.str_)

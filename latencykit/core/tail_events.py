@@ -105,26 +105,7 @@ def _number(count: int, noun: str = "") -> str:
 
 
 def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
-    """Return where each percentile cuts the counts: the bucket, and which part of it lies above.
-
-    Parameters
-    ----------
-    counts : array_like of int, shape (buckets,)
-        Counts of the whole log, in ascending buckets.
-    percentiles : array_like of float, shape (p,)
-
-    Returns
-    -------
-    position : ndarray of int64, shape (p,)
-    share : ndarray of float64, shape (p,)
-        Part (0..1) of that bucket's requests that make up, with all buckets above, exactly 100 − p percent.
-
-    Examples
-    --------
-    >>> position, share = tail_shares([90, 10], [95])
-    >>> position.tolist(), share.tolist()
-    ([1], [0.5])
-    """
+    """Return where each percentile cuts the counts: the bucket, and which part of it lies above."""
     numbers = np.asarray(counts, np.int64)
     cumulative, p = np.cumsum(numbers), np.atleast_1d(np.asarray(percentiles, np.float64))
     below = cumulative[-1] * (p / 100.0)
@@ -138,26 +119,7 @@ def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats
 def tail_counts(
     indptr: Ints, index: Ints, counts: Ints, position: ArrayLike, shares: ArrayLike
 ) -> Floats:
-    """Return how many requests of each interval lie above each percentile.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (rows + 1,)
-        Row r holds the entries ``indptr[r]:indptr[r + 1]``.
-    index, counts : ndarray of int64, shape (nonzero,)
-        Buckets, ascending within a row, and their counts.
-    position, shares : array_like, shape (p,)
-        Bucket that each percentile cuts, and the part of it above; see `tail_shares`.
-
-    Returns
-    -------
-    ndarray of float64, shape (rows, p)
-
-    Examples
-    --------
-    >>> tail_counts(np.array([0, 1, 3]), np.array([0, 0, 1]), np.array([50, 40, 10]), [1], [0.5]).tolist()
-    [[0.0], [5.0]]
-    """
+    """Return how many requests of each interval lie above each percentile."""
     cut, part = np.asarray(position, np.int64), np.asarray(shares, np.float64)
     size = 1 + max(int(index.max(initial=0)), int(cut.max(initial=0)))
     begins = np.arange(indptr.size - 1) * size
@@ -180,35 +142,7 @@ def events_above(
     longest: ArrayLike | None = None,
     tag: ArrayLike | None = None,
 ) -> list[Events]:
-    """Return what makes up the requests above each percentile.
-
-    Parameters
-    ----------
-    percentiles : sequence of float
-        Given together, an interval that is a burst above one of them (p90 or higher) is one above the next, too.
-    tail : ndarray of float64, shape (intervals, p)
-        Requests of each interval above each percentile; see `tail_counts`.
-    count : array_like of int, shape (intervals,)
-        All requests of each interval.
-    start, length : array_like of float, shape (intervals,)
-        Seconds.
-    longest : array_like of float, shape (intervals,), optional
-        Longest latency of each interval in seconds: a stall that ended in an interval began that long before, and
-        bursts whose stalls overlap are one.
-    tag : array_like of int, shape (intervals,), optional
-        Code of each interval's tag.
-
-    Returns
-    -------
-    list of Events
-
-    Examples
-    --------
-    >>> tail = np.zeros((3600, 1)); tail[1800:1803, 0] = [400, 500, 20]; tail[::60, 0] += 1
-    >>> found = events_above([99.9], tail, np.full(3600, 1000), np.arange(3600.0), np.ones(3600))
-    >>> found[0].words
-    'p99.9 is based on 1 stall; 92 % of the tail comes from 2 of 3,600 s'
-    """
+    """Return what makes up the requests above each percentile."""
     sizes = np.asarray(count, np.float64)
     begin, span = np.asarray(start, np.float64), np.asarray(length, np.float64)
     reach = (
@@ -234,23 +168,7 @@ def events_above(
 def solid_up_to(
     events_of: Callable[[list[float]], list[Events]], limit: float, confidence: float = 0.95
 ) -> tuple[float, str]:
-    """Return the percentile up to which enough events bear a curve, and what it is based on beyond.
-
-    Parameters
-    ----------
-    events_of : callable
-        Gives the events above some percentiles.
-    limit : float
-        The highest percentile that the number of requests supports.
-    confidence : float, default 0.95
-
-    Returns
-    -------
-    percentile : float
-        `limit` where all of the curve is borne.
-    words : str
-        ``"1 stall"``; empty where there is nothing to say.
-    """
+    """Return the percentile up to which enough events bear a curve, and what it is based on beyond."""
     last = -math.log10(max(1 - limit / 100, 1e-12))
     asked = [100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, math.ceil(last * _STEPS) + 1)]
     weak, first = _first_weak(events_of, asked, confidence)

@@ -77,13 +77,7 @@ class Trim:
         return isinstance(self.high, Fraction)
 
     def definition(self, unit: str = "ns") -> str:
-        """Return the specification in full, and in words; values are shown in their `unit`.
-
-        Examples
-        --------
-        >>> parse_trim("tm95").definition()
-        'TM(5%:95%): mean without the lowest 5 % and the highest 5 %'
-        """
+        """Return the specification in full, and in words; values are shown in their `unit`."""
         low, high = self.low, self.high
         if isinstance(low, Fraction) and isinstance(high, Fraction):
             bounds = [f"{_percent(low)}%" if low else "", f"{_percent(high)}%" if high < 1 else ""]
@@ -100,29 +94,7 @@ class Trim:
 
 
 def parse_trim(spec: str, unit: str = "ns") -> Trim:
-    """Return what a specification keeps.
-
-    Parameters
-    ----------
-    spec : str
-        ``"tm99.9"`` (without the lowest and the highest 0.1 %; so ``wm``, ``tc``, ``ts``), ``"TM(5%:95%)"``,
-        ``"TM(:99%)"``, ``"TM(150ms:1s)"``, ``"PR(:300ms)"``, ``"IQM"``.
-    unit : str
-        Unit of the values that the bounds are to be compared with; bare numbers are taken as such values.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where the text is no such specification.
-
-    Examples
-    --------
-    >>> trim = parse_trim("tm99.9")
-    >>> trim.kind, trim.low, trim.high
-    ('TM', Fraction(1, 1000), Fraction(999, 1000))
-    >>> parse_trim("TM(150ms:1s)", "ms").low
-    150.0
-    """
+    """Return what a specification keeps."""
     if len(spec) > _LONGEST:
         raise InvalidArgumentError(
             f"{spec[:20]!r}… is no trimmed statistic; write tm99.9, TM(:99%) or TM(150ms:1s)"
@@ -203,16 +175,7 @@ def _percent(share: Fraction) -> str:
 
 
 def statistic_name(text: str) -> str:
-    """Return the usual name of a statistic that can be compared: ``p99.9``, ``mean``, or a trimmed mean as written.
-
-    Examples
-    --------
-    >>> statistic_name("0.99")
-    Traceback (most recent call last):
-    latencykit.errors.InvalidArgumentError: p0.99 lies below the first percent: was p99 meant? Write 99
-    >>> statistic_name("99.9"), statistic_name("avg"), statistic_name("max"), statistic_name("tm99")
-    ('p99.9', 'mean', 'p100', 'tm99')
-    """
+    """Return the usual name of a statistic that can be compared: ``p99.9``, ``mean``, or a trimmed mean as written."""
     word = text.strip().lower()
     if word in ("mean", "avg", "average"):
         return "mean"
@@ -276,33 +239,10 @@ class Trimmed:
 def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     """Return a trimmed statistic of counted values.
 
-    Parameters
-    ----------
-    counted : Counted
-    spec : str or Trim
-        See `parse_trim`.
-    unit : str
-        Unit of the values.
-
-    Returns
-    -------
-    Trimmed
-
-    Notes
-    -----
     Bounds in ranks cut buckets: of the bucket in which a bound lies, the fitting part counts, so that trimming a whole
     number of values from each end gives what `scipy.stats.trim_mean` gives. Bounds in values take the buckets that
     lie wholly within, and the bracket says what the others could add. Censored values count as their limit in
     `value` and `low`, and as anything above in `high`.
-
-    Examples
-    --------
-    >>> from latencykit.core.quantiles import Counted
-    >>> ten = Counted.of(range(1, 11))
-    >>> [trimmed(ten, spec, "none").value for spec in ("tm90", "TM(:90%)", "IQM")]
-    [5.5, 5.0, 5.5]
-    >>> trimmed(ten, "tm90", "none").leaves_out
-    '2 × 1 request, up to 10'
     """
     trim = parse_trim(spec, unit) if isinstance(spec, str) else spec
     held = counted.occupied()

@@ -44,18 +44,7 @@ Row = tuple[int, int, int, int, int]
 
 
 def loopback(url: str) -> tuple[str, int]:
-    """Return host and port of an ``http://`` URL on this machine.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For any other: a load generator is pointed at nobody else's server from here.
-
-    Examples
-    --------
-    >>> loopback("http://127.0.0.1:8080/x")
-    ('127.0.0.1', 8080)
-    """
+    """Return host and port of an ``http://`` URL on this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -72,20 +61,7 @@ def loopback(url: str) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Load:
-    """What to send.
-
-    Parameters
-    ----------
-    mode : {"open", "closed", "catchup"}
-    url : str
-        On this machine.
-    duration : float
-        Seconds in which requests are due.
-    rate : float, optional
-        Requests per second, of all connections together; a closed loop may go without.
-    connections : int
-        Of the closed loops; an open one begins with them, takes them in turn, and opens what it needs.
-    """
+    """What to send."""
 
     mode: str
     url: str
@@ -256,13 +232,7 @@ async def _drive(run: _Run) -> None:
 
 
 def generate(load: Load) -> list[Row]:
-    """Send a load; return one row per request, in order of the send.
-
-    Raises
-    ------
-    LatencyKitError
-        Where the server cannot be reached, or does not reply within a minute after the end.
-    """
+    """Send a load; return one row per request, in order of the send."""
     epoch = time.time_ns() - time.perf_counter_ns()
     run = _Run(load)
     try:
@@ -289,13 +259,7 @@ def generate(load: Load) -> list[Row]:
 
 
 def csv_lines(rows: Sequence[Row], *, intended: bool) -> list[str]:
-    """Return the CSV: a header, then one line per request; the intended start only where it is asked for.
-
-    Examples
-    --------
-    >>> csv_lines([(10, 9, 5, 0, 200)], intended=True)
-    ['start_ns,latency_ns,intended_ns,conn,status', '10,5,9,0,200']
-    """
+    """Return the CSV: a header, then one line per request; the intended start only where it is asked for."""
     if intended:
         body = [
             f"{start},{took},{due},{number},{status}" for start, due, took, number, status in rows

@@ -48,18 +48,7 @@ class Window:
 
 
 class Freezer:
-    """Freezes processes through a watchdog; a context manager that leaves nothing frozen behind.
-
-    Parameters
-    ----------
-    targets : sequence of int
-        Process ids; a negative number is a process group.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where a target does not exist, is not ours to stop, or is this process or one of those that started it.
-    """
+    """Freezes processes through a watchdog; a context manager that leaves nothing frozen behind."""
 
     def __init__(self, targets: Sequence[int]) -> None:
         if sys.platform == "win32":
@@ -80,13 +69,7 @@ class Freezer:
         self._hear("ready")
 
     def stop(self, seconds: float) -> int:
-        """Freeze the targets for so long; return when (``perf_counter_ns``) as soon as they stop.
-
-        Raises
-        ------
-        LatencyKitError
-            Where they could not be stopped; then none is.
-        """
+        """Freeze the targets for so long; return when (``perf_counter_ns``) as soon as they stop."""
         if not 0 < seconds <= LONGEST:
             raise InvalidArgumentError(
                 f"a stall must be longer than nothing and at most {LONGEST:g} s, not {seconds:g} s"

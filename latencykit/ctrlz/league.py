@@ -166,18 +166,7 @@ def run_league(
     progress: Callable[[str], object] = lambda _: None,
     **options: Any,
 ) -> list[Result]:
-    """Test every entry whose program is installed.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-    stall, duration : str or float
-    connections : int
-    progress : callable
-        Takes a sentence at a time.
-    **options
-        Further ones of `ctrlz`: `rate`, `repeat`.
-    """
+    """Test every entry whose program is installed."""
     quiet = (parse_duration(duration, "s") - parse_duration(stall, "s")) / 1e9
     many = str(round(0.75 * connections * quiet / 0.001))
     options |= {"stall": stall, "duration": duration, "connections": connections}

@@ -96,18 +96,7 @@ MOST_OUTPUT = 1 << 28
 
 
 def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Return the command with its ``{places}`` filled; other braces stay as they are.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For a place that has no value here.
-
-    Examples
-    --------
-    >>> fill(["hey", "-q", "{rate}", "{url}", "{x}"], {"rate": "50", "url": "http://127.0.0.1:1/"})
-    ['hey', '-q', '50', 'http://127.0.0.1:1/', '{x}']
-    """
+    """Return the command with its ``{places}`` filled; other braces stay as they are."""
     missing = {name for word in command for name in _PLACE.findall(word)} - set(values)
     if missing:
         raise InvalidArgumentError(
@@ -117,15 +106,7 @@ def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
 
 
 class Tool:
-    """A load generator that runs in a session of its own, its output in files.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Filled in.
-    folder : Path
-        Where its output goes.
-    """
+    """A load generator that runs in a session of its own, its output in files."""
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
         self.command = list(command)
@@ -191,22 +172,7 @@ def read_output(
     command: Sequence[str],
     format: str | None = None,  # noqa: A002
 ) -> dict[str, Data]:
-    """Read the one of a tool's outputs that is recognised best; the first of equals.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        An output file, standard output, standard error.
-    command : sequence of str
-        For the message.
-    format : str, optional
-        Name of the format, where it cannot be recognised.
-
-    Raises
-    ------
-    LatencyKitError
-        Where none is an output that a reader knows.
-    """
+    """Read the one of a tool's outputs that is recognised best; the first of equals."""
     best: tuple[int, Path] | None = None
     for path in paths:
         if not path.exists() or not path.stat().st_size:
@@ -327,13 +293,7 @@ class Plan:
 
 
 def parse_part(partial: str | float | Fraction | None) -> Fraction | None:
-    """Return a part such as ``"1/4"`` as a fraction, whose denominator is the number of server processes.
-
-    Examples
-    --------
-    >>> parse_part("1/4"), parse_part(None)
-    (Fraction(1, 4), None)
-    """
+    """Return a part such as ``"1/4"`` as a fraction, whose denominator is the number of server processes."""
     if partial is None:
         return None
     try:
@@ -572,48 +532,6 @@ def ctrlz(
 ) -> Calibration:
     """Run a load generator against a server that is stopped for a while, and judge its report.
 
-    Parameters
-    ----------
-    command : str or sequence of str
-        The load generator. ``{url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests}``
-        are filled in (the duration as a bare number of seconds, requests = rate × duration), and ``{out}`` is a file for
-        its output, where it writes one; else standard output and error are read.
-    server : str or sequence of str, optional
-        A command that starts a server of your own on ``{port}``; it is frozen with all that it starts.
-    pid : int, optional
-        A server that runs already.
-    url : str, optional
-        Where `server` or `pid` listens, on this machine.
-    stall, duration : str or float
-        ``"4s"``, or seconds: how long the server is stopped, and how long the run is.
-    rate : float
-        Requests per second of all connections together.
-    connections : int
-    at : {"middle", "end"}
-        Freeze in the middle of the run, or over its end.
-    partial : str or Fraction, optional
-        ``"1/4"``: our server is four processes, of which one is frozen. The truth is then that of requests which are spread
-        evenly, anyone who replies; a tool that sends them to the others meanwhile cannot be judged by it.
-    repeat : int
-        Runs; the verdict is what most of them say, rows are medians.
-    service_time : str or float
-        Of our own server: ``"1ms"``, or seconds.
-    series, format : str, optional
-        Of the output, where there are several or it is not recognised.
-    progress : callable, optional
-        Takes a sentence at a time.
-
-    Returns
-    -------
-    Calibration
-
-    Raises
-    ------
-    LatencyKitError
-        Where the command cannot be run, ends before the freeze, or prints nothing that a reader knows.
-
-    Notes
-    -----
     The truth is the schedule's: requests at a constant rate over the run, those due in the stall waiting for its end. For a
     closed loop at full speed that is the question of what users who do not wait for each other would have seen.
     """

@@ -62,19 +62,7 @@ def speaks_resp(data: bytes | bytearray) -> bool:
 
 
 def parse_http(buffer: bytearray) -> list[Reply]:
-    r"""Take all whole requests off the buffer; return their replies.
-
-    Raises
-    ------
-    ProtocolError
-        For what is no HTTP/1.x request.
-
-    Examples
-    --------
-    >>> buffer = bytearray(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT")
-    >>> [reply.close for reply in parse_http(buffer)], bytes(buffer)
-    ([False], b'GET / HT')
-    """
+    r"""Take all whole requests off the buffer; return their replies."""
     replies: list[Reply] = []
     while (end := buffer.find(b"\r\n\r\n")) >= 0:
         line, *fields = bytes(buffer[:end]).split(_END)
@@ -110,19 +98,7 @@ def _http_reply(head: bool, keep: bool) -> Reply:
 
 
 def parse_resp(buffer: bytearray) -> list[Reply]:
-    r"""Take all whole commands off the buffer, pipelined ones too; return their replies.
-
-    Raises
-    ------
-    ProtocolError
-        For what is no command.
-
-    Examples
-    --------
-    >>> buffer = bytearray(b"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n*1")
-    >>> [reply.data for reply in parse_resp(buffer)], bytes(buffer)
-    ([b'+PONG\r\n', b'$3\r\nxxx\r\n', b'+PONG\r\n'], b'*1')
-    """
+    r"""Take all whole commands off the buffer, pipelined ones too; return their replies."""
     replies: list[Reply] = []
     at = 0
     while (found := _command(buffer, at)) is not None:
@@ -188,13 +164,7 @@ _FDS = 64
 
 
 class Service:
-    """What the connections of a server share: the service time, and what it counts.
-
-    Parameters
-    ----------
-    service_time : float
-        Seconds that a request takes.
-    """
+    """What the connections of a server share: the service time, and what it counts."""
 
     def __init__(self, service_time: float) -> None:
         self.service_time = service_time

@@ -100,17 +100,7 @@ class _Worker:
 
 
 class OwnTarget:
-    """Our own server: one process that listens, or several to which connections are handed in turn.
-
-    Parameters
-    ----------
-    service_time : float
-        Nanoseconds that a request takes.
-    workers : int
-        Processes; every n-th connection goes to the same one, so that freezing one of four hits a quarter of them.
-    freeze : int
-        How many of them are frozen.
-    """
+    """Our own server: one process that listens, or several to which connections are handed in turn."""
 
     def __init__(self, service_time: float, workers: int = 1, freeze: int = 1) -> None:
         if not 1 <= freeze <= workers <= MOST_WORKERS:
@@ -204,15 +194,7 @@ def _hand_over(line: queue.SimpleQueue[socket.socket | None], channel: socket.so
 
 
 class CommandTarget:
-    """A server that a command starts; it is frozen with everything that it has started.
-
-    Parameters
-    ----------
-    command : str or sequence of str
-        ``{port}`` and ``{host}`` in it are filled with a free port and 127.0.0.1.
-    url : str, optional
-        Where it serves; ``{port}`` is filled, too.
-    """
+    """A server that a command starts; it is frozen with everything that it has started."""
 
     def __init__(self, command: str | Sequence[str], url: str | None = None) -> None:
         port = free_port()
@@ -266,14 +248,7 @@ class CommandTarget:
 
 
 class ProcessTarget:
-    """A process that runs already.
-
-    Parameters
-    ----------
-    pid : int
-    url : str, optional
-        Where it serves; without it the load generator's command must say so itself.
-    """
+    """A process that runs already."""
 
     def __init__(self, pid: int, url: str | None = None) -> None:
         if pid <= 1:

@@ -73,28 +73,6 @@ def scheduled_truth(
     A request due at t in a stall that ends at e takes e − t and the usual time; the others take the usual time.
     What the backlog adds after the thaw is left out: the truth is a floor, and a small one with a fast server. By
     it, ``Q(q) = (e − a) − (1 − q)·T`` above the quiet part (a: begin of the stall, T: length of the run).
-
-    Parameters
-    ----------
-    stall : Stall
-    duration : float
-        Length of the run in seconds.
-    rate : float, optional
-        Requests per second; without it `count` of them, or 10,000, are spread over the run.
-    count : int, optional
-    base : float
-        The usual time, ns.
-
-    Returns
-    -------
-    Histogram
-        In ns.
-
-    Examples
-    --------
-    >>> h = scheduled_truth(Stall(7.0, 13.0), 20.0, rate=200, base=1.4e6)
-    >>> [round(value / 1e6) for value in h.percentile([50, 75, 90, 99])]
-    [1, 1002, 4003, 5805]
     """
     if duration <= 0:
         raise InvalidArgumentError("a run must be longer than nothing")
@@ -143,13 +121,7 @@ class Waiting:
 def waiting_requests(
     port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")
 ) -> Waiting | None:
-    """Return what waits on a local port; None where the system has no such tables (only Linux has).
-
-    Parameters
-    ----------
-    port : int
-    tables : tuple of str
-    """
+    """Return what waits on a local port; None where the system has no such tables (only Linux has)."""
     unread: list[int] = []
     found = False
     for table in tables:
@@ -239,26 +211,7 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
 
 
 def judge(data: Data, truth: Histogram, stall: float, held: float) -> Judgement:
-    """Hold a report against the truth.
-
-    Parameters
-    ----------
-    data : Rung
-        What the tool reported, in ns.
-    truth : Histogram
-        From the schedule, in ns.
-    stall : float
-        Its length, ns.
-    held : float
-        Part of the scheduled requests that were due in it.
-
-    Returns
-    -------
-    Ruling
-        ``honest``: near the truth where the stall decides. ``omits``: the stall is in the maximum, and not in the
-        percentiles. ``loses``: it is not even there. ``clips``: it is there up to a limit. ``overcorrects``: it is
-        where nothing was stopped, too. ``unknown``: the report has too little to tell.
-    """
+    """Hold a report against the truth."""
     reported = reported_percentiles(data, stall)
     rows = tuple(
         CalibrationRow(p, value, truth.percentile(p), p < 100 and 1 - p / 100 <= DEEP * held)
@@ -359,23 +312,7 @@ def model_of(
     stall: float,
     paced: bool | None,
 ) -> Model:
-    """Tell the model from what waited for the frozen server early and late in the stall.
-
-    Parameters
-    ----------
-    early, late : Waiting or None
-    rate : float or None
-        Requests per second, if the load generator was given one.
-    stall : float
-        Seconds.
-    paced : bool or None
-        Whether its connections idled between requests before the stall; None where that is not known.
-
-    Returns
-    -------
-    {"open", "paced", "closed", "unknown"}
-        Open: requests kept arriving while nobody replied. Otherwise each connection waited with the one it had sent.
-    """
+    """Tell the model from what waited for the frozen server early and late in the stall."""
     if early is None or late is None or not late.connections:
         return "unknown"
     grew = late.octets >= 1.5 * early.octets and late.octets - early.octets > 100

@@ -51,15 +51,7 @@ _CELLS = 24
 
 
 def bar(what: str, wanted: bool | None = None) -> Callable[[int, int], None]:
-    """Return what takes (done, of all) and draws a bar; it draws nothing where nobody is looking.
-
-    Parameters
-    ----------
-    what : str
-        What is being done.
-    wanted : bool, optional
-        Whether to draw; by default where standard error is a terminal.
-    """
+    """Return what takes (done, of all) and draws a bar; it draws nothing where nobody is looking."""
     stream = sys.stderr
     if stream is None or not (stream.isatty() if wanted is None else wanted):
         return lambda *_: None
@@ -80,13 +72,7 @@ def bar(what: str, wanted: bool | None = None) -> Callable[[int, int], None]:
 
 
 def line(what: str, done: int, of: int, seconds: float) -> str:
-    """Return the line: a bar, how many of how many, and how much time is left.
-
-    Examples
-    --------
-    >>> line("reading", 3, 12, 6.0)
-    '\\rreading ██████·················· 3 of 12, 18 s left'
-    """
+    """Return the line: a bar, how many of how many, and how much time is left."""
     full = _CELLS * done // max(of, 1)
     left = f", {format_duration(seconds / done * (of - done) * 1e9)} left" if 0 < done < of else ""
     return f"\r{what} {'█' * full}{'·' * (_CELLS - full)} {done:,} of {of:,}{left}"
@@ -211,13 +197,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """One machine: its own process, threads for a few small files, processes for more.
-
-    Parameters
-    ----------
-    workers : int
-        How many at once.
-    """
+    """One machine: its own process, threads for a few small files, processes for more."""
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
 
@@ -328,14 +308,7 @@ def _ignore_interrupts() -> None:
 
 
 class DaskExecutor:
-    """A Dask cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    retries : int, default 2
-        How often a task that failed by no fault of its file is tried again.
-    """
+    """A Dask cluster."""
 
     def __init__(self, client: Any, retries: int = 2) -> None:
         self._client, self._retries = client, retries
@@ -416,13 +389,7 @@ def _whole_of(read: Reader, job: Task, *answers: PartResult) -> PartResult:
 
 @contextlib.contextmanager
 def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
-    """Give a client of the cluster at an address, or of one made on this machine for ``local``; both end with the block.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where nobody answers at the address.
-    """
+    """Give a client of the cluster at an address, or of one made on this machine for ``local``; both end with the block."""
     try:
         dask: Any = importlib.import_module("dask")
         distributed: Any = importlib.import_module("distributed")

@@ -121,13 +121,7 @@ class Totals:
 
 
 def totals_of(data: Any) -> Totals | Summary:
-    """Count a series; a summary, which cannot be added, stays what it is.
-
-    Examples
-    --------
-    >>> totals_of(Histogram.of([1, 2, 2])).histogram.count
-    3
-    """
+    """Count a series; a summary, which cannot be added, stays what it is."""
     if isinstance(data, Summary | Totals):
         return data
     if not isinstance(data, HistogramLog):
@@ -265,16 +259,7 @@ def _block(
 
 
 def slots_of(data: Any, width: float, origin: float | None = None) -> Slots:
-    """Add a log's intervals up into slots.
-
-    Parameters
-    ----------
-    data : HistogramLog or Samples
-    width : float
-        Seconds.
-    origin : float, optional
-        Moment that the slots count from, seconds since the epoch; by default the log's own start.
-    """
+    """Add a log's intervals up into slots."""
     if not hasattr(data, "to_log"):
         raise InvalidArgumentError(
             f"{data.run.source}: knows no time, so it has no intervals; a log or samples with start times would"
@@ -310,14 +295,7 @@ def width_of(interval: str | float) -> float:
 
 
 def carried(data: Any, most: float = math.inf) -> Any:
-    """Return the data type with all that it needs in memory, so that it can travel.
-
-    Parameters
-    ----------
-    data : data type
-    most : float
-        Bytes that a log may take; one that takes more travels as a thousand slots of time, and a note says so.
-    """
+    """Return the data type with all that it needs in memory, so that it can travel."""
     if not isinstance(data, HistogramLog):
         return data
     blocks, size = [], 0
@@ -376,24 +354,7 @@ class _Again:
 
 
 def held(data: Any, most: float, least: float = _KEPT) -> Any:
-    """Return a log with its intervals in memory, so that several questions decode it once; as it is where it is too large.
-
-    Parameters
-    ----------
-    data : data type
-        Whatever is no log, and a small log, which keeps its intervals anyway, is returned as it is.
-    most : float
-        Bytes that it may take.
-    least : float
-        Bytes up to which a log keeps its intervals anyway.
-
-    Examples
-    --------
-    >>> from latencykit.io.reading import read
-    >>> log = read("data/ctrlz-uncorrected.hlog")
-    >>> held(log, 1e6) is log
-    True
-    """
+    """Return a log with its intervals in memory, so that several questions decode it once; as it is where it is too large."""
     if not isinstance(data, HistogramLog) or not 0 < len(data) <= _LONG:
         return data
     blocks: list[Block] = []
@@ -409,16 +370,7 @@ def held(data: Any, most: float, least: float = _KEPT) -> Any:
 
 
 def light(data: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
-    """Return a data type that can travel to another process: a log with its sum, and its intervals or where to read them again.
-
-    Parameters
-    ----------
-    data : data type
-    most : float
-        Bytes that the intervals of a log may take on the way.
-    read : callable
-        Reads the same log again; a function of a module, or a `functools.partial` of one.
-    """
+    """Return a data type that can travel to another process: a log with its sum, and its intervals or where to read them again."""
     if not isinstance(data, HistogramLog):
         return data
     kept = held(data, most, least=0)

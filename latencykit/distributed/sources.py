@@ -67,24 +67,12 @@ class FileRange:
 
 
 def is_url(path: str) -> bool:
-    """Whether a path is a URL.
-
-    Examples
-    --------
-    >>> is_url("s3://bucket/a.hlog"), is_url("run.hlog"), is_url("simplecache::s3://bucket/a.hlog")
-    (True, False, True)
-    """
+    """Whether a path is a URL."""
     return _URL.match(path) is not None
 
 
 def expand(url: str) -> list[str]:
-    """Return the files that a URL or path with ``*`` stands for, sorted; others as they are.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where nothing matches.
-    """
+    """Return the files that a URL or path with ``*`` stands for, sorted; others as they are."""
     if not any(mark in _HOST.sub("", url) for mark in "*?["):  # hosts may be [::1]
         return [url]
     if not is_url(url):
@@ -226,13 +214,7 @@ class _Clock:
 def _asked(
     system: Any, name: str, *words: Any, most: float | None = None, tries: int | None = None
 ) -> Any:
-    """Call a method of a storage's client, again where the server fails or hangs up, all within the limits.
-
-    Raises
-    ------
-    InputTooLargeError
-        Where the server is silent, or takes too long.
-    """
+    """Call a method of a storage's client, again where the server fails or hangs up, all within the limits."""
     bounds = in_force()
     clock = _Clock(bounds.fetch if most is None else most)
     try:

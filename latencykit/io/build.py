@@ -51,13 +51,7 @@ _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.0
 
 
 def nanoseconds(value: float, unit: str) -> float:
-    """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are.
-
-    Examples
-    --------
-    >>> nanoseconds(0.0043, "s"), nanoseconds(12, "none")
-    (4300000.0, 12.0)
-    """
+    """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are."""
     return round(float(value) * NANOSECONDS.get(unit, 1.0), 3)
 
 
@@ -80,24 +74,12 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
 
 
 def several(number: int, one: str, more: str | None = None) -> str:
-    """Return "1 request", "1,200 requests".
-
-    Examples
-    --------
-    >>> several(1, "request"), several(1200, "reply", "replies")
-    ('1 request', '1,200 replies')
-    """
+    """Return "1 request", "1,200 requests"."""
     return f"{format_count(number)} {one if number == 1 else more or one + 's'}"
 
 
 def distinct(name: str, taken: Container[str]) -> str:
-    """Return `name`, numbered where it is taken: "sleep 1", "sleep 1 (2)".
-
-    Examples
-    --------
-    >>> distinct("get", {"get"})
-    'get (2)'
-    """
+    """Return `name`, numbered where it is taken: "sleep 1", "sleep 1 (2)"."""
     label, number = name, 2
     while label in taken:
         label, number = f"{name} ({number})", number + 1
@@ -111,31 +93,7 @@ def rung_of_points(
     run: Run,
     **known: Any,
 ) -> Histogram | Summary:
-    """Return what printed percentiles and statistics (in ns) amount to.
-
-    Parameters
-    ----------
-    points : mapping of float to float
-        Percentile (0..100) → ns.
-    count : int or None
-        Values behind them.
-    stats : mapping of str to float
-        ``mean``, ``std``, ``min``, ``max`` in ns, as far as the tool states them.
-    run : Run
-    **known
-        ``censored`` and ``censored_at``, where the tool says how many values were cut off.
-
-    Returns
-    -------
-    Histogram or Summary
-        A histogram where there are a count and at least three percentiles, the maximum among them.
-
-    Examples
-    --------
-    >>> from latencykit.core.run import Run
-    >>> rung_of_points({50: 1e6, 99: 3e6}, 100, {"max": 4e6}, Run()).percentile(99)
-    3000000.0
-    """
+    """Return what printed percentiles and statistics (in ns) amount to."""
     unit = "none" if run.unit == "none" else "ns"
     extremes = {"min": points.get(0.0), "max": points.get(100.0)}
     reported_stats = {name: value for name, value in extremes.items() if value is not None} | dict(
@@ -198,19 +156,7 @@ def per_operation(
     aggregate: str = "all",
     apart: Sequence[str] = (),
 ) -> dict[str, Data]:
-    """Return the series of an output with several operations: all of them first, then one each.
-
-    Parameters
-    ----------
-    everything : Samples
-    code : ndarray of int64, shape (n,)
-        Position in `names` of each row's operation.
-    names : sequence of str
-    aggregate : str
-        Name of the series of all.
-    apart : sequence of str
-        Operations that are sums of others and stay out of the aggregate.
-    """
+    """Return the series of an output with several operations: all of them first, then one each."""
     used = np.unique(code).tolist()
     if len(used) == 1:
         return {names[used[0]]: everything}
@@ -230,13 +176,7 @@ def per_operation(
 
 
 def mixed_note(failed: int, what: str = "failed requests") -> tuple[str, ...]:
-    """Return the note of a tool that counts failed requests' times among the others, or nothing.
-
-    Examples
-    --------
-    >>> mixed_note(16)
-    ('the times of 16 failed requests are among the values: the tool does not tell them apart',)
-    """
+    """Return the note of a tool that counts failed requests' times among the others, or nothing."""
     word = what.removesuffix("s") if failed == 1 else what
     return (
         (f"the times of {failed:,} {word} are among the values: the tool does not tell them apart",)
@@ -257,27 +197,6 @@ def histogram_of_both(
 
     A bucket says between which values some ranks lie; a percentile says that no lower rank has a higher value and no
     higher rank a lower one. Cut at every rank that either names, each part is bounded by both.
-
-    Parameters
-    ----------
-    points : mapping of float to float
-        Percentile (0..100) → ns.
-    highs : sequence of float
-        Upper edges of the buckets, ascending, ns; the first one begins at the minimum.
-    counts : sequence of int
-        Values in each.
-    stats : mapping of str to float
-        ``min``, ``max``, ``mean``, ``std`` as far as the tool states them.
-    run : Run
-    **known
-        Further fields of the histogram: `censored`, `censored_at`.
-
-    Examples
-    --------
-    >>> from latencykit.core.run import Run
-    >>> h = histogram_of_both({50: 2.0, 99: 5.0}, [1, 10, 100], [1, 98, 1], {"min": 1, "max": 90}, Run())
-    >>> h.percentile([50, 98, 99, 100]).tolist(), h.count_above(5)
-    ([2.0, 5.0, 5.0, 90.0], 1)
     """
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
@@ -340,20 +259,7 @@ def nothing_answered(source: Source, run: Run) -> CorruptInputError:
 def histogram_of_payload(
     text: str, unit: str, run: Run, source: Source, name: str, **known: Any
 ) -> Histogram:
-    """Return the histogram in a base64 payload, in ns.
-
-    Parameters
-    ----------
-    text : str
-    unit : str
-        Unit of the recorded values.
-    run : Run
-    source : Source
-    name : str
-        What the message calls it where it is corrupt.
-    **known
-        Further fields of the histogram: `told`, `printed`.
-    """
+    """Return the histogram in a base64 payload, in ns."""
     payload = _opened(text, source, name)
     _, index, counts = _decoded([payload], source, name)
     return Histogram(payload.buckets.scaled(NANOSECONDS[unit]), index, counts, "ns", run, **known)

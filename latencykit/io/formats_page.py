@@ -31,14 +31,7 @@ Written by `python -m latencykit.io.formats_page > notebooks/formats.md`.
 
 
 def chart_command(one: Format) -> str:
-    """Return the second line: the chart of the file that the first line names (``> out.txt``, or ``   # writes out.txt``).
-
-    Examples
-    --------
-    >>> from latencykit.io.registry import builtin_formats
-    >>> [chart_command(one) for one in builtin_formats() if one.name in ("hey", "criterion")]
-    ['latencykit chart hey.txt', 'latencykit chart target/criterion']
-    """
+    """Return the second line: the chart of the file that the first line names (``> out.txt``, or ``   # writes out.txt``)."""
     written = re.search(r"# writes (\S+)", one.example)
     words = [
         word.strip("'\"()\\") for word in re.split(r"[\s=(]+", one.example.partition("   # ")[0])

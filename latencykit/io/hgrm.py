@@ -108,19 +108,7 @@ class Spectrum:
 
 
 def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
-    """Parse the header, rows and footer of a distribution.
-
-    Parameters
-    ----------
-    lines : iterable of (int, str)
-        Line numbers and lines, from the header on.
-    fail : callable
-        (line, seen, expected) → an error to raise, or None to leave the line out.
-
-    Returns
-    -------
-    Spectrum
-    """
+    """Parse the header, rows and footer of a distribution."""
     found = Spectrum()
     for number, line in lines:
         text = line.strip()
@@ -235,12 +223,6 @@ def percentile_levels(ticks: int) -> Iterator[float]:
     """Yield the reference's reporting levels: 0, then so many ticks in each half of what is left to 100.
 
     Source: ``PercentileIterator.java`` of HdrHistogram 2.2.2.
-
-    Examples
-    --------
-    >>> from itertools import islice
-    >>> list(islice(percentile_levels(5), 7))
-    [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 55.0]
     """
     level = 0.0
     while True:
@@ -270,18 +252,7 @@ def _decimal(value: float, places: int) -> str:
 def hgrm_lines(
     histogram: Histogram, ratio: float, ticks: int = 5, style: str = "text"
 ) -> list[str]:
-    """Return the lines of the distribution as the reference prints them.
-
-    Parameters
-    ----------
-    histogram : Histogram
-        Of HDR buckets, or a sum of such of unlike layouts.
-    ratio : float
-        What values are divided by: 1e6 for milliseconds of a histogram of nanoseconds.
-    ticks : int, default 5
-        Rows in each half of the distance to 100 %.
-    style : {"text", "csv"}
-    """
+    """Return the lines of the distribution as the reference prints them."""
     layout, index, counts = on_grid(histogram.buckets, histogram.index, histogram.counts)
     if not isinstance(layout, HdrBuckets):
         raise InvalidArgumentError(

@@ -222,13 +222,6 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     """Return the columns of whole lines, tagged or not; None if one of them is unlike the others or no ordinary interval.
 
     `split_line` knows what to make of those.
-
-    Examples
-    --------
-    >>> chunk = b"Tag=a,0.5,1,9,HISTF\\nTag=a,1.5,1,9,HISTFAA\\n"
-    >>> columns = columns_of(chunk, {b"a": 1})
-    >>> columns.stamp.tolist(), columns.tag.tolist(), columns.texts(chunk)
-    ([0.5, 1.5], [1, 1], [b'HISTF', b'HISTFAA'])
     """
     if b"\r" in chunk or b" " in chunk:
         return None
@@ -309,13 +302,7 @@ def _tag_of(field: bytes) -> bytes:
 
 
 def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:
-    """Return tag, time stamp, second column and payload of an interval line.
-
-    Raises
-    ------
-    LineError
-        Saying what the line looks like instead.
-    """
+    """Return tag, time stamp, second column and payload of an interval line."""
     fields = line.split(b",")
     tag = b""
     if fields[0].startswith(b"Tag="):
@@ -364,15 +351,7 @@ def _number_error(fields: list[bytes]) -> LineError:
 
 
 def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> bool:
-    """Whether the second column holds end times, as HdrHistogram_c writes them, and not lengths.
-
-    Examples
-    --------
-    >>> end_column(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]))
-    True
-    >>> end_column(np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0]))
-    False
-    """
+    """Whether the second column holds end times, as HdrHistogram_c writes them, and not lengths."""
     if raw_start.size and (raw_start > 1e6).all() and (column >= raw_start).all():
         return True
     if raw_start.size < 3:
@@ -406,13 +385,7 @@ KEEP = 12 << 20
 
 
 class BlockBuilder:
-    """Gathers opened payloads and decodes them some at a time, into a block for each of their layouts.
-
-    Parameters
-    ----------
-    corrupt : callable
-        Takes (row, reason) of a payload that turns out to be corrupt; returns if it may be skipped.
-    """
+    """Gathers opened payloads and decodes them some at a time, into a block for each of their layouts."""
 
     def __init__(self, damaged: Callable[[int, str], None]) -> None:
         self._damaged = damaged
@@ -463,16 +436,7 @@ class BlockBuilder:
 
 
 class HlogPart:
-    """A log file's intervals.
-
-    Parameters
-    ----------
-    source : Source
-    intervals : Intervals
-        Where each payload lies.
-    corrupt : callable
-        (line, reason) → the error that names the file.
-    """
+    """A log file's intervals."""
 
     def __init__(
         self, source: Source, intervals: Intervals, damaged: Callable[[int, str], CorruptInputError]
@@ -562,13 +526,7 @@ def own_comment(facts: Mapping[str, str]) -> str:
 
 
 def own_facts(text: str) -> dict[str, str]:
-    """Return what latencykit wrote of a measurement into the comments of a log or of a percentile distribution.
-
-    Examples
-    --------
-    >>> own_facts("#[latencykit unit: us, unit_from: assumed]")
-    {'unit': 'us', 'unit_from': 'assumed'}
-    """
+    """Return what latencykit wrote of a measurement into the comments of a log or of a percentile distribution."""
     found: dict[str, str] = {}
     for own in _OWN.finditer(text):
         found |= {
@@ -580,19 +538,7 @@ def own_facts(text: str) -> dict[str, str]:
 
 
 class HlogWriter:
-    """Writes a log line by line; the file is valid after every line.
-
-    Parameters
-    ----------
-    stream : file object
-        Opened for bytes.
-    start : float or None
-        Seconds since the epoch at which offset 0 lies; None where it is not known.
-    unit : str
-        What one step of the recorded integers is: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
-    comments : iterable of str
-        Further facts, one line each, written as ``#[…]``.
-    """
+    """Writes a log line by line; the file is valid after every line."""
 
     def __init__(
         self, stream: IO[bytes], start: float | None, unit: str = "ns", comments: Iterable[str] = ()
@@ -628,22 +574,7 @@ class HlogWriter:
         counts: NDArray[np.int64],
         tag: str | None = None,
     ) -> None:
-        """Write one interval.
-
-        Parameters
-        ----------
-        start, length : float
-            Seconds from the log's start, and seconds.
-        buckets : HdrBuckets
-            The layout; a `scale` other than 1 is written as a DoubleHistogram.
-        index, counts : ndarray of int64, shape (nonzero,)
-        tag : str, optional
-
-        Raises
-        ------
-        InvalidArgumentError
-            For a tag with a comma, blank or line break in it.
-        """
+        """Write one interval."""
         if tag and _BAD_IN_TAG & set(tag):
             raise InvalidArgumentError(
                 f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; rename it"
@@ -666,21 +597,7 @@ def _one_line(text: str) -> str:
 
 
 def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
-    """Write a log (or what steps down to one: samples, or one histogram as a single interval) to a file.
-
-    Parameters
-    ----------
-    data : Samples, HistogramLog or Histogram
-        Of HDR buckets: listed edges have no place in the format.
-    path : Path
-    comments : iterable of str
-        Further comment lines.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For summaries and for buckets with listed edges.
-    """
+    """Write a log (or what steps down to one: samples, or one histogram as a single interval) to a file."""
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import HistogramLog
     from latencykit.core.samples import Samples

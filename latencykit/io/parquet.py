@@ -80,13 +80,7 @@ def _arrow() -> tuple[Any, Any]:
 
 
 def write_parquet(series: Mapping[str, Data], path: Path) -> None:
-    """Write logs and histograms; a block at a time, so that memory does not grow with a log.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For samples and summaries: ``.csv`` or ``.json`` hold those.
-    """
+    """Write logs and histograms; a block at a time, so that memory does not grow with a log."""
     pa, pq = _arrow()
     names = (
         "series",

@@ -49,15 +49,7 @@ __all__ = ["detect", "formats", "read", "read_all", "read_source"]
 
 
 def detect(source: Source, name: str | Format | None = None) -> Format:
-    """Return the format of a source: the one named, or the one that is surest.
-
-    Raises
-    ------
-    UnknownFormatError
-        Where none recognises it, or several are equally sure; the message lists them.
-    ReaderError
-        Where none recognises it, and one broke over it.
-    """
+    """Return the format of a source: the one named, or the one that is surest."""
     if name is not None and not isinstance(name, str):
         return name
     if name is not None:
@@ -266,13 +258,7 @@ def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Da
 
 
 def with_measure(data: Data, measure: str | None) -> Data:
-    """Return the data type by the measure asked for.
-
-    Raises
-    ------
-    DataNotAvailableError
-        Where the source measured the other one only.
-    """
+    """Return the data type by the measure asked for."""
     if measure is None:
         return data
     if measure not in ("response", "service"):
@@ -417,11 +403,6 @@ def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
     """Return name → data type from (path, name, data type).
 
     Equal names get as much of the path in front as tells the files apart, and a number where that is not enough.
-
-    Examples
-    --------
-    >>> list(unique_names([("old/a.hlog", "a.hlog", None), ("new/a.hlog", "a.hlog", None), ("b.hlog", "b.hlog", None)]))
-    ['old/a.hlog', 'new/a.hlog', 'b.hlog']
     """
     often, telling = Counter(name for _, name, _ in named), _telling([path for path, _, _ in named])
     result: dict[str, Any] = {}

@@ -106,19 +106,7 @@ class _Piece:
 def read_table(
     source: Source, options: ReadOptions, layout: Layout
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read the wanted columns of a delimited file: numbers as int64 or float64, words as categories.
-
-    Returns
-    -------
-    frame : DataFrame
-    notes : tuple of str
-        What was left out at the end of the file.
-
-    Raises
-    ------
-    CorruptInputError
-        At the first corrupt row, unless ``options.lenient``.
-    """
+    """Read the wanted columns of a delimited file: numbers as int64 or float64, words as categories."""
     import pandas as pd
 
     notes: list[str] = []

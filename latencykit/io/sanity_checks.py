@@ -71,25 +71,7 @@ class _Doubt(str):
 def stated(
     points: Mapping[float, float], stats: Mapping[str, float], run: Run
 ) -> tuple[dict[float, float], dict[str, float], Run]:
-    """Return percentiles and statistics that can be true, and the run with notes on what was left out.
-
-    Parameters
-    ----------
-    points : mapping of float to float
-        Percentile (0..100) → value.
-    stats : mapping of str to float
-        ``mean``, ``std``, ``min``, ``max``; others are returned as they are.
-    run : Run
-
-    Examples
-    --------
-    >>> from latencykit.core.run import Run
-    >>> points, stats, run = stated({50: 2e6, 99: 1e6}, {"max": -1.0, "mean": 2e6}, Run())
-    >>> points, stats
-    ({50: 2000000.0, 99: 2000000.0}, {'mean': 2000000.0})
-    >>> run.notes
-    ('the maximum is -1 ns, which is no latency: it was left out', 'p99, 1 ms, lies below p50, 2 ms: it was raised to that')
-    """
+    """Return percentiles and statistics that can be true, and the run with notes on what was left out."""
     unit = "none" if run.unit == "none" else "ns"
     wrong: list[_Found] = []
     held = dict(stats)
@@ -118,13 +100,7 @@ def stated(
 
 
 def whole_count(count: Any) -> int | None:
-    """Return a number of values as the tool states it; None where it does not.
-
-    Examples
-    --------
-    >>> whole_count(12.0), whole_count(None)
-    (12, None)
-    """
+    """Return a number of values as the tool states it; None where it does not."""
     if count is None:
         return None
     number = _number(count)
@@ -399,20 +375,7 @@ _ROOM = 1.1
 
 
 def too_long(data: Data) -> str | None:
-    """Return a note on latencies that last longer than the run; None where there is nothing to say.
-
-    Parameters
-    ----------
-    data : Samples, HistogramLog, Histogram or Summary
-        As it was read, with the run's facts.
-
-    Examples
-    --------
-    >>> from latencykit.core.run import Run
-    >>> too_long(Histogram.of([1e6, 5e11], run=Run(duration=20.0, unit="ms", unit_from="option")))
-    'a latency of 500 s is longer than the run, 20 s: are the values in ms? (--unit)'
-    >>> too_long(Histogram.of([1e6, 5e9], run=Run(duration=20.0)))
-    """
+    """Return a note on latencies that last longer than the run; None where there is nothing to say."""
     if data.unit not in NANOSECONDS:
         return None
     found = (

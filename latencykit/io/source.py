@@ -65,16 +65,7 @@ _PARTICULAR = re.compile(r"""(?: is)?\s*[:('"].*""", re.DOTALL)
 
 
 class Tally:
-    """What was skipped of a file: how many lines for which reason; the first few are told one by one.
-
-    Examples
-    --------
-    >>> tally = Tally()
-    >>> [tally.add(f"the time stamp is '{k}'") for k in range(11)].count(True), tally.add("2 fields ('1,2')", 1000)
-    (10, True)
-    >>> tally.note, tally.unreported
-    ('1,011 corrupt lines were skipped: 1,000 × 2 fields, 11 × the time stamp', 1000)
-    """
+    """What was skipped of a file: how many lines for which reason; the first few are told one by one."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
@@ -210,13 +201,7 @@ _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at t
 
 
 def compression(begin: bytes) -> str | None:
-    """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None.
-
-    Examples
-    --------
-    >>> compression(b"BZh91AY"), compression(b"start,latency")
-    ('bzip2', None)
-    """
+    """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None."""
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
@@ -271,19 +256,7 @@ def _errors(kind: str) -> tuple[type[Exception], ...]:
 
 
 class Unpacked(io.RawIOBase):
-    """The decompressed bytes of a stream.
-
-    Parameters
-    ----------
-    raw : file object
-        Compressed bytes, at their beginning; closed with this stream.
-    kind : str
-        As `compression` names it.
-    cut : callable
-        Called once where the stream ends too early; what was decoded is given out all the same.
-    corrupt : callable
-        Reason → the error to raise.
-    """
+    """The decompressed bytes of a stream."""
 
     def __init__(
         self,
@@ -418,16 +391,7 @@ class Watch:
 
 
 class Watched(io.FileIO):
-    """A file that is looked at whenever bytes of it are read.
-
-    Parameters
-    ----------
-    path : Path
-    watch : Watch
-        The same for every time that the file is opened.
-    changed : callable
-        What happened → the error to raise.
-    """
+    """A file that is looked at whenever bytes of it are read."""
 
     def __init__(self, path: Path, watch: Watch, changed: Callable[[str], Exception]) -> None:
         super().__init__(path, "rb")
@@ -613,11 +577,6 @@ class Format:
 class Source:
     """An input that can be opened again and again: a path, or standard input spooled to disk.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A file, a directory where a tool writes one, or ``-``.
-
     Attributes
     ----------
     shown : str
@@ -712,13 +671,7 @@ class Source:
             return Head(self.name, stream.read(HEAD_SIZE), self.file)
 
     def bytes(self) -> bytes:
-        """Return all bytes of a source that has to be taken whole.
-
-        Raises
-        ------
-        InputTooLargeError
-            Where it is larger than the limit ``whole``.
-        """
+        """Return all bytes of a source that has to be taken whole."""
         limit = in_force().unpacked(self.size) if self.compressed else in_force().whole
         pieces, size = [], 0
         with self.open() as stream:
@@ -736,13 +689,7 @@ class Source:
         return b"".join(pieces)
 
     def text(self) -> str:
-        """Return all text: UTF-8 without byte order mark, line ends as ``\\n``, foreign bytes escaped so that nothing is lost.
-
-        Raises
-        ------
-        CorruptInputError
-            For UTF-16 and other wide encodings.
-        """
+        r"""Return all text: UTF-8 without byte order mark, line ends as ``\n``, foreign bytes escaped so that nothing is lost."""
         data = self.bytes()
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise CorruptInputError(

@@ -53,11 +53,6 @@ def plain(text: str) -> str:
     r"""Return text without escape sequences; of a line that was written over, what was written last.
 
     Line numbers stay what they were.
-
-    Examples
-    --------
-    >>> plain("GET: rps=0.0\r             \r\x1b[1mGET\x1b[0m: done\n")
-    'GET: done\n'
     """
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
@@ -67,13 +62,7 @@ def plain(text: str) -> str:
 
 
 def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
-    r"""Return name → text of each run; a run begins where `begin` matches, and a lone one has no name.
-
-    Examples
-    --------
-    >>> runs("Go\nfast\nGo\nslow\n", re.compile("^Go$", re.MULTILINE))
-    {'run 1': 'Go\nfast\n', 'run 2': 'Go\nslow\n'}
-    """
+    r"""Return name → text of each run; a run begins where `begin` matches, and a lone one has no name."""
     starts = [one.start() for one in begin.finditer(text)]
     parts = [text[start:end] for start, end in pairwise([0, *starts[1:], len(text)])]
     return (
@@ -84,13 +73,7 @@ def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
 
 
 def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
-    r"""Yield number and text of the lines below the last line that begins with a heading, up to a blank one.
-
-    Examples
-    --------
-    >>> list(below("Latency:\n p50: 1\n p99: 2\n\nDone\n", "Latency:"))
-    [(2, ' p50: 1'), (3, ' p99: 2')]
-    """
+    r"""Yield number and text of the lines below the last line that begins with a heading, up to a blank one."""
     lines = text.split("\n")
     begin = next(
         (k for k in range(len(lines) - 1, -1, -1) if lines[k].startswith(heading)), len(lines)
@@ -114,13 +97,7 @@ _SECTIONS_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\n]*\x07)")
 
 
 def plain_report(text: str) -> str:
-    r"""Return text without a terminal's escapes, each piece that a carriage return would overwrite on a line of its own.
-
-    Examples
-    --------
-    >>> plain("\x1b[32m 50%\x1b[0m 1ms")
-    ' 50% 1ms'
-    """
+    r"""Return text without a terminal's escapes, each piece that a carriage return would overwrite on a line of its own."""
     return (
         _SECTIONS_ESCAPE.sub("", text).replace("\r", "\n")
         if "\x1b" in text or "\r" in text
@@ -167,13 +144,7 @@ class Section:
         ]
 
     def found(self, label: str, pattern: re.Pattern[str], expected: str) -> re.Match[str] | None:
-        """Return the match of `pattern` on the line that begins with `label`; None where there is no such line.
-
-        Raises
-        ------
-        CorruptInputError
-            Where there is one, and it does not match.
-        """
+        """Return the match of `pattern` on the line that begins with `label`; None where there is no such line."""
         line = re.search(rf"^[ \t]*{re.escape(label)}[^\n]*", self.text, re.MULTILINE)
         match = pattern.search(line[0]) if line else None
         if line is not None and match is None:
@@ -210,13 +181,7 @@ def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
 
 
 def command_of(text: str, *tools: str) -> str | None:
-    """Return the command line of one of `tools` where a copied terminal shows it after its prompt.
-
-    Examples
-    --------
-    >>> command_of("user@host:~$ ./wrk -t2 -c8 http://x/\\nRunning 10s test", "wrk")
-    './wrk -t2 -c8 http://x/'
-    """
+    """Return the command line of one of `tools` where a copied terminal shows it after its prompt."""
     names = "|".join(map(re.escape, tools))
     found = re.search(
         rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$", text, re.MULTILINE
@@ -229,18 +194,7 @@ def command_of(text: str, *tools: str) -> str | None:
 
 
 def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return nanoseconds since the epoch, int64 of the same length; what names no zone is UTC.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where one of them is no date; it is a ValueError.
-
-    Examples
-    --------
-    >>> iso_nanoseconds(["1970-01-01T00:00:01.5Z", "1970-01-01T02:00:00.000000001+02:00"]).tolist()
-    [1500000000, 1]
-    """
+    """Return nanoseconds since the epoch, int64 of the same length; what names no zone is UTC."""
     import pandas as pd
 
     try:
@@ -257,13 +211,7 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
 
 
 def epoch_seconds(text: object) -> float | None:
-    """Return seconds since the epoch, or None where `text` is no date.
-
-    Examples
-    --------
-    >>> epoch_seconds("1970-01-01T00:01:00Z"), epoch_seconds("0001-01-01T00:00:00Z"), epoch_seconds(None)
-    (60.0, None, None)
-    """
+    """Return seconds since the epoch, or None where `text` is no date."""
     try:
         seconds = float(iso_nanoseconds([str(text)])[0]) / 1e9
     except ValueError:
@@ -288,33 +236,13 @@ _WAY_OUT = "write it anew with the tool"
 
 
 def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
-    """Whether the head looks like JSON and names all `keys`; for sniffing only.
-
-    Parameters
-    ----------
-    head : Head
-    *keys : str
-    within : int, optional
-        Only the first so many characters count.
-    """
+    """Whether the head looks like JSON and names all `keys`; for sniffing only."""
     text = head.text[:within]
     return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
 
 
 def load(source: Source, *, after_noise: bool = False) -> Any:
-    """Return the whole document.
-
-    Parameters
-    ----------
-    source : Source
-    after_noise : bool, default False
-        Whether lines of text may stand before and after it.
-
-    Raises
-    ------
-    CorruptInputError
-        Where it is corrupt, cut, or nested so deeply that it must be hostile.
-    """
+    """Return the whole document."""
     text = source.text()
     begin = _BEGIN.search(text) if after_noise else None
     if after_noise and begin is None:
@@ -448,13 +376,7 @@ def numbered(
 
 
 def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] = dict) -> Any:
-    """Return what lies at a path such as ``results.0.times``, checked for its type.
-
-    Raises
-    ------
-    CorruptInputError
-        Where it is missing or something else.
-    """
+    """Return what lies at a path such as ``results.0.times``, checked for its type."""
     found = value
     for key in path.split("."):
         try:

@@ -29,15 +29,7 @@ __all__ = ["checked_suffix", "write", "write_csv", "write_series"]
 
 
 def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:
-    """Write series of one kind as a table; the unit stands in the names of the columns.
-
-    Parameters
-    ----------
-    series : mapping of str to data type
-    path : Path
-    percentiles : str, optional
-        ``"50,99"``: one row per interval with these, in place of one row per bucket.
-    """
+    """Write series of one kind as a table; the unit stands in the names of the columns."""
     wanted = None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
     with path.open("w", encoding="utf-8", newline="") as stream:
         for number, (name, data) in enumerate(series.items()):
@@ -141,21 +133,7 @@ def _plain(column: Any) -> list[Any]:
 
 
 def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None:
-    """Write one or several series to a file whose suffix names the format.
-
-    Parameters
-    ----------
-    series : mapping of str to data type
-    path : Path
-        ``.hlog``, ``.hgrm``, ``.csv``, ``.json`` or ``.parquet``.
-    **options
-        ``ticks``, ``style``, ``out_unit`` (for ``.hgrm``), ``percentiles`` (for ``.csv``).
-
-    Raises
-    ------
-    InvalidArgumentError
-        For another suffix, and for several series where the format holds one.
-    """
+    """Write one or several series to a file whose suffix names the format."""
     from latencykit.io import native_json as json_native
     from latencykit.io.hgrm import write_hgrm
     from latencykit.io.hlog import write_hlog

@@ -50,13 +50,7 @@ _SECONDS = (
 
 
 class ValueFormatter(Formatter):
-    """Values of a unit as durations: 10 µs, 1 ms; or all in one unit where `fixed` names it.
-
-    Examples
-    --------
-    >>> ValueFormatter("ns")(1e4), ValueFormatter("ns", "ms")(1e9), ValueFormatter("none")(2000)
-    ('10 µs', '1,000 ms', '2,000')
-    """
+    """Values of a unit as durations: 10 µs, 1 ms; or all in one unit where `fixed` names it."""
 
     def __init__(self, unit: str, fixed: str | None = None) -> None:
         self.unit, self.fixed = unit, fixed
@@ -72,13 +66,7 @@ class ValueFormatter(Formatter):
 
 
 class ShareFormatter(Formatter):
-    """Shares in per cent, without zeros behind.
-
-    Examples
-    --------
-    >>> [ShareFormatter()(share) for share in (1.0, 0.025, 0.0001)]
-    ['100 %', '2.5 %', '0.01 %']
-    """
+    """Shares in per cent, without zeros behind."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002 - matplotlib's signature
         """Return the label of a tick."""
@@ -90,11 +78,6 @@ def log_ticks(bottom: float, top: float, most: int = 12) -> list[float]:
 
     Powers of ten where there are enough of them, else 1-3, 1-2-5 or finer steps within a decade; every second or third
     power where there are too many.
-
-    Examples
-    --------
-    >>> log_ticks(2e3, 2e7), log_ticks(3, 30)
-    ([10000.0, 100000.0, 1000000.0, 10000000.0], [3.0, 10.0, 30.0])
     """
     first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
     found: list[float] = []
@@ -113,17 +96,7 @@ def log_ticks(bottom: float, top: float, most: int = 12) -> list[float]:
 
 
 class DecadeLocator(Locator):
-    """Ticks of a logarithmic axis of values; see `log_ticks`.
-
-    Parameters
-    ----------
-    floor : float, optional
-        No ticks below it: the room under it belongs to something else.
-    zero : float, optional
-        Where zeros lie, which have no place of their own on a logarithmic axis.
-    ceiling : float, optional
-        No ticks above it.
-    """
+    """Ticks of a logarithmic axis of values; see `log_ticks`."""
 
     def __init__(
         self, floor: float = 0.0, zero: float | None = None, ceiling: float = math.inf
@@ -162,26 +135,7 @@ def value_axis(
     along: str = "y",
     zeros: bool = False,
 ) -> float:
-    """Scale an axis of values so that `low` to `high` (both above zero) are well inside.
-
-    Parameters
-    ----------
-    ax : Axes
-    low, high : float
-    unit : str
-        Unit of the values.
-    fixed : str, optional
-        Unit of all ticks; by default each takes the one that suits it.
-    log : bool, default True
-    along : {"y", "x"}
-    zeros : bool, default False
-        Whether zeros are drawn, too: on a logarithmic axis they get a place of their own, labelled 0.
-
-    Returns
-    -------
-    float
-        The place of zeros: 0 on a linear axis.
-    """
+    """Scale an axis of values so that `low` to `high` (both above zero) are well inside."""
     axis = getattr(ax, f"{along}axis")
     limits, scale = getattr(ax, f"set_{along}lim"), getattr(ax, f"set_{along}scale")
     formatter = ValueFormatter(unit, fixed)
@@ -210,35 +164,14 @@ def value_axis(
 def fit_values(
     ax: Any, values: NDArray[np.float64], unit: str, *, below: float = 1.0, **options: Any
 ) -> float:
-    """Scale an axis to the values that are drawn on it; those that are not finite do not count.
-
-    Parameters
-    ----------
-    ax : Axes
-    values : ndarray of float64
-    unit : str
-    below : float, default 1.0
-        The axis begins by this factor below the lowest value.
-    **options
-        As `value_axis` takes them.
-
-    Returns
-    -------
-    float
-        The place of zeros.
-    """
+    """Scale an axis to the values that are drawn on it; those that are not finite do not count."""
     positive = values[np.isfinite(values) & (values > 0)]
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
     return value_axis(ax, low / below, high, unit, zeros=bool((values == 0).any()), **options)
 
 
 class EvenLocator(Locator):
-    """Even ticks of a linear axis between two values, whatever is in view.
-
-    Parameters
-    ----------
-    floor, ceiling : float
-    """
+    """Even ticks of a linear axis between two values, whatever is in view."""
 
     def __init__(self, floor: float, ceiling: float) -> None:
         self.floor, self.ceiling = floor, ceiling
@@ -257,13 +190,7 @@ class EvenLocator(Locator):
 
 
 class TimeLocator(Locator):
-    """Ticks at round times: 5 s, 10 min, 2 h.
-
-    Examples
-    --------
-    >>> TimeLocator().tick_values(0, 21), TimeLocator().tick_values(0, 86_400)[:3]
-    ([0.0, 5.0, 10.0, 15.0, 20.0], [0.0, 10800.0, 21600.0])
-    """
+    """Ticks at round times: 5 s, 10 min, 2 h."""
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Return the ticks within [vmin, vmax], in seconds."""
@@ -285,13 +212,7 @@ class TimeLocator(Locator):
 
 
 def time_text(seconds: float) -> str:
-    """Return a time from the start as a tick shows it.
-
-    Examples
-    --------
-    >>> [time_text(t) for t in (0, 0.25, 5, 90, 600, 5400, 86_400, 172_800)]
-    ['0', '250 ms', '5 s', '1:30 min', '10 min', '1:30 h', '24 h', '2 d']
-    """
+    """Return a time from the start as a tick shows it."""
     size = abs(seconds)
     if size < 60:
         return format_duration(seconds * 1e9)
@@ -320,13 +241,7 @@ BEYOND = 0.6
 
 
 class PercentileTransform(Transform):
-    """Percentile (0..100) → nines, clipped so that 100 % has a place.
-
-    Examples
-    --------
-    >>> PercentileTransform(6).transform([0, 90, 99, 100]).tolist()
-    [0.0, 1.0, 2.0, 6.6]
-    """
+    """Percentile (0..100) → nines, clipped so that 100 % has a place."""
 
     input_dims = output_dims = 1
     is_separable = True
@@ -365,13 +280,7 @@ class _Inverse(Transform):
 
 
 class PercentileLocator(Locator):
-    """Ticks at 0, 50, 90, 99, 99.9 … up to so many nines, and at 100; as many of them as the axis has room for.
-
-    Examples
-    --------
-    >>> PercentileLocator(3).tick_values(0, 100)
-    [0.0, 50.0, 90.0, 99.0, 99.9, 100.0]
-    """
+    """Ticks at 0, 50, 90, 99, 99.9 … up to so many nines, and at 100; as many of them as the axis has room for."""
 
     def __init__(self, nines: float) -> None:
         self.nines = nines
@@ -422,13 +331,7 @@ def _label_size(axis: Any) -> float:
 
 
 class PercentileFormatter(Formatter):
-    """99.9 as ``99.9``, 100 as ``100 %``.
-
-    Examples
-    --------
-    >>> [PercentileFormatter()(tick) for tick in (50.0, 99.99, 100.0)]
-    ['50', '99.99', '100 %']
-    """
+    """99.9 as ``99.9``, 100 as ``100 %``."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002 - matplotlib's signature
         """Return the label of a tick."""
@@ -436,13 +339,7 @@ class PercentileFormatter(Formatter):
 
 
 class PercentileScale(ScaleBase):
-    """The scale's registration; see the module.
-
-    Parameters
-    ----------
-    nines : float, keyword
-        Number of nines before 100 %.
-    """
+    """The scale's registration; see the module."""
 
     name = "percentile"
 

@@ -138,15 +138,7 @@ class Curve:
 
 
 def as_series(data: Any) -> dict[str, Any]:
-    """Return label → data type, in nanoseconds where there is a unit; a tagged log gives one series per tag.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where there is nothing to draw.
-    IncompatibleDataError
-        Where bare numbers and times stand side by side.
-    """
+    """Return label → data type, in nanoseconds where there is a unit; a tagged log gives one series per tag."""
     if not isinstance(data, Mapping) and not hasattr(data, "run"):
         raise InvalidArgumentError(
             f"a chart takes a data type or a mapping of label to data type, not {type(data).__name__}"
@@ -177,13 +169,7 @@ def as_series(data: Any) -> dict[str, Any]:
 
 
 def only_series(data: Any, what: str) -> tuple[str, Any]:
-    """Return label and data type of the one series that a chart can show.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where there are several; it names `what`.
-    """
+    """Return label and data type of the one series that a chart can show."""
     series = as_series(data)
     if len(series) > 1:
         names = ", ".join(plain(label, 24) for label in list(series)[:6])
@@ -199,13 +185,7 @@ def as_histogram(data: Any) -> Any:
 
 
 def drawable(series: Mapping[str, Any], what: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the series that hold buckets with values, as histograms or models, and the labels of empty ones.
-
-    Raises
-    ------
-    DataNotAvailableError
-        Where one is a summary, or all are empty.
-    """
+    """Return the series that hold buckets with values, as histograms or models, and the labels of empty ones."""
     found = {label: as_histogram(data) for label, data in series.items()}
     for label, data in found.items():
         if isinstance(data, Summary):
@@ -332,13 +312,7 @@ _EVENT = (0, (3.4, 2.0))
 
 
 def cut(curve: Curve, start: float, end: float) -> tuple[Floats, Floats]:
-    """Return the corners of a curve between two percentiles, for ``drawstyle="steps-pre"``.
-
-    Returns
-    -------
-    percentile, value : ndarray of float64, shape (points,)
-        Empty where the curve does not reach `start`; NaN where the source does not pin the value down.
-    """
+    """Return the corners of a curve between two percentiles, for ``drawstyle="steps-pre"``."""
     last = float(curve.percentile[-1])
     if start >= min(end, last):
         return np.zeros(0), np.zeros(0)
@@ -357,21 +331,7 @@ def draw_curve(
     *,
     crowded: bool = False,
 ) -> list[Line2D]:
-    """Draw a curve in up to three pieces and its end at 100 %; return the lines, the supported piece first.
-
-    Parameters
-    ----------
-    ax : Axes
-    curve : Curve
-    style : dict
-        For the supported piece; the others vary its dash.
-    zero : float
-        Where values of zero are drawn.
-    dashed_from : float, optional
-        Percentile from which the curve is based on so few events that it is not drawn solid.
-    crowded : bool, default False
-        Many series share the axes: areas are hardly filled.
-    """
+    """Draw a curve in up to three pieces and its end at 100 %; return the lines, the supported piece first."""
     look: dict[str, Any] = {
         "linewidth": 1.8,
         "solid_joinstyle": "miter",
@@ -471,28 +431,7 @@ def spread(
     least: float = 0.0,
     crowded: bool = False,
 ) -> list[Line2D]:
-    """Fill from the lower to the upper edge where the source says no more, and mark what the tool printed.
-
-    Parameters
-    ----------
-    ax : Axes
-    curve : Curve
-    look : dict
-        Colour and width of the series' line.
-    zero : float
-        Where values of zero are drawn.
-    across : bool, default False
-        Values lie along x and shares of requests above them along y, not percentiles along x and values along y.
-    least : float, default 0
-        The least share that is drawn.
-    crowded : bool, default False
-        Many series share the axes.
-
-    Returns
-    -------
-    list of Line2D
-        The upper edge, beside which labels may stand; none where everything is pinned down.
-    """
+    """Fill from the lower to the upper edge where the source says no more, and mark what the tool printed."""
     if not curve.wide:
         return []
     at = np.maximum(1.0 - curve.percentile / 100.0, least) if across else curve.percentile
@@ -537,13 +476,7 @@ def spread(
 
 
 def nines_of(count: int | None) -> int:
-    """Return how many nines an axis needs for a sample: its last step stands shortly before 100 %, six nines at most.
-
-    Examples
-    --------
-    >>> nines_of(6852), nines_of(1_000_000), nines_of(20)
-    (4, 6, 2)
-    """
+    """Return how many nines an axis needs for a sample: its last step stands shortly before 100 %, six nines at most."""
     return 6 if count is None else int(min(6, max(2, math.ceil(math.log10(max(count, 1)) - 0.4))))
 
 
@@ -564,14 +497,7 @@ def evidence_of(data: Any, counted: Any) -> Evidence:
 
 
 def resting(series: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
-    """Return label → percentile from which a curve is based on a few events, and what these are.
-
-    Parameters
-    ----------
-    series : mapping of str to data type
-    counted : mapping of str to Histogram
-        The same, counted.
-    """
+    """Return label → percentile from which a curve is based on a few events, and what these are."""
     found: dict[str, tuple[float, str]] = {}
     for label, data in series.items() if len(series) <= _FEW else ():
         whole = counted.get(label)
@@ -586,13 +512,7 @@ def resting(series: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, 
 
 
 def dashes(rests: Mapping[str, tuple[float, str]]) -> str:
-    """Return what the dashes of a chart mean, or nothing where there are none.
-
-    Examples
-    --------
-    >>> dashes({"a": (99.0, "1 stall"), "b": (99.9, "2 events")})
-    'dashed: is based on 1 stall, 2 events'
-    """
+    """Return what the dashes of a chart mean, or nothing where there are none."""
     words = dict.fromkeys(plain(what) for _, what in rests.values() if what)
     return f"dashed: is based on {', '.join(words)}" if words else ""
 

@@ -38,23 +38,7 @@ _OVERLAP = 1.9
 
 
 def shares(data: Any, edges: Floats) -> Floats:
-    """Return the share of values in each bin; a bucket that straddles an edge is divided in proportion.
-
-    Parameters
-    ----------
-    data : Histogram or Distribution
-    edges : ndarray of float64, shape (bins + 1,)
-
-    Returns
-    -------
-    ndarray of float64, shape (bins,)
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> shares(Histogram.of([1, 2, 100]), np.array([0.5, 10.5, 200.5])).round(2).tolist()
-    [0.67, 0.33]
-    """
+    """Return the share of values in each bin; a bucket that straddles an edge is divided in proportion."""
     weights, total = (
         (data.probabilities, 1.0)
         if isinstance(data, Distribution)
@@ -73,11 +57,6 @@ def modes(part: Floats, most: int = 3, weight: float = 0.02) -> list[int]:
 
     A peak stands out where it is three times as high as the valley towards any higher one, and where it holds at least
     `weight` of all values.
-
-    Examples
-    --------
-    >>> modes(np.array([0.0, 0.3, 0.3, 0.0, 0.0, 0.1, 0.2, 0.1]))
-    [1, 6]
     """
     smooth = np.convolve(part, [0.25, 0.5, 0.25], "same")
     found: list[int] = []

@@ -128,17 +128,7 @@ def _stalled(found: Diagnosis) -> float:
 
 
 def floor(ax: Axes, raw: Any, stall: float, duration: float) -> None:
-    """Draw the floor of one stall, and fill what the curve falls short of it.
-
-    Parameters
-    ----------
-    ax : Axes
-        With a percentile axis.
-    raw : Histogram
-        The measured curve.
-    stall, duration : float
-        Length of the stall and of the run, seconds.
-    """
+    """Draw the floor of one stall, and fill what the curve falls short of it."""
     from latencykit.analysis.omission import physics_floor
 
     curve = curve_of(raw)

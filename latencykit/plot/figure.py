@@ -50,13 +50,7 @@ __all__ = [
 
 
 def wrapped(text: str, width: float, lines: int, measure: Callable[[str], float]) -> str:
-    """Return `text` broken at blanks into at most so many lines; what does not fit ends in an ellipsis.
-
-    Examples
-    --------
-    >>> wrapped("one two three four", 9, 2, len)
-    'one two\\nthree …'
-    """
+    """Return `text` broken at blanks into at most so many lines; what does not fit ends in an ellipsis."""
     rows: list[str] = []
     words = text.split(" ")
     while words:
@@ -76,13 +70,7 @@ def wrapped(text: str, width: float, lines: int, measure: Callable[[str], float]
 
 
 class Heading(Artist):
-    """Title and conditions above the axes, flush with their left edge.
-
-    Parameters
-    ----------
-    title, conditions : str
-        Already safe to draw (see `style.plain`); either may be empty.
-    """
+    """Title and conditions above the axes, flush with their left edge."""
 
     zorder = 5
 
@@ -153,16 +141,7 @@ class Heading(Artist):
 def head(
     ax: Axes, said: str, conditions: str, title: str | None = None, subtitle: str | None = None
 ) -> None:
-    """Put a heading above the axes, in place of one that is there.
-
-    Parameters
-    ----------
-    ax : Axes
-    said, conditions : str
-        What the software has to say; safe to draw.
-    title, subtitle : str, optional
-        What the user wants there instead, as it is; empty for nothing.
-    """
+    """Put a heading above the axes, in place of one that is there."""
     said = said if title is None else plain(title, 200)
     conditions = conditions if subtitle is None else plain(subtitle, 300)
     for artist in [one for one in ax.artists if isinstance(one, Heading)]:
@@ -181,14 +160,7 @@ _LOOPS = {"open": "open loop", "paced": "paced loop", "closed": "closed loop"}
 
 
 def measured(run: Any, count: int | None) -> str:
-    """Return count, duration and rate.
-
-    Examples
-    --------
-    >>> from latencykit.core.run import Run
-    >>> measured(Run(duration=2.0), 3)
-    '3 requests in 2 s (1.5/s)'
-    """
+    """Return count, duration and rate."""
     parts = (
         [f"{format_count(count)} requests" if count != 1 else "1 request"]
         if count is not None
@@ -204,14 +176,7 @@ def measured(run: Any, count: int | None) -> str:
 
 
 def requests_of(data: Any) -> int | None:
-    """Return how many good requests a data type stands for, where it knows: those above a limit count, too.
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> requests_of(Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000))
-    1000
-    """
+    """Return how many good requests a data type stands for, where it knows: those above a limit count, too."""
     return getattr(data, "requests", getattr(data, "count", None))
 
 
@@ -279,14 +244,7 @@ def series_title(label: str, data: Any) -> str:
 
 
 def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
-    """Return the title of a chart where no finding is known.
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> chart_title({"a": Histogram.of([1]), "b": Histogram.of([1, 2])})
-    'a and b · 3 requests'
-    """
+    """Return the title of a chart where no finding is known."""
     if len(series) == 1:
         (label, data), *_ = series.items()
         return series_title(label, data)
@@ -305,13 +263,7 @@ def _total(series: Mapping[str, Any]) -> list[str]:
 
 
 def percentile_text(percentile: float) -> str:
-    """Return a percentile's name: p99.9, or the maximum.
-
-    Examples
-    --------
-    >>> percentile_text(99.9), percentile_text(100)
-    ('p99.9', 'max')
-    """
+    """Return a percentile's name: p99.9, or the maximum."""
     return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
 
 
@@ -358,13 +310,7 @@ def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> 
 
 
 def same_words(words: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return text → the labels that share it; the text says so where all do.
-
-    Examples
-    --------
-    >>> same_words({"a": "max 6 s", "b": "max 6 s"})
-    {'max 6 s (both)': ['a', 'b']}
-    """
+    """Return text → the labels that share it; the text says so where all do."""
     groups: dict[str, list[str]] = {}
     for label, text in words.items():
         groups.setdefault(text, []).append(label)
@@ -426,20 +372,7 @@ def figure_of(
     dpi: float = 100,
     **options: Any,
 ) -> Figure:
-    """Draw a chart on a figure of its own.
-
-    Parameters
-    ----------
-    chart : callable
-        One of this room's functions.
-    data : data type or mapping
-    size : tuple of float
-        Width and height in hundredths of an inch.
-    dpi : float, default 100
-        Pixels an inch.
-    **options
-        For the chart.
-    """
+    """Draw a chart on a figure of its own."""
     width, height = size
     # What labels will take, roughly: charts that measure their axes while they draw see about their final size.
     guess = SubplotParams(
@@ -477,27 +410,7 @@ def save(
     dpi: float = 100,
     **options: Any,
 ) -> None:
-    """Draw a chart into a file.
-
-    Parameters
-    ----------
-    chart : callable
-        One of this room's functions.
-    data : data type or mapping
-    path : Path
-        ``.png``, ``.svg`` or ``.pdf``.
-    size : tuple of float
-        Width and height in hundredths of an inch: pixels at the default resolution.
-    dpi : float, default 100
-        Pixels an inch of a PNG.
-    **options
-        For the chart.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For another ending, and for more pixels than memory should be taken for.
-    """
+    """Draw a chart into a file."""
     kind = checked_ending(path)
     pixels = [side * dpi / 100 for side in size]
     if kind == "png" and (max(pixels) >= _SIDE or pixels[0] * pixels[1] > _PIXELS):

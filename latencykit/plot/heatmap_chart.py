@@ -67,20 +67,7 @@ class Grid:
 
 
 def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
-    """Return a log's counts by time and latency, in one pass and in little memory.
-
-    Parameters
-    ----------
-    log : HistogramLog
-        Of one series: intervals of one time are summed.
-    columns : int, default 480
-        At most so many; fewer intervals have a column each.
-
-    Raises
-    ------
-    DataNotAvailableError
-        Where nothing was counted.
-    """
+    """Return a log's counts by time and latency, in one pass and in little memory."""
     edges, column = _columns(log, columns)
     shape = ((_HIGHEST - _LOWEST) * _A_DECADE + 2, edges.size - 1)
     counts, change = np.zeros(shape), np.zeros(shape)

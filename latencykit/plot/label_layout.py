@@ -93,13 +93,7 @@ class FileRange:
 
 
 def points_of(vertices: Floats, step: float = 2.0) -> Floats:
-    """Return points on a polyline at most `step` apart; it may be broken by NaN.
-
-    Examples
-    --------
-    >>> points_of(np.array([[0.0, 0.0], [4.0, 0.0]])).tolist()
-    [[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]]
-    """
+    """Return points on a polyline at most `step` apart; it may be broken by NaN."""
     if len(vertices) < 2:
         return vertices[np.isfinite(vertices).all(1)] if len(vertices) else np.zeros((0, 2))
     start, move = vertices[:-1], np.diff(vertices, axis=0)
@@ -124,20 +118,7 @@ def along(
     at: float = 0.5,
     spread: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Return candidate places above and below a curve, and their costs.
-
-    Parameters
-    ----------
-    curve : ndarray, shape (points, 2)
-        As `points_of` gives it.
-    size : tuple of float
-    room : tuple of float
-        Left, lower, right and upper bound.
-    at : float, default 0.5
-        Where along the room the label would like to be, from 0 (left) to 1.
-    spread : float, default 1.0
-        How far from there it may go, as a share of the room.
-    """
+    """Return candidate places above and below a curve, and their costs."""
     width, height = size
     left, lower, right, upper = room
     reach = max(right - left - width, 0.0)
@@ -267,22 +248,7 @@ def _judged(
 def place(
     wishes: Sequence[LabelRequest], curves: Sequence[Floats], fixed: Floats | None = None
 ) -> list[FileRange | None]:
-    """Return a place for every label, so that no two meet.
-
-    Parameters
-    ----------
-    wishes : sequence of Wish
-        Few of them take the best of all orders; more than four are placed one after the other.
-    curves : sequence of ndarray, shape (points, 2)
-        What no label may cover, as `points_of` gives it.
-    fixed : ndarray, shape (boxes, 4), optional
-        Texts that are there already.
-
-    Returns
-    -------
-    list of Place or None
-        None where a label has no place at all.
-    """
+    """Return a place for every label, so that no two meet."""
     taken = np.zeros((0, 4)) if fixed is None else fixed
     judged = [_judged(wish, curves, taken) for wish in wishes]
     orders = permutations(range(len(wishes))) if len(wishes) <= 4 else [tuple(range(len(wishes)))]
@@ -319,11 +285,6 @@ def apart(wanted: Floats, step: float, low: float, high: float) -> Floats:
 
     Neighbours that are too near merge into a group that stands around the mean of its members' wishes. Where they do
     not all fit, they share the room evenly.
-
-    Examples
-    --------
-    >>> apart(np.array([5.0, 5.0, 9.0]), 2.0, 0.0, 10.0).tolist()
-    [4.0, 6.0, 9.0]
     """
     if not wanted.size:
         return wanted
@@ -432,13 +393,7 @@ class _Entry:
 
 
 class LineLabels(_Labels):
-    """Labels beside their curves, where nothing crosses them.
-
-    Parameters
-    ----------
-    lower : float, default 0
-        Share of the axes' height, from below, that is not theirs.
-    """
+    """Labels beside their curves, where nothing crosses them."""
 
     def __init__(self, lower: float = 0.0) -> None:
         super().__init__()

@@ -56,11 +56,6 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
     Where raw and corrected measurements stand side by side, the raw ones are red and the corrected ones blue, each further
     one with another dash; otherwise colours come in turn, and after each round another dash: 24 series stay apart.
-
-    Examples
-    --------
-    >>> [style["color"] for style in series_styles({"raw": None, "corrected": None}).values()]
-    ['#d0312d', '#0b5cbf']
     """
     roles = [role_of(label, data) for label, data in series.items()]
     if {"raw", "honest"} <= set(roles):
@@ -91,24 +86,12 @@ def role_of(label: str, data: Any) -> str | None:
 
 
 def plain(text: str, limit: int = 60) -> str:
-    r"""Return foreign text that matplotlib draws as it is: nothing unprintable, no mathematics between dollar signs.
-
-    Examples
-    --------
-    >>> plain("cost $a$\t")
-    'cost \\$a\\$\\t'
-    """
+    r"""Return foreign text that matplotlib draws as it is: nothing unprintable, no mathematics between dollar signs."""
     return printable(text, limit).replace("$", r"\$")
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return a name that fits, without its middle: what tells names apart stands at their ends.
-
-    Examples
-    --------
-    >>> shorten("cluster-eu-west-host-0001", 15)
-    'cluster…st-0001'
-    """
+    """Return a name that fits, without its middle: what tells names apart stands at their ends."""
     return (
         text if len(text) <= limit else text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
     )

@@ -136,11 +136,6 @@ def as_log(label: str, data: Any) -> HistogramLog:
     """Return the data type as a log of intervals.
 
     Samples are counted into intervals of a round length: some hundreds of them, each with a hundred requests or so.
-
-    Raises
-    ------
-    DataNotAvailableError
-        Where the source knows no time, or no interval.
     """
     log = data
     if isinstance(data, Samples) and data.start is not None and len(data):
@@ -333,20 +328,7 @@ def draw_strip(
     columns: int,
     failed: Mapping[str, Floats | None],
 ) -> None:
-    """Draw the strip along the foot of the chart.
-
-    Parameters
-    ----------
-    ax : Axes
-        The chart.
-    courses : mapping of str to Course
-    styles : mapping of str to dict
-        Colour of each series; a single one is grey.
-    columns : int
-        At most so many columns: of more intervals each shows the highest and the lowest rate.
-    failed : mapping of str to ndarray or None
-        Failed requests per second of each interval, where known.
-    """
+    """Draw the strip along the foot of the chart."""
     strip: Axes = ax.inset_axes((0.0, 0.0, 1.0, STRIP), sharex=ax)
     strip.patch.set_alpha(0.0)
     top = 0.0

@@ -72,38 +72,6 @@ def hiccup(
     the shadow that jHiccup back-fills with its resolution as expected interval is measured here. The log says
     that it is from a schedule, and it must not be corrected again. Nothing is subtracted: an idle machine shows
     its timer's own lateness, some 50 to 150 µs on Linux (jHiccup subtracts the shortest that it saw).
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The ``.hlog`` to write; an old one is replaced. Whole lines are appended once an interval is over, so it
-        is valid at any moment, and after Ctrl+C.
-    duration : str or float, optional
-        ``"10m"``, or seconds; without it until Ctrl+C.
-    resolution : str or float, default "1ms"
-        Distance of two slots; at least 50 µs.
-    interval : str or float, default "1s"
-        Length of a log line.
-    progress : callable, optional
-        Takes a `HiccupProgress` once an interval.
-
-    Returns
-    -------
-    HistogramLog
-        What the file holds.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl+C, once the file is complete.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     log = hiccup(folder + "/hiccup.hlog", duration=0.2, interval=0.1)
-    >>> log.run.tool, log.run.corrected, log.histogram().count > 100
-    ('latencykit hiccup', 'schedule', True)
     """
     step = int(parse_duration(resolution, "s"))
     if not _FINEST <= step <= 10**10:

@@ -65,18 +65,6 @@ class RowBuffer:
     """Takes rows of five integers: start, end, due, outcome, tag.
 
     A row is written first and `at` moved over it afterwards, so that taking needs no lock against putting.
-
-    Parameters
-    ----------
-    on_full : callable
-        Called now and then, when 16,384 rows or so have come together.
-
-    Examples
-    --------
-    >>> rows = RowBuffer(lambda: None)
-    >>> rows.put(1, 2, -1, 0, 0)
-    >>> [part.tolist() for part in rows.take()], len(rows)
-    ([[[1, 2, -1, 0, 0]]], 0)
     """
 
     def __init__(self, on_full: Callable[[], object]) -> None:
@@ -128,17 +116,6 @@ class Schedule:
 
     A slot that comes late because the one before it took long keeps its time: what is measured from it has
     the waiting in it, so a stall is recorded with all the requests that it held up.
-
-    Parameters
-    ----------
-    make : callable
-        Due time (``perf_counter_ns``) → what is yielded.
-    rate : float
-        Slots per second.
-    duration : str or float, optional
-        Length of the schedule: ``"10s"``, or seconds. Without it and `count`, the schedule has no end.
-    count : int, optional
-        Number of slots.
     """
 
     def __init__(
@@ -195,17 +172,7 @@ def outcome_of(error: type[BaseException] | None) -> int:
 
 
 class Measurement:
-    """Measures a block (``with``, ``async with``) or a function (as a decorator).
-
-    Parameters
-    ----------
-    put : callable
-        Takes start, end, due (or −1), outcome and tag; times by ``perf_counter_ns``.
-    due : int
-        When the block was meant to start; −1 where it has no schedule.
-    tag : int
-        Position of the operation's name.
-    """
+    """Measures a block (``with``, ``async with``) or a function (as a decorator)."""
 
     __slots__ = ("_due", "_put", "_start", "_tag")
 
@@ -241,13 +208,7 @@ class Measurement:
         self.__exit__(kind, error, trace)
 
     def __call__(self, function: _Function) -> _Function:
-        """Return `function`, every call of it measured.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For generators: their call only makes them; measure what drives them.
-        """
+        """Return `function`, every call of it measured."""
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise InvalidArgumentError(
                 f"{function.__name__} is a generator: calling it does no work yet; measure the loop over it, "

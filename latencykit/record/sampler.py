@@ -20,15 +20,7 @@ _BATCH_NS = 50_000_000
 
 
 def sample(resolution: int, out: int) -> None:
-    """Sleep from slot to slot until nobody reads any more.
-
-    Parameters
-    ----------
-    resolution : int
-        Nanoseconds between two slots.
-    out : int
-        File descriptor.
-    """
+    """Sleep from slot to slot until nobody reads any more."""
     clock, sleep = time.perf_counter_ns, time.sleep
     origin = sent = clock()
     rows, slot = array.array("q", [origin] * 3), 1

@@ -33,18 +33,7 @@ class Copied:
 
 
 def lesson_files() -> dict[str, Path]:
-    """Return name in the learner's folder → file: from inside the wheel, or from a checkout's ``notebooks`` and ``data``.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where this installation carries no lessons.
-
-    Examples
-    --------
-    >>> "README.md" in lesson_files()
-    True
-    """
+    """Return name in the learner's folder → file: from inside the wheel, or from a checkout's ``notebooks`` and ``data``."""
     package = Path(__file__).resolve().parent.parent
     installed, checkout = package / "_lessons", package.parent
     roots = (
@@ -101,15 +90,7 @@ def copy_lessons(folder: Path) -> Copied:
 
 
 def launch(folder: Path) -> None:
-    """Start JupyterLab in a folder, and return when it ends.
-
-    Raises
-    ------
-    MissingPackageError
-        Where JupyterLab is not installed.
-    InvalidArgumentError
-        Where it does not start; it has said why.
-    """
+    """Start JupyterLab in a folder, and return when it ends."""
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingPackageError("jupyterlab", "latencykit lab", "lab")
     options = [

@@ -154,14 +154,6 @@ def started(samples: Samples, most: int = MOST, digits: int = 3) -> HistogramLog
 
     There are at most so many intervals, and a hundred requests or so in each, but eight of them at least. Their edges are
     those that `Samples.between` cuts at.
-
-    Examples
-    --------
-    >>> from latencykit.core.samples import Samples
-    >>> samples = Samples(start=np.arange(900), duration=np.full(900, 5), unit="ms")
-    >>> log = started(samples)
-    >>> len(log), float(log.lengths[0]), int(log.series().count[0])
-    (18, 0.05, 50)
     """
     offset, size = samples.offsets, len(samples)
     span = float(np.ptp(offset))
@@ -182,25 +174,7 @@ def started(samples: Samples, most: int = MOST, digits: int = 3) -> HistogramLog
 
 
 def slots_of(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Slots, Histogram]:
-    """Return a log's slots, and the exact sum of all intervals, from one pass over its payloads.
-
-    Parameters
-    ----------
-    log : HistogramLog
-        Of one tag, with at least one interval.
-    most : int, default 300
-        More intervals than that are put together.
-    fine : int, default 50,000
-        Counts up to which the slots keep the buckets of the log.
-
-    Examples
-    --------
-    >>> from latencykit.core.samples import Samples
-    >>> log = Samples(start=np.arange(900), duration=np.full(900, 5), unit="ms").to_log("2ms")
-    >>> slots, total = slots_of(log)
-    >>> slots.start.size, slots.width, int(slots.counts.sum()), total.count
-    (181, 0.005, 900, 900)
-    """
+    """Return a log's slots, and the exact sum of all intervals, from one pass over its payloads."""
     order = np.argsort(log.starts, kind="stable")
     view = log.rows(order)
     width = _width(view, most)
@@ -225,13 +199,7 @@ def _width(log: HistogramLog, most: int) -> float | None:
 
 
 def nice_width(width: float, of: float | None = None) -> float:
-    """Return a width in seconds that people can think in, no smaller than the one given, and a multiple of `of`.
-
-    Examples
-    --------
-    >>> nice_width(0.3), nice_width(288), nice_width(4, of=2)
-    (0.5, 300.0, 10.0)
-    """
+    """Return a width in seconds that people can think in, no smaller than the one given, and a multiple of `of`."""
     known = (step for step in _WIDTHS if step >= width * (1 - 1e-9))
     if of is None:
         return next(known, width)
@@ -328,13 +296,7 @@ def _summed(
 
 
 def script_json(value: Any) -> str:
-    r"""Return JSON for an inline script: pure ASCII, without any character that means something to HTML.
-
-    Examples
-    --------
-    >>> script_json("</script>\u2028&")
-    '"\\u003c/script\\u003e\\u2028\\u0026"'
-    """
+    r"""Return JSON for an inline script: pure ASCII, without any character that means something to HTML."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

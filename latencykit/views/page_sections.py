@@ -84,13 +84,7 @@ __all__ = [
 
 
 def esc(text: object, limit: int = 300) -> str:
-    r"""Return foreign text as HTML text, or as the value of a quoted attribute.
-
-    Examples
-    --------
-    >>> esc('<b onclick="x">\x07')
-    '&lt;b onclick=&quot;x&quot;&gt;\\x07'
-    """
+    r"""Return foreign text as HTML text, or as the value of a quoted attribute."""
     return html.escape(printable(str(text), limit), quote=True)
 
 
@@ -101,19 +95,7 @@ def table(
     name: str = "",
     words: bool = False,
 ) -> str:
-    """Return a table whose first column heads the rows; cells are HTML already.
-
-    Parameters
-    ----------
-    header : sequence of str
-    rows : iterable of sequence of str
-    caption : str
-        HTML.
-    name : str
-        The table's id.
-    words : bool, default False
-        Cells are text, not numbers.
-    """
+    """Return a table whose first column heads the rows; cells are HTML already."""
     kind = " class='words'" if words else ""
     head = "".join(
         f"<th scope='col'{kind if k else ''}>{cell}</th>" for k, cell in enumerate(header)
@@ -152,19 +134,7 @@ _NEAR, _NONE, _FEW = 0.3, 0.005, 0.1
 
 
 def headline(data: Any, limit: float | None = None) -> str:
-    """Return what happened, in one sentence that anybody understands.
-
-    Parameters
-    ----------
-    data : Histogram, Summary or Distribution
-    limit : float, optional
-        The highest percentile that the measurement supports; by default that of so many independent requests.
-
-    Examples
-    --------
-    >>> headline(Histogram.of(np.r_[np.full(5000, 300_000), np.full(10, 1_800_000_000)]))
-    'Half of the 5,010 requests took 300 µs or less, one in a thousand over 1.8 s, the worst 1.8 s; the mean, 3.89 ms, describes none of them.'
-    """
+    """Return what happened, in one sentence that anybody understands."""
     if isinstance(data, Summary):
         return _of_summary(data)
     if isinstance(data, Histogram) and not data.count:
@@ -312,13 +282,7 @@ class InputFile:
 
 
 def input_file(path: str | Path) -> InputFile:
-    """Return what identifies a file.
-
-    Examples
-    --------
-    >>> input_file("-")
-    InputFile(name='standard input', size=None, sha256=None)
-    """
+    """Return what identifies a file."""
     where = Path(without_secrets(str(path)))
     if str(path) == "-" or not where.is_file():
         return InputFile("standard input" if str(path) == "-" else where.name, None, None)

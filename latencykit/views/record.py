@@ -33,13 +33,7 @@ TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
 
 
 def number(value: float | None) -> float | int | None:
-    """Return a number as JSON has it: whole ones as integers, unbounded and unknown ones as null.
-
-    Examples
-    --------
-    >>> number(3.0), number(2.5), number(float("inf"))
-    (3, 2.5, None)
-    """
+    """Return a number as JSON has it: whole ones as integers, unbounded and unknown ones as null."""
     if value is None or not math.isfinite(value):
         return None
     return int(value) if float(value).is_integer() else float(value)
@@ -58,20 +52,7 @@ def series_record(
     histogram: Histogram | None = None,
     trims: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return one series as a dictionary of plain values.
-
-    Parameters
-    ----------
-    name : str
-    data : Samples, HistogramLog, Histogram or Summary
-    percentiles : sequence of float, optional
-        By default the usual ones; of a source that prints some and pins the usual ones down no further, those.
-    confidence : float, default 0.95
-    histogram : Histogram, optional
-        Of the same data type, where it was already counted.
-    trims : sequence of str
-        Further trimmed statistics; see `latencykit.core.trimmed`.
-    """
+    """Return one series as a dictionary of plain values."""
     data = in_nanoseconds(data)
     if isinstance(data, Summary):
         return _of_summary(name, data, percentiles, confidence)

@@ -17,14 +17,7 @@ __all__ = ["csv_text", "markdown", "shown", "styled", "text_table"]
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows in aligned columns; the first `left` columns are flush left, numbers flush right.
-
-    Examples
-    --------
-    >>> print(text_table(["series", "p99"], [["get", "1.04 ms"]]))
-    series      p99
-    get     1.04 ms
-    """
+    """Return rows in aligned columns; the first `left` columns are flush left, numbers flush right."""
     cells = [[printable(cell, 80) for cell in row] for row in (header, *rows)]
     widths = [max(_width(row[k]) for row in cells) for k in range(len(header))]
     lines = []
@@ -47,15 +40,7 @@ def _width(text: str) -> int:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows as a Markdown table.
-
-    Examples
-    --------
-    >>> print(markdown(["series", "p99"], [["a|b", "1 ms"]]))
-    | series | p99 |
-    |---|--:|
-    | a\\|b | 1 ms |
-    """
+    """Return rows as a Markdown table."""
 
     def line(cells: Sequence[str]) -> str:
         return (
@@ -107,13 +92,7 @@ def styled(
 
 
 def shown(value: float | None, unit: str, style: str = "table", out_unit: str | None = None) -> Any:
-    """Return a value for a cell: a bare number in CSV and where a unit is asked for, else with the unit that suits it.
-
-    Examples
-    --------
-    >>> shown(1.5e6, "ns"), shown(1.5e6, "ns", "csv"), shown(1.5e6, "ns", "csv", "ms"), shown(None, "ns")
-    ('1.5 ms', 1500000.0, 1.5, '')
-    """
+    """Return a value for a cell: a bare number in CSV and where a unit is asked for, else with the unit that suits it."""
     if value is None or math.isnan(value):
         return None if style == "csv" else ""
     if out_unit is not None and unit in NANOSECONDS:

@@ -45,31 +45,7 @@ Line = tuple["Floats", "Floats", str, tuple[int, int, int]]
 def terminal_chart(
     series: Any, *, width: int = 80, height: int = 20, timeline: bool = True, colour: bool = True
 ) -> str:
-    """Return the percentile curve, and below it the timeline where time is known, as lines of text.
-
-    Parameters
-    ----------
-    series : data type, or mapping of str to data type
-    width, height : int
-        Columns of the text, and lines of each chart.
-    timeline : bool, default True
-        Draw that, too.
-    colour : bool, default True
-        With escape sequences for colours; without them several lines are drawn with a letter each.
-
-    Raises
-    ------
-    DataNotAvailableError
-        For a summary, which has no curve, and where nothing was counted.
-    MissingPackageError
-        Where plotext is not installed.
-
-    Examples
-    --------
-    >>> text = terminal_chart(Histogram.of(np.arange(1, 5000) * 1000), colour=False)
-    >>> "percentile of requests" in text, max(map(len, text.splitlines())) <= 80
-    (True, True)
-    """
+    """Return the percentile curve, and below it the timeline where time is known, as lines of text."""
     try:
         import plotext
     except ImportError as missing:

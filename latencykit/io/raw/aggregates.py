@@ -116,13 +116,7 @@ class Shape:
 
 
 def looks_aggregated(columns: Iterable[str]) -> bool:
-    """Whether names alone speak of buckets with counts, or of percentiles with values; for recognising.
-
-    Examples
-    --------
-    >>> looks_aggregated(["le", "count"]), looks_aggregated(["quantile", "value"]), looks_aggregated(["a", "count"])
-    (True, True, False)
-    """
+    """Whether names alone speak of buckets with counts, or of percentiles with values; for recognising."""
     parts = [named(column) for column in columns]
     counts = [one for one in parts if _counting(one) is not None]
     levels = [one for one in parts if set(words_of(one.stem)) & _LEVELS]
@@ -133,16 +127,7 @@ def looks_aggregated(columns: Iterable[str]) -> bool:
 
 
 def shape_of(sample: pd.DataFrame, column: str | None, notes: list[str]) -> Shape | None:
-    """Return what a table's rows are, if they are not requests, by the names of its columns and its first rows.
-
-    Parameters
-    ----------
-    sample : DataFrame
-    column : str or None
-        The column of latencies that the user named.
-    notes : list of str
-        What was decided against is appended.
-    """
+    """Return what a table's rows are, if they are not requests, by the names of its columns and its first rows."""
     parts = [named(str(name)) for name in sample.columns]
     return _percentiles(sample, parts, column) or _counts(sample, parts, column, notes)
 
@@ -151,13 +136,7 @@ def shape_of(sample: pd.DataFrame, column: str | None, notes: list[str]) -> Shap
 
 
 def level_of(text: str) -> float | str | None:
-    """Return the percentile (0..100) or the statistic that a label names; None for another text.
-
-    Examples
-    --------
-    >>> level_of("p99.9"), level_of("P999"), level_of("50th"), level_of("avg"), level_of("get")
-    (99.9, 99.9, 50.0, 'mean', None)
-    """
+    """Return the percentile (0..100) or the statistic that a label names; None for another text."""
     bare = text.strip().lower()
     found = _P.fullmatch(bare)
     if found is None:
@@ -258,22 +237,7 @@ def _value(
 def percentile_rung(
     columns: Columns, labels: Sequence[str], texts: Sequence[str], shape: Shape, run: Run
 ) -> Data:
-    """Return printed percentiles, with the statistics and the count that stand among them.
-
-    Parameters
-    ----------
-    columns : mapping of str to ndarray
-        ``duration``, and ``count`` where there is such a column.
-    labels, texts : sequence of str
-        Cells of the column of percentiles, and of values.
-    shape : Shape
-    run : Run
-
-    Raises
-    ------
-    ValueError
-        Where a percentile occurs twice, or values fall.
-    """
+    """Return printed percentiles, with the statistics and the count that stand among them."""
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
     count: int | None = None
@@ -534,17 +498,7 @@ def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulati
 def counted_rung(
     columns: Columns, shape: Shape, run: Run, fail: Callable[[str], Exception]
 ) -> Histogram:
-    """Return the histogram of rows of counts.
-
-    Parameters
-    ----------
-    columns : mapping of str to ndarray
-        ``duration`` (values or edges, infinite for an open bucket), ``count``, and ``low`` where both edges are stated.
-    shape : Shape
-    run : Run
-    fail : callable
-        What was seen → an error to raise.
-    """
+    """Return the histogram of rows of counts."""
     value, count = (
         columns["duration"].astype(np.float64),
         np.rint(columns["count"]).astype(np.int64),

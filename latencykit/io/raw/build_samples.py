@@ -65,14 +65,7 @@ class _Words:
 
 
 class _Rows:
-    """Chunks of cells into columns of good numbers; what is left out is tallied.
-
-    Parameters
-    ----------
-    plan, options, source
-    locate : callable
-        Numbers of rows, as in the chunks' index → lines in the file, and their texts.
-    """
+    """Chunks of cells into columns of good numbers; what is left out is tallied."""
 
     def __init__(self, plan: Plan, options: ReadOptions, source: Source, locate: Locate) -> None:
         self.plan, self.options, self.source, self.locate = plan, options, source, locate
@@ -231,20 +224,7 @@ def gathered(
     locate: Locate,
     notes: list[str],
 ) -> dict[str, Data]:
-    """Return the series of a table that comes in chunks.
-
-    Parameters
-    ----------
-    frames : iterable of DataFrame
-        Chunks with the columns that the plan names; their index numbers the rows.
-    plan : Plan
-    options : ReadOptions
-        With ``counted``, tables of more than `KEPT` rows become histograms while they are read.
-    source : Source
-    locate : callable
-    notes : list of str
-        What the reader of chunks has to say; complete when the chunks are at their end.
-    """
+    """Return the series of a table that comes in chunks."""
     rows = _Rows(plan, options, source, locate)
     if plan.shape is not None:
         return _aggregated(frames, rows, notes)

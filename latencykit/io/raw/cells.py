@@ -86,15 +86,7 @@ def _kind(cell: str) -> str:
 
 
 def style_of(cells: Iterable[str]) -> Style | None:
-    """Return how the numbers of a column are written; None where most cells are no numbers.
-
-    Examples
-    --------
-    >>> style_of(["1.234,5", "2"]), style_of(["1,234", "12.5"]), style_of(["1,234", "5,678"]), style_of(["1.234", "2"])
-    ('comma', 'grouped', 'unclear', 'plain')
-    >>> style_of(["1,5", "1.5"])
-    'mixed'
-    """
+    """Return how the numbers of a column are written; None where most cells are no numbers."""
     kinds = [_kind(cell) for cell in cells if cell.strip()]
     seen = set(kinds)
     if kinds.count("") * 2 >= len(kinds):
@@ -114,11 +106,6 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
 
     One file is written by the habits of one country: where ``1,234`` may be either, columns that are clear decide, if they
     agree; and in a table of decimal commas, ``1.234`` is a grouped number.
-
-    Examples
-    --------
-    >>> styles_of({"a": ["0,5"], "b": ["1,234"], "c": ["1.234"]})
-    ({'a': 'comma', 'b': 'comma', 'c': 'comma'}, ['b', 'c'])
     """
     kept = {name: list(cells) for name, cells in columns.items()}
     if not any(
@@ -150,11 +137,6 @@ def with_point(cell: str, style: Style) -> str:
     """Return a number of a column as programs write it; ``"?"`` for one that does not fit the column's style.
 
     Of a column that is unclear or mixed, which is refused if it is needed, only the digits are given.
-
-    Examples
-    --------
-    >>> with_point("1.234,5", "comma"), with_point("12.5", "comma"), with_point("1,234", "grouped"), with_point("-", "comma")
-    ('1234.5', '?', '1234', '-')
     """
     bare = cell.strip()
     if not any(digit.isdigit() for digit in bare):
@@ -275,26 +257,12 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def unit_in(text: str) -> str | None:
-    """Return the unit that a word spells, or None.
-
-    Examples
-    --------
-    >>> unit_in("msec"), unit_in("bytes")
-    ('ms', None)
-    """
+    """Return the unit that a word spells, or None."""
     return _UNITS.get(text.strip().lower())
 
 
 def named(column: str) -> ColumnName:
-    """Take a name apart.
-
-    Examples
-    --------
-    >>> named("Response Time (us)")
-    ColumnName(column='Response Time (us)', stem='response_time', unit='us', assumed=False)
-    >>> named("latencyMs").unit, named("duration_in_ns").stem, named("ts").unit
-    ('ms', 'duration', None)
-    """
+    """Take a name apart."""
     bare = column.strip().strip("\"'").lstrip("#").strip()
     bare = _FOREIGN_MICRO.sub("µ", bare)
     if bare.endswith("_assumed"):
@@ -329,11 +297,6 @@ def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
     """Return the columns whose names say that they hold latencies, the surest first, and whether the first one is sure.
 
     Names such as ``p99_latency`` or ``mean_ms`` are statistics, not samples.
-
-    Examples
-    --------
-    >>> [one.column for one in latency_columns(["time", "db_latency", "latency_ms", "p99_latency"])[0]]
-    ['latency_ms', 'db_latency']
     """
     parts = [named(column) for column in columns]
     parts = [one for one in parts if not _STATISTICS.search(one.stem)]
@@ -356,24 +319,12 @@ def only_by_default(one: ColumnName) -> bool:
 
 
 def are_statistics(columns: Iterable[str]) -> bool:
-    """Whether columns are named as statistics, such as ``p99_ms`` and ``mean``: each row sums up many requests.
-
-    Examples
-    --------
-    >>> are_statistics(["time_s", "p50_ms", "p99_ms"]), are_statistics(["time_s", "count"])
-    (True, False)
-    """
+    """Whether columns are named as statistics, such as ``p99_ms`` and ``mean``: each row sums up many requests."""
     return any(one.stem != "count" and _STATISTICS.search(one.stem) for one in map(named, columns))
 
 
 def roles_of(columns: Iterable[str], taken: str) -> dict[str, ColumnName]:
-    """Return role → column for all but the column of latencies, which is `taken`.
-
-    Examples
-    --------
-    >>> {role: one.column for role, one in roles_of(["sent_at", "latency_ms", "thread"], "latency_ms").items()}
-    {'start': 'sent_at', 'connection': 'thread'}
-    """
+    """Return role → column for all but the column of latencies, which is `taken`."""
     parts = [named(column) for column in columns if column != taken]
     found: dict[str, ColumnName] = {}
     for role, names in ROLES.items():
@@ -442,12 +393,6 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = Fal
     """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
 
     With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all that a float holds.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> times_of(pd.Series(["5.2ms", "PT0.5S", "1m2.3s", "", "?"]), "span", "ns").ns.tolist()
-    [5200000.0, 500000000.0, 62300000000.0, 0.0, 0.0]
     """
     import pandas as pd
 

@@ -155,20 +155,7 @@ class Plan:
 
 
 def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
-    """Decide.
-
-    Parameters
-    ----------
-    sample : DataFrame
-        The first rows, all columns.
-    options : ReadOptions
-    source : Source
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where no column, or more than one, may be the one of latencies, and where bare numbers have no unit.
-    """
+    """Decide."""
     columns = _distinct([str(column) for column in sample.columns], source)
     notes: list[str] = []
     shape = None if options.start_column is not None else shape_of(sample, options.column, notes)

@@ -169,13 +169,7 @@ class Reading:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name in small letters.
-
-    Examples
-    --------
-    >>> words_of("http.response.statusCode"), words_of("isTimedout"), words_of("HTTPStatus")
-    (['http', 'response', 'status', 'code'], ['is', 'timeout'], ['http', 'status'])
-    """
+    """Return the words of a name in small letters."""
     parted = re.sub(
         r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name[:_LONGEST]
     ).lower()
@@ -197,15 +191,7 @@ def _parts(word: str) -> list[str]:
 
 
 def candidate(column: str) -> Candidate | None:
-    """Return what the name of a column says of outcomes; None where it says nothing.
-
-    Examples
-    --------
-    >>> candidate("http.response.status_code").family, candidate("isError").sense, candidate("error_rate").sense
-    ('http', 'bad', 'other')
-    >>> candidate("latency_ms") is None
-    True
-    """
+    """Return what the name of a column says of outcomes; None where it says nothing."""
     words = words_of(column)
     if not _SAID & set(words):
         return None
@@ -257,14 +243,7 @@ def _texts(cells: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def reading_of(sample: pd.Series[Any], found: Candidate) -> Reading | None:
-    """Return how a column is to be read, judged by its first cells; None where it is not understood.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> reading_of(pd.Series([200, 503]), candidate("status")).style, reading_of(pd.Series([0.01, 0.2]), candidate("error_rate"))
-    ('http', None)
-    """
+    """Return how a column is to be read, judged by its first cells; None where it is not understood."""
     codes, texts = _texts(sample)
     rows = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
     often: dict[str, int] = {}
@@ -343,15 +322,7 @@ def _status(found: Candidate, often: dict[str, int]) -> Reading | None:
 
 
 def outcome_of_word(text: str) -> int | None:
-    """Return the position in `OUTCOMES` of a word, a phrase or a status line; None where it is not understood.
-
-    Examples
-    --------
-    >>> [OUTCOMES[outcome_of_word(text)] for text in ("PASS", "not ok", "503 Service Unavailable", "DeadlineExceeded", "2xx")]
-    ['ok', 'error', 'error', 'timeout', 'ok']
-    >>> outcome_of_word("NY") is None
-    True
-    """
+    """Return the position in `OUTCOMES` of a word, a phrase or a status line; None where it is not understood."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text[:_LONGEST]).strip().lower()
     if parted in OUTCOMES:
         return OUTCOMES.index(parted)
@@ -403,15 +374,7 @@ def _of_http(status: int) -> int:
 
 
 def outcome_of(cells: pd.Series[Any], reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
-    """Return positions in `OUTCOMES` (`UNKNOWN` for cells that say nothing), and words that count as failures unread.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> codes, _ = outcome_of(pd.Series(["200", "503", "504", "", "0"]), Reading("status", "http"))
-    >>> codes.tolist()
-    [0, 1, 2, -1, 1]
-    """
+    """Return positions in `OUTCOMES` (`UNKNOWN` for cells that say nothing), and words that count as failures unread."""
     codes, texts = _texts(cells)
     strange: list[str] = []
     table = [reading.empty if text in _EMPTY else _one(text, reading, strange) for text in texts]

@@ -152,11 +152,6 @@ def bin_edges(middle: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
     """Return the lowest and highest value of the bucket that fio prints as `middle`, int64 arrays.
 
     Source: ``plat_idx_to_val`` in fio's stat.c.
-
-    Examples
-    --------
-    >>> [edge.tolist() for edge in bin_edges(np.array([100, 129, 24960]))]
-    [[100, 128, 24832], [100, 129, 25087]]
     """
     magnitude = np.frexp(np.maximum(middle, 1).astype(np.float64))[1] - 1
     half = np.where(middle < 128, 0, np.int64(1) << np.maximum(magnitude - 7, 0))

@@ -62,15 +62,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 
 
 def rung_of_record(record: dict[str, Any], source: Source) -> Data:
-    """Return one result; failed calls are taken out of its histogram where theirs is known.
-
-    Parameters
-    ----------
-    record : dict
-        As fortio's JSON has it; times in seconds, numbers as such or as text.
-    source : Source
-        For errors.
-    """
+    """Return one result; failed calls are taken out of its histogram where theirs is known."""
     whole = jsontext.entry(record, "DurationHistogram", source)
     failures = record.get("ErrorsDurationHistogram") or {}
     failed = int(failures.get("Count") or 0) if failures else _failed_by_codes(record)

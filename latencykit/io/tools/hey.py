@@ -219,17 +219,7 @@ class _Rows:
 
 
 def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> Data:
-    """Return the finest distribution that the report allows.
-
-    Parameters
-    ----------
-    report : Report
-    run : Run
-        What is known of the run beside the report.
-    source : Source
-    timeout : float
-        How long the tool waits for a reply unless it is told otherwise, ns: where requests that timed out are censored.
-    """
+    """Return the finest distribution that the report allows."""
     others, mixed = report.outcomes(), 0 if report.apart else report.mixed
     run = run.replace(duration=report.duration, achieved=report.achieved, **others).with_notes(
         *mixed_note(mixed)

@@ -64,30 +64,7 @@ _STATUS = re.compile(r"(?:.*[._])?(?:code|status|status_code|http_status)$", re.
 def unit_of(
     name: str, options: ReadOptions, stated: str | None = None, described: str = ""
 ) -> tuple[str, UnitFrom] | None:
-    """Return the unit of a metric and where it comes from: what is stated, its name, its description, else seconds.
-
-    Parameters
-    ----------
-    name : str
-    options : ReadOptions
-    stated : str or None
-        Unit that the metric's metadata state; it wins.
-    described : str
-        The metric's description (``# HELP``).
-
-    Returns
-    -------
-    tuple or None
-        None for a metric that is no time by any of these.
-
-    Examples
-    --------
-    >>> from latencykit.io.source import ReadOptions
-    >>> unit_of("rpc_duration_ms", ReadOptions()), unit_of("response_size", ReadOptions())
-    (('ms', 'format'), None)
-    >>> unit_of("rpc_latency", ReadOptions(), described="Latency of calls in microseconds."), unit_of("rpc", ReadOptions())
-    (('us', 'file'), ('s', 'assumed'))
-    """
+    """Return the unit of a metric and where it comes from: what is stated, its name, its description, else seconds."""
     lowered = (stated or "").strip().lower()
     if lowered:
         own = unit_in(lowered)
@@ -112,13 +89,7 @@ def unit_of(
 
 
 def unit_said(text: str) -> str | None:
-    """Return the unit of time that a sentence states for its values; None where there is none, or more than one.
-
-    Examples
-    --------
-    >>> unit_said("RPC latency in milliseconds."), unit_said("Latency (us)"), unit_said("Latency over the last 60 seconds")
-    ('ms', 'us', None)
-    """
+    """Return the unit of time that a sentence states for its values; None where there is none, or more than one."""
     found = set()
     for hit in re.finditer(r"[^\W\d_]+", text[:1000]):
         word, before, after = hit[0].lower(), text[: hit.start()], text[hit.end() :]
@@ -405,13 +376,7 @@ def from_cumulative(
     source: Source,
     line: int | None,
 ) -> Histogram | None:
-    """Return the histogram of cumulative counts by upper edge (``le``); what lies above the last finite one is censored.
-
-    Raises
-    ------
-    CorruptInputError
-        Where a count is smaller than one below it.
-    """
+    """Return the histogram of cumulative counts by upper edge (``le``); what lies above the last finite one is censored."""
     limits = np.array(sorted(edge for edge in edges if math.isfinite(edge)))
     cumulative = np.rint([edges[edge] for edge in limits.tolist()])
     total = edges.get(math.inf, count)
