@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 import latencykit as lk
 from latencykit.core.blocks import MemoryPart, block_of_rows
-from latencykit.plot.figure import figure_of
+from latencykit.plot.files import figure_of
 from tests.conftest import DATA
 
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import latencykit as lk
 from latencykit import plot
 from latencykit.errors import InvalidArgumentError
-from latencykit.plot.figure import save
+from latencykit.plot.files import save
 
 CHARTS = (plot.percentiles, plot.timeline, plot.heatmap, plot.density, plot.ccdf, plot.dashboard)
 
@@ -72,7 +72,7 @@ def test_letters_that_no_font_has_are_no_warning(tmp_path):
 def test_neither_charts_nor_files_import_pyplot(tmp_path):
     code = (
         "import sys, latencykit as lk; from pathlib import Path; from latencykit import plot\n"
-        "from latencykit.plot.figure import save\n"
+        "from latencykit.plot.files import save\n"
         "h = lk.Histogram.of([1, 2, 3])\n"
         f"[save(c, h, Path({str(tmp_path)!r}) / 'x.png') for c in (plot.percentiles, plot.density, plot.ccdf, plot.dashboard)]\n"
         "assert 'matplotlib.pyplot' not in sys.modules and 'scipy.stats' not in sys.modules and 'pandas' not in sys.modules"

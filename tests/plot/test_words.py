@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import latencykit as lk
 from latencykit.plot.curves import curve_of, two_stories
-from latencykit.plot.figure import chart_title, conditions, joined, measured, named_count
+from latencykit.plot.series import chart_title, conditions, joined, measured, named_count
 from latencykit.units import sure_percentile
 
 
