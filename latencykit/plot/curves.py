@@ -1,4 +1,4 @@
-"""Percentile curves: steps, never a straight line between two distant samples; and their drawing."""
+"""Percentile curves as steps, never a straight line between two distant samples."""
 
 from __future__ import annotations
 

@@ -129,11 +129,11 @@ def fan_out(
         "dashed: if calls were independent" if len(results) > 1 and bounds else "",
         "dotted: the sample is too small" if weak else "",
     ]
-    said = (
+    finding = (
         f"{_slower(results[-1])} of users who wait for {names[-1]} fare worse than the p99 of one"
     )
-    said += f" ({_slower(bounds[-1])} if independent)" if bounds else ""
-    head(ax, said, joined({label: values}, *notes), title, subtitle)
+    finding += f" ({_slower(bounds[-1])} if independent)" if bounds else ""
+    head(ax, finding, joined({label: values}, *notes), title, subtitle)
     return ax
 
 
@@ -221,6 +221,6 @@ def _heat_map(
     colour_bar(ax, image, shown, lambda share, _: f"{100 * share:.0f} %", quarters)
     tidy(ax, "calls that a user waits for", "percentile of one call")
     ax.grid(visible=False)
-    said = "Most users fare worse than any percentile of one call below the red line"
-    head(ax, said, " · ".join(filter(None, (plain(shorten(label, 60)), model))), title, subtitle)
+    finding = "Most users fare worse than any percentile of one call below the red line"
+    head(ax, finding, " · ".join(filter(None, (plain(shorten(label, 60)), model))), title, subtitle)
     return ax

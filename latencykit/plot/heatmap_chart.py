@@ -272,8 +272,8 @@ def heatmap(
     slo_line(ax, slo, log.unit)
     tidy(ax, f"time from the start{clock(log.start)}")
     ax.grid(visible=False)
-    said = log_title(label, log, round(float(total.sum())))
-    head(ax, said, joined({label: log}), title, subtitle)
+    finding = log_title(label, log, round(float(total.sum())))
+    head(ax, finding, joined({label: log}), title, subtitle)
     return ax
 
 

@@ -245,11 +245,11 @@ def _grey_unsupported(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve])
     points = (end - at) / (end - start) * ax.get_window_extent().width * 72.0 / ax.figure.dpi
     if points < 95:
         return False
-    sure = f"beyond p{format_percentile(sure_percentile(limit))}"
+    sure = f"above p{format_percentile(sure_percentile(limit))}"
     forms = (
-        f"{sure} the sample is too small:\nthe truth may lie higher",
-        f"{sure}\nthe sample is too small:\nthe truth may lie higher",
-        f"{sure}\nthe sample is\ntoo small: the\ntruth may lie\nhigher",
+        f"{sure} the sample is too small;\ntrue values may be higher",
+        f"{sure}\nthe sample is too small;\ntrue values may be higher",
+        f"{sure}\nthe sample is\ntoo small; true\nvalues may be\nhigher",
     )
 
     def region() -> tuple[float, float, float, float]:
@@ -291,9 +291,9 @@ def _draw_summary(
             labels.add(ax, f"mean {format_value(mean, summary.unit)}", lines, at=0.5)
     if alone:
         tool = summary.run.tool or summary.run.source or "this output"
-        words = f"{tool} prints a mean only: nothing is known of the distribution"
+        words = f"{tool} reports a mean only; the distribution is unknown"
         if known:
-            words = f"{tool} prints these points only: nothing is known between them"
-        forms = words, words.replace(": ", ":\n")
+            words = f"{tool} reports these points only; values between them are unknown"
+        forms = words, words.replace("; ", ";\n")
         labels.note(ax, forms, lambda: ax.get_window_extent().extents, (0.97, 0.05))
     return lines

@@ -155,7 +155,7 @@ def weak_from(
 def dashes_note(weak: Mapping[str, tuple[float, str]]) -> str:
     """Return what the dashes of a chart mean, or nothing where there are none."""
     events = dict.fromkeys(plain(text) for _, text in weak.values() if text)
-    return f"dashed: is based on {', '.join(events)}" if events else ""
+    return f"dashed: based on {', '.join(events)}" if events else ""
 
 
 # ------------------------------------------------------------

@@ -424,11 +424,11 @@ def timeline(
         note = f"a column is up to {merged} intervals of {length}: the line is the highest"
         note += "" if many else ", the band reaches to the lowest"
     main = percentile_text(min(first.values))
-    said = chart_title(logs, f"{main} of each, max of all" if many else f"{main} bold, max thin")
+    finding = chart_title(logs, f"{main} of each, max of all" if many else f"{main} bold, max thin")
     if single:
         ((label, part),) = logs.items()
-        said = log_title(label, part, int(first.count.sum()))
-    head(ax, said, joined(logs, note), title, subtitle)
+        finding = log_title(label, part, int(first.count.sum()))
+    head(ax, finding, joined(logs, note), title, subtitle)
     return ax
 
 

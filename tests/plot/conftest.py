@@ -1,4 +1,4 @@
-"""What the chart tests share: figures that are laid out without a file, and questions about their texts."""
+"""Shared by the chart tests: figures laid out without a file, and queries of their texts."""
 
 from __future__ import annotations
 
