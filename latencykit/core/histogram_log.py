@@ -58,10 +58,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram import PercentileRow
     from latencykit.core.tail_events import Events
+    from latencykit.units import Moment
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -268,7 +270,7 @@ class HistogramLog(HistogramBacked, Value):
 
     # ------------------------------------------------------------ views
 
-    def rows(self, rows: Ints, **changes: Any) -> HistogramLog:
+    def rows(self, rows: Ints, **changes: object) -> HistogramLog:
         """Return a view of some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
@@ -282,7 +284,7 @@ class HistogramLog(HistogramBacked, Value):
         """Nanoseconds since the epoch from which `starts` count, to the microsecond, where the log says."""
         return None if self.start is None else round(self.start * 1e6) * 1000
 
-    def between(self, start: Any = -np.inf, end: Any = np.inf) -> HistogramLog:
+    def between(self, start: Moment = -np.inf, end: Moment = np.inf) -> HistogramLog:
         """Return the intervals with start ≤ t < end, where t is when an interval starts.
 
         Parameters
@@ -338,7 +340,7 @@ class HistogramLog(HistogramBacked, Value):
         later.starts = read_only(self.starts + seconds)
         return later
 
-    def with_run(self, **changes: Any) -> HistogramLog:
+    def with_run(self, **changes: object) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
         return self.rows(np.arange(len(self)), run=self.run.replace(**changes))
 
@@ -982,7 +984,7 @@ def tails_of_requests(
 
 
 def merge(
-    series: Iterable[Any] | Mapping[str, Any], align: str = "absolute"
+    series: Iterable[Data] | Mapping[str, Data], align: str = "absolute"
 ) -> HistogramLog | Histogram:
     """Add up what several hosts, files or runs measured.
 
@@ -1009,7 +1011,7 @@ def merge(
     >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
     900.0
     """
-    parts = list(series.values()) if hasattr(series, "values") else list(series)
+    parts: list[Any] = list(series.values()) if hasattr(series, "values") else list(series)
     if not parts:
         raise InvalidArgumentError("there is nothing to merge")
     for part in parts:

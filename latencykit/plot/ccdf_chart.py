@@ -48,17 +48,18 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from latencykit.core.histogram import Evidence
+    from latencykit.plot._typing import Drawable, Limits
     from latencykit.plot.curves import Curve
 
 __all__ = ["ccdf"]
 
 
 def ccdf(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     confidence: float | None = None,
     legend: bool = True,
     title: str | None = None,

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from latencykit.plot._typing import Drawable, Limits, StallRows
+
 __all__ = ["dashboard"]
 
 _VERDICTS = {"omits": RED, "clean": BLUE, "unknown": AMBER}
@@ -42,15 +44,15 @@ _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 
 
 def dashboard(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     confidence: float | None = 0.95,
     nines: float | None = None,
-    stalls: Any = None,
-    corrected: Any = None,
+    stalls: StallRows | None = None,
+    corrected: Histogram | None = None,
     verdict: str | None = None,
     findings: Sequence[str] = (),
     title: str | None = None,

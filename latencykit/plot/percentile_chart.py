@@ -54,22 +54,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+    from latencykit.plot._typing import Dashed, Drawable, Limits
     from latencykit.plot.curves import Curve
 
 __all__ = ["percentiles", "staircase"]
 
 
 def percentiles(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     confidence: float | None = None,
     nines: float | None = None,
     log: bool = True,
     runs: bool = False,
-    dashed_from: Any = None,
+    dashed_from: Dashed | Mapping[str, Dashed] | None = None,
     legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
