@@ -449,3 +449,53 @@ def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
     for block in blocks:
         for fold in folds:
             fold.add(block)
+
+
+class TopFold:
+    """The entries of every interval above a part of its maximum: what is needed to count slow requests later.
+
+    Parameters
+    ----------
+    part : float
+        Between 0 and 1.
+    most : int
+        Bytes; where the entries take more, `blocks` gives None.
+    """
+
+    def __init__(self, part: float, most: int = 48 << 20) -> None:
+        self._part, self._most = part, most
+        self._blocks: list[Block] | None = []
+        self._bytes = 0
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        filled = np.flatnonzero(np.diff(block.indptr))
+        if self._blocks is None or not filled.size:
+            return
+        last = block.indptr[filled + 1]
+        lowest = block.buckets.index_of(
+            block.buckets.low(block.index[last - 1]) * (self._part * (1 - 1e-9))
+        )
+        # Indices ascend within rows: with each row moved behind the one before, one search finds where each begins.
+        width = block.width
+        keys = np.repeat(np.arange(filled.size) * width, np.diff(block.indptr)[filled])
+        first = np.searchsorted(keys + block.index, np.arange(filled.size) * width + lowest)
+        length = last - first
+        entry = np.repeat(last - np.cumsum(length), length) + np.arange(int(length.sum()))
+        index, counts = block.index[entry], block.counts[entry]
+        indptr = np.concatenate(([0], np.cumsum(length)))
+        top = Block(
+            block.rows[filled], indptr, index.astype(np.min_scalar_type(width)),
+            counts.astype(np.min_scalar_type(int(counts.max()))), block.buckets,
+        )  # fmt: skip
+        self._blocks.append(top)
+        self._bytes += top.nbytes
+        if self._bytes > self._most:
+            self._blocks = None
+
+    def blocks(self) -> Iterator[Block] | None:
+        """Return the entries as blocks whose rows may begin with entries below the part."""
+        if self._blocks is None:
+            return None
+        rows = 1 + max((int(block.rows.max()) for block in self._blocks), default=-1)
+        return MemoryPart(self._blocks).blocks(np.arange(rows))

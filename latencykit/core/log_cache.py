@@ -179,7 +179,7 @@ class _Window:
 
     @property
     def nbytes(self) -> int:
-        return sum(int(index.nbytes + counts.nbytes) for index, counts in self.sums.values())
+        return sum((index.nbytes + counts.nbytes for index, counts in self.sums.values()), 0)
 
     def join(self, other: _Window) -> None:
         """Add the window that follows."""
