@@ -353,8 +353,16 @@ class HistogramLog:
 
     def blocks(self) -> Iterator[Block]:
         """Yield all intervals as blocks, each once, in any order; `Block.rows` are this log's."""
+        expected, cache = self._shelf.expected, None
+        if expected and len(self) == self._shelf.size and not self._cached():
+            cache = self._new_cache(expected) if self._gains_by_cache() else None
         for block in self._stored_blocks():
+            if cache is not None:
+                cache.add(block)
             yield self._in_unit(block)
+        if cache is not None:
+            cache.close()
+            self._shelf.keep(cache)
 
     def _in_unit(self, block: Block) -> Block:
         return block if self._factor == 1.0 else replace(block, buckets=self._scaled(block.buckets))
@@ -389,22 +397,7 @@ class HistogramLog:
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
         known = self._cached()
-        cache = None
-        if known is None and self._gains_by_cache():
-            codes, tags = self._tags_by_name()
-            few = tags <= _TAGS_APART
-            family = self._where[0] * tags + codes if few else self._where[0]
-            slot, slots = _slots_of(self)
-            least = slots * (int(family.max()) + 1) * (_SLOT_ROWS if request.table else _SLOT_FREE)
-            cache = LogCache(
-                self._places,
-                family,
-                slot if few and least <= len(self) else None,
-                lambda: _Table(slot, slots, codes, tags),
-                self._scaled,
-                request,
-                self._factor,
-            )
+        cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
         for block in self._stored_blocks():
             if cache is not None:
                 cache.add(block)
@@ -417,6 +410,29 @@ class HistogramLog:
         cache.close()
         self._shelf.keep(cache)
         return cache, np.arange(len(self))
+
+    def _new_cache(self, request: Request) -> LogCache:
+        """A cache for a pass over all intervals of this log, which also answers what is expected to be asked."""
+        request |= self._shelf.expected or request
+        codes, tags = self._tags_by_name()
+        few = tags <= _TAGS_APART
+        family = self._where[0] * tags + codes if few else self._where[0]
+        slot, slots = _slots_of(self)
+        least = slots * (int(family.max()) + 1) * (_SLOT_ROWS if request.table else _SLOT_FREE)
+        return LogCache(
+            self._places,
+            family,
+            slot if few and least <= len(self) else None,
+            lambda: _Table(slot, slots, codes, tags),
+            self._scaled,
+            request,
+            self._factor,
+        )
+
+    def expect(self, percentiles: Sequence[float] = (), *, evidence: bool = True) -> None:
+        """Say what will be asked, so that the pass for the first question answers the others, too."""
+        request = Request(True, tuple(float(p) for p in percentiles), evidence)
+        self._shelf.expected = request | (self._shelf.expected or request)
 
     def _cached(self) -> tuple[LogCache, Ints] | None:
         """The cache and the rows of this log in it, where it covers all of them."""
