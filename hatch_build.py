@@ -22,6 +22,7 @@ except ImportError:  # run by hand
 
 _WINDOWS = sys.platform == "win32"
 _KERNEL = "latencykit/core/_kernel" + (".dll" if _WINDOWS else ".so")
+_ROWS = "latencykit/record/_rows.abi3.so"  # an extension: needs Python.h, and a Python with a global lock
 _FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-shared", "-fvisibility=hidden"]
 
 
@@ -64,7 +65,17 @@ def compile_all(root: Path, out: Path) -> list[str]:
     problem = _compile(root / "latencykit/core/kernel.c", out / _KERNEL, [])
     if problem and choice == "yes":
         raise RuntimeError(f"LATENCYKIT_KERNEL=yes, but the kernel cannot be compiled: {problem}")
-    return [] if problem else [_KERNEL]
+    if problem:
+        return []
+    headers = sysconfig.get_paths()["include"]
+    if _WINDOWS or not Path(headers, "Python.h").exists() or "t" in getattr(sys, "abiflags", ""):
+        return [_KERNEL]
+    flags = [
+        f"-I{headers}",
+        *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []),
+    ]
+    problem = _compile(root / "latencykit/record/_rows.c", out / _ROWS, flags)
+    return [_KERNEL] if problem else [_KERNEL, _ROWS]
 
 
 def _compile(source: Path, library: Path, flags: list[str]) -> str | None:

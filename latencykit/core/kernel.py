@@ -55,7 +55,7 @@ def _load() -> ctypes.CDLL | None:
             "lk_add": "aiaai",
             "lk_places": "aiaiaiaa",
             "lk_values": "aiidiai",
-            "lk_measured": "aiiiiiai",
+            "lk_measured": "aiiiiiaia",
         }
         kinds = {
             "i": ctypes.c_int64,
@@ -183,13 +183,18 @@ def count_plain(
     return counted
 
 
-def count_measured(rows: Ints, begin: int, until: int, tag: int, half: int, total: Ints) -> int:
-    """Count the latencies of a recorder's rows in `total`, and return how many, up to the first unusual one.
+def count_measured(
+    rows: Ints, begin: int, until: int, tag: int, half: int, total: Ints
+) -> NDArray[np.uint32]:
+    """Count the service times of a recorder's first rows in `total`, up to the first unusual one.
 
-    Usual are rows of good requests under one tag that ended from `begin` to before `until`.
+    Usual are rows of good requests under one tag that ended from `begin` to before `until`. Returns when
+    each of those ended, counted from `begin`, and how long it took: shape (counted, 2).
     """
+    kept = np.empty((len(rows), 2), np.uint32)
     if _C is None or not _plain(rows, total):
-        return 0
-    arrays = _at(total), total.size
-    counted: int = _C.lk_measured(_at(rows), len(rows), begin, until, tag, half, *arrays)
-    return counted
+        return kept[:0]
+    counted = _C.lk_measured(
+        _at(rows), len(rows), begin, until, tag, half, _at(total), total.size, _at(kept)
+    )
+    return kept if counted == len(rows) else kept[:counted].copy()

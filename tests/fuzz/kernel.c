@@ -73,7 +73,7 @@ static long values_and_measurements(void)
     int64_t n = (int64_t)(dice() % 12), half = dice() % 20 ? (int64_t)(dice() % 8) : wild();
     int64_t width = dice() % 3 && half >= 0 && half < 8 ? (int64_t)64 << half : (int64_t)(dice() % 300);
     int64_t *values = buffer(n, 8), *rows = buffer(n * 5, 8), *total = calloc(width ? (size_t)width : 1, 8);
-    uint32_t *table = calloc(width ? (size_t)width : 1, 4);
+    uint32_t *table = calloc(width ? (size_t)width : 1, 4), *kept = buffer(n * 2, 4);
     double factor = dice() % 2 ? 1.0 : (double)wild();
     long counted;
     for (int64_t i = 0; i < n; i++) values[i] = wild();
@@ -81,8 +81,8 @@ static long values_and_measurements(void)
         rows[i] = dice() % 4 ? (i % 5 == 2 ? -1 : i % 5 > 2 ? 0 : (int64_t)(dice() % 3000)) : wild();
     counted = (long)lk_values(values, n, (int64_t)(dice() & 1), factor, half, table, width);
     counted += (long)lk_measured(rows, n, dice() % 2 ? 0 : wild(), dice() % 2 ? 4000 : wild(), 0, half,
-                                 total, width);
-    free(values), free(rows), free(total), free(table);
+                                 total, width, kept);
+    free(values), free(rows), free(total), free(table), free(kept);
     return counted > 0;
 }
 
