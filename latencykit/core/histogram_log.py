@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold, feed
+from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
     LEAST_BINS,
