@@ -198,7 +198,7 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     its edge.
     """
     if isinstance(data, Summary):
-        values = {p: data.percentile(p) for p in _ASKED[:-1] if p in data.percentiles}
+        values = {p: data.percentile(p) for p in _ASKED[:-1] if p in data.reported_percentiles}
         return values | ({100.0: data.max} if "max" in data.stats else {})
     histogram: Histogram = data if isinstance(data, Histogram) else data.histogram()
     if not histogram.count:

@@ -16,6 +16,7 @@ from latencykit.plot.series import (
     chart_title,
     drawable,
     evidence_of,
+    expect_evidence,
     joined,
     percentile_text,
     slo_pairs,
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+    from latencykit.plot._typing import Drawable, Limits
     from latencykit.plot.curves import Curve
-    from latencykit.plot.series import Charted, Limits
 
 __all__ = ["ccdf"]
 
 
 def ccdf(
-    data: Charted,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
@@ -84,6 +85,8 @@ def ccdf(
     """
     ax = current_axes(ax)
     measured = as_series(data)
+    if confidence is not None:
+        expect_evidence(measured)
     series, empty = drawable(measured, "tail")
     curves = {label: curve_of(values) for label, values in series.items()}
     values = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])

@@ -18,16 +18,13 @@ from latencykit.plot.style import BLUE, GREY, GROUND, INK, MUTED, RED, current_a
 from latencykit.units import format_change, format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from latencykit.analysis.compare import Change, Comparison
-    from latencykit.plot.series import Data
+    from latencykit.plot._typing import Runs
 
     Floats = NDArray[np.float64]
-    Side = Data | Sequence[Data] | Mapping[str, Data]
 
 __all__ = ["compare"]
 
@@ -46,8 +43,8 @@ _VERDICTS = {
 
 
 def compare(
-    base: Side | Comparison,
-    new: Side | None = None,
+    base: Comparison | Runs,
+    new: Runs | None = None,
     *,
     ax: Axes | None = None,
     confidence: float = 0.95,
@@ -93,10 +90,12 @@ def compare(
     from latencykit.analysis.compare import compare as compare_sides
 
     ax = current_axes(ax)
-    comparison, curve = base, None
-    if not isinstance(comparison, Comparison):
+    curve = None
+    if isinstance(base, Comparison):
+        comparison = base
+    else:
         given: dict[str, Any] = {"confidence": confidence} | options
-        comparison = compare_sides(base, new, **given)
+        comparison = compare_sides(base, () if new is None else new, **given)
     changes = [row for row in comparison.changes if row.percentile is not None]
     rows = [row for row in changes if row.base > 0 and row.new > 0]
     if not rows:

@@ -20,6 +20,7 @@ from latencykit.plot.series import (
     as_series,
     chart_title,
     dashes_note,
+    expect_evidence,
     joined,
     percentile_text,
     requests_of,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from latencykit.plot.series import Charted, Limits, Stalls
+    from latencykit.plot._typing import Drawable, Limits, StallRows
 
 __all__ = ["dashboard"]
 
@@ -54,14 +55,14 @@ _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 
 
 def dashboard(
-    data: Charted,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
     slo: Limits | None = None,
     confidence: float | None = 0.95,
     nines: float | None = None,
-    stalls: Stalls | None = None,
+    stalls: StallRows | None = None,
     corrected: Histogram | None = None,
     verdict: str | None = None,
     findings: Sequence[str] = (),
@@ -108,6 +109,8 @@ def dashboard(
     """
     page = current_axes(ax)
     series = as_series(data)
+    if corrected is None:
+        expect_evidence(series)
     counted = {label: as_histogram(values) for label, values in series.items()}
     single = len(series) == 1
     page.set_axis_off()
@@ -258,7 +261,7 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
 def _value(data: Any, percentile: float) -> float:
     """Return a percentile, or NaN where the source does not have it."""
     if isinstance(data, Summary):
-        known = dict(data.percentiles)
+        known = dict(data.reported_percentiles)
         known |= {100.0: data.stats["max"]} if "max" in data.stats else {}
         return known.get(percentile, float("nan"))
     return float(data.percentile(percentile)) if getattr(data, "count", 1) else float("nan")

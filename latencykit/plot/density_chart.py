@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
-    from latencykit.plot.series import Charted, Limits
+    from latencykit.plot._typing import Drawable, Limits
 
     Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def modes(part: Floats, most: int = 3, weight: float = 0.02) -> list[int]:
 
 
 def density(
-    data: Charted,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,

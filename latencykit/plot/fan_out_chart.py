@@ -18,14 +18,14 @@ from latencykit.plot.style import FEW, INK, RED, current_axes, plain, series_sty
 from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
     from latencykit.analysis.fan_out import FanOut
+    from latencykit.plot._typing import Drawable
     from latencykit.plot.curves import Curve
-    from latencykit.plot.series import Data
 
 __all__ = ["fan_out"]
 
@@ -35,7 +35,7 @@ _NINES = 5
 
 
 def fan_out(
-    data: Data | Mapping[str, Data] | None = None,
+    data: Drawable | None = None,
     n: Sequence[int] = (1, 10, 100),
     *,
     ax: Axes | None = None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram_log import HistogramLog
-    from latencykit.plot.series import Limits, Timed
+    from latencykit.plot._typing import Drawable, Limits
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -197,7 +197,7 @@ def _looked_up(edges: Floats, axis: Any, first: float, last: float, pixels: int)
 
 
 def heatmap(
-    data: Timed,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,

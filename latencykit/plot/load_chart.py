@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from latencykit.analysis.capacity import LoadCurve, LoadRow
     from latencykit.analysis.slo import SLO
-    from latencykit.plot.series import Data
+    from latencykit.core import Data
 
     Floats = NDArray[np.float64]
 

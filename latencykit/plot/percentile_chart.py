@@ -27,6 +27,7 @@ from latencykit.plot.series import (
     dashes_note,
     drawable,
     evidence_of,
+    expect_evidence,
     joined,
     percentile_text,
     slo_finding,
@@ -43,17 +44,16 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
+    from latencykit.plot._typing import Dashed, Drawable, Limits
     from latencykit.plot.curves import Curve
-    from latencykit.plot.series import Charted, Limits
 
     Floats = NDArray[np.float64]
-    Weak = float | tuple[float, str]
 
 __all__ = ["percentiles"]
 
 
 def percentiles(
-    data: Charted,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
@@ -62,7 +62,7 @@ def percentiles(
     nines: float | None = None,
     log: bool = True,
     runs: bool = False,
-    dashed_from: Weak | Mapping[str, Weak] | None = None,
+    dashed_from: Dashed | Mapping[str, Dashed] | None = None,
     legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
@@ -120,6 +120,8 @@ def percentiles(
     series = as_series(data)
     summaries = {label: part for label, part in series.items() if isinstance(part, Summary)}
     measured = {label: part for label, part in series.items() if label not in summaries}
+    if confidence is not None or (dashed_from is None and not runs):
+        expect_evidence(measured)
     counted, empty = drawable(measured, "curve")
     shown = {
         label: (counted | summaries)[label] for label in series if label in counted | summaries
@@ -205,7 +207,7 @@ def _weak_of(
 
 def _known_values(summary: Summary) -> Floats:
     stats = (summary.stats[name] for name in ("mean", "max") if name in summary.stats)
-    return np.array([*summary.percentiles.values(), *stats])
+    return np.array([*summary.reported_percentiles.values(), *stats])
 
 
 def _draw_runs(
@@ -270,7 +272,7 @@ def _draw_summary(
     ax: Axes, labels: LineLabels, summary: Summary, colour: str, *, alone: bool
 ) -> list[Line2D]:
     """Draw points, or the mean as a line; alone, with their values and what is missing."""
-    known = dict(summary.percentiles)
+    known = dict(summary.reported_percentiles)
     for name, percentile in (("min", 0.0), ("max", 100.0)):
         if name in summary.stats:
             known[percentile] = summary.stats[name]

@@ -23,19 +23,9 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from pandas import DataFrame
-
-    from latencykit.analysis.slo import SLO
     from latencykit.core.histogram import Evidence
-
-    # What public functions take.
-    Data = Samples | HistogramLog | Histogram | Summary
-    Charted = Data | Distribution | Mapping[str, Data | Distribution]
-    Timed = Samples | HistogramLog | Mapping[str, Samples | HistogramLog]
-    Limits = SLO | str | Sequence[tuple[float, float]]
-    Stalls = DataFrame | Iterable[tuple[float, float, float | None]]
 
 __all__ = [
     "as_histogram",
@@ -45,6 +35,7 @@ __all__ = [
     "dashes_note",
     "drawable",
     "evidence_of",
+    "expect_evidence",
     "joined",
     "measured",
     "named_count",
@@ -129,6 +120,13 @@ def drawable(series: Mapping[str, Any], quantity: str) -> tuple[dict[str, Any], 
 
 # ------------------------------------------------------------
 # What is known of a series' tail: from which percentile on a few events dominate it.
+
+
+def expect_evidence(series: Mapping[str, Any]) -> None:
+    """Have the pass that sums a log also record how its requests cluster."""
+    for data in series.values():
+        if isinstance(data, HistogramLog):
+            data.expect()
 
 
 def evidence_of(data: Any, counted: Any) -> Evidence:

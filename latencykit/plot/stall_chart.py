@@ -17,12 +17,10 @@ from latencykit.plot.timeline_chart import draw_stalls, spans_of
 from latencykit.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from latencykit.plot.series import Stalls
+    from latencykit.plot._typing import Drawable, StallRows
 
     Floats = NDArray[np.float64]
 
@@ -30,10 +28,10 @@ __all__ = ["stall_strip"]
 
 
 def stall_strip(
-    data: Samples | Mapping[str, Samples],
+    data: Drawable,
     *,
     ax: Axes | None = None,
-    stalls: Stalls | None = None,
+    stalls: StallRows | None = None,
     unit: str | None = None,
     most: int = 2000,
     title: str | None = None,

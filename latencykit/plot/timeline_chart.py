@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from latencykit.plot.series import Limits, Stalls, Timed
+    from latencykit.plot._typing import Drawable, Limits, StallRows
 
     Floats = NDArray[np.float64]
 
@@ -266,7 +266,7 @@ def slo_line(ax: Axes, slo: Any, unit: str) -> None:
         ax.annotate(words, at, (5, 2), units, "offset points", **look)
 
 
-def spans_of(stalls: Stalls | None) -> list[tuple[float, float, float | None]]:
+def spans_of(stalls: StallRows | None) -> list[tuple[float, float, float | None]]:
     """Return stalls as start, end, and missing requests, None or NaN where unknown."""
     if stalls is None:
         return []
@@ -325,13 +325,13 @@ _RAMP = (RED, AMBER, BLUE, "#00876c", GREY)
 
 
 def timeline(
-    data: Timed,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
     slo: Limits | None = None,
     percentiles: Sequence[float] = (99, 50),
-    stalls: Stalls | None = None,
+    stalls: StallRows | None = None,
     log: bool = True,
     rate: bool = True,
     legend: bool = True,
