@@ -498,9 +498,9 @@ def test_units(file, only):
 def test_damage_is_raised_or_reported():
     error = CorruptInputError("a", 7, "seen")
     with pytest.raises(CorruptInputError):
-        ReadOptions().damaged(error)
+        ReadOptions().reject(error)
     said: list[str] = []
-    ReadOptions(lenient=True, report=said.append).damaged(error)
+    ReadOptions(lenient=True, report=said.append).reject(error)
     assert said == ["skipped: a:7: seen"]
 
 

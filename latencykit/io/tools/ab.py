@@ -14,11 +14,11 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     mixed_note,
     nanoseconds,
     nothing_answered,
-    rung_of_points,
     without_negative,
 )
 from latencykit.io.rows import Layout, read_table
@@ -113,7 +113,7 @@ def _report(part: Section) -> Data:
         rows = part.matches(_POINT, at, max(stop, at), "a percentage and whole milliseconds")
         points = {float(row[1]): nanoseconds(float(row[2]), "ms") for row in rows if row[2]}
     reported_stats = {name: nanoseconds(value, "ms") for name, value in stats.items()}
-    return rung_of_points(points, good, reported_stats, run.with_notes(_ROUNDED, _HINT))
+    return data_from_points(points, good, reported_stats, run.with_notes(_ROUNDED, _HINT))
 
 
 def _outcomes(part: Section, facts: dict[str, float]) -> tuple[Run, int]:
@@ -205,13 +205,13 @@ def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
             points[float(row[1])] = nanoseconds(float(row[2]), "ms")
         elif line.strip():
             seen = f"{printable(line, 50)!r}"
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     number, seen, "a percentage and milliseconds", "--lenient skips the line"
                 )
             )
     hint = f"ab -e does not print how many requests there were; {_HINT}"
-    return {"": rung_of_points(points, None, {}, _RUN.with_notes(*notes, hint))}
+    return {"": data_from_points(points, None, {}, _RUN.with_notes(*notes, hint))}
 
 
 FORMATS = (

@@ -434,7 +434,7 @@ def _report_others(
         if number == first + len(rows) - 1:  # no line break behind it
             return ["the last line is cut; it was left out"]
         text = printable(line.decode("utf-8", "replace"))
-        options.damaged(
+        options.reject(
             source.corrupt(
                 number,
                 f"this line has no time: {text!r}",
@@ -606,7 +606,7 @@ def _access_json_columns(
         error = source.corrupt(
             _line_of(batch, first, server), seen, "a number", "--lenient skips it"
         )
-        options.damaged(error, len(batch) - len(good))
+        options.reject(error, len(batch) - len(good))
         batch, time = good, np.array([float(one[server.time]) for one in good])
     if not batch:
         return {"time": time, "status": np.zeros(0, np.int64)}

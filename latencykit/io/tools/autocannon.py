@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import mixed_note, nanoseconds, nothing_answered, rung_of_points
+from latencykit.io.build import data_from_points, mixed_note, nanoseconds, nothing_answered
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import epoch_seconds, plain
 from latencykit.units import format_count, parse_duration
@@ -90,7 +90,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     stats = {
         _STATS[key]: nanoseconds(value, "ms") for key, value in latency.items() if key in _STATS
     }
-    return {"": rung_of_points(points, count, stats, run)}
+    return {"": data_from_points(points, count, stats, run)}
 
 
 def _rows(text: str) -> Iterator[list[str]]:
@@ -142,7 +142,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     if not count:
         raise nothing_answered(source, run)
     return {
-        "": rung_of_points(points, count, stats, run if len(points) > 4 else run.with_notes(_HINT))
+        "": data_from_points(
+            points, count, stats, run if len(points) > 4 else run.with_notes(_HINT)
+        )
     }
 
 

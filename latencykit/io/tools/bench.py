@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
-from latencykit.io.build import nanoseconds, rung_of_points
+from latencykit.io.build import data_from_points, nanoseconds
 from latencykit.io.source import Confidence, Format
 from latencykit.units import printable
 
@@ -105,7 +105,7 @@ def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
                 f"{printable(line.strip(), 50)!r}",
                 "value, percentile, count, 1/(1-percentile), ascending",
             )
-            options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+            options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         else:
             value, share, total = float(row[1]), float(row[2]), int(row[3])
             points[round(share * 100, 6)] = nanoseconds(value, unit)
@@ -118,7 +118,7 @@ def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
             "this version does not print how many values it counted: of the distribution there are percentiles only"
         )
     known = run.replace(unit=unit, unit_from=unit_from, notes=tuple(notes))
-    return {"": rung_of_points(points, count or None, {}, known)}
+    return {"": data_from_points(points, count or None, {}, known)}
 
 
 FORMATS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import mixed_note, nanoseconds, nothing_answered, rung_of_points
+from latencykit.io.build import data_from_points, mixed_note, nanoseconds, nothing_answered
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import plain, runs
 from latencykit.units import parse_duration, printable
@@ -97,7 +97,7 @@ def _shaped(
     good = total - run.failed - run.timeouts
     if good <= 0 or not stats:
         raise nothing_answered(source, run)
-    return rung_of_points(points, good, stats, run if points else run.with_notes(_HINT))
+    return data_from_points(points, good, stats, run if points else run.with_notes(_HINT))
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

@@ -72,7 +72,7 @@ def read_bpftrace(source: Source, options: ReadOptions) -> dict[str, Data]:
         elif row and rows is not None:
             rows.append(_row_of(row))
         elif rows and line.lstrip().startswith(("[", "(")) and "|" in line:
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     number, f"this is no row of a histogram: {line!r}", "[2, 4) 7 |@@|", ""
                 )

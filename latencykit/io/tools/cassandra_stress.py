@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
-from latencykit.io.build import nanoseconds, rung_of_points
+from latencykit.io.build import data_from_points, nanoseconds
 from latencykit.io.source import Confidence, Format
 from latencykit.units import printable
 
@@ -118,7 +118,7 @@ def _data(own: dict[str, float], run: Run, text: str, whole: bool, *, aggregate:
         aggregate=aggregate, achieved=own.get("op rate"), failed=int(own.get("total errors", 0)),
         duration=own.get("total operation time"),
     )  # fmt: skip
-    return rung_of_points(held, int(count), stats, known.with_notes(*notes))
+    return data_from_points(held, int(count), stats, known.with_notes(*notes))
 
 
 FORMATS = (

@@ -16,7 +16,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, nanoseconds_of, rung_of_values
+from latencykit.io.build import data_from_values, distinct, nanoseconds_of
 from latencykit.io.source import Confidence, Format, Source
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -65,7 +65,7 @@ def read_directory(source: Source, options: ReadOptions) -> dict[str, Data]:
         try:
             found[distinct(_name(path), found)] = _sample(Source(path))
         except CorruptInputError as error:
-            options.damaged(error)
+            options.reject(error)
     return found
 
 
@@ -109,7 +109,7 @@ def _sample(source: Source) -> Data:
         if iters.max(initial=1) > 1
         else ()
     )
-    return rung_of_values(nanoseconds_of(times / iters, "ns"), _run(*notes))
+    return data_from_values(nanoseconds_of(times / iters, "ns"), _run(*notes))
 
 
 def sniff_estimates(head: Head) -> Confidence:
@@ -155,7 +155,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
                 * NANOSECONDS[row["unit"]]
             )
         except (ValueError, TypeError, KeyError, ZeroDivisionError):
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     reader.line_num, "a row without a measured time", "a number and its unit", ""
                 )
@@ -163,7 +163,9 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
             continue
         values.setdefault(name, []).append(value)
     run = _run("each value is the mean of a batch of calls")
-    return {name: rung_of_values(nanoseconds_of(held, "ns"), run) for name, held in values.items()}
+    return {
+        name: data_from_values(nanoseconds_of(held, "ns"), run) for name, held in values.items()
+    }
 
 
 def sniff_text(head: Head) -> Confidence:

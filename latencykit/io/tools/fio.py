@@ -17,7 +17,13 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, nanoseconds, nanoseconds_of, per_operation, rung_of_points
+from latencykit.io.build import (
+    data_from_points,
+    distinct,
+    nanoseconds,
+    nanoseconds_of,
+    per_operation,
+)
 from latencykit.io.rows import Layout, read_table
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS
@@ -111,7 +117,7 @@ def _series(
     }
     bins = latency.get("bins")
     if not bins:
-        return rung_of_points(table, count, reported_stats, run.with_notes(_HINT))
+        return data_from_points(table, count, reported_stats, run.with_notes(_HINT))
     middle = np.array(sorted(map(int, bins)), np.int64)
     counts = np.array([bins[str(key)] for key in middle.tolist()], np.int64)
     low, high = bin_edges(middle)
@@ -182,7 +188,7 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
                 f"at least {5 + 2 * width}",
                 "--lenient skips it",
             )
-            options.damaged(error)
+            options.reject(error)
             continue
         for place, direction in enumerate(_DIRECTIONS[: 3 if fields[0] != "3" else 2]):
             side = fields[5 + place * width : 5 + (place + 1) * width]
@@ -205,7 +211,7 @@ def _terse_side(side: list[str], fields: list[str]) -> Data:
         notes=("the number of requests is IOPS x seconds", "completion latency (clat)", _HINT),
     )  # fmt: skip
     reported_stats = {"min": low, "max": high, "mean": mean, "std": spread}
-    return rung_of_points(points, round(float(side[2]) * seconds), reported_stats, run)
+    return data_from_points(points, round(float(side[2]) * seconds), reported_stats, run)
 
 
 def sniff_text(head: Head) -> Confidence:
@@ -267,7 +273,7 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
         known = run.replace(unit=unit, achieved=achieved).with_notes(
             "completion latency (clat)", _HINT
         )
-        yield direction, rung_of_points(points, count, reported_stats, known)
+        yield direction, data_from_points(points, count, reported_stats, known)
 
 
 def _unit(word: str) -> str:
@@ -404,7 +410,7 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
             notes = ("the last line is cut; it was left out",)
         elif len(fields) != width:
             if line.strip():
-                options.damaged(
+                options.reject(
                     source.corrupt(
                         number,
                         f"a row of {len(fields)} numbers",
@@ -414,7 +420,7 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
                 )
         elif fields[1] not in ("0", "1", "2") or max(map(len, fields)) > _DIGITS or "-" in line:
             seen = f"a row that fio does not write, of direction {fields[1]}"
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     number, seen, "direction 0, 1 or 2, then counts", "--lenient skips the line"
                 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import distinct, rung_of_points, several
+from latencykit.io.build import data_from_points, distinct, several
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import plain
 from latencykit.units import NANOSECONDS, parse_duration, printable
@@ -200,7 +200,7 @@ def _data(
             raise source.corrupt(
                 number, f"{printable(cell, 30)!r} in the table", "a number", ""
             ) from None
-    return rung_of_points(points, count, stats, run)
+    return data_from_points(points, count, stats, run)
 
 
 def _value(cell: str, unit: str) -> float:

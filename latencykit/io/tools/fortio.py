@@ -15,12 +15,12 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
     mixed_note,
     nanoseconds,
     nothing_answered,
-    rung_of_points,
 )
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import command_of, epoch_seconds, plain_report, sections
@@ -88,7 +88,7 @@ def rung_of_record(record: dict[str, Any], source: Source) -> Data:
         for one in whole.get("Percentiles") or ()
     }
     if not buckets:  # fortio -quiet prints percentiles only
-        return rung_of_points(
+        return data_from_points(
             points, total - failed, stats, run.with_notes(*mixed_note(failed, "failed calls"))
         )
     if failed:

@@ -11,10 +11,10 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     nanoseconds,
     per_operation,
-    rung_of_points,
     without_negative,
 )
 from latencykit.io.rows import line_chunks
@@ -124,7 +124,7 @@ def _report(chunk: bytes, first: int, source: Source, options: ReadOptions) -> N
             line = first + chunk.count(b"\n", 0, found.start())
             text = printable(found[0].decode("utf-8", "replace").rstrip())
             expected = "REQUEST, groups, name, start, end, OK or KO"
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     line, f"this is no record: {text!r}", expected, "--lenient skips the line"
                 )
@@ -180,7 +180,7 @@ def _from_stats(stats: dict[str, Any], aggregate: bool) -> Data:
         failed=int(value("numberOfRequests", "ko") or 0), achieved=value("meanNumberOfRequestsPerSecond", "total"),
         notes=("percentiles are taken as Gatling's default: 50, 75, 95, 99",),
     )  # fmt: skip
-    return rung_of_points(points, int(value("numberOfRequests") or 0), reported_stats, run)
+    return data_from_points(points, int(value("numberOfRequests") or 0), reported_stats, run)
 
 
 FORMATS = (

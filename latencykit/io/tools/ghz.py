@@ -15,11 +15,11 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     histogram_of_both,
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    rung_of_points,
     without_negative,
 )
 from latencykit.io.rows import line_chunks
@@ -181,7 +181,7 @@ def _others(
             notes.append("the last line is cut; it was left out")
             continue
         seen = f"{printable(line.decode('utf-8', 'replace').strip())!r}"
-        options.damaged(
+        options.reject(
             source.corrupt(number, seen, "duration,status,error", "--lenient skips the line")
         )
 
@@ -252,7 +252,7 @@ def _shaped(
     if held == 0 and not status.get("OK"):
         raise nothing_answered(source, known)
     if not held:
-        return rung_of_points(points, status.get("OK") or None, stats, known)
+        return data_from_points(points, status.get("OK") or None, stats, known)
     if held > status.get("OK", held):
         known = known.with_notes("--count-errors: times of failed calls are among the values")
     top = max(stats.get("max", 0.0), marks[-1][0])

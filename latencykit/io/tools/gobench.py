@@ -94,7 +94,7 @@ def _summaries(text: str, source: Source, options: ReadOptions, *, lines: bool) 
             continue
         line = text.count("\n", 0, row.start()) + 1 if lines else None
         seen = f"the result of {printable(row[1], 40)} is {printable(row[3].strip(), 40)!r}"
-        options.damaged(source.corrupt(line, seen, "a number of ns/op", "--lenient skips it"))
+        options.reject(source.corrupt(line, seen, "a number of ns/op", "--lenient skips it"))
     processor = re.search(r"^cpu: (.+)$", text, re.MULTILINE)
     return {
         name: _summary(held, processor[1] if processor else None) for name, held in runs.items()

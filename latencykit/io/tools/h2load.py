@@ -10,7 +10,7 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import mixed_note, nothing_answered, rung_of_points, without_negative
+from latencykit.io.build import data_from_points, mixed_note, nothing_answered, without_negative
 from latencykit.io.rows import Layout, read_table
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import plain, runs
@@ -113,7 +113,7 @@ def _table(text: str, source: Source) -> Data:
         if re.fullmatch(r"p[\d.]+", title)
     }
     refused = max(done - good, 0)
-    return rung_of_points(points, good, stats, run.with_notes(_HINT, *mixed_note(refused)))
+    return data_from_points(points, good, stats, run.with_notes(_HINT, *mixed_note(refused)))
 
 
 def _run(text: str) -> Run:

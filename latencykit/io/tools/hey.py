@@ -17,11 +17,11 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
     mixed_note,
     nothing_answered,
-    rung_of_points,
     without_negative,
 )
 from latencykit.io.rows import Layout, read_table
@@ -240,7 +240,7 @@ def rung_of_report(report: Report, run: Run, source: Source, timeout: float) -> 
         stats = {"max": report.marks[-1]} if report.marks else {}
     data: Data
     if mixed or not counted or not _even(report, stats):
-        data = rung_of_points(report.points, good, stats, run)
+        data = data_from_points(report.points, good, stats, run)
     else:
         edges = np.round(np.linspace(stats["min"], stats["max"], len(report.buckets)), 3)
         data = histogram_of_both(report.points, edges.tolist(), report.buckets, stats, run)

@@ -112,7 +112,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             found[distinct(str(row["command"]), found)] = _summary(row, _run("s", "format", _HINT))
         except ValueError:
             seen, hint = f"a row without numbers: {row['command']!r}", "--lenient skips the line"
-            options.damaged(source.corrupt(reader.line_num, seen, "seconds", hint))
+            options.reject(source.corrupt(reader.line_num, seen, "seconds", hint))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, printed_rows, rung_of_points
+from latencykit.io.build import data_from_points, distinct, printed_rows
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _points(summary: dict[str, Any]) -> dict[float, float]:
 
 
 def _from_summary(summary: dict[str, Any], run: Run) -> Data:
-    return rung_of_points(
+    return data_from_points(
         _points(summary), int(summary.get("responseCount") or 0), _told(summary), run
     )
 
@@ -139,7 +139,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
                 if key not in ("Phase", "Metric") and value
             }
         except (ValueError, TypeError):
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     reader.line_num,
                     "a row that holds no numbers",

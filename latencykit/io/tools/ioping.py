@@ -164,7 +164,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
         if _RAW.fullmatch(line.strip()):
             rows.append([int(part) for part in line.split()])
         elif line.strip():
-            options.damaged(
+            options.reject(
                 source.corrupt(number, "this is no line of ioping -p", "ten whole numbers", "")
             )
     table = np.array(rows, np.float64)

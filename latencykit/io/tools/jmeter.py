@@ -214,7 +214,7 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
             part["timeStamp"].abs() > _LARGEST["timeStamp"]
         )
         if bad.any():
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     line, "a sample without t, ts or lb", "all three", "--lenient skips it"
                 )

@@ -16,7 +16,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, nanoseconds, nanoseconds_of, rung_of_points
+from latencykit.io.build import data_from_points, distinct, nanoseconds, nanoseconds_of
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             score, kind = float(row["Score"].replace(",", ".")), _unit(row["Unit"])
             threads, samples = int(row["Threads"]), int(row["Samples"])
         except (ValueError, AttributeError, TypeError, KeyError):
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     reader.line_num, "a row without a score", "numbers", "--lenient skips the line"
                 )
@@ -220,7 +220,7 @@ def _from_csv(mode: str, one: dict[str, Any]) -> Data:
     mean = nanoseconds(one["score"] * times, unit)
     points = {p: nanoseconds(value * times, unit) for p, value in one["points"].items()}
     if points:
-        return rung_of_points(points, one["samples"], {"mean": mean}, run)
+        return data_from_points(points, one["samples"], {"mean": mean}, run)
     hint = "run JMH with -rf json for the distribution of the shots" if mode == "ss" else _HINT
     return Summary({"mean": mean}, {}, one["samples"], "ns", run.with_notes(hint))
 

@@ -22,11 +22,11 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     mixed_note,
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    rung_of_points,
     several,
     without_negative,
 )
@@ -241,7 +241,7 @@ def _trend(name: str, known: K6Summary, run: Run, source: Source) -> Data:
         )
     if not any(p >= _HIGH for p in points) or count is None:
         run = run.with_notes(_HINT)
-    return rung_of_points(points, None if count is None else count - mixed, reported_stats, run)
+    return data_from_points(points, None if count is None else count - mixed, reported_stats, run)
 
 
 def _count(name: str, stats: Mapping[str, float], known: K6Summary) -> int | None:
@@ -415,7 +415,7 @@ def _checked(
                 float(record["data"]["value"])
                 good.append(record)
         except (KeyError, TypeError, ValueError):
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     number, "a point without time and value", "both", "--lenient skips the line"
                 )

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     histogram_of_payload,
     log_of_payloads,
     nanoseconds,
     printed_rows,
-    rung_of_points,
 )
 from latencykit.io.source import Confidence, Format
 
@@ -157,7 +157,7 @@ def _data(
             reported_percentiles=printed_rows(points),
         )
     return (
-        rung_of_points(points, int(count), reported_stats, run.replace(unit="ms"))
+        data_from_points(points, int(count), reported_stats, run.replace(unit="ms"))
         if points or reported_stats
         else None
     )

@@ -15,10 +15,10 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     nanoseconds,
     nanoseconds_of,
-    rung_of_points,
     whole_nanoseconds,
 )
 from latencykit.io.source import Confidence, Format
@@ -72,11 +72,11 @@ def read_vllm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             kind: nanoseconds(value, "ms") for kind, value in stats.items() if value is not None
         }
         if name != "itl":  # a token has its own number of intervals
-            found[name] = rung_of_points(
+            found[name] = data_from_points(
                 points, count, held, run.replace(unit="ms").with_notes(_VLLM_HINT)
             )
         else:
-            found[name] = rung_of_points(
+            found[name] = data_from_points(
                 points, None, held, run.replace(unit="ms").with_notes(_VLLM_HINT)
             )
     return found
@@ -216,7 +216,7 @@ def _guide_rung(
         "max": part.get("max"),
     }
     held = {name: nanoseconds(value, unit) for name, value in stats.items() if value is not None}
-    return rung_of_points(points, int(part["count"]), held, run.with_notes(_GUIDE_HINT))
+    return data_from_points(points, int(part["count"]), held, run.with_notes(_GUIDE_HINT))
 
 
 def _percentile(key: str) -> float:

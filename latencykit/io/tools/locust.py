@@ -19,12 +19,12 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     mixed_note,
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    rung_of_points,
     several,
 )
 from latencykit.io.source import Confidence, Format
@@ -127,7 +127,7 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
             notes.append("the last line is cut; it was left out")
         else:
             seen = f"{printable(','.join(row))!r}"
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     reader.line_num, seen, f"{len(names)} fields with numbers", "--lenient skips it"
                 )
@@ -235,7 +235,7 @@ def _shaped(
         p: top if np.isfinite(top) and p * good > 100 * (good - 1) else min(v, top)
         for p, v in points.items()
     }
-    return rung_of_points(held, good, stats if total else {}, known)
+    return data_from_points(held, good, stats if total else {}, known)
 
 
 def _aggregate_first(found: Mapping[str, Data], source: Source) -> dict[str, Data]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import histogram_of_payload, nanoseconds, printed_rows, rung_of_points
+from latencykit.io.build import data_from_points, histogram_of_payload, nanoseconds, printed_rows
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _series(
         step["percent"]: nanoseconds(step["<=msec"], "ms") for step in spread if "percent" in step
     }
     points.pop(0.0, None)
-    return rung_of_points(points, int(row["Count"]), reported_stats, known)
+    return data_from_points(points, int(row["Count"]), reported_stats, known)
 
 
 def sniff_text(head: Head) -> Confidence:
@@ -177,7 +177,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         count = exact or (round(row["Ops/sec"] * run.duration) if run.duration else None)
         known = run.replace(aggregate=name == _AGGREGATE, achieved=row["Ops/sec"])
         noted = known if exact else known.with_notes("the number of requests is Ops/sec x seconds")
-        found[name] = rung_of_points(points, count, reported_stats, noted.with_notes(_HINT))
+        found[name] = data_from_points(points, count, reported_stats, noted.with_notes(_HINT))
     return dict(sorted(found.items(), key=lambda item: item[0] != _AGGREGATE))
 
 

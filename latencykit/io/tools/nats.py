@@ -13,7 +13,7 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import nanoseconds_of, rung_of_points, rung_of_values, without_negative
+from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, without_negative
 from latencykit.io.rows import Layout, read_table
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import plain
@@ -119,7 +119,7 @@ def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         achieved=float(achieved) if achieved else None, duration=times.get("Last Recv Wall Time", 0.0) / 1e9 or None,
         notes=("nats latency cuts what it prints to whole microseconds; --histogram FILE writes every value to FILE.raw",),
     )  # fmt: skip
-    return {"": rung_of_points(points, count, stats, run)}
+    return {"": data_from_points(points, count, stats, run)}
 
 
 def _whole(text: str | None) -> int | None:
@@ -139,7 +139,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
         tool="nats latency", loop="open", measure="service", corrected="none", unit=unit, unit_from=unit_from,
         notes=(*notes, *left_out),
     )  # fmt: skip
-    return {"": rung_of_values(columns["duration"], run)} if len(frame) else {}
+    return {"": data_from_values(columns["duration"], run)} if len(frame) else {}
 
 
 def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

@@ -193,7 +193,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             notes.append("the last line is cut; it was left out")
         elif row:
             seen = f"{printable(lines[number - 1])!r}"
-            options.damaged(
+            options.reject(
                 source.corrupt(number, seen, f"{len(names)} fields", "--lenient skips the line")
             )
     if not last:
@@ -224,7 +224,7 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
             notes.append("the last line is cut; it was left out")
         else:
             seen, expected = f"{printable(line)!r}", "Tag=…,start,length,count,min,percentiles,max"
-            options.damaged(source.corrupt(number, seen, expected, "--lenient skips the line"))
+            options.reject(source.corrupt(number, seen, expected, "--lenient skips the line"))
     run: dict[str, Any] = {
         "tool": "NoSQLBench", "unit": unit, "unit_from": unit_from, "duration": max(ends, default=0.0) or None,
         "notes": tuple(notes),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds, rung_of_points
+from latencykit.io.build import data_from_points, nanoseconds
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _data(record: dict[str, Any], key: str, unit: str, rates: list[float]) -> Da
         duration=seconds or None, achieved=sum(rates) / len(rates) if rates else None, failed=round(sum(errors) * _PERIOD),
         unit=unit, unit_from="format", notes=("the number of messages is their rate x 10 s a report: approximate",),
     )  # fmt: skip
-    return rung_of_points(points, count or None, reported_stats, run)
+    return data_from_points(points, count or None, reported_stats, run)
 
 
 FORMATS = (

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import distinct, mixed_note, nanoseconds, nothing_answered, rung_of_points
+from latencykit.io.build import (
+    data_from_points,
+    distinct,
+    mixed_note,
+    nanoseconds,
+    nothing_answered,
+)
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import below, plain
 from latencykit.io.tools import prometheus
@@ -129,7 +135,7 @@ def _block(body: str, line: int, source: Source) -> tuple[Run, int, Data]:
     quoted = ", ".join(f"{name} {cell}" for name, cell in rows.items() if name.startswith("tm"))
     run, good = _run(body, int(total[1]))
     run = run.with_notes(*([f"perf-gauge prints {quoted}"] if quoted else []))
-    return run, good, rung_of_points(points, max(good, 0), stats, run)
+    return run, good, data_from_points(points, max(good, 0), stats, run)
 
 
 def _run(body: str, total: int) -> tuple[Run, int]:

@@ -155,7 +155,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
         elif last:
             notes.append("the last line is cut; it was left out")
         elif line.strip():
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     number,
                     "this is no interval",

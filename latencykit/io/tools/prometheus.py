@@ -16,7 +16,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.errors import IncompatibleDataError, LatencyKitError
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, nanoseconds, nanoseconds_of, rung_of_points
+from latencykit.io.build import data_from_points, distinct, nanoseconds, nanoseconds_of
 from latencykit.io.raw.cells import unit_in, word_set
 from latencykit.io.source import Confidence, Format
 from latencykit.units import format_value, printable
@@ -326,7 +326,7 @@ def _parsed(
     found = _LINE.match(line.rstrip("\r"))
     value = _number(found[3]) if found else None
     if found is None or value is None:
-        options.damaged(
+        options.reject(
             source.corrupt(
                 number,
                 f"this is no sample: {printable(line)!r}",
@@ -365,7 +365,7 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
         if points
         else run.with_notes(_NO_DISTRIBUTION)
     )
-    return rung_of_points(points, int(count), reported_stats, noted)
+    return data_from_points(points, int(count), reported_stats, noted)
 
 
 def from_cumulative(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, nanoseconds_of, rung_of_values
+from latencykit.io.build import data_from_values, distinct, nanoseconds_of
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
             corrected="none", connections=1, unit=unit, notes=notes,
         )  # fmt: skip
         name = distinct(str(facts.get("name") or ""), found)
-        found[name] = rung_of_values(nanoseconds_of(values, unit), known)
+        found[name] = data_from_values(nanoseconds_of(values, unit), known)
     return found
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds, nanoseconds_of, rung_of_points, rung_of_values
+from latencykit.io.build import data_from_points, data_from_values, nanoseconds, nanoseconds_of
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         )  # fmt: skip
         label = name if names.count(name) == 1 else str(benchmark.get("fullname", name))
         if stats.get("data"):
-            found[label] = rung_of_values(nanoseconds_of(stats["data"], "s"), run)
+            found[label] = data_from_values(nanoseconds_of(stats["data"], "s"), run)
             continue
         reported_stats = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
         held = {
@@ -51,7 +51,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         }
         quartiles = {25.0: "q1", 50.0: "median", 75.0: "q3"}
         points = {p: nanoseconds(stats[key], "s") for p, key in quartiles.items() if key in stats}
-        found[label] = rung_of_points(points, stats.get("rounds"), held, run.with_notes(_HINT))
+        found[label] = data_from_points(points, stats.get("rounds"), held, run.with_notes(_HINT))
     return found
 
 

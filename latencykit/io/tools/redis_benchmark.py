@@ -19,11 +19,11 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
     nanoseconds,
     nanoseconds_of,
-    rung_of_points,
     several,
 )
 from latencykit.io.source import Confidence, Format
@@ -131,9 +131,7 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
                     f"{printable(line.strip())!r}",
                     "50.000% <= 0.031 milliseconds (cumulative count 1), ascending",
                 )
-                options.damaged(
-                    source.corrupt(number, seen, expected, "--lenient skips such lines")
-                )
+                options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         elif line.startswith("Cumulative distribution"):
             even = True
         elif test.columns and line.strip():
@@ -146,12 +144,10 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
                 }
             elif number < len(lines):
                 seen, expected = f"{printable(line.strip())!r}", ", ".join(columns)
-                options.damaged(
-                    source.corrupt(number, seen, expected, "--lenient skips such lines")
-                )
+                options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         elif not _fact(line, test) and _TELLING.search(line) and number < len(lines):
             seen = f"{printable(line.strip())!r}"
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     number, seen, "a line that redis-benchmark prints", "--lenient skips such lines"
                 )
@@ -222,7 +218,7 @@ def _data(test: _Test, source: Source) -> Data | None:
         return _rounded_down(test, run)
     if not stats and not points:
         return None
-    return rung_of_points(points, test.count or None, stats, run.with_notes(_HINT))
+    return data_from_points(points, test.count or None, stats, run.with_notes(_HINT))
 
 
 def _counted(
@@ -304,7 +300,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             or None in values
         ):
             if number < len(lines):
-                options.damaged(
+                options.reject(
                     source.corrupt(
                         number,
                         f"{printable(line)!r}",

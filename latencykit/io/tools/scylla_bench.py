@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import rung_of_points
+from latencykit.io.build import data_from_points
 from latencykit.io.source import Confidence, Format
 from latencykit.units import parse_duration
 
@@ -74,7 +74,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         run = known.replace(
             measure="response" if fixed else "service", corrected="schedule" if fixed else "none"
         )
-        found[name] = rung_of_points(points, int(count[1]), stats, run)
+        found[name] = data_from_points(points, int(count[1]), stats, run)
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.io.build import nanoseconds, nanoseconds_of, rung_of_points, without_negative
+from latencykit.io.build import data_from_points, nanoseconds, nanoseconds_of, without_negative
 from latencykit.io.rows import Layout, read_table
 from latencykit.io.source import Confidence, Format
 
@@ -79,7 +79,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         if found:
             stats[name] = nanoseconds(float(found[1]), "us")
     count = re.search(r"Total (\d+) observations", text)
-    return {"": rung_of_points(points, int(count[1]) if count else None, stats, _run(text))}
+    return {"": data_from_points(points, int(count[1]) if count else None, stats, _run(text))}
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -19,13 +19,13 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
     mixed_note,
     nanoseconds_of,
     nothing_answered,
     per_operation,
-    rung_of_points,
     without_negative,
 )
 from latencykit.io.hgrm import parse_spectrum
@@ -175,7 +175,7 @@ def _parsed(
             rows.append(row)
         except (AttributeError, KeyError, TypeError, ValueError):
             seen = "an object without a proper timestamp, latency and code"
-            options.damaged(
+            options.reject(
                 source.corrupt(number, seen, "a result of vegeta", "--lenient skips the line")
             )
     return {
@@ -329,7 +329,7 @@ def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Dat
         edges = sorted(buckets)
         highs = [*edges[1:], max(stats["max"], edges[-1])]
         return histogram_of_both(points, highs, [buckets[edge] for edge in edges], stats, run)
-    return _hinted(rung_of_points(points, good, stats, run))
+    return _hinted(data_from_points(points, good, stats, run))
 
 
 def _hinted(data: Histogram | Summary) -> Data:
@@ -417,7 +417,7 @@ def _text_report(part: Section) -> Data:
     texts = [line for line in errors.split("\n") if line.strip()]
     run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)
     stats, points = _told(reported_stats)
-    return _hinted(rung_of_points(points, good, stats, run))
+    return _hinted(data_from_points(points, good, stats, run))
 
 
 def _values(row: re.Match[str]) -> dict[str, float]:
@@ -490,7 +490,7 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
         if number == lines[-1][0] and not part.text.endswith("\n"):
             notes.append("the last line is cut; it was left out")
             return None
-        options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+        options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         return None
 
     spectrum = parse_spectrum(lines, fail)

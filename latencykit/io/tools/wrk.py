@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import distinct, mixed_note, nothing_answered, rung_of_points, several
+from latencykit.io.build import data_from_points, distinct, mixed_note, nothing_answered, several
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import command_of, plain_report, sections
 from latencykit.units import parse_duration
@@ -153,8 +153,8 @@ def _series(part: Section) -> Data:
         raise nothing_answered(part.source, run)
     points = _points(part)
     if not points:
-        return rung_of_points({}, count, stats, run.with_notes(_HINT))
-    data = rung_of_points(points, count, stats, run)
+        return data_from_points({}, count, stats, run.with_notes(_HINT))
+    data = data_from_points(points, count, stats, run)
     late = run.timeouts if isinstance(data, Histogram) else 0
     return (
         replace(data, censored=late, censored_at=limit)

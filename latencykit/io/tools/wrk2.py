@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    rung_of_points,
 )
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.source import Confidence, Format
@@ -78,7 +78,7 @@ def _series(part: Section) -> dict[str, Data]:
     if reported_stats.requests == 0:
         raise nothing_answered(part.source, reported_stats.run)
     return {
-        "corrected": rung_of_points(
+        "corrected": data_from_points(
             {},
             reported_stats.requests,
             reported_stats.stats,
@@ -120,7 +120,7 @@ def _spectrum(part: Section, start: int, end: int, reported_stats: Told, run: Ru
             raise part.corrupt(
                 start, "the spectrum is missing", "percentiles below this line", "did the run end?"
             )
-        return rung_of_points(points, None, top, run)
+        return data_from_points(points, None, top, run)
     until = part.text.find("\n", footer.start()) if footer else end
     return _detailed(part, details.end(), until if until > 0 else end, points, run)
 

@@ -19,7 +19,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds, per_operation, rung_of_points, without_negative
+from latencykit.io.build import data_from_points, nanoseconds, per_operation, without_negative
 from latencykit.io.rows import line_chunks
 from latencykit.io.source import Confidence, Format
 
@@ -170,7 +170,7 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
             reported_stats=reported_stats,
             reported_percentiles=reported_percentiles,
         )
-    return rung_of_points(points, count, reported_stats, run.with_notes(_HINT))
+    return data_from_points(points, count, reported_stats, run.with_notes(_HINT))
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -182,7 +182,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
         strange = re.search(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d+\r?$)[^\n]*\n", chunk, re.MULTILINE)
         if strange:
             line = first + chunk.count(b"\n", 0, strange.start())
-            options.damaged(
+            options.reject(
                 source.corrupt(
                     line,
                     "this is no row of the raw measurement",
