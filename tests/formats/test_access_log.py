@@ -95,7 +95,7 @@ def test_damage(read_text):
     assert any("cut" in note for note in cut.run.notes)
     with pytest.raises(CorruptInputError, match="no time of a request"):
         read_text(CLF.format(status=200, tail="").rstrip() + "\n")
-    with pytest.raises(CorruptInputError, match="no date"):
+    with pytest.raises(CorruptInputError, match="not a valid stamp"):
         read_text(good.replace("21/Nov", "99/Nov"))
 
 
