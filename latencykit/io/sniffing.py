@@ -41,7 +41,8 @@ def has_match(
     confidence: Confidence = Confidence.CERTAIN,
 ) -> Sniff:
     """Recognize text in which a pattern matches, after `plain` took a terminal's escapes out of it."""
-    return partial(_has_match, re.compile(pattern, re.MULTILINE), plain, confidence)
+    compiled = re.compile(pattern, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+    return partial(_has_match, compiled, plain, confidence)
 
 
 def _starts_with(prefixes: tuple[str, ...], head: Head) -> Confidence:

@@ -172,7 +172,7 @@ def test_years_that_nanoseconds_cannot_hold_are_told_not_wrapped_around(tmp_path
     lines.write_text(
         f'{{"time_iso8601": "{year}-10-10T13:55:36+00:00", "status": 200, "request_time": 0.12}}\n'
     )
-    for path, said in ((log, "a stamp is no date"), (lines, "is no time")):
+    for path, said in ((log, "not a valid stamp"), (lines, "is not a valid time")):
         with pytest.raises(CorruptInputError, match=said):
             lk.read(path)
 

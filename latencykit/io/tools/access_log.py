@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["FORMATS"]
+__all__ = ["FORMATS", "time_field"]
 
 _FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\]\n]*\]|[^\s"\[]\S*)'
 _FIELDS = re.compile(_FIELD.decode())
@@ -95,8 +95,8 @@ class _TimeField:
         return rb"(?:.*?[ \t])?" + number + rb"(?:[ \t]+" + _FIELD + rb"){%d}[ \t\r]*$" % self.right
 
 
-def _time_field(tails: Sequence[str]) -> _TimeField | None:
-    """The time of the request in what follows the status; None where there is none."""
+def time_field(tails: Sequence[str]) -> _TimeField | None:
+    """Return where the time of the request is behind the status; None where it is not there."""
     fields = [[field.strip('"') for field in _FIELDS.findall(tail)] for tail in tails]
     return _labelled(tails) or _suffixed(fields) or _of_seconds(fields) or _whole(fields)
 
@@ -290,7 +290,7 @@ def _format_of(head: Head) -> _Line | None:
         for line in lines
         if (match := _TAIL.match(line))
     ]
-    if tails and len(tails) >= 0.9 * len(lines) and (time_field := _time_field(tails)) is not None:
+    if tails and len(tails) >= 0.9 * len(lines) and (time_field := time_field(tails)) is not None:
         tool = "nginx" if time_field.seconds else "Apache httpd"
         full = re.compile(_HEAD + time_field.pattern(), re.MULTILINE)
         unit, origin, notes = time_field.unit, time_field.unit_from, time_field.notes
