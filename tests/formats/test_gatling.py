@@ -45,7 +45,7 @@ def test_unfinished_requests(read_text):
 
 
 def test_damage(read_text):
-    with pytest.raises(CorruptInputError, match=r"simulation\.log:5: this is no record"):
+    with pytest.raises(CorruptInputError, match=r"simulation\.log:5: not a valid record"):
         read_text(NEW.replace("1658765870600", "soon"), "simulation.log")
     assert (
         len(read_text(NEW.replace("1658765870600", "soon"), "simulation.log", lenient=True)["Get"])

@@ -77,7 +77,7 @@ def test_failures(read_text):
 
 
 def test_damage(read_text):
-    with pytest.raises(CorruptInputError, match="time that cannot be read"):
+    with pytest.raises(CorruptInputError, match="a latency that cannot be read"):
         read_text(TEXT.replace("5.46ms", "5.4xms"))
 
 

@@ -281,8 +281,8 @@ def _format_of(head: Head) -> _Line | None:
     matches = [match for line in lines if (match := _MSEC.match(line))]
     pairs = [(float(row[2]), float(row[3])) for row in matches if row[3] not in (None, b"-")]
     longer = sum(two - first for first, two in pairs if abs(two - first) > _ROUNDED) > 0
-    time = rb"\S+ (\d+\.\d{3}) " if longer else rb"(\d+\.\d{3}) "
-    pattern = rb"^(\d{9,11}\.\d{3}) " + time + rb".*?(?<=\s)([1-5]\d\d)(?=\s|$)"
+    number = rb"\S+ (\d+\.\d{3}) " if longer else rb"(\d+\.\d{3}) "
+    pattern = rb"^(\d{9,11}\.\d{3}) " + number + rb".*?(?<=\s)([1-5]\d\d)(?=\s|$)"
     headless = re.compile(pattern, re.MULTILINE)
     candidates = [_Line("nginx", headless, "s", "format", True, (0, 2, 1)), _HAPROXY]
     tails = [
@@ -290,11 +290,11 @@ def _format_of(head: Head) -> _Line | None:
         for line in lines
         if (match := _TAIL.match(line))
     ]
-    if tails and len(tails) >= 0.9 * len(lines) and (time_field := time_field(tails)) is not None:
-        tool = "nginx" if time_field.seconds else "Apache httpd"
-        full = re.compile(_HEAD + time_field.pattern(), re.MULTILINE)
-        unit, origin, notes = time_field.unit, time_field.unit_from, time_field.notes
-        candidates.insert(0, _Line(tool, full, unit, origin, time_field.seconds, notes=notes))
+    if tails and len(tails) >= 0.9 * len(lines) and (time := time_field(tails)) is not None:
+        tool = "nginx" if time.seconds else "Apache httpd"
+        full = re.compile(_HEAD + time.pattern(), re.MULTILINE)
+        row = _Line(tool, full, time.unit, time.unit_from, time.seconds, notes=time.notes)
+        candidates.insert(0, row)
     for line_format in candidates:
         fits = sum(line_format.pattern.match(line) is not None for line in lines)
         if lines and fits >= max(1, 0.9 * len(lines)):
