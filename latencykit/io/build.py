@@ -54,7 +54,7 @@ _Key = TypeVar("_Key")
 _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
 
 
-def nanoseconds(value: float, unit: str) -> float:
+def nanoseconds(value: float | str, unit: str) -> float:
     """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are."""
     return round(float(value) * NANOSECONDS.get(unit, 1.0), 3)
 

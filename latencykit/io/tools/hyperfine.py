@@ -67,11 +67,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def _summary(result: dict[str, Any]) -> Summary:
     """Mean, spread and extremes (s) as a summary."""
-    keys = {"mean": "mean", "std": "stddev", "min": "min", "max": "max", 50.0: "median"}
-    values = {name: result.get(key) for name, key in keys.items() if result.get(key) != ""}
-    times = in_nanoseconds(values, "s")
-    points = {p: value for p, value in times.items() if not isinstance(p, str)}
-    stats = {name: value for name, value in times.items() if isinstance(name, str)}
+    cells = {key: value for key, value in result.items() if value != ""}
+    keys = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
+    stats = in_nanoseconds({name: cells.get(key) for name, key in keys.items()}, "s")
+    points = in_nanoseconds({50.0: cells.get("median")}, "s")
     return Summary(stats, points, None, "ns", _SUMMARIZED)
 
 
