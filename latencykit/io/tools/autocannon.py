@@ -69,9 +69,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         timeouts=late, notes=(_WHOLE, *mixed_note(refused)),
     )  # fmt: skip
     if filled:
+        numbers = f"{format_count(counted)} latencies for {format_count(replies)} replies"
         run = run.with_notes(
-            f"autocannon -R back-fills by 1 ms whatever the rate: {format_count(counted)} latencies "
-            f"for {format_count(replies)} replies; --ignoreCoordinatedOmission turns it off"
+            f"autocannon -R back-fills by 1 ms whatever the rate: {numbers}; "
+            "--ignoreCoordinatedOmission turns it off"
         )
     count = int(replies if counted is None else counted) - refused
     if count <= 0:
