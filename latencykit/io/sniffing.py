@@ -40,7 +40,7 @@ def has_match(
     plain: Callable[[str], str] = str,
     confidence: Confidence = Confidence.CERTAIN,
 ) -> Sniff:
-    """Recognize text in which a pattern matches, after `plain` took a terminal's escapes out of it."""
+    """Recognize text in which a pattern matches; `plain` takes a terminal's escapes out first."""
     compiled = re.compile(pattern, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
     return partial(_has_match, compiled, plain, confidence)
 

@@ -62,7 +62,8 @@ def test_msec_first(read_text):
 
 def test_haproxy(read_text):
     line = (
-        "Feb  6 12:14:14 host haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/{time} "
+        "Feb  6 12:14:14 host haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in "
+        "static/srv1 10/0/30/69/{time} "
         '{status} 2750 - - ---- 1/1/1/1/0 0/0 {{1wt.eu}} {{}} "GET /index.html HTTP/1.1"\n'
     )
     found = read_text(line.format(time=109, status=200) + line.format(time="+60000", status=504))[
@@ -192,7 +193,8 @@ def seconds(value):
 @pytest.mark.parametrize(
     ("tail", "unit"),
     [
-        (lambda t, u, b: f"{seconds(u)} {seconds(t)}", "s"), (lambda t, u, b: f"{seconds(t)} {seconds(u)}", "s"),
+        (lambda t, u, b: f"{seconds(u)} {seconds(t)}", "s"), (lambda t, u, b: f"{seconds(t)} "
+                                                                              f"{seconds(u)}", "s"),
         (lambda t, u, b: f"{'-' if b % 3 else seconds(u)} {seconds(t)}", "s"), (lambda t, u, b: f'"{seconds(u)}, {seconds(u / 2)}" {seconds(t)}', "s"),
         (lambda t, u, b: f'{seconds(t)} "{seconds(u)}" "{seconds(u / 3)}" .', "s"), (lambda t, u, b: f"upstream_response_time={seconds(u)} request_time={seconds(t)}", "s"),
         (lambda t, u, b: f'urt="{seconds(u)}" rt="{seconds(t)}"', "s"), (lambda t, u, b: f"{b} {seconds(u)} {seconds(t)} 200", "s"),

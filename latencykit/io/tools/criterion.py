@@ -175,8 +175,8 @@ FORMATS = (
     ),
     Format(
         "criterion-csv", "Criterion.rs raw.csv", "samples", (".csv",), starts_with(_RAW), read_raw,
-        example="cargo bench   # with the feature csv_output, "
-        "writes target/criterion/GROUP/ID/new/raw.csv",
+        example="cargo bench   # writes target/criterion/GROUP/ID/new/raw.csv, "
+        "with the feature csv_output",
     ),
     Format(
         "criterion-text", "Criterion.rs (text)", "summary", (".txt",),
