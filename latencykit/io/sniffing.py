@@ -25,7 +25,7 @@ def certain(match: object) -> Confidence:
 
 
 def starts_with(*prefixes: str) -> Sniff:
-    """Recognize a file by its first line, with or without blanks before it."""
+    """Recognize a file that begins with one of these prefixes."""
     return partial(_starts_with, prefixes)
 
 
