@@ -12,7 +12,7 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import rung_of_points, rung_of_values
+from latencykit.io.build import data_from_points, data_from_values
 from latencykit.io.raw.cells import (
     EMPTY,
     ColumnName,
@@ -267,7 +267,7 @@ def percentile_rung(
     ):  # one number for all, or the number up to each percentile
         ascending = [beside[level] for level in ordered]
         count = int(ascending[-1]) if ascending == sorted(ascending) else None
-    return rung_of_points(points, count, stats, run)
+    return data_from_points(points, count, stats, run)
 
 
 # ---------------------------------------------------------------- counts
@@ -515,7 +515,7 @@ def counted_rung(
             raise fail("the cumulative counts fall towards higher values")
     unit = "none" if run.unit == "none" else "ns"
     if shape.edge == "value":
-        return _whole(rung_of_values(value, run, count), fail)
+        return _whole(data_from_values(value, run, count), fail)
     if shape.edge == "both":
         low, high = columns["low"].astype(np.float64)[order], value
     elif shape.edge == "upper":

@@ -12,7 +12,7 @@ import numpy as np
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import rung_of_values, several
+from latencykit.io.build import data_from_values, several
 from latencykit.io.raw.aggregates import OPEN, counted_rung, level_of, percentile_rung
 from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
@@ -342,7 +342,7 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
         if unit == "none":
             return Histogram.of(good, unit="none", run=_with_outcomes(run, outcome))
         if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < _FINE:
-            return rung_of_values(good, _with_outcomes(run, outcome))
+            return data_from_values(good, _with_outcomes(run, outcome))
     given = dict(columns)
     if "tag" in given:
         given["tag"] = np.asarray(rows.tags.names, np.str_)[given["tag"]]
