@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import doctest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parents[1]
 

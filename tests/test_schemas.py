@@ -19,7 +19,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 ROOT = Path(__file__).parents[1]
 LOGS = [
-    ROOT / "data" / f"{name}.hlog" for name in ("ctrlz-uncorrected", "redis-tagged", "jhiccup-gc")
+    ROOT / "data" / f"{name}.hlog"
+    for name in ("ctrlz-uncorrected", "redis-tagged", "jhiccup-gc", "ctrlz-scheduled", "jhiccup-v2")
 ]
 FORMATS = ROOT / "tests" / "data" / "formats"
 OUTPUTS = [
@@ -28,7 +29,7 @@ OUTPUTS = [
         for path in sorted((FORMATS / name).rglob("*"))
         if path.is_file() and path.name != "expect.json"
     )
-    for name in "ab csv fio-json go-bench hgrm hey k6-csv prometheus redis-benchmark wrk".split()
+    for name in ["ab", "csv", "fio-json", "go-bench", "hgrm", "hey", "k6-csv", "prometheus", "wrk"]
 ]
 SCHEMAS: dict[str, dict[str, Any]] = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
@@ -76,13 +77,13 @@ def test_diagnose(run: Run, path: Path) -> None:
 
 def test_fanout(run: Run) -> None:
     for more in ((), ("--independent",), ("--quorum", "2"), ("--hedge-after", "95")):
-        validated("fanout", run("fanout", LOGS[0], "-n", "1,10", *more, "--format", "json")[1])
+        validated("fanout", run("fanout", LOGS[0], "-n", "4,10", *more, "--format", "json")[1])
 
 
 def test_compare(run: Run) -> None:
     one = run("compare", LOGS[0], LOGS[2], "--format", "json")[1]
     assert validated("compare", one)["rows"]
-    runs = ("--base", LOGS[0], "--base", LOGS[0], "--new", LOGS[2], "--new", LOGS[2])
+    runs = ("--base", LOGS[0], "--base", LOGS[3], "--new", LOGS[2], "--new", LOGS[4])
     validated("compare", run("compare", *runs, "--format", "json")[1])
     both = run("compare", LOGS[1], LOGS[1], "--format", "json")[1]
     assert len(validated("compare", both)["series"]) == 2
@@ -90,7 +91,7 @@ def test_compare(run: Run) -> None:
 
 def test_check(run: Run) -> None:
     slo = "99=20ms,max=1s,mean=3ms,failed=1%"
-    out = run("check", *LOGS, "--unit", "ns", "--slo", slo, "--format", "json")[1]
+    out = run("check", *LOGS[:3], "--unit", "ns", "--slo", slo, "--format", "json")[1]
     assert len(validated("check", out)["rows"]) == 16
 
 
@@ -120,7 +121,8 @@ def test_formats(run: Run) -> None:
 
 @pytest.mark.slow
 def test_ctrlz(run: Run) -> None:
-    client = f"{sys.executable} -m latencykit.ctrlz.client open {{url}} --duration {{duration}}s -o {{out}}"
+    client = f"{sys.executable} -m latencykit.ctrlz.client open {{url}} "
+    client += "--rate {rate} --duration {duration}s -o {out}"
     short = ("--duration", "4s", "--stall", "1s", "--format", "json")
     out = run("ctrlz", *short, "--", *client.split())[1]
     validated("ctrlz", out)
