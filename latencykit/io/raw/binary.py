@@ -37,7 +37,7 @@ _BROKEN = (
 """What NumPy raises for corrupt or hostile files."""
 
 
-def _rungs(
+def _data_of(
     sample: pd.DataFrame,
     frames: Callable[[list[str]], Iterable[pd.DataFrame]],
     source: Source,
@@ -70,7 +70,7 @@ def _arrow(what: str) -> Any:
 
 
 def sniff_parquet(head: Head) -> Confidence:
-    """Tell Parquet by its magic; latencykit's own tables are told by their metadata, and more surely."""
+    """Recognise Parquet by its magic, and latencykit's own tables more surely by their metadata."""
     return Confidence.GENERIC if head.data[:4] == b"PAR1" else Confidence.NO
 
 
@@ -92,11 +92,11 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
                     for batch in file.iter_batches(batch_size=_ROWS, columns=columns)
                 )
 
-            return _rungs(_frame_of(begin), frames, source, options)
+            return _data_of(_frame_of(begin), frames, source, options)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise _damaged(source, "Parquet", error) from None
+            raise _unreadable(source, "Parquet", error) from None
 
 
 def _frame_of(batch: Any) -> pd.DataFrame:
@@ -108,7 +108,7 @@ def _frame_of(batch: Any) -> pd.DataFrame:
     return frame
 
 
-def _damaged(source: Source, what: str, error: Exception) -> LatencyKitError:
+def _unreadable(source: Source, what: str, error: Exception) -> LatencyKitError:
     return source.corrupt(
         None, f"the {what} file is corrupt ({type(error).__name__})", "", "write it anew"
     )
@@ -151,11 +151,11 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
             def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
                 return (_frame_of(batch.select(columns)) for batch in batches())
 
-            return _rungs(_frame_of(begin.slice(0, _SAMPLE)), frames, source, options)
+            return _data_of(_frame_of(begin.slice(0, _SAMPLE)), frames, source, options)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise _damaged(source, "Arrow", error) from None
+            raise _unreadable(source, "Arrow", error) from None
 
 
 # ---------------------------------------------------------------- NumPy
@@ -170,14 +170,14 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read an array: values, one column each, or records; pickles are never loaded."""
     if sniff_npy(source.head) is Confidence.NO:  # a zip file would be opened, and left open
         raise source.corrupt(
-            None, "this is no array of numbers", "an array saved by numpy.save", ""
+            None, "this is not an array of numbers", "an array saved by numpy.save", ""
         )
     try:
         given: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except _BROKEN as error:
         raise source.corrupt(
-            None, f"this is no array of numbers ({error})", "an array saved by numpy.save", ""
+            None, f"this is not an array of numbers ({error})", "an array saved by numpy.save", ""
         ) from None
     columns = _columns(array, source)
     if not isinstance(array, np.memmap):
@@ -256,7 +256,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
                 arrays = {name: held[name] for name in held.files}
     except _BROKEN as error:
         raise source.corrupt(
-            None, f"these are no arrays of numbers ({error})", "arrays saved by numpy.savez", ""
+            None, f"these are not arrays of numbers ({error})", "arrays saved by numpy.savez", ""
         ) from None
     flat = {
         name: array for name, array in arrays.items() if array.ndim == 1 and not array.dtype.names
@@ -270,7 +270,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     if chosen is None:
         raise source.corrupt(
             None,
-            "there is no array of one dimension in it",
+            "it contains no array of one dimension",
             "numpy.savez(file, latency_ms=values)",
             "",
         )
@@ -293,7 +293,7 @@ def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions)
             yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in wanted})
 
     sample = pd.DataFrame({name: _native(column[:_SAMPLE]) for name, column in columns.items()})
-    return _rungs(sample, frames, source, options)
+    return _data_of(sample, frames, source, options)
 
 
 def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""Numbers as people write them: ``1.234,5`` and ``1,234.5``. A column says by all its cells which of the two it means."""
+"""Names and cells of columns: numbers as people write them (``1.234,5``, ``1,234.5``), units, durations, dates."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _kind(cell: str) -> str:
 
 
 def style_of(cells: Iterable[str]) -> Style | None:
-    """Return how the numbers of a column are written; None where most cells are no numbers."""
+    """Return how the numbers of a column are written; None where most cells are not numbers."""
     kinds = [_kind(cell) for cell in cells if cell.strip()]
     seen = set(kinds)
     if kinds.count("") * 2 >= len(kinds):
@@ -151,8 +151,7 @@ def with_point(cell: str, style: Style) -> str:
 
 
 # ------------------------------------------------------------
-# What the names of columns say: which one holds latencies, starts, operations …, and in which
-# unit.
+# Names of columns: latencies, starts, operations …, and their units.
 
 _UNITS = {
     **dict.fromkeys(
@@ -294,7 +293,7 @@ _KNOWN = frozenset((*_LATENCY, *(name for names in ROLES.values() for name in na
 
 
 def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
-    """Return the columns whose names say that they hold latencies, the surest first, and whether the first one is sure.
+    """Return the columns named as latencies, the surest first, and whether the first one is sure.
 
     Names such as ``p99_latency`` or ``mean_ms`` are statistics, not samples.
     """
@@ -314,7 +313,7 @@ def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
 
 
 def only_by_default(one: ColumnName) -> bool:
-    """Whether a name (``time``, ``value``) speaks of a latency only where no better one is there."""
+    """Whether a name (``time``, ``value``) means a latency only if there is no better column."""
     return one.stem in _FALLBACK
 
 
@@ -358,12 +357,12 @@ class Times(NamedTuple):
     missing : ndarray of bool, shape (n,)
         Empty cells.
     corrupt : ndarray of bool, shape (n,)
-        Cells that hold something else than a time.
+        Cells with something other than a time.
     """
 
     ns: NDArray[Any]
     missing: Bools
-    damaged: Bools
+    corrupt: Bools
 
 
 def kind_of(cells: pd.Series[Any]) -> Kind:
@@ -398,23 +397,32 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = Fal
 
     if kind == "number":
         times = _numbers(cells, unit)
-        return times._replace(ns=_without_noise(times.ns, unit)) if stamps else times
+        ns = times.ns
+        if (
+            stamps
+            and ns.dtype.kind == "f"
+            and unit in ("s", "ms")
+            and ns.size
+            and ns.max() >= _EPOCH
+        ):
+            return times._replace(ns=np.rint(ns / 1e3).astype(np.int64) * 1000)
+        return times
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
         given, missing = as_nanoseconds(cells), cells.isna().to_numpy()
-        damaged = np.isnat(given) & ~missing
-        return Times(np.where(missing | damaged, 0, given.astype(np.int64)), missing, damaged)
+        corrupt = np.isnat(given) & ~missing
+        return Times(np.where(missing | corrupt, 0, given.astype(np.int64)), missing, corrupt)
     codes, distinct = coded(cells)
     text = pd.Series([str(one).strip() for one in distinct], dtype=object)
     empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
     found = _spans(text) if kind == "span" else _moments(text)
-    held = np.append(found, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
-    none = np.isnan(held) if kind == "span" else np.isnat(held)
-    ns = np.where(none, 0, held if kind == "span" else held.astype(np.int64))
+    filled = np.append(found, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
+    none = np.isnan(filled) if kind == "span" else np.isnat(filled)
+    ns = np.where(none, 0, filled if kind == "span" else filled.astype(np.int64))
     return Times(ns[codes], empty[codes], (none & ~empty)[codes])
 
 
 def coded(cells: pd.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
-    """Return numbers for cells, -1 for empty ones, and what each number stands for."""
+    """Return a code per cell, -1 for empty ones, and the value of each code."""
     import pandas as pd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
@@ -445,15 +453,9 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
     size = np.abs(
         np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf, posinf=np.inf, neginf=-np.inf))
     )
-    damaged = ~missing & ~(size <= _LARGEST / factor)
-    kept = np.where(missing | damaged, 0.0, reals)
-    return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, damaged)
-
-
-def _without_noise(ns: NDArray[Any], unit: str) -> NDArray[Any]:
-    if ns.dtype.kind != "f" or unit not in ("s", "ms") or not ns.size or float(ns.max()) < _EPOCH:
-        return ns
-    return np.asarray(np.rint(ns / 1e3).astype(np.int64) * 1000)
+    corrupt = ~missing & ~(size <= _LARGEST / factor)
+    kept = np.where(missing | corrupt, 0.0, reals)
+    return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, corrupt)
 
 
 _EPOCH = 1e17  # ns; 1973
@@ -466,7 +468,7 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
 
     text = text.where(
         text.str.len() <= _LONGEST_WORD, ""
-    )  # longer ones are no durations, and slow to refuse
+    )  # longer ones are not durations, and slow to refuse
     parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map(
         {

@@ -1,4 +1,4 @@
-"""Outcomes of requests in a table: the words of a column's name make it a candidate, its cells decide what it says.
+"""Outcomes of requests in a table: a column's name makes it a candidate, its cells decide how it is read.
 
 A name is taken apart into words (``http.response.status_code``, ``grpcStatus``, ``timedout``). Its last word that is not
 a mere carrier (``message``, ``type``, ``request``) is its head, as in any English compound: an ``error_message`` speaks of
@@ -191,7 +191,7 @@ def _parts(word: str) -> list[str]:
 
 
 def candidate(column: str) -> Candidate | None:
-    """Return what the name of a column says of outcomes; None where it says nothing."""
+    """Return the kind of outcome that a column's name means; None for other names."""
     words = words_of(column)
     if not _SAID & set(words):
         return None
@@ -365,7 +365,7 @@ def outcome_of_word(text: str) -> int | None:
 
 
 def _of_http(status: int) -> int:
-    """408 and 504 are timeouts; 499 was given up by the client before the answer; 0 and less: no reply came."""
+    """408 and 504 are timeouts; the client gave up on a 499; 0 and below: no reply."""
     if status in (408, 504):
         return _TIMEOUT
     if status == 499:
@@ -374,7 +374,7 @@ def _of_http(status: int) -> int:
 
 
 def outcome_of(cells: pd.Series[Any], reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
-    """Return positions in `OUTCOMES` (`UNKNOWN` for cells that say nothing), and words that count as failures unread."""
+    """Return positions in `OUTCOMES` (`UNKNOWN` for empty cells), and unknown words, which count as failures."""
     codes, texts = _texts(cells)
     strange: list[str] = []
     table = [reading.empty if text in _EMPTY else _one(text, reading, strange) for text in texts]
@@ -404,10 +404,9 @@ def _one(text: str, reading: Reading, strange: list[str]) -> int:
 
 
 def combined(columns: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], int]:
-    """Return what became of each request, by all columns together, and of how many none says anything.
+    """Return the outcome of each request by all columns together, and how many have none.
 
-    A timeout is more than an error, a failure more than a success, and any of them more than nothing; a request of which
-    nothing is said has no proof of success, and failed.
+    A timeout outranks an error, a failure a success, and any of them nothing; a request without an outcome counts as failed.
     """
     found = np.array(columns[0], np.int8)
     for other in columns[1:]:
