@@ -74,7 +74,7 @@ def test_the_surest_name_wins_and_the_others_are_told(read_text):
         assert only(
             read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv", column=wanted)
         ).duration.tolist() == [20 * MS]
-    with pytest.raises(InvalidArgumentError, match="there is no column 'nope'"):
+    with pytest.raises(InvalidArgumentError, match="no column 'nope'"):
         read_text("a,b\n1,20\n", "x.csv", column="nope")
 
 

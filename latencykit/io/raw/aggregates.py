@@ -1,4 +1,4 @@
-"""Tables whose rows are not requests: values or buckets with how often they occurred, and percentiles with their values."""
+"""Tables whose rows are not requests: values or buckets with counts, percentiles with values."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ _MAYBE = word_set(
     "n requests request reqs hits calls samples observations events queries num number total"
 )
 _OF = word_set(
-    "of the bucket bin in per value latency request sample observation hit event call query cumulative cum running"
+    "of the bucket bin in per value latency request sample observation hit event call query "
+    "cumulative cum running"
 )
 _CUMULATIVE = word_set("cumulative cum running")
 _BIN = word_set("bucket buckets bin bins bound edge")
@@ -74,8 +75,10 @@ _P = re.compile(
     re.IGNORECASE,
 )
 _WORDS: dict[str, float | str] = {
-    "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max", "maximum": "max",
-    "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean", "std": "std", "stddev": "std", "stdev": "std",
+    "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max",
+    "maximum": "max",
+    "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean", "std": "std",
+    "stddev": "std", "stdev": "std",
     "std dev": "std", "count": "count", "n": "count", "samples": "count", "requests": "count",
 }  # fmt: skip
 _FEW = 4  # rows; as many running numbers are not counts
@@ -127,7 +130,7 @@ def looks_aggregated(columns: Iterable[str]) -> bool:
 
 
 def shape_of(sample: pd.DataFrame, column: str | None, notes: list[str]) -> Shape | None:
-    """Return the shape of a table whose rows are not requests, by its column names and first rows."""
+    """Return the shape of a table whose rows are not requests, by column names and first rows."""
     parts = [named(str(name)) for name in sample.columns]
     return _percentiles(sample, parts, column) or _counts(sample, parts, column, notes)
 
@@ -165,7 +168,10 @@ def _percentiles(
         counts = [other for other in rest if _counting(other) is not None]
         value = _value([other for other in rest if other not in counts], kind, column)
         if value is not None:
-            note = f"column {one.column!r} contains percentiles of column {value.column!r}; values between them are unknown"
+            note = (
+                f"column {one.column!r} contains percentiles of column {value.column!r}; "
+                "values between them are unknown"
+            )
             more = (
                 (f"column {one.column!r} contains fractions of 1: 0.99 is p99",)
                 if fits == "fraction"
@@ -274,7 +280,7 @@ def percentile_data(
 
 
 def _counting(one: ColumnName) -> Literal["sure", "maybe"] | None:
-    """Whether a name means the number of values in a row: ``count``, ``num_requests``, not ``user_count``."""
+    """Whether a name means the values per row: ``count``, ``num_requests``, not ``user_count``."""
     words = words_of(one.stem) if one.unit is None else []
     every = set(words)
     if not words or not every <= _SURE | _MAYBE | _OF or not every & (_SURE | _MAYBE):
@@ -334,7 +340,8 @@ def _counts(
         return None
     if column is None and _may_be_a_clock(sample[value.column], value):
         raise InvalidArgumentError(
-            f"column {value.column!r} may be a latency or the time at which {count.column!r} was counted; "
+            f"column {value.column!r} may be a latency or the time at which {count.column!r} was "
+            "counted; "
             "name it with --column (column=) if it is a latency"
         )
     why = _against(sample, parts, value, count)
@@ -356,7 +363,7 @@ def _counts(
 
 
 def _may_be_a_clock(cells: pd.Series[Any], one: ColumnName) -> bool:
-    """Whether a column such as ``time_s`` advances in equal steps: counts beside it may be per second."""
+    """Whether a column such as ``time_s`` advances in equal steps: counts may be per second."""
     steps = (
         np.diff(_floats(cells)) if one.stem == "time" and one.unit in (None, "s") else np.zeros(0)
     )
@@ -368,7 +375,10 @@ def _may_be_a_clock(cells: pd.Series[Any], one: ColumnName) -> bool:
 
 
 def _counts_note(count: ColumnName, of: str) -> str:
-    return f"a row is not a request: column {count.column!r} is taken as the number of requests of each of the {of}"
+    return (
+        f"a row is not a request: column {count.column!r} is taken as the number of requests "
+        f"of each of the {of}"
+    )
 
 
 def _are_counts(cells: pd.Series[Any]) -> bool:
@@ -389,7 +399,7 @@ def _are_counts(cells: pd.Series[Any]) -> bool:
 
 
 def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
-    """Whether the table has send times or connections: its rows then are requests, or sums over intervals."""
+    """Whether the table has send times or connections: rows then are requests or intervals."""
     found = roles_of((one.column for one in parts), value.column)
     return bool({"start", "end", "intended", "connection"} & set(found))
 
@@ -397,7 +407,7 @@ def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
 def _against(
     sample: pd.DataFrame, parts: Sequence[ColumnName], value: ColumnName, count: ColumnName
 ) -> str | None:
-    """Why a column named as counts does not contain any; None where it does, ``""`` where no note is needed."""
+    """Why a column named as counts has none; None where it has, ``""`` where no note is needed."""
     if _timed(parts, value):
         return "the table has times or connections of single rows"
     cells, numbers = sample[value.column].map(str), _floats(sample[count.column])

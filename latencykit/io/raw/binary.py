@@ -31,7 +31,8 @@ _ROWS = 500_000
 _SAMPLE = 400
 _PIECE = 8 << 20  # bytes
 _BROKEN = (
-    ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile,
+    ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError,
+    zipfile.BadZipFile,
     zlib.error, tokenize.TokenError, TypeError,
 )  # fmt: skip
 """What NumPy raises for corrupt or hostile files."""
@@ -100,7 +101,7 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _frame_of(batch: Any) -> pd.DataFrame:
-    """A batch as pandas has it; without what pandas once noted in the file, where that is corrupt."""
+    """A batch as a DataFrame, without pandas' own metadata in the file where that is corrupt."""
     try:
         frame: pd.DataFrame = batch.to_pandas()
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -140,7 +141,8 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
                 batches: Any = feather.read_table(data).to_batches
             elif magic == b"ARROW1":
                 file = ipc.open_file(data)
-                batches = lambda: (file.get_batch(k) for k in range(file.num_record_batches))  # noqa: E731
+                count = file.num_record_batches
+                batches = lambda: (file.get_batch(k) for k in range(count))  # noqa: E731
             else:
                 held = list(ipc.open_stream(data))
                 batches = lambda: held  # noqa: E731
@@ -193,7 +195,8 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
 class _OnDisk:
     """A column of a mapped array, whose rows are read when they are asked for.
 
-    The map tells where they lie and is not looked into: a file that is cut meanwhile would end the process (SIGBUS).
+    Only their offsets are taken from the map, which is not read: a file cut meanwhile would end the
+    process (SIGBUS).
     """
 
     def __init__(self, column: np.ndarray[Any, Any], offset: int, stream: IO[bytes]) -> None:
@@ -249,7 +252,8 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
                 size = sum(one.file_size for one in archive.infolist())
                 if size > max(in_force().unpacked(source.size), 2 * source.size):
                     raise InputTooLargeError(
-                        f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) allows more"
+                        f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) "
+                        "allows more"
                     )
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as held:
@@ -329,7 +333,8 @@ FORMATS = (
         suffixes=(".npy",),
         sniff=sniff_npy,
         read=read_npy,
-        example="python -c \"… np.save('latency.npy', latencies)\"   # writes latency.npy; numbers need --unit",
+        example="python -c \"… np.save('latency.npy', latencies)\"   # writes latency.npy; "
+        "numbers need --unit",
     ),
     Format(
         name="npz",
@@ -338,6 +343,7 @@ FORMATS = (
         suffixes=(".npz",),
         sniff=sniff_npz,
         read=read_npz,
-        example="python -c \"… np.savez('calls.npz', latency_ms=latencies, start_s=starts)\"   # writes calls.npz",
+        example="python -c \"… np.savez('calls.npz', latency_ms=latencies, start_s=starts)\"   # "
+        "writes calls.npz",
     ),
 )

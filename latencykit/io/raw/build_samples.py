@@ -1,4 +1,4 @@
-"""Rows into data types: samples, or, where only a histogram is asked for and the table is long, counts."""
+"""Rows into data types: samples, or counts where a histogram of a long table is requested."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _Rows:
         self.tags, self.series, self.connections = _Words(), _Words(), _Words()
 
     def columns(self, frame: pd.DataFrame) -> Columns:
-        """Return the columns of `Samples` (tags and series as numbers) of the rows that can be used."""
+        """Return the columns of `Samples` (tags and series as codes) of the usable rows."""
         plan, times = self.plan, self._times(frame)
         outcome = np.zeros(len(frame), np.int8)
         if plan.outcomes:
@@ -142,7 +142,7 @@ class _Rows:
         return times
 
     def _durations(self, frame: pd.DataFrame) -> Times:
-        """Latencies, each in the unit that its row states where one column does; infinite where a bucket is open."""
+        """Latencies, each in the unit of its row where a column has it; inf for open buckets."""
         plan = self.plan
         cells = frame[plan.duration]
         if plan.unit_column is not None:
@@ -346,7 +346,8 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
         if len(rows.tags.names) > _MOST_TAGS:
             del given["tag"]
             run = run.with_notes(
-                f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: too many for operations"
+                f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: too "
+                "many for operations"
             )
     return Samples(
         **given, unit="none" if unit == "none" else "ns", run=run.replace(start=_epoch(given))
@@ -402,7 +403,10 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
         "start": begin / 1e9 if 10**17 <= begin < last else None,
         "duration": (last - first) / 1e9 if last > first else None,
     }
-    folded = f"{several(rows.tally['rows'], 'row')} were counted as they were read: single requests are not kept"
+    folded = (
+        f"{several(rows.tally['rows'], 'row')} were counted as they were read: "
+        "single requests are not kept"
+    )
     run = _run(rows.plan, rows)
     notes = [*rows.plan.notes, *notes, *rows.notes(), folded]
     return {

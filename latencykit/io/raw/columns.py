@@ -113,7 +113,7 @@ class Plan:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns that hold numbers; of a table of counts all are taken as words, for edges may be infinite."""
+        """Columns of numbers; those of a table of counts are words: edges may be infinite."""
         if self.shape is not None:
             return ()
         found = [self.duration] if self.kind == "number" else []
@@ -179,7 +179,8 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
     if not _may_be_latencies(cells):
         first = printable(str(cells.dropna().iloc[0]), 30)
         raise InvalidArgumentError(
-            f"{source.shown}: column {chosen.column!r} contains {first!r}, not latencies; name a column with --column"
+            f"{source.shown}: column {chosen.column!r} contains {first!r}, not latencies; name a "
+            "column with --column"
         )
     kind = "number" if kind == "word" else kind
     unit_column = (
@@ -224,7 +225,8 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
         outcomes=outcomes, failures_known=known,
         connection=connection.column if connection else None,
         connection_kind=kind_of(sample[connection.column]) if connection else "word",
-        tag=_tag(sample, roles.get("tag"), notes), series=roles["series"].column if "series" in roles else None,
+        tag=_tag(sample, roles.get("tag"), notes),
+        series=roles["series"].column if "series" in roles else None,
         notes=tuple(notes), unit_column=unit_column, shape=shape,
     )  # fmt: skip
 
@@ -238,9 +240,7 @@ def _column(name: str, columns: Sequence[str], source: Source, option: str) -> s
         return alike[0]
     if name.isdigit() and 1 <= int(name) <= len(columns):
         return columns[int(name) - 1]
-    raise InvalidArgumentError(
-        f"{source.shown}: there is no column {name!r} ({option}); {_listed(columns)}"
-    )
+    raise InvalidArgumentError(f"{source.shown}: no column {name!r} ({option}); {_listed(columns)}")
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -283,7 +283,8 @@ def _latencies(
     if len(fitting) > 1:
         others = ", ".join(repr(one.column) for one in fitting[1:])
         notes.append(
-            f"latencies are taken from column {fitting[0].column!r}; --column takes another one ({others})"
+            f"latencies are taken from column {fitting[0].column!r}; --column takes another one "
+            f"({others})"
         )
     return fitting[0]
 
@@ -294,10 +295,10 @@ def _may_be_latencies(cells: pd.Series[Any]) -> bool:
 
 
 def _are_moments(cells: pd.Series[Any], one: ColumnName, unit: str | None) -> bool:
-    """Whether numbers are points in time: longer than any latency; or like seconds (ms, …) since 1970, and close together.
+    """Whether numbers are points in time: longer than any latency, or close together since 1970.
 
-    Numbers close together are suspicious in a column such as ``time``, which may be either, and elsewhere where each would
-    be a latency of hours.
+    Numbers close together are suspicious in a column such as ``time``, which may be either, and
+    elsewhere where each would be a latency of hours.
     """
     if kind_of(cells) != "number":
         return False
@@ -341,19 +342,22 @@ def _unit(
     if unit_column is not None:
         if options.unit is not None:
             raise InvalidArgumentError(
-                f"{source.shown}: column {unit_column!r} states the unit of each row; leave --unit (unit=) out"
+                f"{source.shown}: column {unit_column!r} states the unit of each row; leave "
+                "--unit (unit=) out"
             )
         return "ns", "file"
     if kind == "span":
         if options.unit is not None:
             raise InvalidArgumentError(
-                f"{source.shown}: every value of {chosen.column!r} states its unit itself; leave --unit (unit=) out"
+                f"{source.shown}: every value of {chosen.column!r} states its unit itself; leave "
+                "--unit (unit=) out"
             )
         return "ns", "file"
     if options.unit is not None:
         if chosen.unit is not None and chosen.unit != options.unit:
             notes.append(
-                f"column {chosen.column!r} names {chosen.unit}; its values are taken as {options.unit}, as asked"
+                f"column {chosen.column!r} names {chosen.unit}; its values are taken as "
+                f"{options.unit}, as asked"
             )
         return options.unit, "option"
     if chosen.unit is None:
@@ -363,7 +367,8 @@ def _unit(
             else f"column {printable(chosen.column, 40)!r} states"
         )
         raise InvalidArgumentError(
-            f"{source.shown}: {what} no unit; give it with --unit ns, us, ms or s (unit=), or none for bare numbers"
+            f"{source.shown}: {what} no unit; give it with --unit ns, us, ms or s (unit=), or "
+            "none for bare numbers"
         )
     return chosen.unit, "assumed" if chosen.assumed else "file"
 
@@ -396,7 +401,7 @@ def _moments(
 
 
 def _in_our_time(cells: pd.Series[Any], unit: str | None) -> bool:
-    """Whether points in time of a unit lie where 64 bits of nanoseconds reach: a ``time_ms`` may hold microseconds."""
+    """Whether points in time fit 64 bits of nanoseconds: a ``time_ms`` may be microseconds."""
     times = times_of(cells, "number", "none")
     values = times.ns[~times.missing & ~times.corrupt]
     return (
@@ -407,7 +412,7 @@ def _in_our_time(cells: pd.Series[Any], unit: str | None) -> bool:
 
 
 def _stamp_unit(cells: pd.Series[Any], column: str, unit: str, notes: list[str]) -> str:
-    """Unit of stamps whose name tells none: by their size for those since the epoch, else assumed."""
+    """Unit of stamps whose name has none: by their size for those since the epoch, else assumed."""
     times = times_of(cells, "number", "none")
     values = times.ns[~times.missing & ~times.corrupt]
     middle = float(np.median(np.abs(values))) if values.size else 0.0
@@ -439,7 +444,8 @@ def _understood(
             others.append(column)
     for column in strange:
         notes.append(
-            f"column {column!r} looks like an outcome and is not understood: how many requests failed is unknown"
+            f"column {column!r} looks like an outcome and is not understood: how many requests "
+            "failed is unknown"
         )
     for column in others:
         unknown = "" if readings else ": how many requests failed is unknown"

@@ -63,7 +63,7 @@ class Dialect:
 
     @cached_property
     def styles(self) -> tuple[dict[str, Style], list[str]]:
-        """How the numbers of each column are written, and the columns of which only the others tell."""
+        """The style of each column's numbers, and the columns whose style only others decide."""
         if self.sep == " ":
             return {}, []
         cells = {
@@ -74,7 +74,7 @@ class Dialect:
 
     @property
     def local(self) -> dict[str, Style]:
-        """Columns of numbers that are written by the habits of a country: with decimal commas, or grouped digits."""
+        """Columns of numbers in a local style: decimal commas or grouped digits."""
         return {
             name: style for name, style in self.styles[0].items() if style in ("comma", "grouped")
         }
@@ -223,8 +223,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     numbers = tuple(name for name in plan.numbers if name not in local)
     words = (*plan.words, *(name for name in plan.numbers if name in local))
     layout = Layout(
-        dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers, comment=dialect.comment,
-        na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63), loose=tuple(one.column for one in plan.outcomes), exact=True,
+        dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
+        comment=dialect.comment,
+        na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63),
+        loose=tuple(one.column for one in plan.outcomes), exact=True,
     )  # fmt: skip
     notes = [
         f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"
@@ -239,14 +241,17 @@ _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234
 
 
 def _local(dialect: Dialect, used: Iterable[str], source: Source) -> dict[str, Style]:
-    """The used columns whose numbers are in a local style; an error where the style is ambiguous."""
+    """The used columns with numbers in a local style; an error where the style is ambiguous."""
     for name in used:
         style = dialect.styles[0].get(name)
         if style in ("unclear", "mixed"):
             k = dialect.columns.index(name)
             cells = [row[k].strip() for row in dialect.rows if k < len(row)]
             shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
-            seen = f"numbers of column {name!r} may have a decimal comma, or grouped digits ({printable(shown, 50)})"
+            seen = (
+                f"numbers of column {name!r} may have a decimal comma, or grouped digits "
+                f"({printable(shown, 50)})"
+            )
             raise source.corrupt(
                 dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234"
             )
@@ -279,7 +284,8 @@ FORMATS = (
         suffixes=(".csv", ".tsv", ".txt", ".dat"),
         sniff=sniff_csv,
         read=read,
-        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row per request",
+        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row per "
+        "request",
         write=csv_out.write_csv,
     ),
     Format(

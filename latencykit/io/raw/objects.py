@@ -136,7 +136,8 @@ def _refuse_twice(records: Sequence[Any], source: Source) -> None:
             keys = record.keys_given
             second = next(k for k, key in enumerate(keys) if key in keys[:k])
             name = printable(keys[second], 40)
-            seen = f"keys {keys.index(keys[second]) + 1} and {second + 1} of object {number} are both named {name!r}"
+            first = keys.index(keys[second]) + 1
+            seen = f"keys {first} and {second + 1} of object {number} are both named {name!r}"
             raise source.corrupt(None, seen, "one name for each", "rename one of them")
 
 
@@ -157,7 +158,7 @@ def _frames(
 
 
 def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | None]:
-    """Pyarrow's parser for objects without nesting; it gives None for a chunk that it cannot read as the one before."""
+    """Pyarrow's parser for flat objects; None for a chunk unlike the one before."""
     try:
         import pyarrow as pa
         from pyarrow import json as arrow
@@ -304,7 +305,8 @@ FORMATS = (
         suffixes=(".jsonl", ".ndjson", ".json"),
         sniff=sniff_lines,
         read=read_lines,
-        example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": 1.3, "status": 200}',
+        example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": '
+        '1.3, "status": 200}',
     ),
     Format(
         name="json-samples",
