@@ -1,8 +1,15 @@
 // From the packed bytes in the page to counts, and from counts to percentiles: the rules of latencykit/histogram/lookup.py.
 
-async function inflated(text) {
-  const binary = atob(text), bytes = new Uint8Array(binary.length);
-  for (let k = 0; k < bytes.length; k++) bytes[k] = binary.charCodeAt(k);
+import { valueText } from "./numbers.js";
+
+// Deflated bytes: base64 in a page's text, a view of a buffer in a notebook.
+async function inflated(packed) {
+  let bytes = packed;
+  if (typeof packed === "string") {
+    const binary = atob(packed);
+    bytes = new Uint8Array(binary.length);
+    for (let k = 0; k < bytes.length; k++) bytes[k] = binary.charCodeAt(k);
+  }
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }
@@ -15,7 +22,7 @@ function unplaned(buffer, offset, size, width) {
   return out;
 }
 
-async function unpack(packed) {
+export async function unpack(packed) {
   const buffer = await inflated(packed.bytes);
   const { buckets, entries, widths } = packed, slots = packed.start.length;
   let at = 16 * buckets;
@@ -38,7 +45,7 @@ async function unpack(packed) {
   return { ...packed, low, high, from, index, counts, count, bytes: null };
 }
 
-function placeOf(percentile) {
+export function placeOf(percentile) {
   return percentile >= 100 ? Infinity : -Math.log10(1 - percentile / 100);
 }
 
@@ -48,13 +55,13 @@ function supportedBy(total) {
 }
 
 // Whether edges pin a value down within a tenth.
-function isResolved(low, high) {
+export function isResolved(low, high) {
   return high <= 1.1 * low * (1 + 1e-12);
 }
 
 // The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, and it
 // holds up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
-function distribution(data, first, last) {
+export function distribution(data, first, last) {
   const counts = new Float64Array(data.high.length);
   for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];
   let top = -Infinity, late = 0, bound = Infinity, sum = 0, count = 0;
@@ -99,12 +106,12 @@ function meanOf(mean, low, high, open) {
 }
 
 // A curve that the package worked out: the whole run, exactly.
-function given(curve) {
+export function given(curve) {
   return { ...curve, known: curve.known ?? curve.value.length, total: curve.count === null ? 1 : curve.count + curve.late };
 }
 
 // A percentile of a step function as a row of the package: its value, the edges it lies between, and whether that is known.
-function rowAt(spread, percentile) {
+export function rowAt(spread, percentile) {
   let first = 0, last = spread.percentile.length - 1;
   while (first < last) {
     const middle = (first + last) >> 1;
@@ -117,7 +124,7 @@ function rowAt(spread, percentile) {
 }
 
 // As `format_range` and `format_row` of latencykit/units.py write it.
-function rowText(row, unit) {
+export function rowText(row, unit) {
   let text = valueText(row.value, unit);
   if (row.open) text = `≥ ${text}`;
   else if (!row.resolved && !(row.low > 0)) text = row.value ? `≤ ${text}` : text;

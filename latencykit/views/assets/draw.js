@@ -1,13 +1,15 @@
 // Plots as SVG elements; every text goes in as text, never as markup.
 
+import { logTicks, plain, timeTicks, timeUnit, valueText } from "./numbers.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
-function el(name, attributes = {}, ...children) {
+export function el(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   return filled(made, attributes, children);
 }
 
-function svg(name, attributes = {}, ...children) {
+export function svg(name, attributes = {}, ...children) {
   const made = document.createElementNS(SVG, name);
   return filled(made, attributes, children);
 }
@@ -19,18 +21,18 @@ function filled(made, attributes, children) {
 }
 
 // An axis from data to pixels: `to` there, `back` again.
-function linear(low, high, first, last) {
+export function linear(low, high, first, last) {
   const factor = (last - first) / (high - low || 1);
   return { low, high, to: (v) => first + (v - low) * factor, back: (x) => low + (x - first) / factor };
 }
 
 // Values that cannot be placed on a logarithm (zeros) stand on the lower end.
-function logarithmic(low, high, first, last) {
+export function logarithmic(low, high, first, last) {
   const inner = linear(Math.log10(low), Math.log10(high), first, last);
   return { low, high, to: (v) => inner.to(Math.log10(Math.max(v, low))), back: (y) => 10 ** inner.back(y) };
 }
 
-function frame(host, height, label) {
+export function frame(host, height, label) {
   const width = Math.max(260, Math.floor(host.clientWidth));
   const narrow = width < 560;
   const box = { left: narrow ? 50 : 62, right: width - (narrow ? 14 : 124), top: 14, bottom: height - 40, width, height, narrow };
@@ -38,7 +40,15 @@ function frame(host, height, label) {
   return { root, box };
 }
 
-function valueAxis(root, box, scale, unit) {
+export function heightOf(host) {
+  return host.clientWidth < 560 ? 250 : 300;
+}
+
+export function boxPath(left, right, bottom, top) {
+  return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}H${right.toFixed(1)}V${bottom.toFixed(1)}Z`;
+}
+
+export function valueAxis(root, box, scale, unit) {
   const ticks = logTicks(scale.low, scale.high), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
   ticks.forEach((value, k) => {
     if (k % every) return;
@@ -49,7 +59,7 @@ function valueAxis(root, box, scale, unit) {
   root.append(svg("line", { class: "axis", x1: box.left, x2: box.left, y1: box.top, y2: box.bottom }));
 }
 
-function timeAxis(root, box, scale, name) {
+export function timeAxis(root, box, scale, name) {
   const [size, word] = timeUnit(scale.high - scale.low);
   for (const at of timeTicks(scale.low, scale.high, Math.max(3, (box.right - box.left) / 90))) {
     const x = scale.to(at);
@@ -62,7 +72,7 @@ function timeAxis(root, box, scale, name) {
 }
 
 // Labels at the right ends of lines, moved apart where they would overlap.
-function endLabels(root, x, labels, box) {
+export function endLabels(root, x, labels, box) {
   const sorted = labels.filter((one) => Number.isFinite(one.y)).sort((a, b) => a.y - b.y);
   let last = box.top - 10;
   for (const one of sorted) {
@@ -77,7 +87,7 @@ function endLabels(root, x, labels, box) {
   }
 }
 
-function extent(values) {
+export function extent(values) {
   let low = Infinity, high = -Infinity;
   for (const value of values) {
     if (value === null || !(value > 0)) continue;
@@ -87,23 +97,17 @@ function extent(values) {
   return low <= high ? [low, high] : [1, 10];
 }
 
-// One tooltip for the page: a title and rows of swatch, name, value.
-const tip = {
-  node: el("div", { id: "tip", role: "presentation", hidden: "" }),
-  show(event, title, rows) {
-    tip.node.replaceChildren(el("b", {}, title));
-    for (const row of rows) tip.node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"}` }), row.text));
-    tip.node.hidden = false;
-    const box = tip.node.getBoundingClientRect(), room = document.documentElement.clientWidth;
-    const x = event.clientX + 16 + box.width > room ? event.clientX - 16 - box.width : event.clientX + 16;
-    tip.node.style.left = `${Math.max(4, x)}px`;
-    tip.node.style.top = `${Math.max(4, event.clientY - box.height - 12)}px`;
-  },
-  hide() {
-    tip.node.hidden = true;
-  },
-};
-
-function say(text) {
-  document.getElementById("spoken").textContent = text;
+// A tooltip: a title and rows of swatch, name, value.
+export function tooltip() {
+  const node = el("div", { id: "tip", role: "presentation", hidden: "" });
+  const show = (event, title, rows) => {
+    node.replaceChildren(el("b", {}, title));
+    for (const row of rows) node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"}` }), row.text));
+    node.hidden = false;
+    const box = node.getBoundingClientRect(), width = document.documentElement.clientWidth;
+    const x = event.clientX + 16 + box.width > width ? event.clientX - 16 - box.width : event.clientX + 16;
+    node.style.left = `${Math.max(4, x)}px`;
+    node.style.top = `${Math.max(4, event.clientY - box.height - 12)}px`;
+  };
+  return { node, show, hide: () => (node.hidden = true) };
 }

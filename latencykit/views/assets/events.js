@@ -1,5 +1,8 @@
 // How many independent events lie above a percentile of a selection: the rules of latencykit/core/tail_events.py. A stall is one.
 
+import { percentileAt } from "./numbers.js";
+import { placeOf } from "./data.js";
+
 const LEAST_EVENTS = 20, BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
 
 // ln Γ(x) for x ≥ 1 (Stirling's series, after the recurrence has made x large).
@@ -67,7 +70,7 @@ function effectiveEvents(tail, burst, begin, end, reach) {
 
 // The highest percentile of a selection that enough events bear. Slots that sum up several intervals do not show whether
 // slow requests of one slot came together: there each slot is taken for one event at most.
-function borneUpTo(data, first, last, spread, wanted) {
+export function borneUpTo(data, first, last, spread, wanted) {
   const slots = [];
   for (let s = first; s < last; s++) if (data.count[s] || (data.timeouts && data.timeouts[s])) slots.push(s);
   if (!slots.length) return 0;

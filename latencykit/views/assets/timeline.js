@@ -1,16 +1,20 @@
 // The time series: maximum, p99 and median of each slot as steps, gaps as gaps, the rate underneath; and the brush.
 
+import { clockText, durationText, grouped } from "./numbers.js";
+import { distribution, rowAt, rowText } from "./data.js";
+import { boxPath, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
+
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
 
 // Percentiles of each slot as rows, null where nothing was counted.
-function course(data) {
-  if (data.course) return data.course;
+function overTime(data) {
+  if (data.overTime) return data.overTime;
   const found = { 50: [], 99: [], 100: [] };
   for (let s = 0; s < data.start.length; s++) {
     const spread = data.count[s] ? distribution(data, s, s + 1) : null;
     for (const percentile of [50, 99, 100]) found[percentile].push(spread && rowAt(spread, percentile));
   }
-  data.course = found;
+  data.overTime = found;
   return found;
 }
 
@@ -20,7 +24,7 @@ function gaps(data) {
   return data.start.map((_, s) => s + 1 < data.start.length && data.start[s + 1] - data.end[s] > slack);
 }
 
-function stepPath(data, values, x, y) {
+export function stepPath(data, values, x, y) {
   const broken = data.gaps || (data.gaps = gaps(data));
   let path = "", open = false;
   for (let s = 0; s < values.length; s++) {
@@ -45,12 +49,12 @@ function rates(data) {
   return data.start.map((start, s) => (data.end[s] > start ? data.count[s] / (data.end[s] - start) : null));
 }
 
-function drawTimeline(page) {
+export function drawTimeline(page) {
   const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
-  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => course(one.data)[p].flatMap((row) => (row ? [row.value] : []))));
+  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => overTime(one.data)[p].flatMap((row) => (row ? [row.value] : []))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
-  const { root, box } = frame(host, box0(host) + 76, page.model.words.timeline);
+  const { root, box } = frame(host, heightOf(host) + 76, page.model.words.timeline);
   root.classList.add("brushed");
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
   const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);
@@ -62,7 +66,7 @@ function drawTimeline(page) {
   for (const stall of page.model.stalls) free = shade(root, plot, strip, x, stall, free);
   const labels = [];
   for (const one of shown) {
-    const found = course(one.data);
+    const found = overTime(one.data);
     const lines = single ? ONE : [[100, "", `${one.cls} faint`], [99, one.name, one.cls]];
     for (const [percentile, text, cls] of lines) {
       const rows = found[percentile], sure = rows.map((row) => (row && (row.resolved || row.open) ? row.value : null));
@@ -79,10 +83,6 @@ function drawTimeline(page) {
   root.append(page.timeline.brush, catchBrush(page));
   drawBrush(page);
   host.replaceChildren(root);
-}
-
-function box0(host) {
-  return host.clientWidth < 560 ? 250 : 300;
 }
 
 function cut(text, most) {
@@ -115,7 +115,7 @@ function drawRates(root, strip, x, shown, timed) {
 
 // ---------------------------------------------------------------- the brush
 
-function drawBrush(page) {
+export function drawBrush(page) {
   if (!page.timeline) return;
   const { x, brush } = page.timeline;
   brush.setAttribute("visibility", page.span ? "visible" : "hidden");
@@ -133,7 +133,7 @@ function catchBrush(page) {
   area.addEventListener("pointerdown", (event) => {
     if (drag || !event.isPrimary || event.button !== 0) return;
     drag = { began: time(event), pixel: event.clientX, moved: false, before: page.span };
-    tip.hide();
+    page.tip.hide();
     area.setPointerCapture(event.pointerId);
   });
   area.addEventListener("pointermove", (event) => {
@@ -159,11 +159,11 @@ function catchBrush(page) {
     page.select(before);
   });
   area.addEventListener("dblclick", () => page.select(null));
-  area.addEventListener("pointerleave", tip.hide);
+  area.addEventListener("pointerleave", page.tip.hide);
   return area;
 }
 
-function slotAt(data, time) {
+export function slotAt(data, time) {
   const s = data.start.findLastIndex((start) => start <= time);
   return s >= 0 && time <= data.end[s] ? s : -1;
 }
@@ -173,11 +173,11 @@ function tipTime(page, event, time) {
   for (const one of page.series) {
     const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
-    const found = course(one.data), write = (p) => rowText(found[p][s], page.model.unit);
+    const found = overTime(one.data), write = (p) => rowText(found[p][s], page.model.unit);
     rows.push({ cls: one.cls, text: `${one.name}: ${grouped(one.data.count[s])} requests` });
     rows.push({ text: `p50 ${write(50)} · p99 ${write(99)} · max ${write(100)}` });
   }
   const epoch = page.model.epoch;
   const title = `${durationText(Math.round(time * 1000) / 1000)}${epoch ? ` · ${clockText(Math.floor(time), epoch)}` : ""}`;
-  tip.show(event, title, rows.length ? rows : [{ text: "nothing was counted here" }]);
+  page.tip.show(event, title, rows.length ? rows : [{ text: "no requests here" }]);
 }
