@@ -60,7 +60,9 @@ __all__ = ["page_html", "report"]
 
 
 _MODULES = ("numbers", "data", "events", "draw", "timeline", "curve", "heat", "fanout", "main")
-_BETWEEN_MODULES = re.compile(r"^import [^;]*;\n|^export (?=(?:async )?function|const)", re.MULTILINE)
+_BETWEEN_MODULES = re.compile(
+    r"^import [^;]*;\n|^export (?=(?:async )?function|const)", re.MULTILINE
+)
 
 _WORDS = {
     "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the numbers of a selection",

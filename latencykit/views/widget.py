@@ -6,19 +6,13 @@ import base64
 import html
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import traitlets
 
 from latencykit.errors import DataNotAvailableError
 from latencykit.views import page
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from latencykit.core.samples import Samples
-    from latencykit.core.histogram_log import HistogramLog
 
 __all__ = ["Explorer"]
 
@@ -75,10 +69,12 @@ class Explorer(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         bundle, *metadata = super()._repr_mimebundle_(**options)
+        from matplotlib.figure import Figure
+
         from latencykit.plot import percentiles
 
-        picture = io.BytesIO()
-        figure = percentiles(self._data).figure
+        picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
+        percentiles(self._data, ax=figure.subplots())  # not pyplot's: it would show it, too
         figure.savefig(picture, format="png", dpi=80)
         png = base64.b64encode(picture.getvalue()).decode()
         bundle["image/png"] = png
@@ -91,5 +87,5 @@ def frame(document: str, png: str | None = None, height: int = 900) -> str:
     picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
     return (
         f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
-        f'style=\'border:0\' srcdoc="{html.escape(document)}">{picture}</iframe>'
+        f"style='border:0' srcdoc=\"{html.escape(document)}\">{picture}</iframe>"
     )

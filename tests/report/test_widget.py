@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import latencykit as lk
 from tests.conftest import DATA
+from tests.report.conftest import TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 anywidget = pytest.importorskip("anywidget", reason="the widget is an anywidget")
 
-TOKEN = "widget"  # noqa: S105 - of a server that lives for this test
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
@@ -54,44 +47,16 @@ def test_a_saved_notebook_shows_a_page_and_a_picture(raw: lk.HistogramLog) -> No
     assert "<img alt=" in bundle["text/html"].partition("srcdoc=")[2]
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """The address and the folder of a JupyterLab with a home of its own."""
-    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    options = [
-        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}", f"--IdentityProvider.token={TOKEN}",
-        "--no-browser", "--ServerApp.allow_root=True", "--ServerApp.ip=127.0.0.1",
-    ]  # fmt: skip
-    environment = dict(os.environ, **{name: str(tmp_path / name) for name in names})
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    with (tmp_path / "log.txt").open("wb") as log:
-        command = [sys.executable, "-m", "jupyterlab", *options]
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
-        try:
-            end = time.monotonic() + 90
-            while True:
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/api?token={TOKEN}", timeout=2)
-                    break
-                except OSError:
-                    assert time.monotonic() < end
-                    time.sleep(0.2)
-            yield f"http://127.0.0.1:{port}", folder
-        finally:
-            server.terminate()
-            server.wait(20)
-
-
 def notebook(*cells: str) -> str:
     """A notebook with cells of code."""
     code = [
-        {"cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": text,
+            "outputs": [],
+            "execution_count": None,
+        }
         for text in cells
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
