@@ -2,14 +2,14 @@
 
 import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
-import { borneUpTo } from "./events.js";
+import { supportedUpTo } from "./events.js";
 import { boxPath, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, valueAxis } from "./draw.js";
 
 export function spreadOf(one, span, percentiles) {
   if (!span || !one.data) return one.whole;
   const [first, last] = slotsWithin(one.data, span), spread = distribution(one.data, first, last);
   // Values of a correction follow from others, so that nothing bears them.
-  spread.solid = one.shadow ? 0 : borneUpTo(one.data, first, last, spread, percentiles);
+  spread.solid = one.shadow ? 0 : supportedUpTo(one.data, first, last, spread, percentiles);
   return spread;
 }
 
@@ -150,17 +150,21 @@ function drawLine(page, root, one, spread, x, y) {
 
 // The part of a step function between two places, joined to what stands before it; broken where steps are missing.
 function stairs(steps, first, last, x, y) {
-  let path = "", before = null;
+  let path = "", before = null, rise = null;
+  const pixel = (at) => Math.round(10 * at) / 10;
   for (const step of steps) {
-    if (step.to > first && step.from < last) {
-      const left = x.to(Math.max(step.from, first)).toFixed(1), height = y.to(step.value).toFixed(1);
-      const joined = before !== null && before.to === step.from;
-      if (!path || !joined) path += `M${left} ${joined && step.from === first ? y.to(before.value).toFixed(1) : height}`;
-      path += `V${height}H${x.to(Math.min(step.to, last)).toFixed(1)}`;
+    if (step.from >= last) break;
+    if (step.to > first) {
+      const left = pixel(x.to(Math.max(step.from, first))), height = pixel(y.to(step.value));
+      const right = pixel(x.to(Math.min(step.to, last))), joined = before !== null && before.to === step.from;
+      if (!path || !joined) path += `${rise ?? ""}M${left} ${joined && step.from === first ? pixel(y.to(before.value)) : height}`;
+      // Steps within one pixel are one rise.
+      rise = `V${height}`;
+      if (right !== left) [path, rise] = [`${path}${rise}H${right}`, null];
     }
     before = step;
   }
-  return path;
+  return path && rise ? path + rise : path;
 }
 
 function drawBand(root, one, x, y) {

@@ -34,15 +34,16 @@ export async function unpack(packed) {
   const low = new Float64Array(buffer.slice(0, 8 * buckets)), high = new Float64Array(buffer.slice(8 * buckets, at));
   const lengths = take(slots, widths[0]), deltas = take(entries, widths[1]), counts = take(entries, widths[2]);
   const from = new Uint32Array(slots + 1), index = new Uint32Array(entries), count = new Float64Array(slots);
+  const upTo = new Float64Array(entries); // counts of the bin's lower buckets and of this one
   for (let s = 0; s < slots; s++) {
     from[s + 1] = from[s] + lengths[s];
     for (let k = from[s], bucket = -1; k < from[s + 1]; k++) {
       bucket += deltas[k];
       index[k] = bucket;
-      count[s] += counts[k];
+      upTo[k] = count[s] += counts[k];
     }
   }
-  return { ...packed, low, high, from, index, counts, count, bytes: null };
+  return { ...packed, low, high, from, index, counts, count, upTo, bytes: null };
 }
 
 export function placeOf(percentile) {

@@ -33,15 +33,27 @@ export function logarithmic(low, high, first, last) {
 }
 
 export function frame(host, height, label) {
-  const width = Math.max(260, Math.floor(host.clientWidth));
+  const width = Math.max(260, Math.floor(widthOf(host)));
   const narrow = width < 560;
   const box = { left: narrow ? 50 : 62, right: width - (narrow ? 14 : 124), top: 14, bottom: height - 40, width, height, narrow };
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label });
   return { root, box };
 }
 
+// Widths are read once until the layout changes: reading them after each change would lay the page out each time.
+const widths = new WeakMap();
+
+export function measureAgain(hosts) {
+  for (const host of hosts) widths.delete(host);
+}
+
+function widthOf(host) {
+  if (!widths.has(host)) widths.set(host, host.clientWidth);
+  return widths.get(host);
+}
+
 export function heightOf(host) {
-  return host.clientWidth < 560 ? 250 : 300;
+  return widthOf(host) < 560 ? 250 : 300;
 }
 
 export function boxPath(left, right, bottom, top) {

@@ -2,7 +2,7 @@
 
 import { durationText, grouped, secondsText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
-import { el, tooltip } from "./draw.js";
+import { el, measureAgain, tooltip } from "./draw.js";
 import { drawBrush, drawTimeline } from "./timeline.js";
 import { drawCurve, spreadOf, walkCurve } from "./curve.js";
 import { drawHeat } from "./heat.js";
@@ -75,6 +75,7 @@ function drawSection(page, name) {
 function actions(page) {
   const count = () => (page.spreads = page.series.map((one) => guarded(() => spreadOf(one, page.span, page.model.percentiles))));
   page.refresh = () => {
+    measureAgain(Object.values(page.hosts).filter(Boolean));
     count();
     for (const name of Object.keys(SECTIONS)) drawSection(page, name);
     showNumbers(page);
