@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["page_html", "report"]
 
 
-_MODULES = ("numbers", "data", "events", "draw", "timeline", "curve", "heat", "fanout", "main")
+_MODULES = ("numbers", "data", "events", "draw", "timeline", "curve", "heat", "fanout", "controls", "main")
 _BETWEEN_MODULES = re.compile(
     r"^import [^;]*;\n|^export (?=(?:async )?function|const)", re.MULTILINE
 )
@@ -131,7 +131,7 @@ def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
 
 def _document(title: str, body: str, model: dict[str, Any]) -> str:
     style, script = asset("page.css"), f'(() => {{\n"use strict";\n{script_of("page")}}})();'
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     return (
         "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

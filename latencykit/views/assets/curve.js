@@ -48,6 +48,7 @@ export function drawCurve(page) {
   valueAxis(root, box, y, page.model.unit);
   percentileAxis(root, box, x, page.nines);
   if (!page.span && live.length <= 3) for (const { one } of live) if (one.band) drawBand(root, one, x, y);
+  if (page.span) for (const { one } of live) if (one.data && one.whole) drawGhost(root, one, x, y);
   drawSteps(root, page.model.slo, x, y, box, page.model.unit);
   const labels = [], placed = [];
   for (const { one, spread } of live) {
@@ -167,6 +168,15 @@ function stairs(steps, first, last, x, y) {
   return path && rise ? path + rise : path;
 }
 
+// The whole run, behind what is selected of it.
+function drawGhost(root, one, x, y) {
+  const key = [x.high, x.to(1), y.low, y.high, y.to(y.low)].join(" ");
+  if (one.ghost?.key === key) return root.append(svg("path", { class: `line ghost ${one.cls}`, d: one.ghost.path }));
+  const steps = one.whole.value.map((value, k) => ({ from: k ? placeOf(one.whole.percentile[k - 1]) : 0, to: placeOf(one.whole.percentile[k]), value }));
+  one.ghost = { key, path: stairs(steps, 0, x.high, x, y) };
+  root.append(svg("path", { class: `line ghost ${one.cls}`, d: one.ghost.path }));
+}
+
 function drawBand(root, one, x, y) {
   const rows = one.band.filter((row) => row[1] !== null && row[2] !== null);
   if (rows.length < 2) return;
@@ -225,6 +235,7 @@ function catchCurve(page, root, box, x, live) {
     rule.setAttribute("visibility", "hidden");
   });
   page.point = point;
+  page.pixel = x.to;
 }
 
 // A percentile as it is written, so that what is shown for it is what every table says of it.
@@ -256,4 +267,7 @@ export function walkCurve(page, event) {
   const rows = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
   const words = rows.flatMap((row) => curveRows(row, percentile, page.model.unit)).map((row) => row.text);
   page.say(`${percentileText(percentile)}. ${words.join(". ")}`);
+  const box = page.hosts.curve.getBoundingClientRect();
+  const seen = { clientX: box.left + page.pixel(page.place), clientY: box.top + 120 };
+  page.tip.show(seen, percentileText(percentile), rows.flatMap((row) => curveRows(row, percentile, page.model.unit)));
 }

@@ -71,7 +71,19 @@ export function valueAxis(root, box, scale, unit) {
   root.append(svg("line", { class: "axis", x1: box.left, x2: box.left, y1: box.top, y2: box.bottom }));
 }
 
-export function timeAxis(root, box, scale, name) {
+// A group that shows nothing beyond the axes; ids are of their own document or shadow root.
+let clips = 0;
+
+export function clipped(root, box) {
+  const id = `clip-${(clips += 1)}`, { left: x, top: y } = box;
+  root.append(svg("clipPath", { id }, svg("rect", { x, y: y - 2, width: box.right - x, height: box.bottom - y + 4 })));
+  const group = svg("g", { "clip-path": `url(#${id})` });
+  root.append(group);
+  return group;
+}
+
+export function timeAxis(root, box, scale, page) {
+  if (page.clock) return clockAxis(root, box, scale, page.model.epoch);
   const [size, word] = timeUnit(scale.high - scale.low);
   for (const at of timeTicks(scale.low, scale.high, Math.max(3, (box.right - box.left) / 90))) {
     const x = scale.to(at);
@@ -80,7 +92,20 @@ export function timeAxis(root, box, scale, name) {
   }
   root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
   const middle = (box.left + box.right) / 2;
-  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `${word} ${name}`));
+  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `${word} ${page.model.words.clock}`));
+}
+
+// The same in universal time.
+function clockAxis(root, box, scale, epoch) {
+  const long = scale.high - scale.low > 86400 * 2, day = new Date((epoch + scale.low) * 1000).toISOString().slice(0, 10);
+  for (const at of timeTicks(epoch + scale.low, epoch + scale.high, Math.max(2, (box.right - box.left) / 110))) {
+    const x = scale.to(at - epoch), text = new Date(at * 1000).toISOString();
+    root.append(svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
+    root.append(svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, long ? text.slice(5, 16).replace("T", " ") : text.slice(11, 19)));
+  }
+  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
+  const middle = (box.left + box.right) / 2;
+  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `UTC, from ${day}`));
 }
 
 // Labels at the right ends of lines, moved apart where they would overlap.

@@ -2,7 +2,7 @@
 
 import { grouped, secondsText, valueText } from "./numbers.js";
 import { isResolved } from "./data.js";
-import { el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
+import { clipped, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
 import { slotAt, stepPath } from "./timeline.js";
 
 const ROWS = 56;
@@ -12,12 +12,12 @@ export function drawHeat(page) {
   const one = timed.find((series) => series.name === page.heat) || timed[0], data = one && one.data;
   if (!data || !data.low.length) return "No request was answered, so there is nothing to draw over time.";
   const { root, box } = frame(host, heightOf(host), page.model.words.heat);
-  const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);
+  const x = linear(...page.view(), box.left, box.right);
   const top = data.max.reduce((a, b) => Math.max(a, b), 0), [low, high] = extent([...data.low, ...data.high.map((edge) => Math.min(edge, top))]);
   const y = logarithmic(low / 1.02, high * 1.1, box.bottom, box.top);
-  timeAxis(root, box, x, page.model.words.clock);
+  timeAxis(root, box, x, page);
   valueAxis(root, box, y, page.model.unit);
-  root.append(svg("path", { class: "line worst thin", d: stepPath(data, data.max, x, y) }));
+  clipped(root, box).append(svg("path", { class: "line worst thin", d: stepPath(data, data.max, x, y) }));
   if (!box.narrow) {
     const last = data.max.findLast((value) => value !== null);
     endLabels(root, box.right + 6, [{ text: "max", y: y.to(last), cls: "worst" }], box);
@@ -67,7 +67,8 @@ function heatCanvas(page, data, box, x, y) {
   const height = (box.bottom - box.top) / ROWS;
   context.scale(ratio, ratio);
   for (let s = 0; s < data.start.length; s++) {
-    const left = x.to(data.start[s]), right = Math.max(left + 1, x.to(data.end[s]));
+    const left = Math.max(box.left, x.to(data.start[s])), right = Math.min(box.right, Math.max(left + 1, x.to(data.end[s])));
+    if (right <= left) continue;
     for (let r = 0; r < ROWS; r++) {
       const share = cells[s * ROWS + r];
       if (!share) continue;

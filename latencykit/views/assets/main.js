@@ -7,13 +7,14 @@ import { drawBrush, drawTimeline } from "./timeline.js";
 import { drawCurve, spreadOf, walkCurve } from "./curve.js";
 import { drawHeat } from "./heat.js";
 import { drawFanOut, showFanOut } from "./fanout.js";
+import { wireControls } from "./controls.js";
 
 const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fanOut: drawFanOut };
 
 // Wires the elements under `root` (a document or a shadow root) to the model, and draws. Returns a handle for Python, the
 // console and tests. `host` is the element that carries the theme; `onSelect` hears of every selection.
-export async function mount(root, model, { host, onSelect = () => {} }) {
-  const page = { model, root, host, onSelect, span: null, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+export async function mount(root, model, { host, onSelect = () => {}, onView = () => {} }) {
+  const page = { model, root, host, onSelect, onView, span: null, zoomed: null, clock: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.say = (text) => (page.find("spoken").textContent = text);
   page.tip = tooltip();
@@ -22,7 +23,7 @@ export async function mount(root, model, { host, onSelect = () => {} }) {
   page.rows = [...page.find("numbers").rows];
   (root.body || root).append(page.tip.node);
   actions(page);
-  for (const part of [wireSeries, wireSpans, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
+  for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
   page.refresh();
   return Object.freeze({
     select: (start, end) => (start === undefined ? page.select(null) : page.drop(start, end)),
@@ -31,6 +32,7 @@ export async function mount(root, model, { host, onSelect = () => {} }) {
     percentile: (name, p) => rowAt(page.spreads[page.series.findIndex((one) => one.name === name)], p).value,
     counts: () => Object.fromEntries(page.series.map((one, k) => [one.name, page.spreads[k] && page.spreads[k].total])),
     redraw: () => page.refresh(),
+    page,
     close: () => page.observers.forEach((stop) => stop()),
   });
 }
@@ -59,7 +61,7 @@ async function opened(one) {
 }
 
 // Draws one section. What it cannot draw it says in its place: the reason that it returns, or the error that it met.
-function drawSection(page, name) {
+export function drawSection(page, name) {
   const host = page.hosts[name];
   if (!host) return;
   const said = (cls, text) => host.replaceChildren(el("p", { class: cls }, text));
@@ -87,6 +89,7 @@ function actions(page) {
     drawBrush(page);
     drawSection(page, "curve");
     showNumbers(page);
+    page.showTools?.();
     page.onSelect(page.span);
   };
   // Snapped to the edges around two moments.
@@ -101,6 +104,24 @@ function actions(page) {
     if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);
   };
   page.drop = (a, b) => page.select(snapped(a, b));
+  // A selection moved by some seconds keeps its number of bins.
+  page.slide = (span, by) => {
+    const [first, last] = span.map((edge) => page.edges.indexOf(edge)), most = page.edges.length - 1 - (last - first);
+    const at = Math.min(most, Math.max(0, page.edges.findLastIndex((edge) => edge <= span[0] + by)));
+    const moved = [page.edges[at], page.edges[at + last - first]];
+    if (moved[0] !== page.span?.[0] || moved[1] !== page.span?.[1]) page.select(moved);
+  };
+  const whole = () => [page.edges[0], page.edges[page.edges.length - 1]];
+  page.view = () => page.zoomed || whole();
+  page.zoom = (view) => {
+    const [first, last] = whole(), least = (last - first) / (page.edges.length - 1);
+    if (view && view[1] - view[0] < least) view = [(view[0] + view[1] - least) / 2, (view[0] + view[1] + least) / 2];
+    page.zoomed = view && (view[0] > first || view[1] < last) ? [Math.max(first, view[0]), Math.min(last, view[1])] : null;
+    for (const name of ["timeline", "heat"]) drawSection(page, name);
+    page.showTools?.();
+    page.onView();
+  };
+  page.zoomAround = (time, factor) => page.zoom(page.view().map((edge) => time + (edge - time) * factor));
 }
 
 function wireSeries(page) {
@@ -108,10 +129,15 @@ function wireSeries(page) {
     const one = page.series[Number(button.dataset.series)];
     button.addEventListener("click", () => {
       one.hidden = !one.hidden;
-      button.setAttribute("aria-pressed", String(!one.hidden));
+      page.showSeries();
       page.refresh();
     });
   });
+  page.showSeries = () => {
+    for (const button of page.root.querySelectorAll("#legend button[data-series]"))
+      button.setAttribute("aria-pressed", String(!page.series[Number(button.dataset.series)].hidden));
+    page.onView();
+  };
 }
 
 function wireSpans(page) {

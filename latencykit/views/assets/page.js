@@ -1,8 +1,12 @@
-// A page of its own: the model is in the document.
+// A page of its own: the model is in the document, the view in its address.
 
+import { wireAddress } from "./controls.js";
 import { mount } from "./main.js";
-mount(document, JSON.parse(document.getElementById("model").textContent), { host: document.documentElement }).then(
+let write = () => {};
+const heard = () => write();
+mount(document, JSON.parse(document.getElementById("model").textContent), { host: document.documentElement, onSelect: heard, onView: heard }).then(
   (handle) => {
+    write = wireAddress(handle.page, handle);
     document.documentElement.dataset.ready = performance.now().toFixed(0);
     window.latencykit = handle; // for the console and for checks
   },
