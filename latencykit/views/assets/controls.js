@@ -29,6 +29,9 @@ export function wireControls(page) {
     page.hosts[name].before(own);
   }
   legend.after(tools);
+  const chosen = el("p", { id: "chosen", class: "reason", hidden: "" }, el("span"));
+  chosen.append(" ", button("Clear", "Key: Escape", () => page.choose(null)));
+  tools.after(chosen);
 }
 
 function timeTools(page, tools) {

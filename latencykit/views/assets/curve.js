@@ -3,7 +3,7 @@
 import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
 import { supportedUpTo } from "./events.js";
-import { boxPath, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, valueAxis } from "./draw.js";
+import { boxPath, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, valueAxis } from "./draw.js";
 
 export function spreadOf(one, span, percentiles) {
   if (!span || !one.data) return one.whole;
@@ -14,7 +14,7 @@ export function spreadOf(one, span, percentiles) {
 }
 
 // The slots that begin within start ≤ t < end.
-function slotsWithin(data, span) {
+export function slotsWithin(data, span) {
   const before = (time) => {
     const at = data.start.findIndex((start) => start >= time);
     return at < 0 ? data.start.length : at;
@@ -49,6 +49,7 @@ export function drawCurve(page) {
   percentileAxis(root, box, x, page.nines);
   if (!page.span && live.length <= 3) for (const { one } of live) if (one.band) drawBand(root, one, x, y);
   if (page.span) for (const { one } of live) if (one.data && one.whole) drawGhost(root, one, x, y);
+  drawRange(root, page.values, y, box);
   drawSteps(root, page.model.slo, x, y, box, page.model.unit);
   const labels = [], placed = [];
   for (const { one, spread } of live) {
@@ -229,7 +230,34 @@ function catchCurve(page, root, box, x, live) {
     const percentile = place >= page.nines + 0.35 ? 100 : writtenPercentile(place);
     page.tip.show(event, percentileText(percentile), live.flatMap((row) => curveRows(row, percentile, page.model.unit)));
   };
-  for (const kind of ["pointermove", "pointerdown"]) area.addEventListener(kind, follow);
+  const placeAt = (event) => Math.max(0, x.back(event.clientX - root.getBoundingClientRect().left));
+  const mark = svg("rect", { class: "brush", y: box.top, height: box.bottom - box.top, visibility: "hidden" });
+  root.insertBefore(mark, area);
+  let from = null;
+  area.addEventListener("pointerdown", (event) => {
+    follow(event);
+    if (!event.isPrimary || event.button !== 0 || !page.hosts.timeline) return;
+    from = placeAt(event);
+    area.setPointerCapture(event.pointerId);
+  });
+  area.addEventListener("pointermove", (event) => {
+    follow(event);
+    if (from === null) return;
+    const [left, right] = [from, placeAt(event)].sort((a, b) => a - b);
+    mark.setAttribute("visibility", x.to(right) - x.to(left) > 4 ? "visible" : "hidden");
+    mark.setAttribute("x", x.to(left));
+    mark.setAttribute("width", x.to(right) - x.to(left));
+  });
+  area.addEventListener("pointerup", (event) => {
+    if (from === null) return;
+    const [left, right] = [from, placeAt(event)].sort((a, b) => a - b), found = live.find(({ one, spread }) => one.data && spread?.value.length);
+    from = null;
+    mark.setAttribute("visibility", "hidden");
+    if (!found || x.to(right) - x.to(left) <= 4) return page.values ? page.choose(null) : null;
+    const at = (place) => rowAt(found.spread, place >= page.nines + 0.35 ? 100 : Math.max(1e-9, percentileAt(place))).value;
+    page.choose([left < 0.02 ? 0 : at(left), at(right)]);
+  });
+  area.addEventListener("pointercancel", () => ((from = null), mark.setAttribute("visibility", "hidden")));
   area.addEventListener("pointerleave", () => {
     page.tip.hide();
     rule.setAttribute("visibility", "hidden");

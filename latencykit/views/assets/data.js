@@ -111,6 +111,26 @@ export function given(curve) {
   return { ...curve, known: curve.known ?? curve.value.length, total: curve.count === null ? 1 : curve.count + curve.late };
 }
 
+// The first place of an ascending array, from `first` and before `last`, that is not below a value; `last` where all are.
+export function firstFrom(values, value, first, last) {
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    if (values[middle] < value) first = middle + 1;
+    else last = middle;
+  }
+  return first;
+}
+
+// Requests of a bin whose bucket ends above `low` and not above `high`.
+export function countWithin(data, s, low, high) {
+  const cut = (value) => firstFrom(data.high, value * (1 + 1e-12), 0, data.high.length); // the first bucket that ends above
+  const upTo = (bucket) => {
+    const k = firstFrom(data.index, bucket, data.from[s], data.from[s + 1]);
+    return k > data.from[s] ? data.upTo[k - 1] : 0;
+  };
+  return upTo(cut(high)) - upTo(cut(low));
+}
+
 // A percentile of a step function as a row of the package: its value, the edges it lies between, and whether that is known.
 export function rowAt(spread, percentile) {
   let first = 0, last = spread.percentile.length - 1;

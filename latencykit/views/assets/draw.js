@@ -108,6 +108,13 @@ function clockAxis(root, box, scale, epoch) {
   root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `UTC, from ${day}`));
 }
 
+// A chosen range of latencies as a band across a picture.
+export function drawRange(root, values, y, box) {
+  if (!values) return;
+  const [top, bottom] = [y.to(values[1]), y.to(Math.max(values[0], y.low))].map((at) => Math.min(box.bottom, Math.max(box.top, at)));
+  root.append(svg("rect", { class: "chosen", x: box.left, y: top, width: box.right - box.left, height: Math.max(1.5, bottom - top) }));
+}
+
 // Labels at the right ends of lines, moved apart where they would overlap.
 export function endLabels(root, x, labels, box) {
   const sorted = labels.filter((one) => Number.isFinite(one.y)).sort((a, b) => a.y - b.y);

@@ -1,7 +1,7 @@
 // How many independent events lie above a percentile of a selection: the rules of latencykit/core/tail_events.py. A stall is one.
 
 import { percentileAt } from "./numbers.js";
-import { placeOf } from "./data.js";
+import { firstFrom, placeOf } from "./data.js";
 
 const LEAST_EVENTS = 20, BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
 
@@ -33,16 +33,6 @@ function usualLoad(load) {
     const near = all ?? medianOf(Array.from({ length: 2 * reach + 1 }, (_, j) => edge(k + j - reach)));
     return Math.min(count, 2 * near);
   });
-}
-
-// The first place of an ascending array, from `first` and before `last`, that is not below a value; `last` where all are.
-function firstFrom(values, value, first, last) {
-  while (first < last) {
-    const middle = (first + last) >> 1;
-    if (values[middle] < value) first = middle + 1;
-    else last = middle;
-  }
-  return first;
 }
 
 // Requests of each bin above a percentile; timeouts lie above all others. `running` are counts up to each bucket.

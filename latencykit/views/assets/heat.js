@@ -2,7 +2,7 @@
 
 import { grouped, secondsText, valueText } from "./numbers.js";
 import { isResolved } from "./data.js";
-import { clipped, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
+import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
 import { slotAt, stepPath } from "./timeline.js";
 
 const ROWS = 56;
@@ -25,8 +25,37 @@ export function drawHeat(page) {
   const canvas = heatCanvas(page, data, box, x, y);
   const area = svg("rect", { class: "catch hover", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
   const follow = (event) => tipHeat(page, event, data, x, y, box, root);
-  for (const kind of ["pointermove", "pointerdown"]) area.addEventListener(kind, follow);
+  drawRange(root, page.values, y, box);
+  const mark = svg("rect", { class: "brush", visibility: "hidden" }), place = (event) => {
+    const at = root.getBoundingClientRect();
+    return [event.clientX - at.left, event.clientY - at.top];
+  };
+  let from = null;
+  area.addEventListener("pointerdown", (event) => {
+    follow(event);
+    if (!event.isPrimary || event.button !== 0) return;
+    from = place(event);
+    area.setPointerCapture(event.pointerId);
+  });
+  area.addEventListener("pointermove", (event) => {
+    if (from === null) return follow(event);
+    const to = place(event);
+    page.tip.hide();
+    const size = { x: Math.min(from[0], to[0]), y: Math.min(from[1], to[1]), width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]) };
+    for (const [key, value] of Object.entries({ ...size, visibility: "visible" })) mark.setAttribute(key, value);
+  });
+  area.addEventListener("pointerup", (event) => {
+    if (from === null) return;
+    const [[x0, y0], [x1, y1]] = [from, place(event)];
+    from = null;
+    mark.setAttribute("visibility", "hidden");
+    if (Math.abs(x1 - x0) < 4 && Math.abs(y1 - y0) < 4) return page.values ? page.choose(null) : null;
+    page.drop(x.back(x0), x.back(x1));
+    page.choose([y.back(Math.max(y0, y1)), y.back(Math.min(y0, y1))]);
+  });
+  area.addEventListener("pointercancel", () => ((from = null), mark.setAttribute("visibility", "hidden")));
   area.addEventListener("pointerleave", page.tip.hide);
+  root.append(mark);
   root.append(area);
   host.replaceChildren(canvas, root);
 }

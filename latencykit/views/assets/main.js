@@ -1,10 +1,10 @@
 // The page and the widget: selection, drawing, and the numbers of what is selected.
 
-import { durationText, grouped, secondsText } from "./numbers.js";
+import { durationText, grouped, secondsText, valueText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
 import { el, measureAgain, tooltip } from "./draw.js";
-import { drawBrush, drawTimeline } from "./timeline.js";
-import { drawCurve, spreadOf, walkCurve } from "./curve.js";
+import { countsOf, drawBrush, drawTimeline } from "./timeline.js";
+import { drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
 import { drawHeat } from "./heat.js";
 import { drawFanOut, showFanOut } from "./fanout.js";
 import { wireControls } from "./controls.js";
@@ -89,8 +89,15 @@ function actions(page) {
     drawBrush(page);
     drawSection(page, "curve");
     showNumbers(page);
+    showChosen(page);
     page.showTools?.();
     page.onSelect(page.span);
+  };
+  // A range of latencies: when did these happen?
+  page.choose = (values) => {
+    page.values = values && values[0] < values[1] ? values : null;
+    for (const name of ["timeline", "heat", "curve"]) drawSection(page, name);
+    showChosen(page);
   };
   // Snapped to the edges around two moments.
   const snapped = (a, b) => {
@@ -147,8 +154,12 @@ function wireSpans(page) {
       page.find("explore").scrollIntoView({ block: "start" });
     });
   });
-  page.find("whole")?.addEventListener("click", () => page.select(null));
-  page.root.addEventListener("keydown", (event) => event.key === "Escape" && page.span && page.select(null));
+  page.find("whole")?.addEventListener("click", () => (page.choose(null), page.select(null)));
+  page.root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    if (page.values) page.choose(null);
+    if (page.span) page.select(null);
+  });
 }
 
 // The brush for the keyboard: two sliders over the edges.
@@ -230,6 +241,25 @@ function showNumbers(page) {
   const rowOf = (one, k) => (page.span ? guarded(() => numbersOf(one, page.spreads[k], page, k)) : null) || page.rows[k];
   body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [rowOf(one, k)])));
   if (page.span) page.say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
+}
+
+// How many requests of what is selected lie in the chosen range of latencies, and in how many bins.
+function showChosen(page) {
+  const place = page.find("chosen");
+  if (!place) return;
+  place.hidden = !page.values;
+  if (!page.values) return;
+  const [low, high] = page.values.map((value) => valueText(value, page.model.unit));
+  const words = page.series.filter((one) => one.data && !one.hidden && !one.shadow).map((one) => {
+    const [first, last] = page.span ? slotsWithin(one.data, page.span) : [0, one.data.start.length];
+    const counts = countsOf(one.data, page.values).slice(first, last), filled = counts.filter((count) => count > 0);
+    const all = one.data.count.slice(first, last).reduce((a, b) => a + b, 0), sum = counts.reduce((a, b) => a + b, 0);
+    return `${one.name}: ${grouped(sum)} of ${grouped(all)} requests, in ${grouped(filled.length)} of ${grouped(counts.length)} time bins`;
+  });
+  const text = `Latency above ${low}, up to ${high}. ${words.join("; ")}.`;
+  if (place.firstChild.textContent === text) return;
+  place.firstChild.textContent = text;
+  page.say(text);
 }
 
 function numbersOf(one, spread, page, position) {

@@ -1,7 +1,7 @@
 // The time series: maximum, p99 and median of each slot as steps, gaps as gaps, the rate underneath; and the brush.
 
 import { clockText, durationText, grouped, shortened } from "./numbers.js";
-import { distribution, rowAt, rowText } from "./data.js";
+import { countWithin, distribution, rowAt, rowText } from "./data.js";
 import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
@@ -79,6 +79,7 @@ export function drawTimeline(page) {
   }
   if (!box.narrow && labels.length <= 6) endLabels(root, box.right + 6, labels, plot);
   drawRates(root, inside, strip, x, shown, timed);
+  if (page.values) drawWhen(page, inside, plot, x, shown);
   page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
   inside.append(page.timeline.brush);
   root.append(catchBrush(page));
@@ -108,6 +109,23 @@ function drawRates(root, inside, strip, x, shown, timed) {
     if (!one.data.failed) continue;
     const failed = one.data.failed.map((n, s) => (n ? n / Math.max(1e-9, one.data.end[s] - one.data.start[s]) : null));
     inside.append(svg("path", { class: "line thin worst", d: stepPath(one.data, failed, x, { to: (v) => y.to(Math.min(v, top)) }) }));
+  }
+}
+
+// Requests of each bin in a range of latencies.
+export function countsOf(data, [low, high]) {
+  return data.start.map((_, s) => countWithin(data, s, low, high));
+}
+
+// When the chosen latencies happened: bins that have some, the stronger the more.
+function drawWhen(page, inside, plot, x, shown) {
+  for (const one of shown) {
+    const counts = countsOf(one.data, page.values), top = counts.reduce((a, b) => Math.max(a, b), 1);
+    counts.forEach((count, s) => {
+      if (!count) return;
+      const left = x.to(one.data.start[s]), width = Math.max(1.5, x.to(one.data.end[s]) - left), opacity = 0.15 + 0.35 * (count / top);
+      inside.append(svg("rect", { class: `when ${one.cls}`, x: left, y: plot.top, width, height: plot.bottom - plot.top, "fill-opacity": opacity.toFixed(2) }));
+    });
   }
 }
 
