@@ -9,6 +9,14 @@ function button(text, title, act) {
   return made;
 }
 
+// A button that is on or off; `act` returns which.
+function toggle(text, title, act) {
+  const made = button(text, title, () => made.setAttribute("aria-pressed", String(act())));
+  made.className = "toggle";
+  made.setAttribute("aria-pressed", "false");
+  return made;
+}
+
 export function wireControls(page) {
   const legend = page.find("legend");
   if (page.series.length > 1) legend.querySelectorAll("button[data-series]").forEach((own) => {
@@ -18,7 +26,12 @@ export function wireControls(page) {
   });
   const tools = el("div", { class: "tools", role: "group", "aria-label": "Zoom, copy and save" });
   if (page.edges.length) timeTools(page, tools);
-  tools.append(button("Numbers as CSV", "Save the table of what is selected", () => save(page, "numbers.csv", "text/csv", csvOf(page))));
+  const linear = toggle("Linear values", "Values on a linear axis from zero, or on a logarithmic one", () => {
+    page.linear = !page.linear;
+    for (const name of ["timeline", "curve"]) drawSection(page, name);
+    return page.linear;
+  });
+  tools.append(linear, button("Numbers as CSV", "Save the table of what is selected", () => save(page, "numbers.csv", "text/csv", csvOf(page))));
   for (const [name, title] of [["timeline", "timeline"], ["heat", "heat map"], ["curve", "curve"]]) {
     if (!page.hosts[name]) continue;
     const own = el("div", { class: "saves" });
@@ -47,13 +60,11 @@ function timeTools(page, tools) {
     button("Copy as Python", "The selection as code", (event) => copy(page, event.target, pythonOf(page))),
   );
   if (page.model.epoch) {
-    const clock = button("Clock times", "Times as UTC, or from the start", () => {
+    const clock = toggle("Clock times", "Times as UTC, or from the start", () => {
       page.clock = !page.clock;
-      clock.setAttribute("aria-pressed", String(page.clock));
       for (const name of ["timeline", "heat"]) drawSection(page, name);
+      return page.clock;
     });
-    clock.className = "toggle";
-    clock.setAttribute("aria-pressed", "false");
     tools.append(clock);
   }
   page.hosts.timeline.tabIndex = 0;

@@ -3,7 +3,7 @@
 import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
 import { supportedUpTo } from "./events.js";
-import { boxPath, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, valueAxis } from "./draw.js";
+import { boxPath, drawRange, el, endLabels, extent, frame, heightOf, linear, svg, valueAxis, valueScale } from "./draw.js";
 
 export function spreadOf(one, span, percentiles) {
   if (!span || !one.data) return one.whole;
@@ -43,7 +43,7 @@ export function drawCurve(page) {
     page.nines = ninesOf(page);
     page.limits = extentOfCurves(page);
   }
-  const x = linear(0, page.nines + 0.5, box.left, box.right), y = logarithmic(...page.limits, box.bottom, box.top);
+  const x = linear(0, page.nines + 0.5, box.left, box.right), y = valueScale(page, ...page.limits, box.bottom, box.top);
   ground(root, box, x, live);
   valueAxis(root, box, y, page.model.unit);
   percentileAxis(root, box, x, page.nines);

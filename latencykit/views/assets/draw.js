@@ -1,6 +1,6 @@
 // Plots as SVG elements; every text goes in as text, never as markup.
 
-import { logTicks, plain, timeTicks, timeUnit, valueText } from "./numbers.js";
+import { linearTicks, logTicks, plain, timeTicks, timeUnit, valueText } from "./numbers.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -60,8 +60,13 @@ export function boxPath(left, right, bottom, top) {
   return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}H${right.toFixed(1)}V${bottom.toFixed(1)}Z`;
 }
 
+// The axis of values: logarithmic, or linear from zero.
+export function valueScale(page, low, high, first, last) {
+  return page.linear ? { ...linear(0, high, first, last), linear: true } : logarithmic(low, high, first, last);
+}
+
 export function valueAxis(root, box, scale, unit) {
-  const ticks = logTicks(scale.low, scale.high), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
+  const ticks = scale.linear ? linearTicks(0, scale.high, 8) : logTicks(scale.low, scale.high), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
   ticks.forEach((value, k) => {
     if (k % every) return;
     const y = scale.to(value);

@@ -14,7 +14,7 @@ const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fan
 // Wires the elements under `root` (a document or a shadow root) to the model, and draws. Returns a handle for Python, the
 // console and tests. `host` is the element that carries the theme; `onSelect` hears of every selection.
 export async function mount(root, model, { host, onSelect = () => {}, onView = () => {} }) {
-  const page = { model, root, host, onSelect, onView, span: null, zoomed: null, clock: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+  const page = { model, root, host, onSelect, onView, span: null, zoomed: null, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.say = (text) => (page.find("spoken").textContent = text);
   page.tip = tooltip();

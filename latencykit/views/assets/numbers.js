@@ -80,7 +80,7 @@ export function logTicks(low, high) {
   return found;
 }
 
-function linearTicks(low, high, most) {
+export function linearTicks(low, high, most) {
   const span = Math.max(high - low, 1e-12), rough = span / most, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * power).find((size) => size >= rough);
   const found = [];

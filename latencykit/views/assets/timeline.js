@@ -2,7 +2,7 @@
 
 import { clockText, durationText, grouped, shortened } from "./numbers.js";
 import { countWithin, distribution, rowAt, rowText } from "./data.js";
-import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
+import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, svg, timeAxis, valueAxis, valueScale } from "./draw.js";
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
 
@@ -59,7 +59,7 @@ export function drawTimeline(page) {
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
   const x = linear(...page.view(), box.left, box.right), inside = clipped(root, box);
   const [low, high] = extent(values);
-  const y = logarithmic(low / 1.3, high * 1.8, plot.bottom, plot.top);
+  const y = valueScale(page, low / 1.3, high * (page.linear ? 1.1 : 1.8), plot.bottom, plot.top);
   valueAxis(root, plot, y, page.model.unit);
   timeAxis(root, strip, x, page);
   let free = plot.left;
