@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
-from latencykit.core.quantiles import row_mean_std, row_quantile_positions, running_sums
+from latencykit.core.kernel import add_counts, fold
+from latencykit.core.quantiles import row_mean_std, running_sums
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
@@ -190,14 +191,14 @@ class TotalsFold:
             self._sums[g] += added
             if self._sums[g] >= 1 << 63:
                 raise InputTooLargeError(_TOO_MUCH)
-        dense = self._room(block)
+        dense = self._dense_totals(block)
         if dense is None:
             self._put_aside(np.repeat(group, np.diff(block.indptr)), block)
         elif self._groups == 1:
-            np.add.at(dense[0], block.index, block.counts)
+            add_counts(dense[0], block.index, block.counts)
         else:
             flat = np.repeat(group * dense.shape[1], np.diff(block.indptr)) + block.index
-            np.add.at(dense.reshape(-1), flat, block.counts)
+            add_counts(dense.reshape(-1), flat, block.counts)
 
     def _group_sums(self, group: Ints, block: Block) -> list[int]:
         """Sum of the counts of each group, as whole numbers of any size."""
@@ -207,7 +208,7 @@ class TotalsFold:
             sums[g] += added
         return sums
 
-    def _room(self, block: Block) -> Ints | None:
+    def _dense_totals(self, block: Block) -> Ints | None:
         """The dense totals of the block's layout, wide enough for its indices; None where too many layouts take too much."""
         held = self._dense.get(block.buckets)
         needed = block.width
@@ -331,7 +332,7 @@ class SlidingSums:
             dense = sums[buckets] = wider
         if self._bound >= 2.0**62 and int(dense.sum()) + sum(counts.tolist()) >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)
-        np.add.at(dense, index, counts)
+        add_counts(dense, index, counts)
         if len(self._open) > _OPEN:
             self._set_aside(next(iter(self._open)))
 
@@ -388,22 +389,16 @@ class SeriesFold:
     def add(self, block: Block) -> None:
         """Take a block in: a few array operations, whatever its number of rows."""
         rows, buckets = block.rows, block.buckets
-        sums = running_sums(block.counts)
-        self.count[rows] = np.diff(sums[block.indptr])
-        held = (block.indptr[1:] > block.indptr[:-1]).nonzero()[0]
-        if not held.size:
+        sums, entries = fold(block.indptr, block.index, block.counts, self.percentiles)
+        self.count[rows] = sums
+        filled = np.flatnonzero(sums)
+        if not filled.size:
             return
-        places = np.empty((held.size, self._index.shape[1]), np.int64)
-        places[:, 0], places[:, 1] = block.indptr[held], block.indptr[held + 1] - 1
-        if self.percentiles:
-            places[:, 2:] = row_quantile_positions(
-                block.indptr, block.counts, self.percentiles, sums
-            )[held]
-        index = block.index[places]
+        index = block.index[entries[filled]]
         if self._index.dtype == np.int32 and index.max() >= 1 << 31:
             self._index = self._index.astype(np.int64)
-        self._index[rows[held]] = index
-        self._layout[rows[held]] = self._layouts.setdefault(buckets, len(self._layouts))
+        self._index[rows[filled]] = index
+        self._layout[rows[filled]] = self._layouts.setdefault(buckets, len(self._layouts))
         if self.mean.size:
             steps = (
                 buckets.mid_steps(block.index)
@@ -447,8 +442,8 @@ class SeriesFold:
 def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
     """Show every block to every fold."""
     for block in blocks:
-        for fold in folds:
-            fold.add(block)
+        for question in folds:
+            question.add(block)
 
 
 class TopFold:
