@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from latencykit.core.quantiles import row_mean_std, running_sums
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -432,6 +432,29 @@ class SeriesFold:
             edges[:, lowest] = layout_of.low(index[:, :1])
             values[mine] = edges
         return values[:, 0], values[:, 1], values[:, 2:], lows
+
+    def arrays(self) -> dict[str, NDArray[Any]] | None:
+        """Return the series as arrays for a file; None where a layout is not HdrHistogram's."""
+        if not all(type(buckets) is HdrBuckets for buckets in self._layouts):
+            return None
+        facts = [(b.digits, b.lowest, b.scale) for b in self._layouts if isinstance(b, HdrBuckets)]
+        return {
+            "series_count": self.count,
+            "series_index": self._index,
+            "series_layout": self._layout,
+            "series_layouts": np.array(facts, np.float64).reshape(-1, 3),
+            "series_percentiles": np.array(self.percentiles),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take the series from arrays."""
+        self.count, self._index = arrays["series_count"], arrays["series_index"]
+        self._layout = arrays["series_layout"]
+        self.percentiles = tuple(arrays["series_percentiles"].tolist())
+        self._layouts = {
+            HdrBuckets(int(digits), int(lowest), scale): number
+            for number, (digits, lowest, scale) in enumerate(arrays["series_layouts"].tolist())
+        }
 
     @property
     def nbytes(self) -> int:

@@ -56,6 +56,7 @@ from latencykit.units import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -496,6 +497,11 @@ class HistogramLog(HistogramBacked, Value):
     def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
         """The cache, filled by a pass that answers the request where there is none yet."""
         return self._cached() or (self._pass(request) if self._gains_by_cache() else None)
+
+    def _use_sidecar(self, path: Path) -> None:
+        """Take what an earlier pass kept in a file beside the log, or let the next one write it there."""
+        if self._gains_by_cache():
+            self._shelf.use_sidecar(path, lambda: self._new_cache(Request()))
 
     def _tags_by_name(self) -> tuple[Ints, int]:
         """The number of each interval's tag among those in use, in order of their names, and how many there are."""
