@@ -1,4 +1,4 @@
-"""What a log keeps of its first pass answers later questions without decoding, to the last bit as decoding does."""
+"""Answers from what a log keeps of its first pass equal decoded ones to the last bit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Counting:
 def a_log(
     seed: int, rows: int, tags: int = 1, layouts: int = 1, per_block: int = 7
 ) -> tuple[HistogramLog, list[Counting]]:
-    """A log of two parts if it has tags, with gaps, empty intervals and several layouts; and its parts."""
+    """A log with gaps, empty intervals and layouts, of two parts if it has tags; and its parts."""
     rng = np.random.default_rng(seed)
     parts = []
     for _ in range(min(tags, 2)):
@@ -92,7 +92,8 @@ def assert_same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 @given(
     seed=st.integers(0, 1 << 20), rows=st.integers(1, 90), tags=st.integers(1, 4),
-    layouts=st.integers(1, 2), asked=st.permutations(range(5)), low=st.floats(0, 0.5), high=st.floats(0.5, 1),
+    layouts=st.integers(1, 2), asked=st.permutations(range(5)),
+    low=st.floats(0, 0.5), high=st.floats(0.5, 1),
 )  # fmt: skip
 @settings(max_examples=6, deadline=None)
 def test_answers_from_memory_equal_those_from_the_payloads(

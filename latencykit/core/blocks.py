@@ -1,7 +1,8 @@
 """A stream of CSR blocks, and the folds that ask several questions of it in one pass.
 
-A day of one-second intervals of a busy server is 4 GB as one sparse matrix, so nobody builds it: intervals are decoded
-a block at a time, every fold sees each block once, and memory does not grow with the length of a log.
+A day of one-second intervals of a busy server is 4 GB as one sparse matrix, so nobody builds it:
+intervals are decoded a block at a time, every fold sees each block once, and memory does not grow
+with the length of a log.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Part(Protocol):
     """Where the intervals of a log come from: a file, memory, or another log seen differently."""
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows (ascending), each once, in any grouping; empty ones may be left out."""
+        """Yield the given rows (ascending), each once, in any grouping, empty ones or not."""
 
 
 class MemoryPart:
@@ -209,7 +210,7 @@ class TotalsFold:
         return sums
 
     def _dense_totals(self, block: Block) -> Ints | None:
-        """The dense totals of the block's layout, wide enough for its indices; None where too many layouts take too much."""
+        """The dense totals of the block's layout; None if the layouts take too much memory."""
         held = self._dense.get(block.buckets)
         needed = block.width
         if held is not None and needed <= held.shape[1]:
@@ -226,7 +227,7 @@ class TotalsFold:
         return wider
 
     def _put_aside(self, group: Ints, block: Block) -> None:
-        """Keep entries of a rare layout as they are, up to a bound; then add those of all such layouts up."""
+        """Keep entries of a rare layout as they are, up to a bound; then add them up."""
         self._sparse.setdefault(block.buckets, []).append((group, block.index, block.counts))
         self._waiting += block.index.size
         if self._waiting > _ASIDE:
@@ -237,7 +238,7 @@ class TotalsFold:
             self._sparse, self._waiting = aside, min(held, _ASIDE // 2)
 
     def _aside(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
-        """The sum of what was put aside, one layout a group; listed edges, which do not fit a common one, each by itself."""
+        """The sums of rare layouts, one layout per group where a common one fits."""
         found: list[tuple[int, Buckets, Ints, Ints]] = []
         for buckets, parts in self._sparse.items():
             group, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -269,7 +270,7 @@ class TotalsFold:
 
 
 class SlidingSums:
-    """Sums of groups of intervals: dense while intervals of a group arrive, handed on when the last of them has.
+    """Sums of groups of intervals, dense while a group is incomplete, then handed on.
 
     Parameters
     ----------
@@ -342,7 +343,7 @@ class SlidingSums:
             self._finish(number)
 
     def _set_aside(self, number: int) -> None:
-        """Make the sums of a group sparse; several sparse sums of one layout are added up now and then."""
+        """Make the sums of a group sparse; add up those of one layout now and then."""
         aside = self._aside.setdefault(number, {})
         for buckets, dense in self._open.pop(number, {}).items():
             index = np.flatnonzero(dense)
@@ -372,7 +373,7 @@ def _sum_of(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 
 
 class SeriesFold:
-    """Count, extremes, mean and percentiles of every interval, kept as the buckets that they lie in."""
+    """Count, extremes, mean and percentiles of every interval, as bucket indices."""
 
     def __init__(
         self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False
@@ -414,7 +415,7 @@ class SeriesFold:
         rows: Ints | None = None,
         scaled: Callable[[Buckets], Buckets] = lambda buckets: buckets,
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return minima, maxima, percentiles, and the lower edges of the latter two; NaN where nothing was counted.
+        """Return minima, maxima, percentiles, and lower edges of the latter two; NaN if empty.
 
         `rows` selects intervals, and `scaled` changes the unit of their layouts.
         """
@@ -470,7 +471,7 @@ def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
 
 
 class TopFold:
-    """The entries of every interval above a part of its maximum: what is needed to count slow requests later.
+    """The entries of every interval near its maximum, to count slow requests later.
 
     Parameters
     ----------
@@ -494,7 +495,8 @@ class TopFold:
         lowest = block.buckets.index_of(
             block.buckets.low(block.index[last - 1]) * (self._part * (1 - 1e-9))
         )
-        # Indices ascend within rows: with each row moved behind the one before, one search finds where each begins.
+        # Indices ascend within rows: with each row moved behind the one before, one search finds
+        # where each begins.
         width = block.width
         keys = np.repeat(np.arange(filled.size) * width, np.diff(block.indptr)[filled])
         first = np.searchsorted(keys + block.index, np.arange(filled.size) * width + lowest)

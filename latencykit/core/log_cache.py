@@ -1,9 +1,10 @@
 """Keep what one pass over a log decodes, so that later questions need no second one.
 
-A log that takes little memory is kept interval by interval, its integers as narrow as they can be. Of a longer one a
-pass keeps sums of neighbouring intervals (256 at first; twice as many whenever the sums take too much), the buckets of
-every interval's extremes and usual percentiles, and the table of time slots that `Tails` needs. All of it is exact: an
-answer from memory equals the one from the payloads to the last bit.
+A log that takes little memory is kept interval by interval, its integers as narrow as they can be.
+Of a longer one a pass keeps sums of neighbouring intervals (256 at first; twice as many whenever
+the sums take too much), the buckets of every interval's extremes and usual percentiles, and the
+table of time slots that `Tails` needs. All of it is exact: an answer from memory equals the one
+from the payloads to the last bit.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _narrowed(values: Ints) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Request:
-    """What a pass is made for, and is answered on the way: the total, percentiles of each row, the table of slots."""
+    """What a pass has to answer: the total, percentiles of each row, the table of slots."""
 
     total: bool = False
     percentiles: Sequence[float] | None = None
@@ -75,8 +76,9 @@ class Table(Fold, Protocol):
 class LogCache:
     """What a pass over some rows of a log keeps: a fold.
 
-    `places` says where the rows are among those of the `Shelf`. Windows do not mix families (parts and tags). `slot`
-    is the row of `table` that each row belongs to; None where slots are too short to be summed on the way.
+    `places` says where the rows are among those of the `Shelf`. Windows do not mix families (parts
+    and tags). `slot` is the row of `table` that each row belongs to; None where slots are too short
+    to be summed on the way.
     """
 
     def __init__(
@@ -202,10 +204,10 @@ class LogCache:
         return None if (rows < 0).any() else rows
 
     def sums(self, rows: Ints, group: Ints) -> tuple[Ints, Iterator[Block], Ints]:
-        """Return the windows that lie in `rows` and in one group each, and the positions in `rows` of all others.
+        """Return the windows within `rows` and one group each, and the positions of all other rows.
 
-        A row of these blocks is a window, numbered as the first of its positions in `rows`; the first array returned
-        holds these numbers.
+        A row of these blocks is a window, numbered as the first of its positions in `rows`; the
+        first array returned holds these numbers.
         """
         if self._windows is None:
             return np.zeros(0, np.int64), iter(()), np.arange(rows.size)
@@ -242,7 +244,8 @@ class _Window:
 class _Windows:
     """Sums of neighbouring intervals: a fold that also makes the total and the series.
 
-    Where rows have slots, slots are summed first and given to `tabulate`; windows are then made of slots.
+    Where rows have slots, slots are summed first and given to `tabulate`; windows are then made of
+    slots.
     """
 
     def __init__(
@@ -289,7 +292,7 @@ class _Windows:
         self._outer.add_sums(number, sums)
 
     def _store(self, number: int, sums: Sums) -> None:
-        """Keep a window; once windows take too much, join neighbours, and those to come likewise."""
+        """Keep a window; once windows take too much memory, join neighbours."""
         for one in _rows_of(0, sums):
             self._total.add(one)
         family = int(self._family[number])
@@ -417,7 +420,7 @@ def _rows_of(row: int, sums: Sums) -> Iterator[Block]:
 
 
 class Shelf:
-    """What all views of a log share: the cache of the widest pass so far. It does not travel to other processes."""
+    """What all views of a log share: the cache of its widest pass. It is not pickled."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -429,7 +432,7 @@ class Shelf:
         return Shelf, (self.size,)
 
     def keep(self, cache: LogCache) -> None:
-        """Keep a cache in place of a smaller one, as long as those of all logs do not take too much."""
+        """Keep a cache in place of a smaller one, unless the caches of all logs take too much."""
         global _taken  # noqa: PLW0603
         nbytes = cache.nbytes
         smaller = self.cache is not None and self.cache.size > cache.size
@@ -517,6 +520,6 @@ def read_sidecar(cache: LogCache, path: Path) -> bool:
 
 
 def _check(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
-    """Checksums of the arrays: the zip's own ones are not looked at where a file is mapped or truncated."""
+    """Checksums of the arrays."""
     sums = [zlib.crc32(np.ascontiguousarray(arrays[name]).data) for name in sorted(arrays)]
     return np.array(sums, np.uint32)
