@@ -40,7 +40,7 @@ from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
-from latencykit.core.tail_events import events_above, solid_up_to, tail_shares
+from latencykit.core.tail_events import events_above, fewest, solid_up_to, tail_shares
 from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -896,7 +896,7 @@ class Tails(Evidence):
         if len(self.tags) < 2:
             return found
         by_tag = _above(self.tags, *tail_shares(counts, percentiles))
-        most = [_most_of(column) for column in by_tag.T]
+        most = [fewest(column)[0] for column in by_tag.T]
         return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
@@ -931,10 +931,17 @@ class Tails(Evidence):
         for k, bottom, top, (_, share), sure, one in zip(*columns, strict=True):
             supported = rows[k].supported and one.supports(confidence) and p[k] <= limit
             row = replace(rows[k], supported=supported, events=one.count or None)
+            if not sure:
+                rows[k] = replace(row, low=math.nan, high=math.nan)
+                continue
+            # The interval is at least as wide as that of independent requests; corrected counts have none.
             top = top if supported and share < 1 else math.inf
-            rows[k] = (
-                replace(row, low=_least(bottom, row), high=_most(top, row)) if sure else _none(row)
-            )
+            high = max(top, row.value if math.isnan(row.high) else row.high)
+            if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
+                low = math.nan
+            else:
+                low = min(bottom, row.value if math.isnan(row.low) else row.low)
+            rows[k] = replace(row, low=low, high=high)
         return rows, self._reasons(rows, known.tolist(), unseen)
 
     def mean(
@@ -995,34 +1002,10 @@ class Tails(Evidence):
         return tuple(found)
 
 
-def _least(bottom: float, row: PercentileRow) -> float:
-    """The lower end, no higher than that of independent requests; NaN where there is none."""
-    if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
-        return math.nan
-    return min(bottom, row.value) if math.isnan(row.low) else min(bottom, row.low)
-
-
-def _most(top: float, row: PercentileRow) -> float:
-    """The upper end, no lower than that of independent requests, which corrected counts lack."""
-    return max(top, row.value) if math.isnan(row.high) else max(top, row.high)
-
-
-def _none(row: PercentileRow) -> PercentileRow:
-    return replace(row, low=math.nan, high=math.nan)
-
-
 def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     """Requests of each row above each cut, shape (rows, p)."""
     running = np.concatenate((np.zeros((len(table), 1)), np.cumsum(table, axis=1)), axis=1)
     return np.asarray(running[:, -1:] - running[:, group + 1] + table[:, group] * share)
-
-
-def _most_of(parts: Floats) -> int:
-    """How few parts hold nine tenths of all."""
-    running = np.cumsum(np.sort(parts)[::-1])
-    return (
-        int(np.searchsorted(running, 0.9 * running[-1] * (1 - 1e-12))) + 1 if running[-1] > 0 else 0
-    )
 
 
 class _Table:

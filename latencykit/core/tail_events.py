@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Events", "events_above", "solid_up_to", "tail_counts", "tail_shares"]
+__all__ = ["Events", "events_above", "fewest", "solid_up_to", "tail_counts", "tail_shares"]
 
 _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
@@ -215,18 +215,18 @@ def _events_of(
         return Events(percentile, 0.0, 0.0, 0, 0.0, 0, intervals, 0.0, seconds)
     stalls = _merge(tail, burst, begin, span, reach)
     squares = float((stalls**2).sum()) + float(np.maximum(tail[~burst], 0).sum())
-    held, share = _fewest(tail)
+    held, share = fewest(tail)
     return Events(
         percentile,
         total,
         total * total / max(squares, total),
-        _fewest(stalls)[0],
+        fewest(stalls)[0],
         float(stalls.sum()) / total,
         held,
         intervals,
         share,
         seconds,
-        0 if tag is None else _fewest(np.bincount(tag, tail).astype(np.float64))[0],
+        0 if tag is None else fewest(np.bincount(tag, tail).astype(np.float64))[0],
     )
 
 
@@ -260,7 +260,7 @@ def _merge(
     return np.add.reduceat(tail[at], np.flatnonzero(apart))
 
 
-def _fewest(parts: Floats) -> tuple[int, float]:
+def fewest(parts: Floats) -> tuple[int, float]:
     """How few parts hold nine tenths of all, and which share they hold."""
     running = np.cumsum(np.sort(parts)[::-1])
     if not running.size or running[-1] <= 0:

@@ -173,7 +173,7 @@ class Server:
     Parameters
     ----------
     service : Service, str or float
-        Service time: a duration, or one of the distributions of this room.
+        Service time: a duration, or one of the distributions of this package.
     servers : int, default 1
         How many work side by side.
     sharded : bool, default False
@@ -209,7 +209,7 @@ class Server:
         ]
         if wrong:
             raise InvalidArgumentError(
-                f"there is no shard {wrong[0]}: {self.servers} servers are numbered from 0"
+                f"no shard {wrong[0]}; {self.servers} servers are numbered from 0"
             )
 
     def windows(self, shard: int, *, drain: bool = False) -> Floats:
@@ -313,12 +313,8 @@ def _working(at: Floats, stalls: Floats) -> Floats:
 def _by_the_clock(worked: Floats, stalls: Floats) -> Floats:
     """The inverse of `_working`; the moment before a stall where two would do."""
     at = worked
-    for (
-        begin,
-        end,
-    ) in (
-        stalls.tolist()
-    ):  # ascending: each is passed only by work that the earlier ones did not hold up
+    # Stalls ascend: only work that the earlier ones did not delay passes one.
+    for begin, end in stalls.tolist():
         at = np.where(at > begin, at + (end - begin), at)
     return at
 
