@@ -196,15 +196,12 @@ def test_a_file_beside_the_log_answers_in_the_next_session(long_log, tmp_path, m
     path = tmp_path / "run.hlog"
     path.write_bytes(long_log.read_bytes())
     sidecar = log_cache.sidecar_of(path)
-    first: Any = lk.read(path)
-    first._use_sidecar(path)
+    first: Any = lk.read(path, cache=True)
     whole, series = first.histogram(), first.series((50, 99))
     assert sidecar.exists()
 
     def session() -> Any:
-        log: Any = lk.read(path)
-        log._use_sidecar(path)
-        return log
+        return lk.read(path, cache=True)
 
     log = session()
     assert log._shelf.cache is not None

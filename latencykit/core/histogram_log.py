@@ -936,12 +936,11 @@ class Tails(Evidence):
                 continue
             # The interval is at least as wide as that of independent requests; corrected counts have none.
             top = top if supported and share < 1 else math.inf
-            high = max(top, row.value if math.isnan(row.high) else row.high)
+            highest = max(top, row.value if math.isnan(row.high) else row.high)
+            lowest = min(bottom, row.value if math.isnan(row.low) else row.low)
             if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
-                low = math.nan
-            else:
-                low = min(bottom, row.value if math.isnan(row.low) else row.low)
-            rows[k] = replace(row, low=low, high=high)
+                lowest = math.nan
+            rows[k] = replace(row, low=lowest, high=highest)
         return rows, self._reasons(rows, known.tolist(), unseen)
 
     def mean(

@@ -495,7 +495,7 @@ def write_sidecar(cache: LogCache, path: Path, key: NDArray[np.uint8]) -> None:
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as stream:
-            np.savez(stream, key=key, check=_check(arrays), **arrays)
+            np.savez(stream, **(arrays | {"key": key, "check": _check(arrays)}))  # type: ignore[arg-type]
         part.replace(target)
     except OSError:
         part.unlink(missing_ok=True)
