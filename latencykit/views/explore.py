@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.errors import MissingPackageError
-from latencykit.plot.curves import as_series
+from latencykit.plot.series import as_series
 from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, GRID, INK, RED
 from latencykit.units import format_count, printable
 from latencykit.views.page_data import page_series

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.summary import Summary
-from latencykit.plot.curves import as_series
-from latencykit.plot.figure import conditions, measured
+from latencykit.plot.series import as_series, conditions, measured
 from latencykit.views.page_data import edges_of, fitted, page_series, script_json
 from latencykit.views.page_sections import (
     Found,
