@@ -68,7 +68,8 @@ class Explorer(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
-        bundle, *metadata = super()._repr_mimebundle_(**options)
+        parent: Any = super()
+        bundle, *metadata = parent._repr_mimebundle_(**options)
         from matplotlib.figure import Figure
 
         from latencykit.plot import percentiles
