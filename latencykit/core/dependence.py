@@ -89,11 +89,13 @@ class Dependence:
 
     def _nearest(self, percentiles: ArrayLike) -> Ints:
         """The edge that each percentile is closest to."""
-        level = np.log(np.maximum(self._edges[0], 1e-300))
-        wanted = np.log(
-            np.maximum(1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100, 1e-12)
-        )
-        return np.asarray(np.abs(level[None, :] - wanted[:, None]).argmin(axis=1))
+        level = -np.log(np.maximum(self._edges[0], 1e-300))  # ascends
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        wanted = -np.log(np.maximum(1 - p / 100, 1e-12))
+        after = np.minimum(np.searchsorted(level, wanted), level.size - 1)
+        before = np.maximum(after - 1, 0)
+        nearer = np.where(wanted - level[before] <= np.abs(level[after] - wanted), before, after)
+        return np.searchsorted(level, level[nearer])
 
     def resolved(self, percentiles: ArrayLike) -> Flags:
         """Return whether the run is long enough to show the dependence near each percentile.

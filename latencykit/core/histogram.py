@@ -346,6 +346,12 @@ class Evidence(Value):
         """Return percentiles with their intervals, and the reasons why some have none."""
         return self.whole.percentile_rows(percentiles, confidence), ()
 
+    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Return only the lower and upper ends of the intervals that `rows` gives."""
+        rows = self.whole.percentile_rows(percentiles, confidence)
+        low, high = np.array([(row.low, row.high) for row in rows]).reshape(-1, 2).T
+        return low, high
+
     def mean(
         self,
         name: str = "mean",

@@ -40,7 +40,14 @@ from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
-from latencykit.core.tail_events import events_above, fewest, solid_up_to, tail_shares
+from latencykit.core.tail_events import (
+    effective_events,
+    enough_events,
+    events_above,
+    fewest,
+    solid_up_to,
+    tail_shares,
+)
 from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -886,22 +893,34 @@ class Tails(Evidence):
 
     def events(self, percentiles: Sequence[float]) -> list[Events]:
         """Return what makes up the requests above each percentile."""
-        counts, sizes = np.rint(self.table.sum(axis=0)).astype(np.int64), self.table.sum(axis=1)
-        # A stall shows best where it still holds many requests: some percentiles are asked besides.
-        asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
-        tail = _above(self.table, *tail_shares(counts, asked))
-        found = events_above(asked, tail, sizes, self.start, self.length, self.longest)[
-            : len(percentiles)
-        ]
+        found = events_above(*self._asked(percentiles))[: len(percentiles)]
         if len(self.tags) < 2:
             return found
-        by_tag = _above(self.tags, *tail_shares(counts, percentiles))
+        by_tag = _above(self.tags, *tail_shares(self._counts, percentiles))
         most = [fewest(column)[0] for column in by_tag.T]
         return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
 
+    @property
+    def _counts(self) -> Ints:
+        return np.asarray(np.rint(self.table.sum(axis=0)), np.int64)
+
+    def _asked(self, percentiles: Sequence[float]) -> tuple[Any, ...]:
+        """What `events_above` takes: the requests of each slot above each percentile."""
+        # A stall shows best where it still holds many requests: some percentiles are asked besides.
+        asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
+        tail = _above(self.table, *tail_shares(self._counts, asked))
+        return asked, tail, self.table.sum(axis=1), self.start, self.length, self.longest
+
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
         """Return the highest percentile that enough events support, and the basis above."""
-        return solid_up_to(self.events, self.whole.sample_limit(confidence), confidence)
+        if confidence not in self._solid:
+            limit = self.whole.sample_limit(confidence)
+            self._solid[confidence] = solid_up_to(self.events, limit, confidence)
+        return self._solid[confidence]
+
+    @cached_property
+    def _solid(self) -> dict[float, tuple[float, str]]:
+        return {}
 
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
@@ -912,36 +931,62 @@ class Tails(Evidence):
         inner = [k for k, one in enumerate(p) if 0 < one < 100]
         if not inner or not self.whole.count:
             return rows, ()
-        asked = [p[k] for k in inner]
-        end = normal_quantile((1 + confidence) / 2)
+        asked = np.array([p[k] for k in inner])
         unseen = unseen_share(self._seconds) if rare else 0.0
-        levels = self.dependence.levels(asked, [-end, end], unseen)
-        low, high = values_at_ranks(
-            self.whole.counted, *(levels * (self.whole.count + self.whole.censored)).T
-        )
-        known, limit = self.dependence.resolved(asked), self.solid_up_to(confidence)[0]
-        columns = (
-            inner,
-            low.tolist(),
-            high.tolist(),
-            levels.tolist(),
-            known.tolist(),
-            self.events(asked),
-        )
-        for k, bottom, top, (_, share), sure, one in zip(*columns, strict=True):
-            supported = rows[k].supported and one.supports(confidence) and p[k] <= limit
-            row = replace(rows[k], supported=supported, events=one.count or None)
-            if not sure:
-                rows[k] = replace(row, low=math.nan, high=math.nan)
-                continue
-            # The interval is at least as wide as that of independent requests; corrected counts have none.
-            top = top if supported and share < 1 else math.inf
-            highest = max(top, row.value if math.isnan(row.high) else row.high)
-            lowest = min(bottom, row.value if math.isnan(row.low) else row.low)
-            if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
-                lowest = math.nan
-            rows[k] = replace(row, low=lowest, high=highest)
+        known, events = self.dependence.resolved(asked), self.events(asked.tolist())
+        enough = enough_events([one.effective for one in events], confidence)
+        ends = self._ends([rows[k] for k in inner], known, enough, confidence, unseen)
+        for k, one, *row in zip(inner, events, *(column.tolist() for column in ends), strict=True):
+            low, high, supported = row
+            rows[k] = replace(
+                rows[k], low=low, high=high, supported=supported, events=one.count or None
+            )
         return rows, self._reasons(rows, known.tolist(), unseen)
+
+    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Return only the lower and upper ends of the intervals that `rows` gives."""
+        inner = (percentiles > 0) & (percentiles < 100)
+        if not inner.any() or not self.whole.count:
+            return super().ends(percentiles, confidence)
+        chosen = ~inner
+        chosen[inner] = self.dependence.resolved(percentiles[inner])
+        low, high = np.full((2, percentiles.size), math.nan)
+        low[~inner], high[~inner] = super().ends(percentiles[~inner], confidence)
+        chosen &= inner
+        if chosen.any():
+            # Bursts count as such at higher percentiles too: all those below are asked with them.
+            below = inner & (percentiles <= percentiles[chosen].max())
+            effective = effective_events(*self._asked(percentiles[below].tolist()))
+            enough = enough_events(effective[: int(below.sum())][chosen[below]], confidence)
+            rows = self.whole.percentile_rows(percentiles[chosen], confidence)
+            known, unseen = np.ones(len(rows), np.bool_), unseen_share(self._seconds)
+            low[chosen], high[chosen], _ = self._ends(rows, known, enough, confidence, unseen)
+        return low, high
+
+    def _ends(
+        self,
+        rows: list[PercentileRow],
+        known: NDArray[np.bool_],
+        enough: NDArray[np.bool_],
+        confidence: float,
+        unseen: float,
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Ends of the intervals of percentiles between 0 and 100, and which are supported.
+
+        An interval is at least as wide as that of independent requests; corrected counts have none.
+        """
+        end = normal_quantile((1 + confidence) / 2)
+        columns = [(row.percentile, row.value, row.low, row.high, row.supported) for row in rows]
+        p, value, low, high, supported = np.array(columns, np.float64).T
+        levels = self.dependence.levels(p, [-end, end], unseen)
+        total = self.whole.count + self.whole.censored
+        bottom, top = values_at_ranks(self.whole.counted, *(levels * total).T)
+        sure = (supported > 0) & enough & (p <= self.solid_up_to(confidence)[0])
+        top = np.where(sure & (levels[:, 1] < 1), top, np.inf)
+        highest = np.maximum(top, np.where(np.isnan(high), value, high))
+        lowest = np.minimum(bottom, np.where(np.isnan(low), value, low))
+        lowest[np.isnan(low) & ~np.isnan(high)] = math.nan
+        return np.where(known, lowest, math.nan), np.where(known, highest, math.nan), sure
 
     def mean(
         self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True
