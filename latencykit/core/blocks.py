@@ -8,6 +8,7 @@ with the length of a log.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -75,7 +76,7 @@ class Block:
         """Position (0..r-1) of the row that each entry belongs to, int64, shape (nonzero,)."""
         return np.repeat(np.arange(self.rows.size), np.diff(self.indptr))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """One more than the highest index, 0 for an empty block; each row ascends."""
         if not self.index.size:
@@ -183,6 +184,11 @@ class TotalsFold:
         self._sparse: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}  # groups, indices, counts
         self._dense_bytes = self._waiting = 0
         self._sums = [0] * self._groups
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it has one group, and nothing was added yet."""
+        return self._sums == [0] and not self._dense and not self._sparse
 
     def add(self, block: Block) -> None:
         """Add the block's counts."""

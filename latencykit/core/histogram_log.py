@@ -453,7 +453,10 @@ class HistogramLog(HistogramBacked, Value):
 
     def scan(self, *folds: Fold) -> None:
         """Pass every block to every fold, and keep what is decoded for later questions."""
+        totals = [fold for fold in folds if isinstance(fold, TotalsFold) and fold.is_fresh]
         self._pass(Request(), *folds)
+        if totals and self._whole is None:  # and so `histogram` need not sum up once more
+            self._whole = self.histogram_of(totals[0])
 
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""

@@ -179,7 +179,7 @@ def slots_of(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Slo
     view = log.rows(order)
     width = _width(view, most)
     view = view if width is None else view.resample(width)
-    fold, totals = _SlotsFold(len(view)), view.totals_fold()
+    fold, totals = _SlotsFold(len(view), fine), view.totals_fold()
     log.expect((50,))
     feed(view.blocks(), (fold, totals))
     slots = fold.slots(view.starts, view.starts + view.lengths, width)
@@ -207,13 +207,17 @@ def nice_width(width: float, of: float | None = None) -> float:
     return next((step for step in known if abs(step / of - round(step / of)) < 1e-9), 2 * of)
 
 
+_WAITING = 1 << 18  # counts that wait to be added up
+
+
 class _SlotsFold:
     """Takes each slot's buckets, its maximum and its sum."""
 
-    def __init__(self, size: int) -> None:
-        self._decoded = 0
+    def __init__(self, size: int, fine: int) -> None:
+        self._decoded, self._fine, self._rough = 0, fine, False
         self.max, self.sum = np.full(size, np.nan), np.zeros(size)
-        self._found: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+        self._parts: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+        self._waiting, self._limit = 0, max(2 * fine, _WAITING)
 
     def add(self, block: Block) -> None:
         """Take a block in."""
@@ -226,13 +230,37 @@ class _SlotsFold:
         )
         rows = block.rows[np.repeat(np.arange(block.rows.size), np.diff(block.indptr))]
         np.add.at(self.sum, rows, block.counts * block.buckets.mid(block.index))
-        self._found.setdefault(block.buckets, []).append((rows, block.index, block.counts))
+        self._put(block.buckets, rows, block.index, block.counts)
+        if self._waiting > self._limit:
+            self._add_up()
+
+    def _put(self, buckets: Buckets, rows: Ints, index: Ints, counts: Ints) -> None:
+        if self._rough:
+            buckets, index = _coarser(buckets, index)
+        self._parts.setdefault(buckets, []).append((rows, index, counts))
+        self._waiting += index.size
+
+    def _add_up(self) -> None:
+        """Add up equal buckets; from here on rough ones only, if there are too many others."""
+        summed = []
+        for buckets, parts in self._parts.items():
+            rows, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            indptr, index, counts = _summed(
+                rows, index, counts, self.max.size, int(index.max()) + 1
+            )
+            rows = np.repeat(np.arange(self.max.size), np.diff(indptr))
+            summed.append((buckets, rows, index, counts))
+        self._rough |= max(index.size for _, _, index, _ in summed) > self._fine
+        self._parts, self._waiting = {}, 0
+        for part in summed:
+            self._put(*part)
+        self._limit = max(self._limit, 2 * self._waiting)
 
     def slots(self, start: Floats, end: Floats, width: float | None) -> Slots:
         """Return what was taken in, the buckets of all layouts side by side."""
         rows, columns, counts = ([np.zeros(0, np.int64)] for _ in range(3))
         edges, size = [np.zeros((0, 4))], 0
-        for layout, parts in self._found.items():
+        for layout, parts in self._parts.items():
             held, place = np.unique(
                 np.concatenate([index for _, index, _ in parts]), return_inverse=True
             )
@@ -263,7 +291,7 @@ class _SlotsFold:
             table[:, 0],
             width,
             self._decoded,
-            table[:, 2:],
+            None if self._rough else table[:, 2:],
         )
 
 
