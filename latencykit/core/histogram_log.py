@@ -1113,8 +1113,7 @@ class _Table:
         if self._result is not None:
             return self._result
         steps = np.fromiter(self._place, np.int64, len(self._place))
-        order = np.argsort(steps)
-        return grouped(self.table[:, order], self.tags[:, order], steps[order])
+        return grouped(self.table, self.tags, steps)
 
 
 def column_of(values: Floats) -> Ints:
@@ -1125,18 +1124,24 @@ def column_of(values: Floats) -> Ints:
 def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, Floats]:
     """Put columns together to some hundred, fine in the tail, empty ones left out."""
     sums = table.sum(axis=0)
-    held = np.flatnonzero(sums)
+    order = np.argsort(steps)
+    held = order[sums[order] > 0]
     if not held.size:
         return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
     sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)
     group = tail_groups(np.rint(sums), _GROUPS)
     first = np.flatnonzero(np.diff(group, prepend=-1))
     value = np.add.reduceat(sums * middle, first) / np.add.reduceat(sums, first)
-    return (
-        np.add.reduceat(table[:, held], first, axis=1),
-        np.add.reduceat(tags[:, held], first, axis=1),
-        value,
-    )
+
+    def together(counts: Floats) -> Floats:
+        """Some rows at a time: the table may be large."""
+        out = np.empty((len(counts), first.size))
+        for row in range(0, len(counts), _AT_ONCE):
+            some = counts[row : row + _AT_ONCE, held]
+            np.add.reduceat(some, first, axis=1, out=out[row : row + _AT_ONCE])
+        return out
+
+    return together(table), together(tags), value
 
 
 def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
