@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+import latencykit.testing
 from tests.snapshots.surface import snapshots
 
 if TYPE_CHECKING:
@@ -80,11 +81,12 @@ def test_no_module_is_callable():
     ]
 
 
-@pytest.mark.parametrize("name", lk.__all__)
-def test_everything_public_pickles(name):
-    value = getattr(lk, name)
-    if not inspect.ismodule(value):
-        assert pickle.loads(pickle.dumps(value)) is value
+@pytest.mark.parametrize("space", [lk, lk.plot, lk.simulate, lk.distributed, lk.testing, lk.errors])
+def test_everything_public_pickles(space):
+    for name in space.__all__:
+        value = getattr(space, name)
+        if not inspect.ismodule(value):
+            assert pickle.loads(pickle.dumps(value)) is value
 
 
 def values() -> dict[str, object]:
@@ -247,6 +249,8 @@ def test_values_can_be_given_as_durations():
     assert h.percentile_of("5ms") == h.percentile_of(5) == 75.0
     with pytest.raises(lk.InvalidArgumentError, match="not a valid duration"):
         h.percentile_of("5")
+    model = lk.fan_out(h, 1)
+    assert model.share_above("5ms") == model.share_above(5e6) == pytest.approx(0.25)
     with pytest.raises(lk.InvalidArgumentError, match="cannot turn"):
         lk.Histogram.of([1], unit="none").count_above("5ms")
 
