@@ -709,8 +709,7 @@ def _mixtures(
     shares: Sequence[float],
 ) -> list[FanOut]:
     """One pass a width of the intervals; most fan-outs share one."""
-    sizes = log.series_fold()
-    log.scan(sizes)
+    sizes = log.series()
     crowd = float(np.median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
     typical = float(np.median(log.lengths)) or 1.0
     wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}

@@ -18,6 +18,7 @@ from latencykit.plot.curves import (
     drawable,
     end_words,
     evidence_of,
+    expect_evidence,
     spread,
 )
 from latencykit.plot.figure import (
@@ -97,6 +98,8 @@ def ccdf(
     """
     ax = current_axes(ax)
     given = as_series(data)
+    if confidence is not None:
+        expect_evidence(given)
     series, empty = drawable(given, "tail")
     curves = {label: curve_of(values) for label, values in series.items()}
     every = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])

@@ -46,6 +46,7 @@ __all__ = [
     "drawable",
     "end_words",
     "evidence_of",
+    "expect_evidence",
     "grid_of",
     "known_points",
     "nines_of",
@@ -486,6 +487,13 @@ def nines_of(count: int | None) -> int:
 
 _FEW = 4
 """More series are told apart by nothing finer than their curves."""
+
+
+def expect_evidence(series: Mapping[str, Any]) -> None:
+    """Have the pass that sums a log show how its requests cluster, too."""
+    for data in series.values():
+        if isinstance(data, HistogramLog):
+            data.expect()
 
 
 def evidence_of(data: Any, counted: Any) -> Evidence:

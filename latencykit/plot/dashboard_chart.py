@@ -11,7 +11,15 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.plot.curves import SHADED, as_histogram, as_series, curve_of, dashes, resting
+from latencykit.plot.curves import (
+    SHADED,
+    as_histogram,
+    as_series,
+    curve_of,
+    dashes,
+    expect_evidence,
+    resting,
+)
 from latencykit.plot.density_chart import density
 from latencykit.plot.figure import chart_title, head, joined, percentile_text, requests_of
 from latencykit.plot.percentile_chart import percentiles
@@ -90,6 +98,8 @@ def dashboard(
     """
     page = current_axes(ax)
     series = as_series(data)
+    if corrected is None:
+        expect_evidence(series)
     counted = {label: as_histogram(values) for label, values in series.items()}
     page.set_axis_off()
     upper, lower, beside = _panels(page, wide=len(series) > 1)

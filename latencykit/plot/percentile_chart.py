@@ -20,6 +20,7 @@ from latencykit.plot.curves import (
     drawable,
     end_words,
     evidence_of,
+    expect_evidence,
     grid_of,
     nines_of,
     resting,
@@ -128,6 +129,8 @@ def percentiles(
     summaries = {
         label: held_data for label, held_data in series.items() if isinstance(held_data, Summary)
     }
+    if confidence is not None or (dashed_from is None and not runs):
+        expect_evidence(series)
     counted, empty = _counted(
         {label: held_data for label, held_data in series.items() if label not in summaries}
     )
