@@ -114,8 +114,9 @@ class Distribution(Value):
     def at_least(self, percentile: Sequence[float] | Floats) -> NDArray[np.bool_]: ...
     def at_least(self, percentile: ArrayLike) -> bool | NDArray[np.bool_]:
         """Return whether the value of each percentile is only a lower bound."""
-        open_above = self.percentile(np.asarray(percentile, np.float64)) >= self.censored_at
-        return open_above if isinstance(open_above, np.ndarray) else bool(open_above)
+        values = np.asarray(self.percentile(np.asarray(percentile, np.float64)))
+        open_above = values >= self.censored_at
+        return bool(open_above) if open_above.ndim == 0 else open_above
 
     def share_above(self, value: float | str) -> float:
         """Return the probability (0..1) of a value above `value` (in `unit`, or ``"5ms"``)."""

@@ -207,7 +207,10 @@ def test_staircase() -> None:
     assert SLO.parse("mean=1ms").staircase()[0].size == 0
 
 
-GNUPLOT = "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+GNUPLOT = (
+    "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n"
+    "10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+)
 XML = """<?xml version="1.0"?>
 <SLAPercentilemaster>
   <SLAPercentile acceptablehicupp_msec="1">90.0</SLAPercentile>
