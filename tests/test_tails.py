@@ -1,4 +1,4 @@
-"""What a log knows of its tail: events, and intervals that widen where slow requests come in company."""
+"""Tails of a log: events, and confidence intervals that widen where slow requests cluster."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_nothing_counted():
 
 
 def test_trimmed_means_of_a_histogram():
-    """Three things are called tm90: without a tenth at each end of ten values, without the top tenth, and by value."""
+    """Three statistics are called tm90: two-sided, one-sided and by value."""
     ten = lk.Histogram.of(range(1, 11), unit="none")
     assert ten.trimmed_mean("tm90") == ten.trimmed_mean("TM(10%:90%)") == 5.5
     assert ten.trimmed_mean("TM(:90%)") == 5.0
