@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The same names for the interpreter; a test holds both lists equal.
+# The same names for the interpreter; a test compares both lists.
 _MODULE_OF = {
     "distributed": "",
     "plot": "",

@@ -161,11 +161,11 @@ def test_impossible_questions(numbers, options):
 
 
 def test_nothing_to_fan_out():
-    with pytest.raises(DataNotAvailableError, match="whole distribution"):
+    with pytest.raises(DataNotAvailableError, match="full distribution"):
         lk.fan_out(lk.Summary({"mean": 1.0}), 10)
     with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         lk.fan_out(lk.Histogram.of([]), 10)
-    with pytest.raises(InvalidArgumentError, match="takes what"):
+    with pytest.raises(InvalidArgumentError, match="takes data from"):
         lk.fan_out([1, 2, 3], 10)
     with pytest.raises(InvalidArgumentError, match="knows how slow calls go together"):
         lk.fan_out(lk.read(SCHEDULED), 10, correlation=0.5)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit.analysis.fan_out import samples_needed
+from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Evidence, Histogram
 from latencykit.core.quantiles import is_resolved, share_interval
 from latencykit.core.summary import Summary
@@ -415,7 +416,7 @@ class SLO:
         return cls(held)
 
     def check(
-        self, source: Data | Evidence, confidence: float = 0.95, *, rare: bool = True
+        self, source: Data | Distribution | Evidence, confidence: float = 0.95, *, rare: bool = True
     ) -> list[SLORow]:
         """Return one row per limit: met, missed, or unknown where the measurement cannot tell.
 
@@ -439,10 +440,10 @@ class SLO:
         requests that are slow together.
         """
         evidence = None
-        if not isinstance(source, Summary):
+        if not isinstance(source, Summary | Distribution):
             evidence = source if isinstance(source, Evidence) else source.evidence()
         counted = evidence.whole if evidence else source
-        assert isinstance(counted, Histogram | Summary)
+        assert isinstance(counted, Histogram | Summary | Distribution)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
         return [check_limit(counted, *limit, confidence, evidence, rare=rare) for limit in limits]
 

@@ -15,11 +15,15 @@ from latencykit.errors import InvalidArgumentError
 
 LOGS = Path(__file__).parents[1] / "data" / "hlog"
 
-# Tene, "MOST page loads will experience the 99%'ile server response": requests per page, share that sees worse
+# Tene, "MOST page loads will experience the 99%'ile server response": requests per page, share that
+# sees worse
 PAGES = {
-    "amazon.com": (190, 85.2), "kohls.com": (204, 87.1), "jcrew.com": (112, 67.6), "saksfifthavenue.com": (109, 66.56),
-    "nytimes.com": (173, 82.4), "cnn.com": (279, 93.9), "facebook.com": (178, 83.3), "google.com": (31, 26.77),
-    "google.com search": (76, 53.4), "twitter.com": (87, 58.3), "pinterest.com": (84, 57.0), "the tip's own page": (119, 69.8),
+    "amazon.com": (190, 85.2), "kohls.com": (204, 87.1), "jcrew.com": (112, 67.6),
+    "saksfifthavenue.com": (109, 66.56),
+    "nytimes.com": (173, 82.4), "cnn.com": (279, 93.9), "facebook.com": (178, 83.3),
+    "google.com": (31, 26.77),
+    "google.com search": (76, 53.4), "twitter.com": (87, 58.3), "pinterest.com": (84, 57.0),
+    "the tip's own page": (119, 69.8),
 }  # fmt: skip
 
 
@@ -49,8 +53,9 @@ def test_a_session_of_two_hundred_resources() -> None:
 
 @pytest.mark.parametrize(
     ("n", "landings"),
-    [(1, (99, 99.9, 99.99)), (10, (90.44, 99.00, 99.90)), (20, (81.79, 98.02, 99.80)), (50, (60.50, 95.12, 99.50)),
-     (100, (36.60, 90.48, 99.005)), (200, (13.40, 81.87, 98.02)), (500, (0.66, 60.64, 95.12)), (1000, (0.004, 36.77, 90.48))],
+    [(1, (99, 99.9, 99.99)), (10, (90.44, 99.00, 99.90)), (20, (81.79, 98.02, 99.80)),
+     (50, (60.50, 95.12, 99.50)), (100, (36.60, 90.48, 99.005)), (200, (13.40, 81.87, 98.02)),
+     (500, (0.66, 60.64, 95.12)), (1000, (0.004, 36.77, 90.48))],
 )  # fmt: skip
 def test_where_a_percentile_lands(n: int, landings: tuple[float, ...]) -> None:
     assert fanout.landing_percentile([99, 99.9, 99.99], n) == pytest.approx(landings, abs=0.006)

@@ -59,8 +59,8 @@ def test_notations() -> None:
         ("", "no limit"),
         ("p99", "is no limit"),
         ("p99 > 20ms", "lower limit"),
-        ("p101=20ms", "no percentile"),
-        ("p99=fast", "no duration"),
+        ("p101=20ms", "not a valid percentile"),
+        ("p99=fast", "not a valid duration"),
         ("tc99=3ms", "a count or a sum"),
         ("p99=-1ms", "less than nothing"),
         ("p99=1ms, 99.0=2ms", "p99 twice"),
@@ -207,7 +207,10 @@ def test_staircase() -> None:
     assert SLO.parse("mean=1ms").staircase()[0].size == 0
 
 
-GNUPLOT = "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+GNUPLOT = (
+    "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n"
+    "10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+)
 XML = """<?xml version="1.0"?>
 <SLAPercentilemaster>
   <SLAPercentile acceptablehicupp_msec="1">90.0</SLAPercentile>
