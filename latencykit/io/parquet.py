@@ -153,10 +153,11 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
         writer.add_key_value_metadata({_KEY: metadata})
 
 
-def _groups(log: HistogramLog) -> Iterator[tuple[Buckets, Ints, Ints, Ints]]:
+def _groups(log: HistogramLog) -> Iterator[tuple[Any, ...]]:
     """Whole intervals of one layout, as many as a row group takes: layout, row, index, counts."""
     parts: list[tuple[Ints, Ints, Ints]] = []
-    size, layout = 0, None
+    size = 0
+    layout: Buckets | None = None
     for block in log.blocks():
         if parts and (block.buckets != layout or size + block.index.size > _GROUP):
             yield layout, *map(np.concatenate, zip(*parts, strict=True))

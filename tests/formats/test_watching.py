@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import latencykit as lk
-from latencykit.distributed.sources import FileRange, source_of
 from latencykit.errors import CorruptInputError
+from latencykit.io.files import FileRange, source_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.source import Source, Watch, Watched
 

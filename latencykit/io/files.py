@@ -26,12 +26,24 @@ from latencykit.io.source import Source, compression
 from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["FileRange", "begin_of", "expand", "is_url", "size_of", "source_of", "split"]
+__all__ = [
+    "FileRange",
+    "begin_of",
+    "expand",
+    "is_url",
+    "pays_processes",
+    "size_of",
+    "source_of",
+    "split",
+]
 
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""
+TASK_BYTES, TASK_FILES = 4 << 20, 128
+"""Small files are read together, up to so many bytes or files per task."""
+_WORTH_PROCESSES = 6  # tasks
 _PROBE = 1024  # bytes
 _SLOWEST = 256 << 10  # bytes per second, at which a large file may come
 _WAIT = 0.25  # seconds before a server is asked again; twice as long before the next time
@@ -107,6 +119,11 @@ def size_of(url: str) -> int:
             )
         except FileNotFoundError:
             return 0
+
+
+def pays_processes(sizes: Sequence[int]) -> bool:
+    """Whether to read files of these sizes takes longer than processes take to start."""
+    return max(sum(sizes) / TASK_BYTES, len(sizes) / TASK_FILES) >= _WORTH_PROCESSES
 
 
 def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
