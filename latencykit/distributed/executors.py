@@ -55,7 +55,7 @@ __all__ = [
     "tasks_of",
 ]
 
-_FAN_IN = 8  # results that are added up at once
+_FAN_IN = 64  # results that are added up at once
 _PATIENCE = 5.0  # seconds to wait for a scheduler
 _TASK_URLS = 8  # each takes a round trip to a server
 

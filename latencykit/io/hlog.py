@@ -356,14 +356,11 @@ def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> b
         return True
     if raw_start.size < 3:
         return False
-    spacing = np.diff(raw_start)
-    typical = float(median(spacing))
+    typical = float(median(np.diff(raw_start)))
+    if not typical > 0 or column.max() <= 1.5 * typical:
+        return False
     misses = np.abs(column[:-1] - raw_start[1:])
-    return (
-        typical > 0
-        and float(median(misses)) < 0.1 * typical
-        and float(median(column)) > 1.5 * typical
-    )
+    return float(median(misses)) < 0.1 * typical and float(median(column)) > 1.5 * typical
 
 
 # ------------------------------------------------------------
@@ -796,14 +793,15 @@ class _Scan:
         self._keep(self.builder.flush())
 
     def _next(self, stream: IO[bytes]) -> bytes:
-        """Read on: line by line until the log's clock is known, then as much as is looked at together."""
-        if not self.times.decided:
-            return stream.readline(self.limits.line)
-        return stream.read(SPAN if self.eager else AHEAD)
+        """Read on: headers line by line, then as many intervals as are decoded together."""
+        if self.times.decided:
+            return stream.read(SPAN if self.eager else AHEAD)
+        line = stream.readline(self.limits.line)
+        return line if line[:1] in b'#"\r\n' else line + stream.read(SPAN)
 
     def _intervals(self, chunk: bytes) -> bool:
         """Take whole lines in, if all of them are ordinary intervals."""
-        if not self.times.decided or not chunk.endswith(b"\n"):
+        if chunk[:1] in b'#"' or not chunk.endswith(b"\n"):
             return False
         columns = columns_of(chunk, self.tags.codes)
         begin = len(self.found)
@@ -813,6 +811,7 @@ class _Scan:
             payloads = open_payloads(columns.texts(chunk)) if self.eager else None
         except RowError:
             return False
+        self.times.absolute(float(columns.stamp[0]))
         self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
         self.number += len(columns.size)
         self.offset += len(chunk)
@@ -933,6 +932,8 @@ class _Scan:
         self._end_times(start, length)
         if self.kept_bytes <= KEEP:
             self.part.keep(self.blocks)
+            tops = [one.buckets.high(one.index.max()) for one in self.blocks if one.index.size]
+            self.source.highest = float(max(tops, default=0.0))
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
         offsets = start - origin

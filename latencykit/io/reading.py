@@ -210,7 +210,7 @@ def read_source(
     result: dict[str, Data] = {}
     for name, data in series.items():
         run = data.run
-        doubt = None if part else too_long(data)
+        doubt = None if part else too_long(data, source.highest)
         notes = filter(None, [run.unit_note, doubt, options.tally.note, cut])
         result[name or source.name] = data.with_run(
             source=source.name,

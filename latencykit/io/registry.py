@@ -9,6 +9,7 @@ format), and tests it with `latencykit.testing.FormatContract`.
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 import warnings
 from functools import cache
@@ -162,11 +163,12 @@ _FORMATS: dict[str, tuple[str, ...]] = {
 
 def candidates(head: Head) -> Iterator[Format]:
     """Yield the formats that an input may be of, in order: those of the package, then plug-ins'."""
+    yield from _formats_in("hlog")
     text = head.text.lower()
     first = next((line.strip() for line in head.lines if line.strip()), "")
     # Recognisers look at directories themselves, and at text without a terminal's escapes.
     everything = head.is_dir or "\x1b" in text
-    for module, (_, *marks) in _FORMATS.items():
+    for module, (_, *marks) in itertools.islice(_FORMATS.items(), 1, None):
         if everything or any(
             re.match(mark, first) if mark.startswith("^") else mark in text for mark in marks
         ):

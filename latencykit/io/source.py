@@ -589,17 +589,19 @@ class Source:
         Whether a compressed stream was found to end early.
     json : bool
         Whether JSON was read of it, where a value of any type may stand anywhere.
+    highest : float or None
+        Highest latency of a log that was decoded while it was read, in the log's unit.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.shown = without_secrets(str(path))
-        self.cut = False  # whether a compressed stream ended early
-        self.json = False
+        self.cut = self.json = False
+        self.highest: float | None = None
         self.path = Path(path)
         self._watch = Watch()
         self.file = _spooled(self) if self.shown == "-" else self.path
 
-    @property
+    @cached_property
     def is_dir(self) -> bool:
         """Whether the source is a directory."""
         return self.file.is_dir()
@@ -614,6 +616,9 @@ class Source:
 
     def open(self) -> IO[bytes]:
         """Open the bytes, decompressed by magic number; gzip, xz, bzip2 and zstd are understood."""
+        head = self.__dict__.get("head")
+        if head is not None and head.whole and not self.is_dir:
+            return io.BytesIO(head.data)  # a small file is read once
         raw = self._raw()
         kind = compression(raw.read(6))
         raw.seek(0)

@@ -52,7 +52,9 @@ def log(request, tmp_path, monkeypatch):
     monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
     monkeypatch.setattr("latencykit.io.hlog.CHUNK", 1)
     path = tmp_path / "growing.hlog"
-    path.write_bytes(gzip.compress(HLOG.read_bytes()) if request.param else HLOG.read_bytes())
+    filler = b"#" + bytes(range(65, 91)) * 4 + b"\n"  # a small file is in memory
+    text = HLOG.read_bytes() + filler * 1000
+    path.write_bytes(gzip.compress(text) if request.param else text)
     return lk.read(path, unit="ns"), path
 
 
