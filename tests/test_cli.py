@@ -262,7 +262,7 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["summary", str(CTRLZ), "--interval", "5 parsecs"], "no duration"),
         (["summary", str(CTRLZ), "--series", "nope"], "has no series"),
         (["summary", str(TAGGED), "--tag", "nope"], "no line has the tag"),
-        (["summary", str(CTRLZ), "--format-in", "nope"], "there is no format"),
+        (["summary", str(CTRLZ), "--format-in", "nope"], "is not a format"),
         (["summary", str(CTRLZ), "--measure", "sideways"], "Invalid value"),
         (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
         (["chart", str(CTRLZ), "--size", "7"], "a size is"),

@@ -212,7 +212,7 @@ class Real(click.FloatRange):
         """Return the number."""
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value!r} is no number.", param, ctx)
+            self.fail(f"{value!r} is not a number.", param, ctx)
         return number
 
 
@@ -244,7 +244,7 @@ def counts(text: str) -> list[int]:
         part.isdecimal() and len(part) <= 10 and 0 < int(part) <= 10**9 for part in parts
     ):
         raise InvalidArgumentError(
-            f"{text!r} is no list of whole numbers from 1 to a billion; write them as 1,10,100"
+            f"{text!r} is not a list of whole numbers from 1 to a billion; write them as 1,10,100"
         )
     return [int(part) for part in parts]
 
@@ -257,7 +257,7 @@ def share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not (text.strip().endswith("%") or value == 0) or not 0 <= value <= 1:
-        raise InvalidArgumentError(f"{text!r} is no percentage; write it as 3%")
+        raise InvalidArgumentError(f"{text!r} is not a percentage; write it as 3%")
     return value
 
 
@@ -293,7 +293,7 @@ def twice(files: Sequence[str]) -> list[str]:
         key: object = path
         with contextlib.suppress(
             OSError, ValueError
-        ):  # a file elsewhere, or none: that is told where it is read
+        ):  # a file elsewhere, or none: reported when it is read
             status = Path(path).stat()
             key = status.st_dev, status.st_ino
         if key in seen:

@@ -256,7 +256,7 @@ def _read_some(read: Reader, places: Sequence[FileRange], how: str) -> list[Part
 
 @contextlib.contextmanager
 def _borrowed(executor: Executor, waiting: deque[Future[Any]]) -> Iterator[Executor]:
-    """Give an executor that is not ours; what still waits is cancelled when something goes wrong."""
+    """Give an executor that is not ours; on an error the waiting tasks are cancelled."""
     try:
         yield executor
     except BaseException as error:

@@ -222,8 +222,8 @@ class ClusterLog:
         Parameters
         ----------
         start, end : float, str or datetime
-            Seconds from the earliest log's start (with ``align="relative"``, from each log's own), a duration
-            (``"5s"``), or a timestamp.
+            Seconds from the earliest log's start (with ``align="relative"``, from each log's own),
+            a duration (``"5s"``), or a timestamp.
         """
         origin = self.origin()
         epoch = None if origin is None else round(origin * 1e6) * 1000
@@ -238,7 +238,7 @@ class ClusterLog:
         return Totals.sum([totals for _, totals in self._total(totals_of)]).histogram
 
     def evidence(self, interval: str | float = "10s") -> Tails:
-        """Return the evidence behind each percentile, from time bins; see `HistogramLog.evidence`."""
+        """Return the evidence for percentiles, from time bins; see `HistogramLog.evidence`."""
         log = self.resample(interval)
         return (log.to_unit("ns") if log.unit in NANOSECONDS else log).evidence()
 
@@ -349,7 +349,7 @@ class ClusterLog:
         return result.series
 
     def origin(self) -> float | None:
-        """Return the earliest start of all logs, seconds since the epoch; None with relative times."""
+        """Return the earliest start of all logs in seconds since the epoch; None if relative."""
         if self.align == "relative":
             return None
         if self.window.origin is not None:

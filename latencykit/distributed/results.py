@@ -1,7 +1,8 @@
-"""What travels: sums of counts, and sums by slots of time. Small, and the same in whatever order they are added up.
+"""Sums of counts, and sums by time bins: small, and equal in whatever order they are added.
 
-Counts of unlike layouts stay apart until the end, extremes are kept as they were read, and nothing is rounded on the
-way: a sum over ten thousand files is, bit for bit, the same from one process as from a cluster.
+Counts of unlike layouts stay apart until the end, extremes are kept as they were read, and nothing
+is rounded on the way: a sum over ten thousand files is, bit for bit, the same from one process as
+from a cluster.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = [
 
 
 TRAVELS = 32 << 20
-"""Bytes of a log's counts that come back from a cluster whole, where nobody said what is needed of it."""
+"""Bytes of a log's counts that a cluster returns unchanged, if nothing is asked of it."""
 _SLOTS = 1000
 
 
@@ -60,7 +61,8 @@ class Totals:
     run : Run
     intervals : int
     first, last : tuple of float
-        Log's start (0 where it does not say) and seconds from there, of the first interval's start and the last one's end.
+        Log's start (0 where it does not say) and seconds from there, of the first interval's start
+        and the last one's end.
     """
 
     level: str
@@ -118,7 +120,7 @@ class Totals:
 
 
 def totals_of(data: Any) -> Totals | Summary:
-    """Count a series; a summary, which cannot be added, stays what it is."""
+    """Return the counts of a series; a summary, which cannot be added, stays unchanged."""
     if isinstance(data, Summary | Totals):
         return data
     if not isinstance(data, HistogramLog):
@@ -259,7 +261,8 @@ def slots_of(data: Any, width: float, origin: float | None = None) -> Slots:
     """Add a log's intervals up into slots."""
     if not hasattr(data, "to_log"):
         raise InvalidArgumentError(
-            f"{data.run.source}: has no times, so it has no intervals; a log or samples with start times would"
+            f"{data.run.source}: has no times, so it has no intervals; a log or samples with "
+            "start times would"
         )
     log: HistogramLog = data if isinstance(data, HistogramLog) else data.to_log(width)
     shift = log.start - origin if origin is not None and log.start is not None else 0.0
@@ -301,7 +304,10 @@ def carried(data: Any, most: float = math.inf) -> Any:
         size += block.nbytes
         if size > most and len(data) > _SLOTS:
             width = data.duration / _SLOTS
-            text = f"its {len(data):,} intervals travelled as slots of {format_duration(width * 1e9)}; sums and maxima are exact"
+            text = (
+                f"its {len(data):,} intervals travelled as time bins of "
+                f"{format_duration(width * 1e9)}; sums and maxima are exact"
+            )
             return slots_of(data, width).log().with_run(notes=(*data.run.notes, text))
     names, codes = np.unique(np.asarray(data.tag_of_rows(), np.str_), return_inverse=True)
     return HistogramLog(

@@ -1,4 +1,4 @@
-"""Where bytes lie: a file, a URL, or a range of lines of a large log; each becomes a `Source` where it is read."""
+"""Files, URLs and ranges of lines of large logs; each becomes a `Source` where it is read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""
 TASK_BYTES, TASK_FILES = 4 << 20, 128
-"""Small files are read together, up to so many bytes or files per task."""
+"""Small files are read together, up to this number of bytes or files per task."""
 _WORTH_PROCESSES = 6  # tasks
 _PROBE = 1024  # bytes
 _SLOWEST = 256 << 10  # bytes per second, at which a large file may come
@@ -61,7 +61,8 @@ class FileRange:
     Attributes
     ----------
     url : str
-        A path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``, ``file://…``.
+        A path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``,
+        ``file://…``.
     begin, end : int
         Bytes; all lines where `end` is 0.
     header : int
@@ -91,7 +92,9 @@ def expand(url: str) -> list[str]:
     if not is_url(url):
         import glob
 
-        found = [url] if os.path.lexists(url) else sorted(glob.glob(url))  # noqa: PTH207 - pathlib globs no absolute patterns
+        found = [url]
+        if not os.path.lexists(url):
+            found = sorted(glob.glob(url))  # noqa: PTH207 - absolute patterns
     elif not any(
         mark in _HOST.sub("", url) for mark in "*["
     ):  # a question mark begins the query of a web address
@@ -106,7 +109,7 @@ def expand(url: str) -> list[str]:
 
 
 def size_of(url: str) -> int:
-    """Return the size of a file in bytes; 0 where it cannot be told."""
+    """Return the size of a file in bytes; 0 if it is unknown."""
     if not is_url(url):
         try:
             status = os.stat(url)  # noqa: PTH116 - for thousands of files
@@ -134,8 +137,8 @@ def pays_processes(sizes: Sequence[int]) -> bool:
 def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
     """Cut a large interval log into ranges of lines; anything else is one place.
 
-    A log is cut only if it is not compressed and says when it began, so that every range knows its times, and if it can
-    be read from anywhere: some web servers give whole files only.
+    A log is cut only if it is not compressed and says when it began, so that every range knows its
+    times, and if it can be read from anywhere: some web servers give whole files only.
     """
     whole = FileRange(url)
     if size <= 2 * step:
@@ -153,7 +156,7 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
 
 
 def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:
-    """Whether a server gives the bytes that it is asked for: some give the whole file, some give others."""
+    """Whether a server returns the bytes that it is asked for: some return the file, or others."""
     middle = len(begin) // 2
     try:
         stream.seek(size - 1)
@@ -166,7 +169,7 @@ def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool
 
 
 def source_of(place: FileRange) -> Source:
-    """Return what readers read: the file itself, a copy of what a URL holds, or a range."""
+    """Return the source that readers read: the file, a copy of a URL's content, or a range."""
     if place.end:
         return _Range(place)
     if not is_url(place.url):
@@ -176,7 +179,7 @@ def source_of(place: FileRange) -> Source:
 
 @contextlib.contextmanager
 def begin_of(place: FileRange) -> Iterator[Source]:
-    """Give the first whole lines of a file as a source of their own: enough to tell when a log began."""
+    """Give the first complete lines of a file as a source: enough to find when a log began."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="latencykit-") as folder:
@@ -198,7 +201,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 
 def _patience(url: str) -> dict[str, Any]:
-    """What web servers are told of how long they may be silent; fsspec's own bound is five minutes for each request."""
+    """Timeouts of web servers; fsspec's own bound is five minutes for each request."""
     web = re.search(r"(?:^|::)(https?)://", url)
     try:
         from aiohttp import ClientTimeout
@@ -219,7 +222,7 @@ def _patience(url: str) -> dict[str, Any]:
 
 
 class _Clock:
-    """How long a server may still take: a time, and more for what came."""
+    """Time that a server may still take: a minimum, and more for each byte that arrived."""
 
     def __init__(self, most: float) -> None:
         self._until, self.came = time.monotonic() + most, 0
@@ -236,7 +239,7 @@ class _Clock:
 def _asked(
     system: Any, name: str, *words: Any, most: float | None = None, tries: int | None = None
 ) -> Any:
-    """Call a method of a storage's client, again where the server fails or hangs up, all within the limits."""
+    """Call a method of a storage's client, repeated after a server's failure, within the limits."""
     bounds = in_force()
     clock = _Clock(bounds.fetch if most is None else most)
     try:
@@ -255,7 +258,7 @@ def _asked(
 
 
 def _again(ask: Callable[[], Any], clock: _Clock, tries: int) -> Any:
-    """Return what a server gives; where it fails or hangs up, it is asked again, while there is time."""
+    """Return a server's answer; one that fails or hangs up is asked again while there is time."""
     for number in range(tries - 1):
         try:
             return ask()
@@ -307,7 +310,7 @@ def _is_late(error: BaseException) -> bool:
 
 
 def _passes(error: BaseException) -> bool:
-    """Whether it may go better the next time: the server failed, or hung up."""
+    """Whether the next try may succeed: the server failed, or hung up."""
     status = getattr(error, "status", None)
     if isinstance(status, int):
         return status >= 500 or status == 429
@@ -317,7 +320,7 @@ def _passes(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def _opening(url: str) -> Iterator[None]:
-    """Turn whatever a storage's client raises into one line that names the URL."""
+    """Turn any error of a storage's client into one line that names the URL."""
     try:
         yield
     except LatencyKitError as error:
@@ -369,7 +372,7 @@ def _open(url: str) -> IO[bytes]:
 
 
 class _Copy(Source):
-    """What a URL holds, copied to disk: readers go over it more than once."""
+    """The content of a URL, copied to disk: readers pass over it more than once."""
 
     def __init__(self, url: str) -> None:
         super().__init__(without_secrets(url))
@@ -437,7 +440,7 @@ def _range_of(place: FileRange) -> tuple[bytes, int, bytes]:
 
 
 def _lines(stream: IO[bytes], begin: int, end: int) -> tuple[int, bytes]:
-    """The lines that begin at `begin` or later, and before `end`; and where the first of them does."""
+    """The lines that begin from `begin` on and before `end`, and the offset of the first."""
     stream.seek(begin - 1)  # a line begins at `begin` if the byte before ends one
     stream.readline()
     at = stream.tell()

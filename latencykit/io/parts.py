@@ -170,11 +170,13 @@ def in_memory(data: Any, most: float, least: float = _KEPT) -> Any:
 
 
 def portable(data: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
-    """Return data for another process: a log with its sum, and its intervals or how to read them."""
+    """Return data for another process: a log has its sum, and its intervals or a reader."""
     if not isinstance(data, HistogramLog):
         return data
     kept = in_memory(data, most, least=0)
-    shared = kept if kept is not data else data._mapped_through(lambda _: _Again(read))  # noqa: SLF001
+    shared = kept
+    if kept is data:
+        shared = data._mapped_through(lambda _: _Again(read))  # noqa: SLF001
     return shared.rows(np.arange(len(shared)), whole=kept.histogram())
 
 
@@ -186,7 +188,7 @@ def _least(values: Ints) -> NDArray[Any]:
 
 
 def bar(what: str, wanted: bool | None = None) -> Callable[[int, int], None]:
-    """Return a function of (done, of all) that draws a bar on standard error, if it is a terminal."""
+    """Return a function of (done, of all) that draws a bar on standard error, if a terminal."""
     stream = sys.stderr
     if stream is None or not (stream.isatty() if wanted is None else wanted):
         return lambda *_: None

@@ -62,7 +62,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Selection:
-    """How inputs are read and what of them is wanted: the parameters of `read_all`, and a window."""
+    """The parts of inputs to read, and how: the parameters of `read_all`, and a window of time."""
 
     format: str | Format | None = None
     series: tuple[str, ...] | None = None
@@ -96,7 +96,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         named = registry.named_format(name)
         if named is None:
             known = ", ".join(sorted(one.name for one in registry.all_formats()))
-            raise InvalidArgumentError(f"there is no format {name!r}; the formats are {known}")
+            raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
         return named
     if not source.is_dir:
         _check_text(source)
@@ -222,7 +222,7 @@ def read_source(
 
 
 def _in_stated_unit(data: Data, unit: str) -> Data:
-    """Data of an assumed unit in the unit that the user states, if its reader did not ask for it."""
+    """Data of an assumed unit in the user's unit, if its reader did not resolve it."""
     run = data.run
     if run.unit_from != "assumed" or run.unit not in NANOSECONDS:
         return data
@@ -531,7 +531,7 @@ def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
 
 
 def formats() -> pd.DataFrame:
-    """Return a table of all formats: name, title, data type, suffixes, unit, whether they are read and written.
+    """Return a table of all formats: name, title, data type, suffixes, unit, read and written.
 
     Examples
     --------
@@ -542,8 +542,10 @@ def formats() -> pd.DataFrame:
 
     rows = [
         {
-            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes), "rung": one.level,
-            "unit": one.unit or "stated", "reads": True, "writes": one.write is not None, "example": one.example,
+            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes),
+            "rung": one.level,
+            "unit": one.unit or "stated", "reads": True, "writes": one.write is not None,
+            "example": one.example,
         }
         for one in registry.all_formats()
     ]  # fmt: skip

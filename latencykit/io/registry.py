@@ -177,7 +177,7 @@ def candidates(head: Head) -> Iterator[Format]:
 
 
 def generic_formats() -> tuple[Format, ...]:
-    """Return the formats of raw samples, which know any table of numbers less surely than others."""
+    """Return the formats of raw samples, which take any table of numbers with low confidence."""
     return _formats_in("raw")
 
 

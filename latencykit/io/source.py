@@ -1,4 +1,4 @@
-"""Corrupt lines: where they stand, what they say, how many of which kind there are, and how that is told."""
+"""Inputs: opened once, decompressed, watched; formats and their options; corrupt lines."""
 
 from __future__ import annotations
 
@@ -57,44 +57,44 @@ __all__ = [
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
 
-_FIRST = 10  # of a file, that are told whatever they are: each, where few are corrupt
-_MOST = 12  # that are told at all: also the first of another kind
-_KINDS = 50  # that are told apart
+_FIRST = 10  # corrupt lines of a file that are reported whatever they are
+_MOST = 12  # that are reported at all: also the first of another kind
+_KINDS = 50  # that are distinguished
 _NAMED = 4
 _PARTICULAR = re.compile(r"""(?: is)?\s*[:('"].*""", re.DOTALL)
 
 
 class Tally:
-    """What was skipped of a file: how many lines for which reason; the first few are told one by one."""
+    """Counts the skipped lines of a file by reason; the first few are reported one by one."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
-        self._told = 0
+        self._reported = 0
 
     def _kind(self, seen: str) -> str:
         kind = printable(_PARTICULAR.sub("", seen[:200]), 80) or "others"
         return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
 
     def wanted(self, seen: str) -> int:
-        """How many more lines with that corruption are to be told one by one."""
-        new = self._told < _MOST and self._kind(seen) not in self._kinds
-        return max(_FIRST - self._told, int(new))
+        """The number of further lines with that corruption to report one by one."""
+        new = self._reported < _MOST and self._kind(seen) not in self._kinds
+        return max(_FIRST - self._reported, int(new))
 
     def add(self, seen: str, count: int = 1) -> bool:
-        """Count lines; True where the first of them is to be told."""
+        """Count lines; True if the first of them is to be reported."""
         reported = self.wanted(seen) > 0
         self._kinds[self._kind(seen)] += count
-        self._told += reported
+        self._reported += reported
         return reported
 
     @property
     def unreported(self) -> int:
-        """How many were not told one by one."""
-        return self._kinds.total() - self._told
+        """The number of lines that were not reported one by one."""
+        return self._kinds.total() - self._reported
 
     @property
     def note(self) -> str | None:
-        """What a reader of the numbers has to know; None where nothing was skipped."""
+        """A note for the reader of the numbers; None if nothing was skipped."""
         total = self._kinds.total()
         if not total:
             return None
@@ -103,9 +103,12 @@ class Tally:
         ).most_common(_NAMED)
         left = total - sum(count for _, count in named)
         reasons = [
-            f"{format_count(count)} × {kind}" for kind, count in [*named, ("others", left)] if count
+            f"{format_count(number)} × {kind}"
+            for kind, number in (*named, ("others", left))
+            if number
         ]
-        return f"{format_count(total)} corrupt {'line was' if total == 1 else 'lines were'} skipped: {', '.join(reasons)}"
+        lines = "line was" if total == 1 else "lines were"
+        return f"{format_count(total)} corrupt {lines} skipped: {', '.join(reasons)}"
 
 
 def refuse_rows(
@@ -116,7 +119,7 @@ def refuse_rows(
     seen: str,
     expected: str,
 ) -> None:
-    """Raise for the first of corrupt rows; under ``lenient`` count them, and report the first few of a file."""
+    """Raise for the first corrupt row; under ``lenient`` count all and report the first few."""
     reported = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
     for line, text in locate(reported) if len(reported) else ():
         options.damaged(
@@ -131,7 +134,7 @@ def refuse_rows(
 def rows_in(
     lines: Iterator[str], first: int, skip: int, sep: str, comment: str | None, rows: Sequence[int]
 ) -> list[tuple[int | None, str]]:
-    """Return line and text of some rows, ascending, of lines of which the first has the number `first`."""
+    """Return line and text of some rows, ascending; the first line has the number `first`."""
     found: list[tuple[int | None, str]] = []
     wanted, row = iter(rows), -1
     next_row = next(wanted, None)
@@ -153,7 +156,7 @@ def rows_in(
 
 
 def _until_error(reader: Any) -> Iterator[list[str]]:
-    """The rows up to one that Python's own parser refuses, such as one with a field of a megabyte."""
+    """The rows up to one that Python's parser refuses, such as one with a field of a megabyte."""
     while True:
         try:
             yield next(reader)
@@ -189,7 +192,8 @@ def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, st
 # Compressed inputs as streams: known by magic number, decoded piece by piece, kept as far as they
 # go.
 #
-# The standard library's readers lose what they have decoded of a file that is cut; here it is given out first.
+# The standard library's readers lose what they have decoded of a file that is cut; here it is given
+# out first.
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _PIECE = 1 << 16
@@ -357,7 +361,8 @@ class Unpacked(io.RawIOBase):
 # Files that are watched while they are read: one that is cut or replaced meanwhile is no longer
 # the one that was begun.
 #
-# What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut) would give half of one
+# What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut)
+# would give half of one
 # file and half of another, or offsets into what is no longer there.
 
 
@@ -369,7 +374,7 @@ class Watch:
         self._size = self._changed = 0
 
     def look(self, number: int) -> str | None:
-        """Return what happened to an open file since, if anything; only regular ones are known to keep what is in them."""
+        """Return what happened to an open regular file since the last look, if anything."""
         now = os.fstat(number)
         if not stat.S_ISREG(now.st_mode):
             return None
@@ -469,7 +474,7 @@ class Head:
 
     @cached_property
     def text(self) -> str:
-        """The head as text: UTF-8 without its byte order mark, line ends as ``\\n``, foreign bytes replaced."""
+        """The head as text: UTF-8 without byte order mark, line ends as ``\\n``."""
         return self.data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
 
     @cached_property
@@ -499,10 +504,11 @@ class ReadOptions:
     counted : bool
         Only histograms will be asked for: long tables of samples are counted while they are read.
     measure : str or None
-        What is counted then, where the source knows the intended starts: ``response`` or ``service``.
+        What is counted then, where the source knows the intended starts: ``response`` or
+        ``service``.
     series : tuple of str
-        Series that were asked for by name. A reader of an output that holds many unlike ones gives its main series
-        where none is named, and all it holds where one is.
+        Series that were asked for by name. A reader of an output that holds many unlike ones gives
+        its main series where none is named, and all it holds where one is.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
     tally : Tally
@@ -524,11 +530,11 @@ class ReadOptions:
             checked_unit(self.unit)
 
     def resolve_unit(self, default: str, origin: UnitFrom = "format") -> tuple[str, UnitFrom]:
-        """Return the unit of the stored values, and where it comes from: the option wins over the reader's `default`."""
+        """Return the unit of the values and its origin: the option wins over the `default`."""
         return (default, origin) if self.unit is None else (self.unit, "option")
 
     def damaged(self, error: CorruptInputError, count: int = 1) -> None:
-        """Raise `error`, or under `lenient` count its lines, and report the first few, so that the reader can go on."""
+        """Raise `error`, or under `lenient` count its lines and report the first few."""
         if not self.lenient:
             raise error
         if self.tally.add(error.seen, count):
@@ -554,7 +560,8 @@ class Format:
     sniff : callable
         Head → Confidence; never raises.
     read : callable
-        (Source, ReadOptions) → series name → data type. The name ``""`` stands for "named after the file".
+        (Source, ReadOptions) → series name → data type. The name ``""`` stands for "named after the
+        file".
     write : callable or None
         (data type, path, **options) → None.
     unit : str or None
@@ -688,13 +695,14 @@ class Source:
         if size > limit:
             unpacks = f" unpacked, from a file of {self.size:,}" if self.compressed else ""
             raise InputTooLargeError(
-                f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; cut it into parts, "
+                f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; "
+                "cut it into parts, "
                 "or allow more: --limit whole=SIZE (lk.limits)"
             )
         return b"".join(pieces)
 
     def text(self) -> str:
-        r"""Return all text: UTF-8 without byte order mark, line ends as ``\n``, foreign bytes escaped so that nothing is lost."""
+        r"""Return all text: UTF-8 without byte order mark, line ends as ``\n``, others escaped."""
         data = self.bytes()
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise CorruptInputError(

@@ -1,4 +1,4 @@
-"""Tables of counts as CSV: one row per bucket (of an interval), one row per interval, or one row per request."""
+"""Writing to files by suffix; CSV with one row per bucket, interval or request."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _write_one(
         for number, block in enumerate(data.blocks()):
             row = block.rows[block.entry_rows]
             table = {
-                "start_s": np.round(data.starts[row], 6), "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
+                "start_s": np.round(data.starts[row], 6),
+                "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
                 "index": block.index, f"low{unit}": block.buckets.low(block.index),
                 f"high{unit}": block.buckets.high(block.index), "count": block.counts,
             }  # fmt: skip
@@ -159,7 +160,7 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
 
 
 def checked_suffix(path: Path) -> str:
-    """Return the suffix of a file to write, or raise `InvalidArgumentError` where it names no format."""
+    """Return the suffix of a file to write, or raise `InvalidArgumentError` for another one."""
     suffix = path.suffix.lower()
     if suffix not in (".hlog", ".hgrm", ".csv", ".json", ".parquet"):
         named = suffix or "a file without a suffix"
@@ -172,7 +173,8 @@ def checked_suffix(path: Path) -> str:
 def _only(series: Mapping[str, Data], what: str) -> Data:
     if len(series) > 1:
         raise InvalidArgumentError(
-            f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with --series or --tag"
+            f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with "
+            "--series or --tag"
         )
     return next(iter(series.values()))
 
@@ -187,8 +189,13 @@ def _one_log(series: Mapping[str, Data]) -> Data:
     )
 
 
-def write(data: Data, path: str | os.PathLike[str], *, format: str | None = None) -> Path:  # noqa: A002 - the contract
-    """Write one data type to a file, whole or not at all.
+def write(
+    data: Data,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the contract's name
+) -> Path:
+    """Write one data type to a file, completely or not at all.
 
     Parameters
     ----------

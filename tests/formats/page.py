@@ -1,6 +1,7 @@
 """The page that shows every format in two lines: how its tool makes such a file, and how to chart it.
 
-``python -m tests.formats.page > notebooks/formats.md`` writes it anew; a test holds it equal to the registry.
+``python -m tests.formats.page > notebooks/formats.md`` writes it anew; a test holds it equal to the
+registry.
 """
 
 from __future__ import annotations

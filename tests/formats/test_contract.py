@@ -103,15 +103,20 @@ class Case:
 CASES = [Case(one.parent) for one in sorted(DATA.glob("*/*/expect.json"))]
 NAMES = [f"{one.folder.parent.name}/{one.folder.name}" for one in CASES]
 
-# One record per line, nothing else between them: each corrupt line is an error, each cut one at the end a note.
+# One record per line, nothing else between them: each corrupt line is an error, each cut one at the
+# end a note.
 ROWS = frozenset({
-    "ab-gnuplot", "csv", "fio-histograms", "fio-log", "ghz-csv", "h2load-log", "hey-csv", "hlog", "jmeter-csv", "jsonl", "k6-csv",
-    "k6-json", "nats-latency-raw", "numbers", "oha-csv", "pgbench-intervals", "pgbench-log", "sockperf-csv", "vegeta-csv",
+    "ab-gnuplot", "csv", "fio-histograms", "fio-log", "ghz-csv", "h2load-log", "hey-csv", "hlog",
+    "jmeter-csv", "jsonl", "k6-csv",
+    "k6-json", "nats-latency-raw", "numbers", "oha-csv", "pgbench-intervals", "pgbench-log",
+    "sockperf-csv", "vegeta-csv",
     "vegeta-json",
 })  # fmt: skip
-# Tables of few numbers per line, taken whole: a cut last line may be an error, for what it lacks cannot be told.
+# Tables of few numbers per line, taken whole: a cut last line may be an error, for what it lacks
+# cannot be told.
 TABLES = frozenset({
-    "ab-csv", "bench", "criterion-csv", "fio-terse", "hgrm", "hyperfine-csv", "ioping-raw", "jmeter-xml", "jmh-csv",
+    "ab-csv", "bench", "criterion-csv", "fio-terse", "hgrm", "hyperfine-csv", "ioping-raw",
+    "jmeter-xml", "jmh-csv",
     "nats-latency-histogram", "vegeta-hdrplot", "vegeta-hist",
 })  # fmt: skip
 

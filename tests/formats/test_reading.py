@@ -47,7 +47,8 @@ def fake(name: str, confidence: Confidence = Confidence.CERTAIN, series=None, **
     """A format that recognises texts with its name, and returns what it is told to."""
     given = {"": Histogram.of([1, 2, 3])} if series is None else series
     return Format(
-        name, name, "histogram", (".txt",), lambda head: confidence if name in head.text else Confidence.NO,
+        name, name, "histogram", (".txt",),
+        lambda head: confidence if name in head.text else Confidence.NO,
         lambda source, options: given, **facts,
     )  # fmt: skip
 
@@ -175,7 +176,8 @@ def test_a_bomb_stops_at_the_limit(file):
         source.bytes()
 
 
-# ---------------------------------------------------------------- standard input, directories, what is not there
+# ---------------------------------------------------------------- standard input, directories, what
+# is not there
 
 
 def test_standard_input_is_spooled_and_opens_again(stdin, only):
@@ -283,7 +285,7 @@ def test_unknown_inputs_and_unknown_names(file):
     ):
         lk.read(file("a \x1b[31mb\n"))
     with pytest.raises(
-        InvalidArgumentError, match=r"there is no format 'nosuch'; the formats are .*hlog"
+        InvalidArgumentError, match=r"'nosuch' is not a format; the formats are .*hlog"
     ):
         lk.read(file("x"), format="nosuch")
 
@@ -392,7 +394,8 @@ def test_an_output_without_latencies_is_an_error(file, only, series):
         lk.read(file("alpha"))
 
 
-# ---------------------------------------------------------------- names, series, tags, measures, units
+# ---------------------------------------------------------------- names, series, tags, measures,
+# units
 
 
 def samples(**facts) -> Samples:
