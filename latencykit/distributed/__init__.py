@@ -19,7 +19,7 @@ A cluster of this machine's own cores (``pip install 'latencykit[cluster]'``)::
             logs = lk.distributed.read_many("data/ctrlz-*.hlog", client)
             print(logs.histogram())                       # all files, all tags
             print(logs.between(5, 15).histogram().max)    # a slice, by the clock of all files
-            print(logs.resample("5s").percentiles([99]))  # now a HistogramLog in this process
+            print(logs.resample("5s").by_interval([99]))  # now a HistogramLog in this process
             print(logs.files())                           # one row per file
 
 For a real cluster pass its `Client`: ``Client("tcp://scheduler:8786")``; on Kubernetes the

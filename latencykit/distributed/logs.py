@@ -263,11 +263,11 @@ class ClusterLog:
         ask = functools.partial(_slots, width=width_of(interval), origin=self.origin())
         return Slots.sum([slots for _, slots in self._total(ask)]).log()
 
-    def percentiles(
+    def by_interval(
         self, percentiles: Sequence[float] = (50, 90, 99, 99.9), interval: str | float = "10s"
     ) -> pd.DataFrame:
         """Return one row per time bin: start, length, tag, count, max and the percentiles."""
-        return self.resample(interval).percentiles(percentiles)
+        return self.resample(interval).by_interval(percentiles)
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
         """Step down to named statistics of everything."""

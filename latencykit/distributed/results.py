@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.blocks import Block, MemoryPart
+from latencykit.core.blocks import Block, MemoryPart, feed
 from latencykit.core.histogram import Histogram, merge_histograms, reported
 from latencykit.core.histogram_log import HistogramLog, SlotPart, slot_numbers
 from latencykit.core.run import merge_runs
@@ -129,7 +129,7 @@ def totals_of(data: Any) -> Totals | Summary:
             "samples" if isinstance(data, Samples) else "histogram", (counted,), counted.run
         )
     fold = data.totals_fold()
-    data.scan(fold)
+    feed(data.blocks(), (fold,))
     run = data.run.replace(unit=data.unit)
     parts = tuple(
         Histogram(buckets, index, counts, data.unit, run)

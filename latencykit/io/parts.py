@@ -123,6 +123,8 @@ def _read_again(place: FileRange, wanted: Selection, number: int) -> Any:
 class _Narrow:
     """Intervals in memory, their integers as short as possible: some 3 bytes per entry."""
 
+    in_memory = True
+
     def __init__(self, blocks: list[Block]) -> None:
         self._part = MemoryPart(blocks)
 

@@ -195,7 +195,8 @@ def read_source(
                 f"skipped: {source.shown}: {options.tally.unreported:,} more corrupt lines"
             )
     if not any(
-        not isinstance(data, Summary) or data.stats or data.percentiles for data in series.values()
+        not isinstance(data, Summary) or data.stats or data.reported_percentiles
+        for data in series.values()
     ):
         raise CorruptInputError(
             source.shown, None, f"this {chosen.title} holds no latencies", "at least one", ""

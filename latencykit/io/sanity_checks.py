@@ -226,7 +226,7 @@ def _doubt(found: _Found) -> _Doubt:
 def believed(data: Data) -> Data:
     """Return the data with only those reported statistics that fit each other and the buckets."""
     if isinstance(data, Summary):
-        points, stats, run = stated(data.percentiles, data.stats, data.run)
+        points, stats, run = stated(data.reported_percentiles, data.stats, data.run)
         count = whole_count(data.count)
         return (
             data
@@ -425,7 +425,7 @@ def _longest(data: Data) -> float:
     if isinstance(data, Histogram):
         top = float(data.max) if data.count else 0.0
     else:
-        top = max(data.stats.get("max", 0.0), *data.percentiles.values(), 0.0)
+        top = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
     return top * NANOSECONDS[data.unit] / 1e9
 
 
