@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.core.histogram import Histogram
     from latencykit.core.run import UnitFrom
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -128,13 +127,10 @@ class Times:
         self.start, self.decided = seconds, False
 
     def absolute(self, stamp: float) -> float:
-        """Return the stamp on the clock of StartTime."""
-        if not self.decided:
-            self._decide(stamp)
-        assert self.base is not None
-        return stamp + self.base
-
-    def _decide(self, stamp: float) -> None:
+        """Return the stamp on the clock of StartTime; the first one decides what it counts from."""
+        if self.decided:
+            assert self.base is not None
+            return stamp + self.base
         if not self.explicit_base:
             start = stamp if self.start is None else self.start
             self.base = start if stamp < start - YEAR else 0.0
@@ -154,6 +150,7 @@ class Times:
         if self.first_start is None:
             self.first_start = self.start
         self.decided = True
+        return stamp + self.base
 
 
 @dataclass
@@ -242,7 +239,10 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     tags = np.zeros(count, np.int32)
     try:
         if width == 4:
-            tags[:] = [codes[_tag_of(one)] for one in _between(chunk, starts, commas[:, 0])]
+            names = _between(chunk, starts, commas[:, 0])
+            if not all(name.startswith(b"Tag=") for name in names):
+                return None
+            tags[:] = [codes[name[4:]] for name in names]
             starts = commas[:, 0] + 1
         stamps, seconds = (
             _numbers(chunk, starts, commas[:, -3]),
@@ -298,12 +298,6 @@ def _decimals(data: NDArray[np.uint8], begins: Ints, ends: Ints) -> NDArray[np.f
         most - 1 - columns - (columns < point)
     )  # all sums of these are whole and exact, in any order
     return (digits.astype(np.float64) @ powers) / 10.0**decimals
-
-
-def _tag_of(field: bytes) -> bytes:
-    if not field.startswith(b"Tag="):
-        raise ValueError(field)
-    return field[4:]
 
 
 def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:
@@ -470,15 +464,13 @@ class HlogPart:
             for begin in range(0, rows.size, TOGETHER):
                 some = rows[begin : begin + TOGETHER].tolist()
                 for mine, texts in self._texts(stream, some):
-                    yield from builder.add(mine, self._opened(mine, texts))
+                    try:
+                        payloads = open_payloads(texts)
+                    except RowError as bad:
+                        self._raise(mine[bad.row], str(bad))
+                        raise
+                    yield from builder.add(mine, payloads)
         yield from builder.flush()
-
-    def _opened(self, rows: list[int], texts: list[bytes]) -> Payloads:
-        try:
-            return open_payloads(texts)
-        except RowError as bad:
-            self._raise(rows[bad.row], str(bad))
-            raise
 
     def _texts(self, stream: IO[bytes], rows: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
         """Yield rows and their base64 texts; neighbours are read together."""
@@ -601,20 +593,27 @@ def _one_line(text: str) -> str:
 def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
     """Write a log, samples as intervals of a second, or a histogram as a single interval."""
     from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import HistogramLog
     from latencykit.core.samples import Samples
 
     if isinstance(data, Samples):
         data = data.to_log("1s") if data.start is not None else data.histogram()
     if isinstance(data, Histogram):
-        data = _single(data)
+        indptr = np.array([0, data.index.size])
+        block = Block(np.zeros(1, np.int64), indptr, data.index, data.counts, data.buckets)
+        length = data.run.duration or 0.0
+        data = HistogramLog([0.0], [length], [MemoryPart([block])], unit=data.unit, run=data.run)
     if not isinstance(data, HistogramLog):
         raise InvalidArgumentError(
             "a summary has no buckets to write into an .hlog; convert the tool's full output "
             "instead"
         )
-    data = _from_zero(data)
-    factor, unit = _stored_unit(data)
+    early = min(float(data.starts.min(initial=0.0)), 0.0)
+    if early:  # readers drop negative time stamps
+        data = data.shifted(-early)
+    # Scales are divided so that the source's own unit is stored, which keeps its integers.
+    both_timed = data.run.unit in NANOSECONDS and data.unit in NANOSECONDS
+    unit = data.run.unit if both_timed else data.unit
+    factor = 1.0 if unit == data.unit else NANOSECONDS[unit] / NANOSECONDS[data.unit]
     guessed = data.run.unit_from == "assumed"
     reported_stats = {
         "unit": unit if guessed or unit == "none" else "unknown",
@@ -636,21 +635,6 @@ def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
         )
         writer.header()
         _write_rows(data, writer, factor)
-
-
-def _from_zero(log: HistogramLog) -> HistogramLog:
-    """The log from its earliest interval, if one began early: readers drop negative stamps."""
-    early = min(float(log.starts.min(initial=0.0)), 0.0)
-    if not early:
-        return log
-    return log.shifted(-early)
-
-
-def _stored_unit(log: HistogramLog) -> tuple[float, str]:
-    """The divisor of scales, and the stored unit: the source's own, which keeps its integers."""
-    stored = log.run.unit if log.run.unit in NANOSECONDS and log.unit in NANOSECONDS else log.unit
-    factor = 1.0 if stored == log.unit else NANOSECONDS[stored] / NANOSECONDS[log.unit]
-    return factor, stored
 
 
 def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
@@ -696,23 +680,6 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
             following += 1
     for row in sorted(waiting):
         writer.interval(float(log.starts[row]), float(log.lengths[row]), *waiting[row], tags[row])
-
-
-def _single(histogram: Histogram) -> HistogramLog:
-    """One histogram as a log of one interval."""
-    import numpy as np
-
-    from latencykit.core.blocks import Block, MemoryPart
-    from latencykit.core.histogram_log import HistogramLog
-
-    indptr = np.array([0, histogram.index.size])
-    block = Block(
-        np.zeros(1, np.int64), indptr, histogram.index, histogram.counts, histogram.buckets
-    )
-    length = histogram.run.duration or 0.0
-    return HistogramLog(
-        [0.0], [length], [MemoryPart([block])], unit=histogram.unit, run=histogram.run
-    )
 
 
 # ------------------------------------------------------------
@@ -866,7 +833,9 @@ class _Scan:
             return
         try:
             if text.startswith(b"#"):
-                self._comment(text)
+                if len(self.comments) < 1000:
+                    self.comments.append(text.decode("utf-8", "surrogateescape"))
+                self.times.header(text)
             else:
                 self._interval(line, offset, number)
         except (LineError, PayloadError) as bad:
@@ -879,11 +848,6 @@ class _Scan:
                 self.notes.append(f"the last line is incomplete and was left out ({bad})")
                 return
             self._reject(self._error(number, str(bad), expected))
-
-    def _comment(self, text: bytes) -> None:
-        if len(self.comments) < 1000:
-            self.comments.append(text.decode("utf-8", "surrogateescape"))
-        self.times.header(text)
 
     def _interval(self, line: bytes, offset: int, number: int) -> None:
         tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))

@@ -112,7 +112,12 @@ def read_table(
     import pandas as pd
 
     notes: list[str] = []
-    frames = [_wanted(frame, layout) for frame in table_chunks(source, options, layout, notes)]
+    frames = []
+    for frame in table_chunks(source, options, layout, notes):
+        for name, kinds in layout.only.items():
+            frame = frame[frame[name].isin(kinds)].copy()
+            frame[name] = frame[name].cat.remove_unused_categories()
+        frames.append(frame)
     if not frames:
         frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
     return _joined(frames, layout), tuple(notes)
@@ -200,13 +205,6 @@ def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
         for frame in frames:
             frame[name] = frame[name].cat.set_categories(kinds)
     return pd.concat(frames, ignore_index=True)
-
-
-def _wanted(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    for name, kinds in layout.only.items():
-        frame = frame[frame[name].isin(kinds)].copy()
-        frame[name] = frame[name].cat.remove_unused_categories()
-    return frame
 
 
 def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") -> pd.DataFrame:

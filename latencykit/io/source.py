@@ -209,35 +209,27 @@ def compression(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
-def _gzip() -> Any:
-    try:
-        from isal import isal_zlib
-    except ImportError:
-        return zlib.decompressobj(wbits=31)
-    return isal_zlib.decompressobj(wbits=31)
+def _decoder(kind: str) -> Any:
+    """A decoder of a compressed stream; its package is imported only now."""
+    if kind == "gzip":
+        try:
+            from isal import isal_zlib
+        except ImportError:
+            return zlib.decompressobj(wbits=31)
+        return isal_zlib.decompressobj(wbits=31)
+    if kind == "xz":
+        import lzma
 
+        return lzma.LZMADecompressor()
+    if kind == "bzip2":
+        import bz2
 
-def _zstd() -> Any:
+        return bz2.BZ2Decompressor()
     try:
         import zstandard
     except ImportError as missing:
         raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
     return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
-
-
-def _xz() -> Any:
-    import lzma
-
-    return lzma.LZMADecompressor()
-
-
-def _bzip2() -> Any:
-    import bz2
-
-    return bz2.BZ2Decompressor()
-
-
-_MAKERS: dict[str, Callable[[], Any]] = {"gzip": _gzip, "xz": _xz, "bzip2": _bzip2, "zstd": _zstd}
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
@@ -331,7 +323,7 @@ class Unpacked(io.RawIOBase):
         return True
 
     def _begin(self, held: bytes) -> None:
-        self._decoder = _MAKERS[self._kind]()
+        self._decoder = _decoder(self._kind)
         self._held, self._ready, self._full = held, b"", False
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

@@ -58,7 +58,12 @@ def plain(text: str) -> str:
         text = _ESCAPE.sub("", text)
     if "\r" not in text:
         return text
-    return "\n".join(_last_written(line) if "\r" in line else line for line in text.split("\n"))
+    return "\n".join(
+        next((part for part in reversed(line.split("\r")) if part.strip()), "")
+        if "\r" in line
+        else line
+        for line in text.split("\n")
+    )
 
 
 def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
@@ -82,10 +87,6 @@ def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
         if not line.strip():
             return
         yield number, line
-
-
-def _last_written(line: str) -> str:
-    return next((part for part in reversed(line.split("\r")) if part.strip()), "")
 
 
 # ------------------------------------------------------------
