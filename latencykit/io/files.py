@@ -425,33 +425,24 @@ class _Range(Source):
         """Return the error that names the file and the line of the whole file."""
         above = self._header.count(b"\n")
         if line is not None and line > above:
+            line -= above
             with _stream(self._place.url) as stream:
-                line += _newlines(stream, self._at) - above
+                size = self._at
+                while size > 0 and (piece := stream.read(min(size, 1 << 20))):
+                    line += piece.count(b"\n")
+                    size -= len(piece)
         return super().corrupt(
             line, seen, expected, hint.rpartition("; ")[2]
         )  # without what was read of the range
 
 
 def _range_of(place: FileRange) -> tuple[bytes, int, bytes]:
-    """The header, where the first line of the range begins, and its lines."""
+    """The header, the offset of the range's first line, and the lines that begin in the range."""
     with _open(place.url) as stream:
         header = stream.read(place.header)
-        return (header, *_lines(stream, place.begin, place.end))
-
-
-def _lines(stream: IO[bytes], begin: int, end: int) -> tuple[int, bytes]:
-    """The lines that begin from `begin` on and before `end`, and the offset of the first."""
-    stream.seek(begin - 1)  # a line begins at `begin` if the byte before ends one
-    stream.readline()
-    at = stream.tell()
-    if at >= end:
-        return at, b""
-    return at, stream.read(end - at - 1) + stream.readline()
-
-
-def _newlines(stream: IO[bytes], size: int) -> int:
-    count = 0
-    while size > 0 and (piece := stream.read(min(size, 1 << 20))):
-        count += piece.count(b"\n")
-        size -= len(piece)
-    return count
+        stream.seek(place.begin - 1)  # a line begins at `begin` if the byte before ends one
+        stream.readline()
+        at = stream.tell()
+        if at >= place.end:
+            return header, at, b""
+        return header, at, stream.read(place.end - at - 1) + stream.readline()

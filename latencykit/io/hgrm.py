@@ -199,23 +199,18 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         histogram = spectrum.histogram(unit, run=run)
     except ValueError as error:
         raise source.corrupt(None, str(error), "rows in ascending order", "") from None
-    return {"": _rounded(histogram.to_unit("ns")) if unit in NANOSECONDS else histogram}
-
-
-def _rounded(histogram: Histogram) -> Histogram:
-    """Nanoseconds without the noise of a decimal fraction of milliseconds."""
+    if unit not in NANOSECONDS:
+        return {"": histogram}
+    histogram = histogram.to_unit("ns")  # without the noise of a decimal fraction of milliseconds
     edges: Any = histogram.buckets
-    reported_stats = {name: round(value, 3) for name, value in histogram.reported_stats.items()}
-    reported_percentiles = (
-        histogram.reported_percentiles[0],
-        tuple(round(value, 3) for value in histogram.reported_percentiles[1]),
-    )
-    return replace(
+    points, values = histogram.reported_percentiles
+    rounded = replace(
         histogram,
         buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)),
-        reported_stats=reported_stats,
-        reported_percentiles=reported_percentiles,
+        reported_stats={name: round(v, 3) for name, v in histogram.reported_stats.items()},
+        reported_percentiles=(points, tuple(round(value, 3) for value in values)),
     )
+    return {"": rounded}
 
 
 # ---------------------------------------------------------------- writing

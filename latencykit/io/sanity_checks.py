@@ -407,26 +407,20 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
 
 def _of_reported(data: Data) -> str | None:
     """A longest latency that does not fit in the reported duration of the run."""
-    duration, longest = data.run.duration, _longest(data)
+    duration, longest = data.run.duration, 0.0
+    if isinstance(data, Samples):
+        longest = float(data.duration.max(initial=0)) / 1e9
+    elif isinstance(data, Histogram):
+        longest = (float(data.max) if data.count else 0.0) * NANOSECONDS[data.unit] / 1e9
+    elif not isinstance(data, HistogramLog):
+        top = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
+        longest = top * NANOSECONDS[data.unit] / 1e9
     if not (duration and longest > _MARGIN * duration + _SLACK):
         return None
     return (
         f"a latency of {format_duration(longest * 1e9)} is longer than the run, "
         f"{format_duration(duration * 1e9)}"
     )
-
-
-def _longest(data: Data) -> float:
-    """Seconds of the longest latency; 0 where it is not known, or not looked for."""
-    if isinstance(data, HistogramLog):
-        return 0.0
-    if isinstance(data, Samples):
-        return float(data.duration.max(initial=0)) / 1e9
-    if isinstance(data, Histogram):
-        top = float(data.max) if data.count else 0.0
-    else:
-        top = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
-    return top * NANOSECONDS[data.unit] / 1e9
 
 
 def _of_log(log: HistogramLog, highest_of_all: float | None) -> str | None:
