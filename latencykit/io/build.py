@@ -236,7 +236,7 @@ def histogram_of_both(
 
 
 def nothing_answered(source: Source, run: Run) -> CorruptInputError:
-    """Return the error for a run without a good request: there are no latencies to report."""
+    """Return the error for a run without a good request, which has no latencies."""
     others = {
         "failed": run.failed,
         "timed out": run.timeouts,

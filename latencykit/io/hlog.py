@@ -685,9 +685,8 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
 # ------------------------------------------------------------
 # HdrHistogram interval logs: ``.hlog``, versions 1.0 to 1.3, of any writer.
 #
-# `latencykit.io.hlog` tells what the lines mean; here they become a `HistogramLog`. Nothing in the
-# format
-# names the unit: a comment of the generator does, or the user, else nanoseconds are assumed.
+# Parsed lines become a `HistogramLog`. Nothing in the format names the unit: a comment of the
+# generator does, or the user, else nanoseconds are assumed.
 
 _BOM = b"\xef\xbb\xbf"
 _BLANK = (b"\n", b"\r\n")

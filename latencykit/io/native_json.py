@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from latencykit.core.buckets import Buckets
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-__all__ = ["FORMATS", "block_of", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
+__all__ = ["FORMATS", "block_of", "data_of", "frame_of", "layout_of", "stated_by", "write_json"]
 
 _WHOLE = ("failed", "timeouts", "dropped", "unfinished", "connections")
 _MOST = (1 << 63) - 1
@@ -109,7 +109,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     """Read every series back."""
     try:
         record = json.loads(source.text())
-        return {name: rung_of(one) for name, one in record["series"].items()}
+        return {name: data_of(one) for name, one in record["series"].items()}
     except json.JSONDecodeError as error:
         raise source.corrupt(
             error.lineno,
@@ -132,7 +132,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         ) from None
 
 
-def rung_of(record: dict[str, Any]) -> Data:
+def data_of(record: dict[str, Any]) -> Data:
     """Return the data type that a record holds."""
     facts = dict(record["run"])
     run = _run(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])})

@@ -254,8 +254,8 @@ def _rebuilt(
             layout = layouts[0] if layouts else {"digits": 3, "lowest": 1, "scale": 1.0}
             index = counts = np.zeros(0, np.int64)
         record = {"buckets": layout, "index": index, "counts": counts}
-        return json_native.rung_of(frame | record)
-    log = json_native.rung_of(frame | {"blocks": []})
+        return json_native.data_of(frame | record)
+    log = json_native.data_of(frame | {"blocks": []})
     assert isinstance(log, HistogramLog)
     return log._mapped_through(lambda _: part)  # noqa: SLF001
 

@@ -369,8 +369,7 @@ def _states(text: str, value: float) -> bool:
 # Latencies longer than their run: reported when a file is read, most often a wrong unit.
 #
 # They are not an error. A request may have begun before its log did, tools calibrate first,
-# and wait a little
-# for the last replies: what follows leaves room for all of that.
+# and wait a little for the last replies: what follows allows for all of that.
 
 _LOOKED_AT = 16  # intervals of a log, the first in time: they are decoded once more than the others
 _FIRST = 10

@@ -259,9 +259,9 @@ class Unpacked(io.RawIOBase):
         raw: IO[bytes],
         kind: str,
         cut: Callable[[], None],
-        damaged: Callable[[str], Exception],
+        corrupt: Callable[[str], Exception],
     ) -> None:
-        self._raw, self._kind, self._cut, self._damaged = raw, kind, cut, damaged
+        self._raw, self._kind, self._cut, self._corrupt = raw, kind, cut, corrupt
         self._decoder: Any = None
         self._held = b""  # compressed, not yet decoded
         self._ready = b""  # decoded, not yet given out
@@ -306,7 +306,7 @@ class Unpacked(io.RawIOBase):
                 else self._decoder.decompress(piece, _LARGEST)
             )
         except self._errors as error:
-            raise self._damaged(f"the compressed stream is corrupt ({error})") from None
+            raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
         self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
         return True
 
@@ -318,7 +318,7 @@ class Unpacked(io.RawIOBase):
         if not rest or rest[1:4] == _SKIPPABLE:
             return False
         if compression(rest) != self._kind:
-            raise self._damaged("after the end of the compressed stream stand other bytes")
+            raise self._corrupt("after the end of the compressed stream stand other bytes")
         self._begin(rest)
         return True
 
@@ -627,7 +627,7 @@ class Source:
             return cast(
                 "IO[bytes]",
                 io.BufferedReader(
-                    Unpacked(raw, kind, self._note_cut, self._stream_damaged), 1 << 17
+                    Unpacked(raw, kind, self._note_cut, self._stream_corrupt), 1 << 17
                 ),
             )
         except MissingPackageError:
@@ -652,7 +652,7 @@ class Source:
     def _note_cut(self) -> None:
         self.cut = True
 
-    def _stream_damaged(self, reason: str) -> CorruptInputError:
+    def _stream_corrupt(self, reason: str) -> CorruptInputError:
         return self.corrupt(None, reason, "", "decompress it by hand and see")
 
     @cached_property

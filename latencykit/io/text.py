@@ -253,7 +253,7 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
     text = source.text()
     begin = _BEGIN.search(text) if after_noise else None
     if after_noise and begin is None:
-        raise source.corrupt(1, "there is no JSON in it", "an object or a list", _WAY_OUT)
+        raise source.corrupt(1, "it contains no JSON", "an object or a list", _WAY_OUT)
     return parse(text, source, begin.start() if begin else 0, whole=not after_noise)
 
 
