@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 import threading
 
 import pytest
 
+import latencykit as lk
 from latencykit.cli import common as spread
 from latencykit.distributed import executors as engines
 from latencykit.distributed.executors import LocalExecutor, Task, read_each
@@ -135,3 +137,25 @@ def test_threads_end_with_the_first_error(monkeypatch):
     for thread in set(threading.enumerate()) - before:
         thread.join(20)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("words", [["summary"], ["summary", "--merge"]])
+def test_an_assumed_unit_is_noted_once_with_the_number_of_files(logs, run, words, monkeypatch):
+    for together in (spread.TOGETHER, 0):
+        monkeypatch.setattr(spread, "TOGETHER", together)
+        paths = [CTRLZ, CTRLZ.with_name("scheduled.hlog")]
+        err = run(*words, *paths)[2]
+        assert err.count("2 files: the unit of the values is not stated") == 1, err
+        assert err.count("is not stated") == 1
+
+
+def test_distributed_read_all_reads_as_read_all_does(logs):
+    from concurrent.futures import ProcessPoolExecutor
+
+    plain = lk.read_all(logs[5:8])
+    assert list(lk.distributed.read_all(logs[5:8])) == list(plain)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        spread_out = lk.distributed.read_all(logs[5:8], executor=pool, tag=["get", ""])
+    assert list(spread_out) == [name for name in plain if name != "put"]
+    for name, data in spread_out.items():
+        assert rows_of(data) == rows_of(plain[name])

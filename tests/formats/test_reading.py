@@ -484,7 +484,7 @@ def test_measures(file, only):
     with pytest.raises(DataNotAvailableError, match="has service times only"):
         lk.read(file("beta"), measure="response")
     only(fake("beta", series={"": Samples(duration=[1, 2])}))
-    with pytest.raises(DataNotAvailableError, match="do not know when each request was due"):
+    with pytest.raises(DataNotAvailableError, match="do not state when each request was due"):
         lk.read(file("beta"), measure="response")
 
 
