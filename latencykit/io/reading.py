@@ -50,6 +50,7 @@ _HINT = "--format-in NAME (format=) takes it for another format"
 __all__ = [
     "Selection",
     "detect",
+    "expand_tags",
     "formats",
     "listed",
     "read",
@@ -321,9 +322,7 @@ def select(
         if wanted.series is not None and name not in wanted.series:
             continue
         data = _with_measure(data, wanted.measure)
-        tagged = isinstance(data, HistogramLog | Samples) and data.tags
-        parts = cast("Any", data).by_tag() if tagged else {"": data}
-        for tag, one in parts.items():
+        for tag, one in expand_tags("", data).items():
             own = (one.run.tags or ("",))[0]
             tags.add(own)
             if wanted.tags is None or own in wanted.tags:
@@ -334,6 +333,13 @@ def select(
             f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
         )
     return entries
+
+
+def expand_tags(name: str, data: Data) -> dict[str, Data]:
+    """Return one entry per tag of a tagged log or tagged samples; other data under `name`."""
+    if not isinstance(data, HistogramLog | Samples) or not data.tags:
+        return {name: data}
+    return {tag or name: part for tag, part in data.by_tag().items()}
 
 
 def _with_measure(data: Data, measure: str | None) -> Data:
