@@ -871,7 +871,7 @@ class _Scan:
         return self.source.corrupt(line, reason, expected, read)
 
     def _reject(self, error: CorruptInputError) -> None:
-        self.options.damaged(error)
+        self.options.reject(error)
         self.skipped += 1
 
     def _row_reject(self, row: int, reason: str) -> None:

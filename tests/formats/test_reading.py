@@ -390,7 +390,7 @@ def test_an_argument_error_from_a_file_names_the_file(file, only):
 @pytest.mark.parametrize("series", [{}, {"": Summary()}])
 def test_an_output_without_latencies_is_an_error(file, only, series):
     only(fake("alpha", series=series))
-    with pytest.raises(CorruptInputError, match="holds no latencies"):
+    with pytest.raises(CorruptInputError, match=r"(?:holds|contains) no latencies"):
         lk.read(file("alpha"))
 
 
@@ -505,9 +505,9 @@ def test_units(file, only):
 def test_damage_is_raised_or_reported():
     error = CorruptInputError("a", 7, "seen")
     with pytest.raises(CorruptInputError):
-        ReadOptions().damaged(error)
+        ReadOptions().reject(error)
     said: list[str] = []
-    ReadOptions(lenient=True, report=said.append).damaged(error)
+    ReadOptions(lenient=True, report=said.append).reject(error)
     assert said == ["skipped: a:7: seen"]
 
 
