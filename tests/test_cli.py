@@ -137,7 +137,7 @@ def test_from_and_to_say_what_they_left_out(run):
     status, out, err = run("summary", CTRLZ, "--to", "5", "--format", "json")
     assert status == 0
     assert json.loads(out)["series"][0]["count"] < 6852
-    assert "the maximum is among what was left out" in err
+    assert "the maximum is among those left out" in err
 
 
 def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
@@ -260,9 +260,9 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["summary", str(CTRLZ), "--percentiles", "abc"], "not a valid percentile"),
         (["summary", str(CTRLZ), "--interval", "0s"], "longer than nothing"),
         (["summary", str(CTRLZ), "--interval", "5 parsecs"], "not a valid duration"),
-        (["summary", str(CTRLZ), "--series", "nope"], "holds no series"),
+        (["summary", str(CTRLZ), "--series", "nope"], "has no series"),
         (["summary", str(TAGGED), "--tag", "nope"], "no line has the tag"),
-        (["summary", str(CTRLZ), "--format-in", "nope"], "there is no format"),
+        (["summary", str(CTRLZ), "--format-in", "nope"], "is not a format"),
         (["summary", str(CTRLZ), "--measure", "sideways"], "Invalid value"),
         (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
         (["chart", str(CTRLZ), "--size", "7"], "a size is"),

@@ -20,29 +20,18 @@ import click
 from latencykit._limits import limits
 from latencykit.core.histogram_log import merge
 from latencykit.core.run import reporting
-from latencykit.distributed.executors import (
-    DaskExecutor,
-    LocalExecutor,
-    PartResult,
-    added,
-    bar,
-    jobs_of,
-    local_cluster,
-)
-from latencykit.distributed.logs import ClusterLog, Reading
-from latencykit.distributed.results import HELD, TRAVELS, carried, held, light, slots_of, totals_of
-from latencykit.distributed.sources import source_of
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError, LatencyKitError
-from latencykit.units import did_you_mean, parse_duration, parse_moment, printable, without_secrets
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import parse_duration, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
 
     from latencykit.core.run import Measure, Run
-    from latencykit.distributed.executors import Engine
+    from latencykit.distributed.executors import LocalExecutor
     from latencykit.distributed.results import Slots
-    from latencykit.distributed.sources import FileRange
-    from latencykit.io.source import Source
+    from latencykit.io.parts import PartResult
+    from latencykit.io.reading import Selection
 
 __all__ = [
     "Input",
@@ -70,7 +59,6 @@ __all__ = [
     "read_each",
     "runs_of",
     "say_units",
-    "series_of",
     "share",
     "slots_of_all",
     "tell_notes",
@@ -224,7 +212,7 @@ class Real(click.FloatRange):
         """Return the number."""
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value!r} is no number.", param, ctx)
+            self.fail(f"{value!r} is not a number.", param, ctx)
         return number
 
 
@@ -256,7 +244,7 @@ def counts(text: str) -> list[int]:
         part.isdecimal() and len(part) <= 10 and 0 < int(part) <= 10**9 for part in parts
     ):
         raise InvalidArgumentError(
-            f"{text!r} is no list of whole numbers from 1 to a billion; write them as 1,10,100"
+            f"{text!r} is not a list of whole numbers from 1 to a billion; write them as 1,10,100"
         )
     return [int(part) for part in parts]
 
@@ -269,7 +257,7 @@ def share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not (text.strip().endswith("%") or value == 0) or not 0 <= value <= 1:
-        raise InvalidArgumentError(f"{text!r} is no percentage; write it as 3%")
+        raise InvalidArgumentError(f"{text!r} is not a percentage; write it as 3%")
     return value
 
 
@@ -284,7 +272,7 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
             label, path = head, tail
         matches = [path]
         if not os.path.lexists(path) and glob.has_magic(path):
-            from latencykit.distributed.sources import expand as matching
+            from latencykit.io.files import expand as matching
 
             matches = matching(path)
         if not matches:
@@ -305,7 +293,7 @@ def twice(files: Sequence[str]) -> list[str]:
         key: object = path
         with contextlib.suppress(
             OSError, ValueError
-        ):  # a file elsewhere, or none: that is told where it is read
+        ):  # a file elsewhere, or none: reported when it is read
             status = Path(path).stat()
             key = status.st_dev, status.st_ino
         if key in seen:
@@ -321,17 +309,18 @@ def load(
     counted: bool = False,
     again: bool = False,
 ) -> list[Input]:
-    """Read every series of every file, as the options say; all files at once as ``--jobs`` allows."""
+    """Read every series of every file that the options select; `again`: `ask` asks more than once."""
     from latencykit.io.reading import unique_names
 
-    every = [
+    entries = [
         one for series in load_files(given, ask, counted=counted, again=again) for one in series
     ]
-    if not every:
-        raise InvalidArgumentError("none of the files holds what was asked for")
-    names = unique_names([(without_secrets(one.path), one.name, one.data) for one in every])
+    if not entries:
+        raise InvalidArgumentError("none of the files has the series or tags asked for")
+    names = unique_names([(without_secrets(one.path), one.name, one.data) for one in entries])
     loaded = [
-        Input(name, data, one.path) for one, (name, data) in zip(every, names.items(), strict=True)
+        Input(name, data, one.path)
+        for one, (name, data) in zip(entries, names.items(), strict=True)
     ]
     tell_notes(loaded)
     return loaded
@@ -345,37 +334,40 @@ def load_files(
     again: bool = False,
 ) -> list[list[Input]]:
     """Read as `load` does, and return the series file by file, under names that are their file's own."""
-    paths = expand(given.files)
-    found: list[list[Input]] = []
-    for (label, path), series in zip(
-        paths,
-        read_each(given, [path for _, path in paths], ask, counted=counted, again=again),
-        strict=True,
-    ):
-        shown = [
+    files: list[list[Input]] = []
+    labelled = expand(given.files)
+    paths = [path for _, path in labelled]
+    each = read_each(given, paths, ask, counted=counted, again=again)
+    for (label, path), series in zip(labelled, each, strict=True):
+        names = [
             name if label is None else label if len(series) == 1 else f"{label}:{name}"
             for name, _ in series
         ]
-        found.append(
-            [Input(name, data, path) for name, (_, data) in zip(shown, series, strict=True)]
+        files.append(
+            [Input(name, data, path) for name, (_, data) in zip(names, series, strict=True)]
         )
-    return found
+    return files
 
 
 def tell_notes(loaded: Sequence[Input]) -> None:
-    """Say on standard error what is to be known of each series, and once what is true of all series of a file."""
+    """Print the notes of each series, once what is true of all series of a file or of all files."""
     series = Counter(one.path for one in loaded)
     messages: dict[tuple[str, str], list[str]] = {}
     for one in loaded:
         for text in one.data.run.notes:
-            messages.setdefault((one.path, text), []).append(one.name)
+            shared = text == getattr(one.data.run, "unit_note", None)
+            messages.setdefault(("" if shared else one.path, text), []).append(one.name)
     for (path, text), names in messages.items():
-        who = (
-            ", ".join(names)
-            if len(names) == 1 or len(names) < series[path]
-            else Path(without_secrets(path)).name
-        )
-        note(f"{'stdin' if who == '-' else who}: {text}")
+        if not path:
+            paths = {one.path for one in loaded if text in one.data.run.notes}
+            path = "" if len(paths) > 1 else next(iter(paths))
+        if not path:
+            name = f"{len(paths):,} files"
+        elif len(names) == 1 or len(names) < series[path]:
+            name = ", ".join(names)
+        else:
+            name = Path(without_secrets(path)).name
+        note(f"{'stdin' if name == '-' else name}: {text}")
 
 
 def say_units(runs: Mapping[str, Run], style: str) -> None:
@@ -417,89 +409,6 @@ def with_unit(_context: click.Context, option: click.Parameter, text: str | None
     return text
 
 
-def series_of(
-    given: Inputs,
-    source: Source,
-    say: Callable[[str], None],
-    *,
-    part: bool = False,
-    counted: bool = False,
-) -> list[tuple[str, Any]]:
-    """Return the series of one file, or of a range of its lines, that the options ask for."""
-    from latencykit.io.reading import expand_tags, read_source, with_measure
-    from latencykit.io.source import ReadOptions
-
-    path = source.shown
-    options = ReadOptions(
-        unit=given.unit,
-        column=given.column,
-        start_column=given.start_column,
-        lenient=given.lenient,
-        counted=counted and given.begin is None and given.end is None,
-        measure=given.measure,
-        series=given.series,
-        report=say,
-    )
-    found = read_source(
-        source, options, "hlog" if part else given.format_in, part=part
-    )  # only logs are read in ranges
-    chosen: list[tuple[str, Any]] = []
-    missing = [name for name in given.series if name not in found]
-    if missing:
-        raise InvalidArgumentError(
-            f"{path}: holds no series {missing[0]!r}{did_you_mean(missing[0], found)}"
-        )
-    tags: set[str] = set()
-    for name, data in found.items():
-        if given.series and name not in given.series:
-            continue
-        for label, one in expand_tags(name, with_measure(data, given.measure)).items():
-            tags.add((one.run.tags or ("",))[0])
-            if not given.tag or (one.run.tags or ("",))[0] in given.tag:
-                chosen.append((label, _window(one, given, say)))
-    unknown = [] if part else [tag for tag in given.tag if tag not in tags]
-    if unknown:
-        raise InvalidArgumentError(
-            f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
-        )
-    return chosen
-
-
-def _window(data: Any, given: Inputs, say: Callable[[str], None]) -> Any:
-    """The part of a data type that ``--from`` and ``--to`` leave."""
-    if given.begin is None and given.end is None:
-        return data
-    if not hasattr(data, "between"):
-        raise DataNotAvailableError(
-            f"{data.run.source}: a histogram of the whole run knows no time; --from and --to need a log or samples"
-        )
-    try:
-        start = parse_moment("-inf" if given.begin is None else given.begin, data.epoch)
-        end = parse_moment("inf" if given.end is None else given.end, data.epoch)
-    except DataNotAvailableError as error:
-        raise DataNotAvailableError(f"{data.run.source}: {error}") from None
-    if start > end:
-        raise InvalidArgumentError(
-            f"--from {given.begin} is later than --to {given.end}: nothing lies between them; exchange the two"
-        )
-    if start == end:
-        raise InvalidArgumentError(
-            f"--from {given.begin} and --to {given.end} are the same moment: --to itself is not included"
-        )
-    part = data.between(start, end)
-    if len(part) < len(data):
-        whole, left = data.histogram(), part.histogram()
-        kept = (
-            "is still in it"
-            if left.count and left.max == whole.max
-            else "is among what was left out"
-        )
-        say(
-            f"{data.run.source}: --from/--to left {left.count:,} of {whole.count:,} requests; the maximum {kept}"
-        )
-    return part
-
-
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
     """Leave out series that sum up others, unless there is nothing else."""
     return [one for one in loaded if not one.data.run.aggregate] or list(loaded)
@@ -523,7 +432,7 @@ def atomic(path: Path, files: Sequence[str] = (), *also: str | None) -> Iterator
 
 def beside(path: str, ending: str) -> Path:
     """The file beside an input, or here where the input is elsewhere, that takes its name and an ending."""
-    from latencykit.distributed.sources import is_url
+    from latencykit.io.files import is_url
 
     name = without_secrets(path).rpartition("/")[2] if is_url(path) else path.rstrip("/")
     source = Path("latencykit" if name == "-" else name)
@@ -613,49 +522,21 @@ def print_written(record: dict[str, Any], style: str, said: str | None = None) -
 
 
 # ------------------------------------------------------------
-# The files of a command, read by threads, by processes or on a Dask cluster; the answers are the
-# same.
+# The files of a command: read here, or where it pays by processes or on a Dask cluster.
 
+HELD = 256 << 20
+"""Bytes that all logs of a command may take in memory together."""
 TOGETHER = 32 << 20
 """Bytes of files that are merged interval by interval; more are summed where they are read."""
 
 
-def answer_of(
-    place: FileRange, given: Inputs, ask: Callable[[Any], Any] | None, *, counted: bool = False, as_one: bool = False,
-    again: float = 0.0, travels: float = 0.0,
-) -> PartResult:  # fmt: skip
-    """Read one place as the options say; what goes wrong is part of the answer.
+def _selection(given: Inputs, *, counted: bool = False) -> Selection:
+    from latencykit.io.reading import Selection
 
-    A log may take `again` bytes in memory, so that several questions decode it once, or on its way to another process
-    `travels` bytes.
-    """
-    said: list[str] = []
-    try:
-        source = source_of(place)
-        found = series_of(
-            given, source, said.append, part=place.end > 0, counted=counted or ask is totals_of
-        )
-        if as_one:  # aggregates sum up the others
-            found = [("", data) for _, data in found if not data.run.aggregate] or [
-                ("", data) for _, data in found
-            ]
-        if again:
-            found = [(name, held(data, again)) for name, data in found]
-        if travels:
-            anew = functools.partial(_series_again, place, given)
-            found = [
-                (name, light(data, travels, functools.partial(anew, k)))
-                for k, (name, data) in enumerate(found)
-            ]
-        with reporting(said.append):
-            answers = tuple((name, data if ask is None else ask(data)) for name, data in found)
-    except LatencyKitError as error:
-        return PartResult((), tuple(said), error)
-    return PartResult(answers, tuple(said), None, getattr(source, "restarted", False))
-
-
-def _series_again(place: FileRange, given: Inputs, number: int) -> Any:
-    return series_of(given, source_of(place), lambda _: None)[number][1]
+    return Selection(
+        given.format_in, given.series or None, given.tag or None, given.measure, given.unit,
+        given.column, given.start_column, given.lenient, counted, given.begin, given.end,
+    )  # fmt: skip
 
 
 def read_each(
@@ -666,83 +547,130 @@ def read_each(
     counted: bool = False,
     again: bool = False,
 ) -> list[list[tuple[str, Any]]]:
-    """Return the series of every file, or what `ask` makes of them there; `again` says that it asks more than once."""
+    """Return the series of every file, or the results of `ask`; `again`: it asks more than once."""
+    from latencykit.io.files import FileRange, pays_processes, size_of
+    from latencykit.io.parts import checked, read_part
+
     if given.dask is not None and "-" in paths:
         raise InvalidArgumentError(
             "standard input does not reach a cluster; write it to a file that the workers can read"
         )
-    if given.dask is not None and ask is None:
-        ask = functools.partial(carried, most=TRAVELS)
-    with _engine(given) as engine:
-        jobs, most = jobs_of(paths, divide=False), HELD / max(len(paths), 1)
-        read = functools.partial(
-            answer_of, given=replace(given, files=()), ask=ask, counted=counted, again=most * again
-        )
-        if ask is None and isinstance(engine, LocalExecutor) and engine.spreads(jobs):
-            read = functools.partial(
-                read, again=0.0, travels=most if again else 1.0
-            )  # 1: its sum alone, and where it is
-        answers = engine.each(read, jobs, _bar(), lenient=given.lenient)
-    for path, answer in zip(paths, answers, strict=True):
-        _tell(answer.reports)
-        if answer.error is not None:
-            _tell([f"left out: {answer.error}"])
-        elif not answer.found:
+    most = HELD / max(len(paths), 1)
+    read = functools.partial(
+        read_part, wanted=_selection(given, counted=counted), ask=ask, hold=most * again
+    )
+    spread = given.dask is not None
+    if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
+        spread |= pays_processes([size_of(path) for path in paths])
+    if spread:
+        results = _spread_each(given, paths, read, most if again else 1.0)
+    else:
+        results, progress_bar = [], _bar()
+        for done, path in enumerate(paths, 1):
+            result = read(FileRange(path))
+            results.append(result if given.lenient else checked(result))
+            progress_bar(done, len(paths))
+    for path, result in zip(paths, results, strict=True):
+        _tell(result.reports)
+        if result.error is not None:
+            _tell([f"left out: {result.error}"])
+        elif not result.series:
             raise InvalidArgumentError(f"{path}: no line has the tag {given.tag[0]!r}")
-    return [list(answer.found) for answer in answers]
+    return [list(result.series) for result in results]
+
+
+def _spread_each(
+    given: Inputs, paths: Sequence[str], read: functools.partial[PartResult], travel: float
+) -> list[PartResult]:
+    """The results of all files; data that nothing is asked of travels with `travel` bytes at most."""
+    from latencykit.distributed import executors
+    from latencykit.distributed.results import TRAVELS, carried
+
+    if read.keywords["ask"] is None:
+        if given.dask is not None:
+            read = functools.partial(read, ask=functools.partial(carried, most=TRAVELS))
+        else:
+            read = functools.partial(read, hold=0.0, travel=travel)
+    tasks = executors.tasks_of(paths, divide=False)
+    with _executor(given) as executor:
+        return executors.read_each(executor, read, tasks, _bar(), lenient=given.lenient)
 
 
 def merged_whole(given: Inputs) -> Any:
-    """Return all series merged into one data type, every interval of it; None where the files are too large for that."""
+    """Return all series merged with every interval; None if the files are too large for that."""
+    from latencykit.io.files import size_of
+
     paths = [path for _, path in expand(given.files)]
-    if "-" not in paths and sum(job.size for job in jobs_of(paths, divide=False)) > TOGETHER:
+    if "-" not in paths and sum(map(size_of, paths)) > TOGETHER:
         return None
-    loaded = without_aggregates(load(given, carried if given.dask is not None else None))
+    if given.dask is None:
+        loaded = load(given)
+    else:
+        from latencykit.distributed.results import carried
+
+        loaded = load(given, carried)
+    loaded = without_aggregates(loaded)
     return merge([one.data for one in loaded])
 
 
 def totals_of_all(given: Inputs) -> Any:
     """Return the sum of all files: `Totals`, or a lone summary."""
-    with _engine(given) as engine:
-        return _total(given, engine, totals_of)
+    from latencykit.distributed.results import totals_of
+
+    with _executor(given) as executor:
+        return _total(given, executor, totals_of)
 
 
 def slots_of_all(given: Inputs, width: float, align: str = "absolute") -> Slots:
-    """Return the sum of all files by slots of time, tags apart."""
-    with _engine(given) as engine:
-        reading = Reading(given.format_in, next(iter(given.series), None), lenient=given.lenient)
-        jobs = tuple(jobs_of([path for _, path in expand(given.files)], divide=False))
-        origin = ClusterLog(jobs, engine, reading, align).origin()
-        slots: Slots = _total(
-            given, engine, functools.partial(slots_of, width=width, origin=origin)
-        )
+    """Return the sum of all files by time bins, tags apart."""
+    from latencykit.distributed.executors import tasks_of
+    from latencykit.distributed.logs import ClusterLog
+    from latencykit.distributed.results import slots_of
+
+    with _executor(given) as executor:
+        tasks = tuple(tasks_of([path for _, path in expand(given.files)], divide=False))
+        wanted = replace(_selection(given), tags=None, begin=None, end=None)
+        origin = ClusterLog(tasks, executor, wanted, align).origin()
+        ask = functools.partial(slots_of, width=width, origin=origin)
+        slots: Slots = _total(given, executor, ask)
     return slots
 
 
-def _total(given: Inputs, engine: Engine, ask: Callable[[Any], Any]) -> Any:
-    # Ranges of lines only where nothing that is said of a file depends on seeing all of it.
+def _total(given: Inputs, executor: Any, ask: Callable[[Any], Any]) -> Any:
+    from latencykit.distributed import executors
+    from latencykit.distributed.results import totals_of
+    from latencykit.io.parts import read_part
+
+    # Ranges of lines only if no report about a file depends on all of it.
     divide = not (given.lenient or given.tag) and given.begin is None and given.end is None
-    jobs = jobs_of([path for _, path in expand(given.files)], divide=divide)
-    read = functools.partial(answer_of, given=replace(given, files=()), ask=ask, as_one=True)
-    answer = engine.total(read, jobs, _bar(), lenient=given.lenient)
-    _tell(answer.reports)
-    if not answer.found:
-        raise InvalidArgumentError("none of the files holds what was asked for")
-    whole = added([part for _, part in answer.found])
-    _tell(whole.run.notes)
-    return whole
+    tasks = executors.tasks_of([path for _, path in expand(given.files)], divide=divide)
+    wanted = _selection(given, counted=ask is totals_of)
+    read = functools.partial(read_part, wanted=wanted, ask=ask, key="all")
+    result = executors.read_total(executor, read, tasks, _bar(), lenient=given.lenient)
+    _tell(result.reports)
+    if not result.series:
+        raise InvalidArgumentError("none of the files has the series or tags asked for")
+    total = executors.added([part for _, part in result.series])
+    files = f"{len(tasks):,} files: " if len(tasks) > 1 else ""
+    run = total.run
+    _tell([f"{files if text == run.unit_note else ''}{text}" for text in run.notes])
+    return total
 
 
 @contextlib.contextmanager
-def _engine(given: Inputs) -> Iterator[Engine]:
+def _executor(given: Inputs) -> Iterator[LocalExecutor | Executor]:
+    from latencykit.distributed.executors import LocalExecutor, dask_executor, local_cluster
+
     if given.dask is None:
         yield LocalExecutor(given.jobs)
         return
     with local_cluster(given.dask, given.jobs) as client:
-        yield DaskExecutor(client)
+        yield dask_executor(client)
 
 
 def _bar() -> Callable[[int, int], None]:
+    from latencykit.io.parts import bar
+
     context = click.get_current_context(silent=True)
     quiet = context is not None and bool((context.find_root().obj or {}).get("quiet"))
     return bar("reading", False if quiet else None)
@@ -822,7 +750,7 @@ def _each_file(given: Inputs) -> list[list[Input]]:
 
     read = load_files(given)
     if not all(read):
-        raise InvalidArgumentError("none of the files holds what was asked for")
+        raise InvalidArgumentError("none of the files has the series or tags asked for")
     for series in read:
         tell_notes(series)
     return read

@@ -55,7 +55,7 @@ def test_the_first_intervals_tell_where_the_whole_log_is_long():
     )
     assert (
         too_long(wrong)
-        == "10 of the first 10 intervals hold latencies that began before the log did: are the values in us? (--unit)"
+        == "10 of the first 10 intervals have latencies that began before the log did: are the values in us? (--unit)"
     )
     assert too_long(log) is None
 
