@@ -129,11 +129,11 @@ def _stalled(found: Diagnosis) -> float:
 
 def floor(ax: Axes, raw: Any, stall: float, duration: float) -> None:
     """Draw the floor of one stall, and fill what the curve falls short of it."""
-    from latencykit.analysis.omission import physics_floor
+    from latencykit.analysis.omission import percentile_lower_bound
 
     curve = curve_of(raw)
     grid = grid_of(100.0, nines_of(curve.count), 400)
-    least = physics_floor(grid, stall, duration) * 1e9 / NANOSECONDS[raw.unit]
+    least = percentile_lower_bound(grid, stall, duration) * 1e9 / NANOSECONDS[raw.unit]
     low = ax.get_ylim()[0]
     shown = least > low
     if not shown.any():
