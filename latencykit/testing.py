@@ -108,7 +108,9 @@ class FormatContract:
                 )
                 assert _LEVELS.index(level_name(data)) <= _LEVELS.index("log"), where
                 if isinstance(data, Summary):
-                    values = [data.percentiles[p] for p in sorted(data.percentiles)]
+                    values = [
+                        data.reported_percentiles[p] for p in sorted(data.reported_percentiles)
+                    ]
                 else:
                     counted = data.histogram()
                     assert counted.count + counted.censored > 0, f"{where}: no requests"

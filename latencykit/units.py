@@ -25,6 +25,7 @@ __all__ = [
     "format_row",
     "format_value",
     "guarded",
+    "in_unit",
     "parse_duration",
     "parse_moment",
     "parse_percentile",
@@ -268,6 +269,11 @@ def format_change(change: float) -> str:
     digits = min(2, max(0, 1 - math.floor(math.log10(abs(percent)))))
     text = f"{percent:+.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def in_unit(value: str | float, unit: str) -> float:
+    """Return a number in `unit` as it is, and a duration such as ``"5ms"`` in that unit."""
+    return parse_duration(value) / unit_factor(unit, "ns") if isinstance(value, str) else value
 
 
 def parse_moment(value: Any, epoch: int | None = None) -> float:

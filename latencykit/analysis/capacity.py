@@ -405,7 +405,11 @@ class LoadCurve:
     def percentiles(row: LoadRow, wanted: Sequence[float] = _PERCENTILES) -> dict[float, float]:
         """Return percentiles of a run, those alone that a summary holds."""
         if isinstance(row.data, Summary):
-            return {p: row.data.percentiles[p] for p in wanted if p in row.data.percentiles}
+            return {
+                p: row.data.reported_percentiles[p]
+                for p in wanted
+                if p in row.data.reported_percentiles
+            }
         return dict(zip(wanted, row.data.percentile(list(wanted)).tolist(), strict=True))
 
 

@@ -1196,7 +1196,7 @@ def _printed(series: Sequence[Side]) -> list[float]:
                 p
                 for data in series
                 if isinstance(data, Summary)
-                for p in data.percentiles
+                for p in data.reported_percentiles
                 if 0 < p < 100
             ),
         }

@@ -164,7 +164,7 @@ class Diagnosis:
     def table(self) -> list[tuple[float, float, float | None]]:
         """Percentile, raw and corrected value, up to the highest supported percentile."""
         if isinstance(self.raw, Summary):
-            return [(p, float(v), None) for p, v in self.raw.percentiles.items()]
+            return [(p, float(v), None) for p, v in self.raw.reported_percentiles.items()]
         if not self.raw.count + self.raw.censored:
             return []
         limit = self.raw.sample_limit()
@@ -189,7 +189,10 @@ class Diagnosis:
             if data is None:
                 return {}
             if isinstance(data, Summary):
-                return {p: format_value(value, data.unit) for p, value in data.percentiles.items()}
+                return {
+                    p: format_value(value, data.unit)
+                    for p, value in data.reported_percentiles.items()
+                }
             rows = data.percentile_rows([p for p, *_ in self.table]) if data.count else []
             return {
                 row.percentile: format_row(

@@ -25,9 +25,11 @@ from latencykit.core.counting import count_values
 from latencykit.core.dependence import normal_quantile
 from latencykit.core.quantiles import (
     Counted,
+    PercentileRow,
     highest_supported_percentile,
     is_resolved,
     mean_std,
+    percentile_frame,
     percentile_table,
     ranks,
     surely_within,
@@ -35,6 +37,7 @@ from latencykit.core.quantiles import (
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim
+from latencykit.core.value import Value, read_only
 from latencykit.errors import (
     DataNotAvailableError,
     InputTooLargeError,
@@ -48,6 +51,7 @@ from latencykit.units import (
     format_percentile,
     format_row,
     format_value,
+    in_unit,
     unit_factor,
 )
 
@@ -68,6 +72,7 @@ __all__ = [
     "STANDARD_PERCENTILES",
     "Evidence",
     "Histogram",
+    "HistogramBacked",
     "PercentileRow",
     "brackets_at",
     "counts_of_hdrh",
@@ -85,6 +90,8 @@ __all__ = [
     "trusted_rows",
     "values_at",
 ]
+
+STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
 
 
 def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
@@ -276,39 +283,6 @@ def to_hdrh(histogram: Histogram) -> Any:
 # sample supports it.
 
 
-@dataclass(frozen=True)
-class PercentileRow:
-    """One percentile and how far it can be trusted.
-
-    Attributes
-    ----------
-    percentile, value : float
-    low, high : float
-        Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
-        infinity where there is no upper bound.
-    bucket_low, bucket_high : float
-        What the source pins the percentile down between: its bucket, cut at what the tool printed; infinite above
-        where it reaches censored values.
-    resolved : bool
-        Whether these two are within a tenth of each other; a percentile that the tool printed is exact. Where they are
-        not, `value` is the upper bound of a range.
-    supported : bool
-        Whether the sample is large enough to bound the percentile from above.
-    events : int or None
-        How many events (stalls, intervals) make up what lies above it, where the source knows of time.
-    """
-
-    percentile: float
-    value: float
-    low: float
-    high: float
-    bucket_low: float
-    bucket_high: float
-    resolved: bool
-    supported: bool
-    events: int | None = None
-
-
 def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[PercentileRow]:
     """Return one row per percentile; see `Histogram.percentile_rows`."""
     values, bottoms, tops, open_above = brackets_at(histogram, p)
@@ -442,6 +416,85 @@ class Evidence:
         return self.whole.sample_limit(confidence), ""
 
 
+class HistogramBacked:
+    """Statistics that samples and logs take from their histogram, as far as it can answer."""
+
+    def histogram(self) -> Histogram:
+        """Step down to one histogram."""
+        raise NotImplementedError
+
+    def evidence(self) -> Evidence:
+        """Return how far the numbers can be trusted, given when requests were slow."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """Number of good requests that were counted."""
+        return self.histogram().count
+
+    @property
+    def min(self) -> float:
+        """Lowest value; see `Histogram.min`."""
+        return self.histogram().min
+
+    @property
+    def max(self) -> float:
+        """Highest value; see `Histogram.max`."""
+        return self.histogram().max
+
+    @property
+    def mean(self) -> float:
+        """Mean; see `Histogram.mean`."""
+        return self.histogram().mean
+
+    @property
+    def std(self) -> float:
+        """Population standard deviation; see `Histogram.std`."""
+        return self.histogram().std
+
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: float | Sequence[float] | Floats) -> float | Floats:
+        """Return the value at each percentile (0..100); see `Histogram.percentile`."""
+        return self.histogram().percentile(percentile)
+
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: float | Sequence[float] | Floats) -> float | Floats:
+        """Return the value at each quantile (0..1); see `Histogram.percentile`."""
+        return self.histogram().quantile(quantile)
+
+    def percentiles(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a table of percentiles with the columns of `PercentileRow`, indexed by percentile.
+
+        Where the source knows time, the confidence intervals allow for requests that are slow together.
+        """
+        p = np.atleast_1d(np.asarray(percentiles, np.float64)).tolist()
+        return percentile_frame(self.evidence().rows(p, confidence)[0])
+
+    def percentile_of(self, value: float | str) -> float:
+        """Return the share (in %) of values surely at or below `value`; see `Histogram.percentile_of`."""
+        return self.histogram().percentile_of(value)
+
+    def count_above(self, value: float | str) -> int:
+        """Return how many values are not surely at or below `value`, censored ones included."""
+        return self.histogram().count_above(value)
+
+    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the data bound from above and pin down within a tenth."""
+        return self.evidence().highest_supported_percentile(confidence)
+
+    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
+        """Step down to named statistics."""
+        return self.histogram().summary(percentiles)
+
+
 def ranks_of_mean(name: str) -> tuple[float, float] | None:
     """Return the shares of the ranks between which a mean is taken, None where it is not cut by ranks."""
     trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
@@ -454,12 +507,10 @@ def ranks_of_mean(name: str) -> tuple[float, float] | None:
 # Counts in buckets: the data type that answers every question but those about time and single
 # requests.
 
-STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
-
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
-    """Counts in buckets, immutable.
+class Histogram(Value):
+    """Counts in buckets, immutable; equal to another if all fields are, `run` included.
 
     Parameters
     ----------
@@ -471,10 +522,10 @@ class Histogram:
         Unit of the values: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
     run : Run
         What the source says of the measurement.
-    told : mapping of str to float
-        ``mean``, ``std``, ``min``, ``max`` as the source itself states them: they win over the buckets.
-    printed : tuple of two tuples of float
-        Percentiles and values that the tool printed; they are given back as printed.
+    reported_stats : mapping of str to float
+        ``mean``, ``std``, ``min``, ``max`` as the source states them: they win over the buckets.
+    reported_percentiles : tuple of two tuples of float
+        Percentiles and values as reported by the tool; `percentile` returns them unchanged.
     censored : int
         Values known only to be at least `censored_at`: timeouts, clips, overflows.
     censored_at : float
@@ -498,6 +549,7 @@ class Histogram:
     censored_at: float = float("inf")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checked_unit(self.unit)
         if float(np.sum(self.counts, dtype=np.float64)) >= 2.0**63 or (self.counts < 0).any():
             raise InputTooLargeError(
@@ -570,12 +622,12 @@ class Histogram:
         Parameters
         ----------
         percentiles, values : sequence of float
-            Ascending percentiles (0..100) and their values; ``told`` may add ``min`` and ``max``.
+            Ascending percentiles (0..100) and their values; ``reported_stats`` may add ``min`` and ``max``.
         count : int
             Number of values behind them.
         unit : str
         **known
-            Further fields: `run`, `told`, `censored`, `censored_at`.
+            Further fields: `run`, `reported_stats`, `censored`, `censored_at`.
 
         Returns
         -------
@@ -656,7 +708,7 @@ class Histogram:
     @cached_property
     def cumulative(self) -> Ints:
         """Running total of the counts, int64, shape (nonzero,)."""
-        return np.cumsum(self.counts)
+        return read_only(np.cumsum(self.counts))
 
     @cached_property
     def counted(self) -> Counted:
@@ -732,21 +784,34 @@ class Histogram:
         self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
     ) -> pd.DataFrame:
         """Return a table of percentiles with the columns of `PercentileRow`, indexed by percentile."""
-        import pandas as pd
+        return percentile_frame(self.percentile_rows(percentiles, confidence))
 
-        return pd.DataFrame(
-            [vars(row) for row in self.percentile_rows(percentiles, confidence)]
-        ).set_index("percentile")
+    def percentile_of(self, value: float | str) -> float:
+        """Return the share (in %) of values that are surely at or below `value`: whole buckets only.
 
-    def percentile_of(self, value: float) -> float:
-        """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
-        within = int(self.counts[self.buckets.high(self.index) <= value].sum())
+        Parameters
+        ----------
+        value : float or str
+            A number in `unit`, or a duration such as ``"5ms"``.
+
+        Examples
+        --------
+        >>> Histogram.of([1, 2, 3, 400], unit="ms").percentile_of("5ms")
+        75.0
+        """
         total = self.count + self.censored
-        return 100.0 * within / total if total else float("nan")
+        return 100.0 * (total - self.count_above(value)) / total if total else float("nan")
 
-    def count_above(self, value: float) -> int:
-        """Return how many values are not surely at or below `value`, censored ones included."""
-        return int(self.counts[self.buckets.high(self.index) > value].sum()) + self.censored
+    def count_above(self, value: float | str) -> int:
+        """Return how many values are not surely at or below `value`, censored ones included.
+
+        Parameters
+        ----------
+        value : float or str
+            A number in `unit`, or a duration such as ``"5ms"``.
+        """
+        limit = in_unit(value, self.unit)
+        return int(self.counts[self.buckets.high(self.index) > limit].sum()) + self.censored
 
     def trimmed(self, spec: str) -> Trimmed:
         """Return a trimmed statistic with its definition, its bracket, and what it leaves out.
@@ -776,8 +841,6 @@ class Histogram:
         return self._of_kind(spec, "WM", "winsorized")
 
     def _of_kind(self, spec: str, kind: str, name: str) -> float:
-        from latencykit.core.trimmed import parse_trim
-
         if parse_trim(spec, self.unit).kind != kind:
             raise InvalidArgumentError(
                 f"{spec!r} is no {name} mean; trimmed({spec!r}).value gives what it is"
@@ -1021,7 +1084,7 @@ def histogram_of(data: Any, purpose: str) -> Histogram:
     """Return the histogram of a data type, in nanoseconds where its values have a unit."""
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
     if isinstance(data, Summary):
-        holds = [*data.stats, *(f"p{format_percentile(p)}" for p in data.percentiles)]
+        holds = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         raise DataNotAvailableError(
             f"{name}: {purpose} needs the whole distribution, and it holds only {', '.join(holds) or 'nothing'}; "
             "read an output that keeps the samples or a histogram"

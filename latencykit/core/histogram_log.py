@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from latencykit.core.blocks import Block, SeriesFold, TotalsFold, feed
+from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
     LEAST_BINS,
     LEAST_EVENTS,
@@ -28,6 +29,7 @@ from latencykit.core.histogram import (
     STANDARD_PERCENTILES,
     Evidence,
     Histogram,
+    HistogramBacked,
     merge_histograms,
     ranks_of_mean,
     reported,
@@ -36,6 +38,7 @@ from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import events_above, solid_up_to, tail_shares
+from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -56,7 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.core.blocks import Fold, Part
-    from latencykit.core.buckets import Buckets, HdrBuckets
+    from latencykit.core.buckets import Buckets
     from latencykit.core.histogram import PercentileRow
     from latencykit.core.tail_events import Events
 
@@ -94,10 +97,11 @@ def slot_edges(slot: Floats, width: float) -> Floats:
 
 
 _FARTHEST = 1e18  # seconds
+_AT_ONCE = 64  # intervals that iteration decodes at a time
 
 
-@dataclass(frozen=True)
-class IntervalSeries:
+@dataclass(frozen=True, eq=False)
+class IntervalSeries(Value):
     """What each interval of a log says: arrays of one length.
 
     Attributes
@@ -128,7 +132,7 @@ class IntervalSeries:
     lows: Floats
 
 
-class HistogramLog:
+class HistogramLog(HistogramBacked, Value):
     """A log of histograms, immutable.
 
     Parameters
@@ -160,6 +164,8 @@ class HistogramLog:
     >>> log = HistogramLog([0, 1], [1, 1], [MemoryPart([block])])
     >>> len(log), log.histogram().count, log.between(1, 2).histogram().max
     (2, 3, 900.0)
+    >>> log[1].max, [h.count for h in log], log[:1].percentile(99)
+    (900.0, [2, 1], 7.0)
     """
 
     def __init__(
@@ -176,7 +182,8 @@ class HistogramLog:
         factor: float = 1.0,
         whole: Histogram | None = None,
     ) -> None:
-        self.starts, self.lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
+        self.starts = read_only(np.asarray(start, np.float64))
+        self.lengths = read_only(np.asarray(length, np.float64))
         if not (
             (np.abs(self.starts) < _FARTHEST).all() and (np.abs(self.lengths) < _FARTHEST).all()
         ):
@@ -195,6 +202,47 @@ class HistogramLog:
 
     def __len__(self) -> int:
         return int(self.starts.size)
+
+    @overload
+    def __getitem__(self, which: int) -> Histogram: ...
+    @overload
+    def __getitem__(self, which: slice) -> HistogramLog: ...
+    def __getitem__(self, which: int | slice) -> Histogram | HistogramLog:
+        rows = np.arange(len(self))[which]
+        return self.rows(rows) if isinstance(which, slice) else next(iter(self.rows(rows[None])))
+
+    def __iter__(self) -> Iterator[Histogram]:
+        for first in range(0, len(self), _AT_ONCE):
+            rows = np.arange(first, min(first + _AT_ONCE, len(self)))
+            contents: dict[int, tuple[Buckets, Ints, Ints]] = {}
+            for block in self.rows(rows).blocks():
+                for row, begin, end in zip(
+                    block.rows.tolist(), block.indptr, block.indptr[1:], strict=False
+                ):
+                    if begin < end:
+                        entries = block.index[begin:end], block.counts[begin:end]
+                        contents[row] = block.buckets, *entries
+            none = HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64)
+            for row in rows.tolist():
+                tag = self._tag_names[self._tag_code[row]]
+                run = self.run.replace(
+                    unit=self.unit,
+                    start=None if self.start is None else self.start + float(self.starts[row]),
+                    duration=float(self.lengths[row]),
+                    tags=(tag,) if tag else (),
+                )
+                yield Histogram(*contents.get(row - first, none), self.unit, run)
+
+    def __eq__(self, other: object) -> bool:
+        same = super().__eq__(other)
+        if same is not True or self is other:
+            return same
+        return isinstance(other, HistogramLog) and all(map(equal, self, other))
+
+    __hash__ = Value.__hash__
+
+    def _content(self) -> tuple[Any, ...]:
+        return self.unit, self.run, self.starts, self.lengths, self.tag_of_rows()
 
     # ------------------------------------------------------------ plain facts
 
@@ -287,7 +335,7 @@ class HistogramLog:
         """Return the same intervals counted from a start that lies so much earlier."""
         start = None if self.run.start is None else self.run.start - seconds
         later = self.rows(np.arange(len(self)), run=self.run.replace(start=start))
-        later.starts = self.starts + seconds
+        later.starts = read_only(self.starts + seconds)
         return later
 
     def with_run(self, **changes: Any) -> HistogramLog:
@@ -383,8 +431,6 @@ class HistogramLog:
         if like is not None:
             parts = [part.rebucket(like, as_reference=True) for part in parts]
         if not parts:
-            from latencykit.core.buckets import HdrBuckets
-
             return Histogram(
                 like or HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64), self.unit, run
             )
@@ -451,7 +497,7 @@ class HistogramLog:
         self.scan(fold)
         return self.series_of(fold)
 
-    def percentiles(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
+    def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
         """Return a table with one row per interval: start, length, tag, count, max and the percentiles."""
         import pandas as pd
 
@@ -490,10 +536,6 @@ class HistogramLog:
     def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
         """Return how many stalls, intervals and tags make up what lies above each percentile; each has its ``words``."""
         return self.evidence().events([float(p) for p in percentiles])
-
-    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
-        """Step down to named statistics of all intervals."""
-        return self.histogram().summary(percentiles)
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:
         """Return itself, or itself resampled."""

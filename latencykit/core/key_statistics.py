@@ -27,7 +27,7 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
     if hasattr(data, "stats"):
         named = [
             *data.stats.items(),
-            *((f"p{format_percentile(p)}", v) for p, v in data.percentiles.items()),
+            *((f"p{format_percentile(p)}", v) for p, v in data.reported_percentiles.items()),
         ]
         count = [("requests", format_count(data.count))] if data.count is not None else []
         return count + [(name, format_value(value, data.unit)) for name, value in named]

@@ -7,7 +7,7 @@ takes. What is summed up here is summed up exactly; where sums get long, scipy i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,9 @@ import numpy as np
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.core.buckets import Buckets
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
 __all__ = [
     "RESOLVED",
     "Counted",
+    "PercentileRow",
     "PercentileTable",
     "binomial_quantiles",
     "highest_supported_percentile",
     "is_resolved",
     "mean_std",
     "median",
+    "percentile_frame",
     "percentile_table",
     "poisson_at_least",
     "poisson_at_most",
@@ -515,3 +518,44 @@ def row_mean_std(
         deviation = reals - mean[rows]
         std = np.sqrt(np.bincount(rows, deviation * deviation * counts, size) / totals)
     return mean, std
+
+
+@dataclass(frozen=True)
+class PercentileRow:
+    """One percentile and how far it can be trusted.
+
+    Attributes
+    ----------
+    percentile, value : float
+    low, high : float
+        Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
+        infinity where there is no upper bound.
+    bucket_low, bucket_high : float
+        What the source pins the percentile down between: its bucket, cut at what the tool printed; infinite above
+        where it reaches censored values.
+    resolved : bool
+        Whether these two are within a tenth of each other; a percentile that the tool printed is exact. Where they are
+        not, `value` is the upper bound of a range.
+    supported : bool
+        Whether the sample is large enough to bound the percentile from above.
+    events : int or None
+        How many events (stalls, intervals) make up what lies above it, where the source knows of time.
+    """
+
+    percentile: float
+    value: float
+    low: float
+    high: float
+    bucket_low: float
+    bucket_high: float
+    resolved: bool
+    supported: bool
+    events: int | None = None
+
+
+def percentile_frame(rows: Iterable[PercentileRow]) -> pd.DataFrame:
+    """Return percentiles as a table: one row per percentile, one column per field."""
+    import pandas as pd
+
+    names = [item.name for item in fields(PercentileRow)]
+    return pd.DataFrame([vars(row) for row in rows], columns=names).set_index("percentile")

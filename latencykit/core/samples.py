@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
-from latencykit.core.histogram_log import HistogramLog, slot_edges
+from latencykit.core.histogram import Evidence, Histogram, HistogramBacked
+from latencykit.core.histogram_log import HistogramLog, slot_edges, tails_of_requests
 from latencykit.core.run import Run
+from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit.core.histogram import Evidence
     from latencykit.core.run import Measure
-    from latencykit.core.summary import Summary
 
     Ints = NDArray[np.int64]
 
@@ -144,7 +143,7 @@ OUTCOMES = ("ok", "error", "timeout", "dropped", "unfinished")
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Samples:
+class Samples(HistogramBacked, Value):
     """Requests, one row each, as arrays of one length.
 
     Parameters
@@ -180,6 +179,8 @@ class Samples:
     tag: NDArray[np.str_] | None
     unit: str
     run: Run
+    _clock: int | None = field(repr=False, compare=False)
+    _whole: Histogram | None = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -214,10 +215,11 @@ class Samples:
         if known.measure == "unknown":
             known = known.replace(measure=measure)
         for name, array in given.items():
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, None if array is None else read_only(array))
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
         object.__setattr__(self, "run", known)
         object.__setattr__(self, "_clock", None)
+        object.__setattr__(self, "_whole", None)
 
     @classmethod
     def from_frame(
@@ -269,6 +271,9 @@ class Samples:
     def __len__(self) -> int:
         return int(self.duration.size)
 
+    def _content(self) -> tuple[Any, ...]:
+        return *super()._content(), None if self.start is None else self._zero
+
     # ------------------------------------------------------------ what is measured
 
     @property
@@ -316,18 +321,7 @@ class Samples:
     def with_run(self, **changes: Any) -> Samples:
         """Return a copy with some facts of the run changed."""
         copy = object.__new__(Samples)
-        for name in (
-            "start",
-            "duration",
-            "intended",
-            "outcome",
-            "connection",
-            "tag",
-            "unit",
-            "_clock",
-        ):
-            object.__setattr__(copy, name, getattr(self, name))
-        object.__setattr__(copy, "run", replace(self.run, **changes))
+        copy.__setstate__(vars(self) | {"run": replace(self.run, **changes), "_whole": None})
         return copy
 
     def to_unit(self, unit: str) -> Samples:
@@ -349,7 +343,7 @@ class Samples:
         copy = self.with_run()
         for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
             column = getattr(self, name)
-            object.__setattr__(copy, name, None if column is None else column[rows])
+            object.__setattr__(copy, name, None if column is None else read_only(column[rows]))
         if self.start is not None:  # times of a part count from where those of the whole do
             object.__setattr__(copy, "_clock", self._zero)
         return copy
@@ -406,8 +400,7 @@ class Samples:
     @property
     def _zero(self) -> int:
         """The moment that times count from, ns: the first of the samples, or of those that these are a part of."""
-        clock: int | None = self._clock  # type: ignore[attr-defined]
-        return self._origin if clock is None else clock
+        return self._origin if self._clock is None else self._clock
 
     @property
     def _origin(self) -> int:
@@ -444,6 +437,8 @@ class Samples:
         digits : int, default 3
             Significant digits of the buckets.
         """
+        if digits == 3 and self._whole is not None:
+            return self._whole
         run = self._run_with_failures(self.run)
         run = run.replace(duration=run.duration or (self.elapsed or None))
         good, values = self.good, self.values
@@ -459,7 +454,12 @@ class Samples:
             else values[self.outcome == OUTCOMES.index("timeout")]
         )
         bound = float(late.min()) if late.size else float("inf")
-        return replace(counted, censored=int(late.size), censored_at=bound, reported_stats=exact)
+        histogram = replace(
+            counted, censored=int(late.size), censored_at=bound, reported_stats=exact
+        )
+        if digits == 3:
+            object.__setattr__(self, "_whole", histogram)
+        return histogram
 
     def evidence(self, whole: Histogram | None = None) -> Evidence:
         """Return how far the latencies can be trusted; requests belong to the moment when they began.
@@ -469,9 +469,6 @@ class Samples:
         whole : Histogram, optional
             ``samples.histogram()``, where it is known already.
         """
-        from latencykit.core.histogram import Evidence
-        from latencykit.core.histogram_log import tails_of_requests
-
         counted = self.histogram() if whole is None else whole
         if self.start is None or not counted.count:
             return Evidence(counted)
@@ -544,10 +541,6 @@ class Samples:
             unit=self.unit,
             run=run.replace(start=epoch, duration=run.duration or self.elapsed),
         )
-
-    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
-        """Step down to named statistics."""
-        return self.histogram().summary(percentiles)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per request: times in ns (int64), outcomes as words; `from_frame` takes it back.

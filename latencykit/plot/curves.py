@@ -526,7 +526,7 @@ _USUAL = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0)
 
 def known_points(summary: Summary) -> dict[float, float]:
     """Return the percentiles that a summary holds, its minimum and maximum among them, ascending."""
-    known = dict(summary.percentiles)
+    known = dict(summary.reported_percentiles)
     for name, percentile in (("min", 0.0), ("max", 100.0)):
         if name in summary.stats:
             known[percentile] = summary.stats[name]

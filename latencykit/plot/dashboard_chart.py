@@ -292,7 +292,9 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
 def _value(data: Any, percentile: float) -> float:
     """A percentile, or NaN where the source does not hold it."""
     if isinstance(data, Summary):
-        known = dict(data.percentiles) | ({100.0: data.stats["max"]} if "max" in data.stats else {})
+        known = dict(data.reported_percentiles) | (
+            {100.0: data.stats["max"]} if "max" in data.stats else {}
+        )
         return known.get(percentile, float("nan"))
     if not getattr(data, "count", 1):
         return float("nan")

@@ -198,7 +198,7 @@ def _value_axis(
     every += [
         np.array(
             [
-                *summary.percentiles.values(),
+                *summary.reported_percentiles.values(),
                 *(summary.stats[name] for name in ("mean", "max") if name in summary.stats),
             ]
         )
@@ -332,7 +332,7 @@ def _end(data: Any, curve: Curve | None) -> tuple[float, str]:
     """Where a series ends at the right, and the words for it."""
     if curve is None:
         known = [
-            *data.percentiles.values(),
+            *data.reported_percentiles.values(),
             *(data.stats[name] for name in ("mean", "max") if name in data.stats),
         ]
         name = next((name for name in ("max", "mean") if name in data.stats), None)

@@ -461,7 +461,7 @@ class PageSeries:
     def reported_percentiles(self) -> list[tuple[float, float]]:
         """Percentiles that the tool printed because somebody chose them, and their values; a spectrum has none."""
         if isinstance(self.counted, Summary):
-            return sorted(self.counted.percentiles.items())
+            return sorted(self.counted.reported_percentiles.items())
         rows = (
             list(zip(*self.counted.reported_percentiles, strict=True))
             if isinstance(self.counted, Histogram)
@@ -477,7 +477,7 @@ class PageSeries:
             held = " and ".join(counted.stats) or "a count"
             return (
                 ""
-                if counted.percentiles
+                if counted.reported_percentiles
                 else f"The source reports only {held}: there is no distribution to draw."
             )
         if isinstance(counted, Histogram) and not counted.count:
