@@ -517,105 +517,68 @@ def _why_unknown(
 ) -> str:
     """The first reason that applies: flaws of the numbers themselves, then of the evidence."""
     run, longest = facts.run, format_duration(facts.longest * 1e9)
-    due = (facts.given_rate or run.rate or 0.0) * (facts.duration or 0.0)
     suspected = [item for item in evidence if item.level in ("weak", "strong")]
-    reasons = (
-        (
-            "over-corrected" in findings,
-            "the tool's correction invented more slow requests than the run can have had",
-        ),
-        (
-            "lost-to-timeouts" in findings,
-            f"{format_count(run.timeouts)} requests timed out; their latencies are not recorded",
-        ),
-        (
-            "dropped" in findings,
-            f"{format_count(run.dropped)} requests that were due were dropped, and have no latency",
-        ),
-        (
-            "unfinished" in findings,
-            (
-                f"{format_count(run.unfinished)} requests were still under way at the end, and have no "
-                "latency"
-            ),
-        ),
-        (
-            "failed-in-stalls" in findings,
-            "many requests failed, apparently during stalls; the latencies do not include them",
-        ),
-        (
-            "immaterial" in findings and "closed-loop" in findings,
-            (
-                "a closed loop, so these are service times; what it omitted in hiccups of up to "
-                f"{longest} would hardly be visible"
-            ),
-        ),
-        (
-            "immaterial" in findings,
-            (
-                "some requests were omitted, but neither the mean nor a supported percentile would "
-                "move by a tenth"
-            ),
-        ),
-        (
-            suspected and facts.corrected_by,
-            (
-                f"a stall of {longest} implies more slow requests than were recorded; a slow request "
-                "that delayed no others looks the same"
-            ),
-        ),
-        (
-            any(item.missing and item.test != "lower bound" for item in suspected),
-            (
-                "omission, or traffic that paused for a reason of its own while one request took "
-                f"{longest}"
-            ),
-        ),
-        (
-            suspected,
-            (
-                "omission, or isolated slow requests that delayed no others: the longest took "
-                f"{longest}"
-            ),
-        ),
-        (
-            "fewer-than-due" in findings,
-            (
-                f"only {format_count(facts.count)} of {format_count(due)} requests that were due have "
-                "a latency"
-            ),
-        ),
-        (
-            "nothing-to-omit" in findings,
-            "nothing to omit: no request took long enough for an omission to show",
-        ),
-        (
-            "closed-loop" in findings and facts.corrected_by is None,
-            (
-                "a closed loop, so these are service times; how many requests users would have sent is "
-                "unknown"
-            ),
-        ),
-        (not facts.rate, "the number of requests that were due is unknown"),
-        (
-            facts.stall and len(stalls),
-            (
-                f"stalls of up to {longest} were recorded; the requests they delayed are neither all "
-                "there nor surely missing"
-            ),
-        ),
-        (
-            facts.stall,
-            (
-                f"the slow requests (up to {longest}) are neither as many as one stall implies nor few "
-                "enough to prove that some are missing"
-            ),
-        ),
-    )
-    return next(
-        (text for applies, text in reasons if applies),
-        "no stall was recorded, and so there is nothing that could be missing",
-    )
+    if "over-corrected" in findings:
+        return "the tool's correction invented more slow requests than the run can have had"
+    if "lost-to-timeouts" in findings:
+        return f"{format_count(run.timeouts)} requests timed out; their latencies are not recorded"
+    if "dropped" in findings:
+        dropped = format_count(run.dropped)
+        return f"{dropped} requests that were due were dropped, and have no latency"
+    if "unfinished" in findings:
+        unfinished = format_count(run.unfinished)
+        return f"{unfinished} requests were still under way at the end, and have no latency"
+    if "failed-in-stalls" in findings:
+        return "many requests failed, apparently during stalls; the latencies do not include them"
+    if "immaterial" in findings and "closed-loop" in findings:
+        return (
+            "a closed loop, so these are service times; what it omitted in hiccups of up to "
+            f"{longest} would hardly be visible"
+        )
+    if "immaterial" in findings:
+        return (
+            "some requests were omitted, but neither the mean nor a supported percentile would "
+            "move by a tenth"
+        )
+    if suspected and facts.corrected_by:
+        return (
+            f"a stall of {longest} implies more slow requests than were recorded; a slow request "
+            "that delayed no others looks the same"
+        )
+    if any(item.missing and item.test != "lower bound" for item in suspected):
+        return (
+            "omission, or traffic that paused for a reason of its own while one request took "
+            f"{longest}"
+        )
+    if suspected:
+        return (
+            "omission, or isolated slow requests that delayed no others: the longest took "
+            f"{longest}"
+        )
+    if "fewer-than-due" in findings:
+        count = format_count(facts.count)
+        due = format_count((facts.given_rate or run.rate or 0.0) * (facts.duration or 0.0))
+        return f"only {count} of {due} requests that were due have a latency"
+    if "nothing-to-omit" in findings:
+        return "nothing to omit: no request took long enough for an omission to show"
+    if "closed-loop" in findings and facts.corrected_by is None:
+        return (
+            "a closed loop, so these are service times; how many requests users would have sent "
+            "is unknown"
+        )
+    if not facts.rate:
+        return "the number of requests that were due is unknown"
+    if facts.stall and len(stalls):
+        return (
+            f"stalls of up to {longest} were recorded; the requests they delayed are neither all "
+            "there nor surely missing"
+        )
+    if facts.stall:
+        return (
+            f"the slow requests (up to {longest}) are neither as many as one stall implies nor "
+            "few enough to prove that some are missing"
+        )
+    return "no stall was recorded, and so there is nothing that could be missing"
 
 
 def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
@@ -1190,7 +1153,7 @@ class Counts:
 def counts_test(stalls: Stalls, rate: float, failures: int) -> Counts | None:
     """Test the counts around every stall; None without a stall, or with too little to go by."""
     counts = stalls.delayed
-    if counts is None or not len(stalls) or not rate or np.isnan(counts.wavering):
+    if counts is None or not len(stalls) or not rate or np.isnan(counts.deviation):
         return None
     due, missing = rate * stalls.duration, float(stalls.missing.sum())
     waiting, any_delay = counts.above[LEVELS.index(0.8)], counts.above[LEVELS.index(0.1)]
@@ -1202,13 +1165,13 @@ def counts_test(stalls: Stalls, rate: float, failures: int) -> Counts | None:
         & (np.abs(counts.short - lost) <= slack + waiting / 2)
         & (slack <= np.maximum(_COUNTS_FINE * due, _VARIATION))
     )
-    deviation = np.maximum(counts.noise, np.sqrt(np.maximum(due, 1.0)))
-    sigma = np.where(match, counts.short / deviation, 0.0)
+    noise = np.maximum(counts.noise, np.sqrt(np.maximum(due, 1.0)))
+    sigma = np.where(match, counts.short / noise, 0.0)
     largest, p = int(np.argmax(sigma)), 1.0
     if match.any():
         p = min(1.0, len(stalls) * 0.5 * math.erfc(float(sigma[largest]) / math.sqrt(2.0)))
     failed = failures > _FAILED * (missing if missing >= MIN_MISSING else float(due.sum()))
-    steady = counts.wavering**2 <= max(
+    steady = counts.deviation**2 <= max(
         _COUNTS_SCHEDULE * counts.usual, 1.0 if counts.usual >= _COUNTS_POWER else 0.0
     )
     # A few requests that are slow by themselves, or whose clock was set forward, fit any gap;
@@ -1447,13 +1410,13 @@ def arithmetic_progression_test(
 # The corrected distribution: re-timed where the sends allow it, else back-filled.
 
 _MOVED, _DOUBLED = 1.1, 2.0
-_ON_TIME = 0.1  # of an interval: half of a schedule's sends are no farther from it
+_ON_TIME = 0.1  # of an interval: half of a schedule's sends are at most that far off
 
 
 def correction_method(facts: Facts, *, scheduled: bool = True) -> str | None:
     """Return ``retime`` or ``backfill``, or None where the interval is unknown.
 
-    A closed loop at full speed is not `scheduled`: there is no schedule to time from.
+    A closed loop at full speed is not `scheduled`: it has nothing to time from.
     """
     if not facts.interval or not facts.rate or isinstance(facts.data, Summary) or not facts.count:
         return None
