@@ -97,7 +97,7 @@ def test_what_else_differs_is_said():
     assert "rate" in warned
     assert "connections" in warned
     assert "response" in warned
-    assert lk.compare(base, base).warnings == ("both sides hold the very same numbers",)
+    assert lk.compare(base, base).warnings == ("both sides have the very same numbers",)
     among = lk.compare([base, new], [base, base]).warnings
     assert any(text.startswith("among the base runs") for text in among)
 
