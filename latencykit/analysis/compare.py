@@ -78,7 +78,7 @@ Verdict = Literal["same", "better", "worse", "mixed", "inconclusive"]
 
 @dataclass(frozen=True)
 class Change:
-    """How one statistic changed.
+    """The change of one statistic.
 
     Attributes
     ----------
@@ -343,8 +343,8 @@ def compare(
     ):
         times = (data.to_unit("ns") if data.unit in NANOSECONDS else data for (data,) in given)
         evidence = [data.evidence() for data in times]
-        whole = [histogram_of(side.whole, "a comparison") for side in evidence]
-        sides: tuple[list[Side], list[Side]] = [whole[0]], [whole[1]]
+        pair = [histogram_of(side.whole, "a comparison") for side in evidence]
+        sides: tuple[list[Side], list[Side]] = [pair[0]], [pair[1]]
     else:
         sides = ([_comparable(data) for data in given[0]], [_comparable(data) for data in given[1]])
     units = {data.unit for side in sides for data in side}
@@ -499,8 +499,8 @@ def _of_requests(
 def _value(side: Histogram, row: Change) -> tuple[float, float, float]:
     """The value of a statistic (reported by the source, else from its buckets) and its bounds."""
     if row.percentile is not None:
-        (found,) = side.percentile_rows([row.percentile])
-        return found.value, found.bucket_low, found.bucket_high
+        (known,) = side.percentile_rows([row.percentile])
+        return known.value, known.bucket_low, known.bucket_high
     if row.statistic == "mean":
         low, high = side.bracket("mean")
         return side.mean if is_resolved(low, high) or side.censored else high, low, high
@@ -801,8 +801,8 @@ def _means(sides: tuple[_Side, _Side], names: Sequence[str]) -> _Group:
         ranks.append((float(trim.low), float(trim.high)))
     points, draws, bounded = [], [], []
     for side in sides:
-        found = [trimmed(side.counted, spec) for spec in specs]
-        columns = ([getattr(trim, name) for trim in found] for name in ("value", "low", "high"))
+        trims = [trimmed(side.counted, spec) for spec in specs]
+        columns = ([getattr(trim, name) for trim in trims] for name in ("value", "low", "high"))
         point, low, high = (np.array(column) for column in columns)
         if "mean" in names and math.isfinite(side.counted.mean):
             k = names.index("mean")  # reported by the tool: no bucket knows better
@@ -837,7 +837,7 @@ def _modes(sides: tuple[_Side, _Side], gap: Gap) -> _Group:
     points = [
         np.array([part.total / side.counted.total]) for part, side in zip(slow, sides, strict=True)
     ]
-    found, names = [side.share(cut) for side in sides], ["slow share"]
+    replicates, names = [side.share(cut) for side in sides], ["slow share"]
     if all(part.total for part in slow):
         names.append("slow median")
         for k, (side, part) in enumerate(zip(sides, slow, strict=True)):
@@ -848,11 +848,11 @@ def _modes(sides: tuple[_Side, _Side], gap: Gap) -> _Group:
                 bounded = _both_ends(1)
             else:
                 draws, bounded = side.percentiles(middle, np.ones(1, np.bool_))
-            share, ends = found[k]
+            share, ends = replicates[k]
             joined = Draws(np.c_[share.low, draws.low], np.c_[share.high, draws.high])
-            found[k] = joined, (np.append(ends[0], bounded[0]), np.append(ends[1], bounded[1]))
+            replicates[k] = joined, (np.append(ends[0], bounded[0]), np.append(ends[1], bounded[1]))
             points[k] = np.append(points[k], percentile_table(part, [50]).value)
-    draws_of, bounded_of = zip(*found, strict=True)
+    draws_of, bounded_of = zip(*replicates, strict=True)
     return _Group(names, points, draws_of, bounded_of)
 
 
@@ -1094,11 +1094,11 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
     brink = (running[:-1] >= low) & (running[:-1] <= high)
     brink |= (share <= tail * _MODES_NEAR) & (share >= tail / _MODES_NEAR)
     populated = (beyond >= _FEWEST) & (running[:-1] >= _FEWEST)
-    found = np.flatnonzero(brink & (jump >= _WIDE) & populated)
-    found = found[[bool((jump[k] > jump[k + 1 :]).all()) for k in found]]
-    if not found.size:
+    candidates = np.flatnonzero(brink & (jump >= _WIDE) & populated)
+    candidates = candidates[[bool((jump[k] > jump[k + 1 :]).all()) for k in candidates]]
+    if not candidates.size:
         return None
-    at = int(found[np.argmax(jump[found])])
+    at = int(candidates[np.argmax(jump[candidates])])
     bounds = share_interval(int(beyond[at]), total)
     middle = int(np.searchsorted(running, running[at] + (occupied.count - running[at] + 1) // 2))
     return Gap(

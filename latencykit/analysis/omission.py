@@ -20,6 +20,7 @@ from latencykit.analysis.stalls import (
     Stalls,
     Trace,
     evenly_spread,
+    first_pass_over,
     hulls,
     stalls_of,
     usual_rate,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core.blocks import TopFold
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
@@ -273,7 +275,9 @@ def diagnose(
     'clean'
     """
     facts = facts_of(data, expected_interval, rate, connections, duration)
-    stalls = stalls_of(facts.data, facts.series, facts.trace) if facts.timed else Stalls.none()
+    stalls = Stalls.none()
+    if facts.timed:
+        stalls = stalls_of(facts.data, facts.first_pass, facts.trace)
     tests = _run_tests(facts, stalls)
     if tests.connections and not facts.connections:
         facts = replace(facts, estimated_connections=tests.connections)
@@ -648,7 +652,7 @@ class Facts:
     data: Any
     histogram: Any = None  # of all values; None for a summary
     trace: Trace | None = None  # sends and replies, for samples with start times
-    series: IntervalSeries | None = None  # each interval's numbers, for a log
+    first_pass: tuple[IntervalSeries, TopFold] | None = None  # over a log
     given_rate: float | None = None  # requests per second
     given_interval: float | None = None  # ns between two requests of one connection
     given_connections: int | None = None
@@ -660,6 +664,11 @@ class Facts:
         """The source's own description of the measurement."""
         run: Run = self.data.run
         return run
+
+    @property
+    def series(self) -> IntervalSeries | None:
+        """Each interval's numbers, for a log."""
+        return None if self.first_pass is None else self.first_pass[0]
 
     @property
     def timed(self) -> bool:
@@ -753,7 +762,7 @@ class Facts:
 
     @property
     def corrected_by(self) -> str | None:
-        """What took care of omission: ``us``, ``tool``, ``schedule``, or None if nothing known."""
+        """``us``, ``tool`` or ``schedule`` if omission is taken care of, else None."""
         run = self.run
         if run.corrected == "schedule" and isinstance(self.data, Samples):
             from_send = run.measure == "service" and self.data.intended is not None
@@ -804,16 +813,12 @@ def facts_of(
             raise InvalidArgumentError(f"{name} must be positive and finite, not {value!r}")
     length = None if duration is None else parse_duration(duration, "s") / 1e9
     data = data.to_unit("ns") if has_unit else data
-    histogram, trace, series = None, None, None
-    if isinstance(data, HistogramLog):  # sum and series in one pass
-        fold = data.series_fold((50,))
-        histogram = data.histogram_and(fold)
-        series = data.series_of(fold)
-    elif not isinstance(data, Summary):
-        histogram = data.histogram()
+    first_pass = first_pass_over(data) if isinstance(data, HistogramLog) else None
+    histogram = None if isinstance(data, Summary) else data.histogram()
+    trace = None
     if isinstance(data, Samples) and data.start is not None and len(data) > 1:
         trace = Trace.of(data)
-    return Facts(data, histogram, trace, series, rate, interval, connections, length)
+    return Facts(data, histogram, trace, first_pass, rate, interval, connections, length)
 
 
 # ------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
@@ -38,10 +39,10 @@ __all__ = [
     "Trace",
     "evenly_spread",
     "find_stalls",
+    "first_pass_over",
     "hulls",
     "period_of",
     "stalls_of",
-    "stalls_of_log",
     "usual_rate",
 ]
 
@@ -122,11 +123,13 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
 
 
 def stalls_of(
-    data: Any, series: IntervalSeries | None = None, trace: Trace | None = None
+    data: Any,
+    first_pass: tuple[IntervalSeries, TopFold] | None = None,
+    trace: Trace | None = None,
 ) -> Stalls:
-    """Return the stalls as arrays; `series` of a log (with medians) or `trace` if at hand."""
+    """Return the stalls as arrays; `first_pass` over a log, or `trace`, if at hand."""
     if isinstance(data, HistogramLog):
-        stalls = stalls_of_log(data, series)
+        stalls = _stalls_of_log(data, *(first_pass or first_pass_over(data)))
     elif isinstance(data, Samples) and data.start is not None:
         stalls = _stalls_of_trace(trace if trace is not None else Trace.of(data))
     else:
@@ -510,7 +513,7 @@ def usual_rate(series: IntervalSeries) -> float:
 
 @dataclass(frozen=True)
 class Delayed:
-    """What the intervals of each stall counted."""
+    """Counts of the intervals of each stall."""
 
     above: Floats  # (levels, stalls): requests slower than each of LEVELS × the longest latency
     beside: Floats  # (levels, stalls): the same as intervals without a stall would have it
@@ -586,9 +589,14 @@ class _Rows:
         return first, np.maximum(last, first + 1)
 
 
-def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> Stalls:
-    """Return the stalls of a log; see `find_stalls`."""
-    series = series if series is not None else log.series((50,))
+def first_pass_over(log: HistogramLog) -> tuple[IntervalSeries, TopFold]:
+    """Return each interval's numbers and highest values; the pass also sums the log."""
+    top = TopFold(LEVELS[0])
+    log.histogram_and(top)
+    return log.series((50,)), top
+
+
+def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold) -> Stalls:
     factor = NANOSECONDS.get(series.unit, 1.0)
     order = np.argsort(series.start, kind="stable")
     rate, middle = usual_rate(series), series.values[order, 0] * factor / 1e9
@@ -608,7 +616,7 @@ def stalls_of_log(log: HistogramLog, series: IntervalSeries | None = None) -> St
     end = np.concatenate((end, rows.stop[late]))
     if not begin.size:
         return Stalls.none()
-    return _confirmed(log, rows, order, late, begin, end, factor)
+    return _confirmed(log, top, rows, order, late, begin, end, factor)
 
 
 def _placed(rows: _Rows, late: Flags, limit: float) -> tuple[Floats, Floats]:
@@ -636,6 +644,7 @@ def _placed(rows: _Rows, late: Flags, limit: float) -> tuple[Floats, Floats]:
 
 def _confirmed(
     log: HistogramLog,
+    top: TopFold,
     rows: _Rows,
     order: Ints,
     late: Flags,
@@ -664,12 +673,7 @@ def _confirmed(
     np.maximum.at(reference, touched, np.repeat(worst, number))
     quiet = (reference == 0) & (rows.stop < rows.stop.max() - 1e-9)
     reference[reference == 0] = worst.max()
-    by_row = np.empty(rows.start.size)
-    by_row[order] = reference * 1e9 / factor
-    fold = SlowFold(by_row)
-    log.scan(fold)
-    slower = fold.counts[:, order]
-
+    slower = _slow_counts(log, top, rows, order, reference, factor)
     above = _own_sums(slower, first, last, duration)
     covered, due = _own_sums(rows.length, first, last, duration), rows.rate * duration
     short, noise = _own_sums(rows.lost, first, last, duration), deviation * np.sqrt(number)
@@ -690,7 +694,7 @@ def _confirmed(
     silence = np.where(silent | (_sums(late.astype(np.int64), first, last) > 0), duration, 0.0)
     notes, warm = _warm_up(rows, begin, silence)
     confirmed = halted | even
-    kept = confirmed & ~warm
+    stalls = confirmed & ~warm
     missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
     missing = np.where(short >= _CHANCE * noise, missing, 0)
     isolated = int((~confirmed & ~warm).sum())
@@ -699,22 +703,37 @@ def _confirmed(
         isolated_note = "requests were slow while others were answered as usual: not a stall"
         notes = (*notes, f"{times} {isolated_note}")
     return Stalls(
-        begin[kept],
-        end[kept],
-        worst[kept] * 1e9,
-        missing[kept].astype(np.int64),
-        np.where(halted, 1.0, share)[kept],
+        begin[stalls],
+        end[stalls],
+        worst[stalls] * 1e9,
+        missing[stalls].astype(np.int64),
+        np.where(halted, 1.0, share)[stalls],
         notes,
         Delayed(
-            above[:, kept],
-            beside[:, kept],
-            short[kept],
-            noise[kept],
+            above[:, stalls],
+            beside[:, stalls],
+            short[stalls],
+            noise[stalls],
             deviation,
             usual,
             _waits_alone(rows, quiet),
         ),
     )
+
+
+def _slow_counts(
+    log: HistogramLog, top: TopFold, rows: _Rows, order: Ints, reference: Floats, factor: float
+) -> Ints:
+    """Requests slower than each of `LEVELS` × the reference, shape (levels, rows)."""
+    by_row = np.empty(reference.size)
+    by_row[order] = reference * 1e9 / factor
+    fold = SlowFold(by_row)
+    kept = top.blocks()  # enough where no value exceeds the latency that it is compared with
+    if kept is not None and (rows.worst <= reference).all():
+        feed(kept, (fold,))
+    else:
+        log.scan(fold)
+    return fold.counts[:, order]
 
 
 def _without_backlog(

@@ -228,14 +228,14 @@ def _heat_map(
     subtitle: str | None,
 ) -> Axes:
     """Leaf percentile × number of calls: the share of users who fare worse, and where half of them do."""
-    from latencykit.analysis.fan_out import chance_of_slow, fan_outs
+    from latencykit.analysis.fan_out import fan_outs, probability_of_slow
 
     first, last = min(n, default=1), max([*n, 2])
     if first < 1:
         raise InvalidArgumentError(f"a fan-out must be at least 1, not {first}")
     calls = np.geomspace(first, last, 60)
     percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.0, _NINES, 121))
-    shares = np.array([chance_of_slow(percentiles, one) for one in calls])
+    shares = np.array([probability_of_slow(percentiles, one) for one in calls])
     model = "independent calls"
     if data is not None and not independent:
         whole = np.unique(np.rint(calls[::2]).astype(np.int64))

@@ -250,7 +250,8 @@ def test_the_command(run, tmp_path: Path) -> None:
     ][0]
     assert record["verdict"] == "omits"
     assert set(record) >= {
-        "name", "count", "verdict", "findings", "evidence", "expected_interval", "stalls", "raw", "corrected", "method"
+        "name", "count", "verdict", "findings", "evidence", "expected_interval", "stalls", "raw",
+        "corrected", "method"
     }  # fmt: skip
     assert set(record["evidence"][0]) == {"test", "statistic", "threshold", "finding"}
     assert set(record["stalls"][0]) == {"start", "end", "duration", "worst", "missing"}

@@ -1,6 +1,6 @@
-"""What a diagnosis may never say: clean of a loop that left requests out, omits of an honest run; and that it agrees with itself.
+"""A diagnosis is never clean of a loop that waited, never omits of an honest run.
 
-The worlds are the benchmark's (`tests.benchmarks.truth_diagnosis`), a few seeds of each; it counts them by the thousand.
+The worlds are the benchmark's (`tests.benchmarks.truth_diagnosis`), a few seeds of each.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def runs(
     noise: float = 0.03,
     stall: bool = False,
 ) -> np.ndarray:
-    """Percentiles of runs whose level differs by `noise`, and each percentile by a little of its own."""
+    """Percentiles of runs: their level differs by `noise`, each percentile a little more."""
     level = np.exp(rng.normal(0, noise, (number, 1)))
     table = (
         factor
