@@ -173,7 +173,7 @@ def test_sums_and_hedges_lie_in_their_ranges(world, k):
     draws = rng.choice(values, (20_000, k))
     for h in (of_tool(values, (50.0, 75.0, 90.0, 99.0), "inverted_cdf"), in_buckets(values, 2.5)):
         summed = sequential(h, k)
-        (hedged,) = fan_outs(h, [1], hedge_after=90.0)
+        (hedged,) = fan_outs(h, [1], hedge=90.0)
         delay = np.percentile(values, 90, method="inverted_cdf")
         answers = np.minimum(draws[:, 0], delay + draws[:, 1])
         for found, true in ((summed, draws.sum(axis=1)), (hedged, answers)):

@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core import Data
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -248,8 +250,8 @@ def _energies(distance: Floats, least: int) -> Floats:
 
 
 def change_points(
-    runs: Sequence[Any] | Mapping[str, Any], statistic: str | float = "p99", *, alpha: float = 0.01,
-    permutations: int = 499, least: int = 5, seed: int = 0,
+    runs: Sequence[Data | float] | Mapping[str, Data | float], statistic: str | float = "p99", *,
+    alpha: float = 0.01, permutations: int = 499, least: int = 5, seed: int = 0,
 ) -> ChangePoints:  # fmt: skip
     """Find the runs after which a statistic changed, in order.
 

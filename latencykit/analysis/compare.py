@@ -26,6 +26,7 @@ from latencykit.core.quantiles import (
 )
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
+from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -36,17 +37,19 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core import Data
     from latencykit.core.dependence import Dependence
     from latencykit.core.run import Run
 
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
     Side = Histogram | Summary
+    Runs = Data | Sequence[Data] | Mapping[str, Data]
 
 __all__ = [
     "Change",
@@ -145,8 +148,8 @@ class Change:
         return replace(self, p_value=p_value, significant=significant, note=note)
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, eq=False)
+class Comparison(Value):
     """The changes from one side to the other.
 
     Attributes
@@ -283,7 +286,7 @@ _REPORTED = 12
 
 
 def compare(
-    base: Any, new: Any, *, percentiles: Sequence[float] | None = None,
+    base: Runs, new: Runs, *, percentiles: Sequence[float] | None = None,
     means: Sequence[str] = _MEANS, confidence: float = 0.95, run_noise: float | None = None,
     margin: float = 0.05, also: Sequence[str] = (), replicates: int = 1000, seed: int = 0,
 ) -> Comparison:  # fmt: skip

@@ -31,6 +31,7 @@ from latencykit.core.quantiles import poisson_at_least, poisson_at_most, poisson
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
+from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -105,7 +106,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(Value):
     """The verdict on a measurement, its evidence, and the corrected distribution.
 
     Attributes
@@ -150,7 +151,7 @@ class Diagnosis:
     rate: float | None
     duration: float | None
     found: Stalls = field(repr=False)
-    timed: Any = field(default=None, repr=False)
+    timed: Samples | HistogramLog | None = field(default=None, repr=False)
 
     @cached_property
     def stalls(self) -> pd.DataFrame:
@@ -158,7 +159,7 @@ class Diagnosis:
         return self.found.to_frame()
 
     @property
-    def run(self) -> Any:
+    def run(self) -> Run:
         """The source's own description of the measurement."""
         return self.raw.run
 

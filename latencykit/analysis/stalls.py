@@ -16,6 +16,7 @@ from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError
 from latencykit.units import NANOSECONDS, format_duration
 
@@ -47,8 +48,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Stalls:
+@dataclass(frozen=True, eq=False)
+class Stalls(Value):
     """Times during which (part of) a server did not answer: arrays of one length, ascending."""
 
     start: Floats  # seconds from the start of the series
@@ -65,7 +66,7 @@ class Stalls:
     @property
     def duration(self) -> Floats:
         """Length of each, seconds."""
-        return self.end - self.start
+        return read_only(self.end - self.start)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per stall."""
@@ -511,8 +512,8 @@ def usual_rate(series: IntervalSeries) -> float:
     return float(median(counts / lengths))
 
 
-@dataclass(frozen=True)
-class Delayed:
+@dataclass(frozen=True, eq=False)
+class Delayed(Value):
     """Counts of the intervals of each stall."""
 
     above: Floats  # (levels, stalls): requests slower than each of LEVELS × the longest latency

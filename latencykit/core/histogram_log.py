@@ -60,10 +60,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram import PercentileRow
     from latencykit.core.tail_events import Events
+    from latencykit.units import Moment
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -275,7 +277,7 @@ class HistogramLog(HistogramBacked, Value):
 
     # ------------------------------------------------------------ views
 
-    def rows(self, rows: Ints, **changes: Any) -> HistogramLog:
+    def rows(self, rows: Ints, **changes: object) -> HistogramLog:
         """Return a view of some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
@@ -291,7 +293,7 @@ class HistogramLog(HistogramBacked, Value):
         """Nanoseconds since the epoch from which `starts` count, to the microsecond, where the log says."""
         return None if self.start is None else round(self.start * 1e6) * 1000
 
-    def between(self, start: Any = -np.inf, end: Any = np.inf) -> HistogramLog:
+    def between(self, start: Moment = -np.inf, end: Moment = np.inf) -> HistogramLog:
         """Return the intervals with start ≤ t < end, where t is when an interval starts.
 
         Parameters
@@ -347,7 +349,7 @@ class HistogramLog(HistogramBacked, Value):
         later.starts = read_only(self.starts + seconds)
         return later
 
-    def with_run(self, **changes: Any) -> HistogramLog:
+    def with_run(self, **changes: object) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
         return self.rows(np.arange(len(self)), run=self.run.replace(**changes))
 
@@ -400,8 +402,16 @@ class HistogramLog(HistogramBacked, Value):
 
     def blocks(self) -> Iterator[Block]:
         """Yield all intervals as blocks, each once, in any order; `Block.rows` are this log's."""
+        expected, cache = self._shelf.expected, None
+        if expected and len(self) == self._shelf.size and not self._cached():
+            cache = self._new_cache(expected) if self._gains_by_cache() else None
         for block in self._stored_blocks():
+            if cache is not None:
+                cache.add(block)
             yield self._in_unit(block)
+        if cache is not None:
+            cache.close()
+            self._shelf.keep(cache)
 
     def _in_unit(self, block: Block) -> Block:
         return block if self._factor == 1.0 else replace(block, buckets=self._scaled(block.buckets))
@@ -436,22 +446,7 @@ class HistogramLog(HistogramBacked, Value):
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
         known = self._cached()
-        cache = None
-        if known is None and self._gains_by_cache():
-            codes, tags = self._tags_by_name()
-            few = tags <= _TAGS_APART
-            family = self._where[0] * tags + codes if few else self._where[0]
-            slot, slots = _slots_of(self)
-            least = slots * (int(family.max()) + 1) * (_SLOT_ROWS if request.table else _SLOT_FREE)
-            cache = LogCache(
-                self._places,
-                family,
-                slot if few and least <= len(self) else None,
-                lambda: _Table(slot, slots, codes, tags),
-                self._scaled,
-                request,
-                self._factor,
-            )
+        cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
         for block in self._stored_blocks():
             if cache is not None:
                 cache.add(block)
@@ -464,6 +459,29 @@ class HistogramLog(HistogramBacked, Value):
         cache.close()
         self._shelf.keep(cache)
         return cache, np.arange(len(self))
+
+    def _new_cache(self, request: Request) -> LogCache:
+        """A cache for a pass over all intervals of this log, which also answers what is expected to be asked."""
+        request |= self._shelf.expected or request
+        codes, tags = self._tags_by_name()
+        few = tags <= _TAGS_APART
+        family = self._where[0] * tags + codes if few else self._where[0]
+        slot, slots = _slots_of(self)
+        least = slots * (int(family.max()) + 1) * (_SLOT_ROWS if request.table else _SLOT_FREE)
+        return LogCache(
+            self._places,
+            family,
+            slot if few and least <= len(self) else None,
+            lambda: _Table(slot, slots, codes, tags),
+            self._scaled,
+            request,
+            self._factor,
+        )
+
+    def expect(self, percentiles: Sequence[float] = (), *, evidence: bool = True) -> None:
+        """Say what will be asked, so that the pass for the first question answers the others, too."""
+        request = Request(True, tuple(float(p) for p in percentiles), evidence)
+        self._shelf.expected = request | (self._shelf.expected or request)
 
     def _cached(self) -> tuple[LogCache, Ints] | None:
         """The cache and the rows of this log in it, where it covers all of them."""
@@ -1140,7 +1158,7 @@ def tails_of_requests(
 
 
 def merge(
-    series: Iterable[Any] | Mapping[str, Any], align: str = "absolute"
+    series: Iterable[Data] | Mapping[str, Data], align: str = "absolute"
 ) -> HistogramLog | Histogram:
     """Add up what several hosts, files or runs measured.
 
@@ -1167,7 +1185,7 @@ def merge(
     >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
     900.0
     """
-    parts = list(series.values()) if hasattr(series, "values") else list(series)
+    parts: list[Any] = list(series.values()) if hasattr(series, "values") else list(series)
     if not parts:
         raise InvalidArgumentError("there is nothing to merge")
     for part in parts:

@@ -52,6 +52,12 @@ class Request:
     percentiles: Sequence[float] | None = None
     table: bool = False
 
+    def __or__(self, other: Request) -> Request:
+        """Both."""
+        sets = [one.percentiles for one in (self, other) if one.percentiles is not None]
+        wanted = tuple(dict.fromkeys(p for some in sets for p in some)) if sets else None
+        return Request(self.total or other.total, wanted, self.table or other.table)
+
 
 class Table(Fold, Protocol):
     """The table of slots that `Tails` needs, which a pass may fill."""
@@ -179,7 +185,8 @@ class _Window:
 
     @property
     def nbytes(self) -> int:
-        return sum((index.nbytes + counts.nbytes for index, counts in self.sums.values()), 0)
+        total: int = sum(index.nbytes + counts.nbytes for index, counts in self.sums.values())
+        return total
 
     def join(self, other: _Window) -> None:
         """Add the window that follows."""
@@ -228,7 +235,8 @@ class _Windows:
         self._inner = SlidingSums(unit.reshape(-1), self._pass_on) if tabulate else self._outer
         self._windows: list[_Window] = []
         self._last: dict[int, _Window] = {}
-        self._bytes, self._joined = 0, 1
+        self._bytes: int = 0
+        self._joined = 1
         self._rows_in = np.zeros(0, np.int64)
 
     def add(self, block: Block) -> None:
@@ -279,7 +287,8 @@ class _Windows:
 
     @property
     def nbytes(self) -> int:
-        return int(self._bytes + self._window_of.nbytes + self._series.nbytes)
+        """Memory that is taken, in bytes."""
+        return self._bytes + int(self._window_of.nbytes) + self._series.nbytes
 
     def within(self, rows: Ints, group: Ints) -> tuple[Ints, Iterator[Block], Ints]:
         """See `LogCache.sums`."""
@@ -315,6 +324,7 @@ class Shelf:
     def __init__(self, size: int) -> None:
         self.size = size
         self.cache: LogCache | None = None
+        self.expected: Request | None = None
 
     def __reduce__(self) -> tuple[type[Shelf], tuple[int]]:
         return Shelf, (self.size,)

@@ -1,10 +1,10 @@
-"""The lowest rung: named statistics and a count, and nothing that could be added or asked further."""
+"""The lowest level of detail: named statistics and a count, which cannot be merged."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, NoReturn, overload
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from latencykit.core.quantiles import (
     percentile_frame,
 )
 from latencykit.core.run import Run
+from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError
 from latencykit.units import checked_unit, format_percentile, parse_percentile, unit_factor
 
@@ -30,9 +31,9 @@ __all__ = ["Summary"]
 _LISTED = 12
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Named statistics, as a tool printed them.
+@dataclass(frozen=True, eq=False)
+class Summary(Value):
+    """Named statistics, as reported by a tool.
 
     Parameters
     ----------
@@ -41,11 +42,11 @@ class Summary:
     reported_percentiles : mapping of float to float
         Percentile (0..100) → value.
     count : int or None
-        Number of values behind it, where the tool says.
+        Number of values, where the tool reports it.
     unit : str
         Unit of the values.
     run : Run
-        What the source says of the measurement.
+        Facts about the measurement.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class Summary:
     1200.0
     >>> s.percentile(99)
     Traceback (most recent call last):
-    latencykit.errors.DataNotAvailableError: go test -bench's output holds no p99, only mean; ...
+    latencykit.errors.DataNotAvailableError: go test -bench's output has no p99, only mean; ...
     """
 
     stats: Mapping[str, float] = field(default_factory=dict)
@@ -64,26 +65,27 @@ class Summary:
     run: Run = field(default_factory=Run)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checked_unit(self.unit)
 
     @property
     def mean(self) -> float:
-        """The mean that the tool printed."""
+        """The reported mean."""
         return self._reported("mean")
 
     @property
     def std(self) -> float:
-        """The standard deviation that the tool printed."""
+        """The reported standard deviation."""
         return self._reported("std")
 
     @property
     def min(self) -> float:
-        """The minimum that the tool printed."""
+        """The reported minimum."""
         return self._reported("min")
 
     @property
     def max(self) -> float:
-        """The maximum that the tool printed."""
+        """The reported maximum."""
         return self._reported("max")
 
     @overload
@@ -96,7 +98,7 @@ class Summary:
         Raises
         ------
         DataNotAvailableError
-            For any other: nothing can be made of a summary that is not in it.
+            For any other: a summary contains only what was reported.
         """
         p = np.asarray(percentile, np.float64)
         values = [self._reported_percentile(one) for one in p.reshape(-1).tolist()]
@@ -115,8 +117,8 @@ class Summary:
     ) -> pd.DataFrame:
         """Return a table of reported percentiles, by default of all; see `Histogram.percentiles`.
 
-        There is no confidence interval: `low` and `high` are NaN. A percentile is supported if the
-        tool reports enough requests for it.
+        `low` and `high` are NaN: a summary has no confidence intervals. A percentile is supported
+        if the tool reports enough requests for it.
         """
         p = list(self.reported_percentiles) if percentiles is None else percentiles
         limit = highest_supported_percentile(self.count or 0, confidence)
@@ -153,7 +155,7 @@ class Summary:
             self.run.replace(unit=unit),
         )
 
-    def with_run(self, **changes: Any) -> Summary:
+    def with_run(self, **changes: object) -> Summary:
         """Return a copy with some facts of the run changed."""
         return Summary(
             self.stats,
@@ -165,7 +167,8 @@ class Summary:
 
     def __add__(self, other: object) -> NoReturn:
         raise IncompatibleDataError(
-            "summaries cannot be added: an average of percentiles is the percentile of nothing; keep histograms "
+            "summaries cannot be added: an average of percentiles is the percentile of nothing; "
+            "keep histograms "
             "(.hlog, or the tool's output with its buckets) and merge those"
         )
 
@@ -188,12 +191,12 @@ class Summary:
         return self._refuse(f"p{format_percentile(p)}")
 
     def _refuse(self, name: str) -> NoReturn:
-        holds = [*self.stats, *(f"p{format_percentile(p)}" for p in self.reported_percentiles)]
-        if len(holds) > _LISTED:
-            holds = [*holds[: _LISTED - 2], "…", holds[-1]]
+        names = [*self.stats, *(f"p{format_percentile(p)}" for p in self.reported_percentiles)]
+        if len(names) > _LISTED:
+            names = [*names[: _LISTED - 2], "…", names[-1]]
         tool = self.run.tool or self.run.format or "the source"
         hint = next((note for note in self.run.notes if "distribution" in note), "")
         hint = hint or "read an output that keeps the samples or a histogram"
         raise DataNotAvailableError(
-            f"{tool}'s output holds no {name}, only {', '.join(holds) or 'nothing'}; {hint}"
+            f"{tool}'s output has no {name}, only {', '.join(names) or 'nothing'}; {hint}"
         )

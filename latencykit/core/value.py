@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -32,6 +32,11 @@ def equal(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         one, other = np.asarray(one), np.asarray(other)
         return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+    if isinstance(one, Value):
+        return bool(one == other)
+    if is_dataclass(one) and type(one) is type(other):
+        names = [item.name for item in fields(one)]
+        return all(equal(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, tuple | list) and type(one) is type(other):
@@ -45,7 +50,8 @@ class Value:
     """Base of immutable types: frozen dataclasses with ``eq=False``, or classes with `_content`."""
 
     def _content(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, item.name) for item in fields(self) if item.compare)  # type: ignore[arg-type]
+        compared = (item.name for item in fields(self) if item.compare)  # type: ignore[arg-type]
+        return tuple(getattr(self, name) for name in compared)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Value) or type(self) is not type(other):

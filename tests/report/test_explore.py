@@ -74,5 +74,5 @@ def test_large_logs_take_fewer_slots_and_digits():
 
 
 def test_a_source_without_time_says_so(raw):
-    with pytest.raises(DataNotAvailableError, match="knows no time"):
+    with pytest.raises(DataNotAvailableError, match="has no times"):
         lk.explore(raw.histogram())

@@ -59,8 +59,8 @@ def test_notations() -> None:
         ("", "no limit"),
         ("p99", "is not a valid limit"),
         ("p99 > 20ms", "lower limit"),
-        ("p101=20ms", "no percentile"),
-        ("p99=fast", "no duration"),
+        ("p101=20ms", "not a valid percentile"),
+        ("p99=fast", "not a valid duration"),
         ("tc99=3ms", "a count or a sum"),
         ("p99=-1ms", "negative value"),
         ("p99=1ms, 99.0=2ms", "p99 twice"),
@@ -183,7 +183,7 @@ def test_a_summary_answers_what_it_holds() -> None:
         "unknown",
         "unknown",
     ]
-    assert "holds no p99.9" in rows[3].reason
+    assert "has no p99.9" in rows[3].reason
     nameless = Summary({"mean": 2.0}, {}, None, "ms")
     assert "number of requests" in SLO.parse("failed=1%").check(nameless)[0].reason
 
