@@ -166,7 +166,7 @@ def test_nothing_to_fan_out():
         lk.fan_out(lk.Summary({"mean": 1.0}), 10)
     with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         lk.fan_out(lk.Histogram.of([]), 10)
-    with pytest.raises(InvalidArgumentError, match="takes what"):
+    with pytest.raises(InvalidArgumentError, match="takes data"):
         lk.fan_out([1, 2, 3], 10)
     with pytest.raises(InvalidArgumentError, match="which calls are slow together"):
         lk.fan_out(lk.read(SCHEDULED), 10, correlation=0.5)
