@@ -120,6 +120,10 @@ def add_handlers(app: Any) -> None:
     """Add the route to a server; its pages are deleted when it stops."""
     import atexit
 
-    atexit.register(lambda: [shutil.rmtree(folder, ignore_errors=True) for folder in _folder])
+    def clean() -> None:
+        for folder in _folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(clean)
     route = url_path_join(app.settings["base_url"], "latencykit", "report")
     app.add_handlers(".*$", [(route, ReportHandler)])

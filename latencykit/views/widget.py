@@ -53,14 +53,14 @@ class Explorer(anywidget.AnyWidget):
         """The data within the selection, in the type that was given; of several series a mapping."""
         if self.selection is None:
             return self._data
-        start, end = self.selection
+        span: Any = self.selection
 
         def within(data: Any) -> Any:
             if not hasattr(data, "between"):
                 raise DataNotAvailableError(
                     f"a {type(data).__name__} has no times; a selection needs a HistogramLog or Samples"
                 )
-            return data.between(start, end)
+            return data.between(*span)
 
         if hasattr(self._data, "items"):
             return {name: within(data) for name, data in self._data.items()}
@@ -68,7 +68,8 @@ class Explorer(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
-        bundle, *metadata = super()._repr_mimebundle_(**options)
+        parent: Any = super()
+        bundle, *metadata = parent._repr_mimebundle_(**options)
         from matplotlib.figure import Figure
 
         from latencykit.plot import percentiles

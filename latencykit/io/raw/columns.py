@@ -158,11 +158,11 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
     """Decide which column is what."""
     columns = [str(column) for column in sample.columns]
     for k, name in enumerate(columns):  # of two columns of one name, neither can be chosen
-        first = columns.index(name)
-        if first < k:
+        before = columns.index(name)
+        if before < k:
             raise source.corrupt(
                 1,
-                f"columns {first + 1} and {k + 1} are both named {printable(name, 40)!r}",
+                f"columns {before + 1} and {k + 1} are both named {printable(name, 40)!r}",
                 "one name for each",
                 "rename one of them",
             )
@@ -212,7 +212,7 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
             for role, one in roles.items()
             if role in ("tag", "series") and one.column != shape.level
         }
-    taken = {chosen.column, *(one.column for one in roles.values())}
+    taken: set[str | None] = {chosen.column, *(one.column for one in roles.values())}
     if shape is not None:
         taken |= {shape.count, shape.level, shape.low.column if shape.low else None}
     outcomes, known = _understood(
