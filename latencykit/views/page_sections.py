@@ -939,7 +939,7 @@ def _omission(one: Found) -> str:
     evidence = bullets(
         [
             *(_sentence(f"{piece.test}: {piece.finding}") for piece in found.evidence),
-            _sentence(found.ask),
+            _sentence(found.advice),
         ]
     )
     header = ["", "as measured", f"corrected{f' ({esc(how)})' if how else ''}"]
@@ -954,4 +954,4 @@ def doubts(one: Found) -> list[str]:
         ]
     if one.diagnosis is None or one.diagnosis.verdict != "unknown":
         return []
-    return [_sentence(text) for text in (one.diagnosis.summary, one.diagnosis.ask) if text]
+    return [_sentence(text) for text in (one.diagnosis.summary, one.diagnosis.advice) if text]

@@ -474,7 +474,7 @@ def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
         "unit_from": found.run.unit_from,
         "verdict": found.verdict,
         "summary": found.summary,
-        "ask": found.ask,
+        "ask": found.advice,
         "findings": list(found.findings),
         "evidence": [
             {
