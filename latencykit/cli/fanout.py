@@ -82,7 +82,7 @@ def command(
     asked = counts(calls if series_of is None else series_of)
     options = {
         "quorum": quorum,
-        "hedge_after": None if hedge_after is None else parse_percentile(hedge_after),
+        "hedge": None if hedge_after is None else parse_percentile(hedge_after),
     }
     if series_of is not None and (
         independent or any(value is not None for value in options.values())

@@ -103,14 +103,11 @@ def _record(data: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
     if interval is None:
         return _Record(series_record(name, data, **asked), data.run)
     log = data.to_log(interval) if hasattr(data, "to_log") else _timeless(name)
-    totals, series = (
-        log.totals_fold(),
-        log.series_fold([p for p in asked["percentiles"] or STANDARD_PERCENTILES if p < 100]),
-    )
-    log.scan(totals, series)
-    record = series_record(name, log, histogram=log.histogram_of(totals), **asked)
+    percentiles = [p for p in asked["percentiles"] or STANDARD_PERCENTILES if p < 100]
+    log.expect(percentiles)
+    record, series = series_record(name, log, **asked), log.series(percentiles)
     return _Record(
-        record | {"intervals": interval_records(log.series_of(series), asked["confidence"])},
+        record | {"intervals": interval_records(series, asked["confidence"])},
         data.run,
     )
 

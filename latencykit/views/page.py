@@ -50,8 +50,10 @@ from latencykit.views.page_sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from latencykit.analysis.slo import SLO
+    from latencykit.core import Data
     from latencykit.views.page_data import PageSeries
     from latencykit.views.page_sections import InputFile
 
@@ -263,14 +265,17 @@ def _trust(one: Found, *, several: bool) -> str:
 
 
 def report(
-    series: Any,
+    series: Data | Mapping[str, Data],
     path: str | Path,
     *,
     title: str | None = None,
-    slo: Any = None,
+    slo: SLO | str | None = None,
     files: Sequence[str | Path] = (),
     command: str | None = None,
-    **diagnosis: Any,
+    expected_interval: str | float | None = None,
+    rate: float | None = None,
+    connections: int | None = None,
+    duration: str | float | None = None,
 ) -> Path:
     """Write an interactive, self-contained HTML page.
 
@@ -287,8 +292,8 @@ def report(
         Whose sizes and hashes are told.
     command : str, optional
         The command that made the page, to be told.
-    **diagnosis
-        ``expected_interval``, ``rate``, ``connections``, ``duration``: what `lk.diagnose` takes.
+    expected_interval, rate, connections, duration
+        See `lk.diagnose`.
 
     Returns
     -------
@@ -328,7 +333,10 @@ def report(
         slo=slo,
         files=[input_file(one) for one in files],
         command=command,
-        **diagnosis,
+        expected_interval=expected_interval,
+        rate=rate,
+        connections=connections,
+        duration=duration,
     )
     with whole(target, files) as temporary:
         temporary.write_text(text, encoding="utf-8")

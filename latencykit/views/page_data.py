@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.blocks import Block, MemoryPart, block_of_rows
+from latencykit.core.blocks import Block, MemoryPart, block_of_rows, feed
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, brackets_at
@@ -180,7 +180,8 @@ def slots_of(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Slo
     width = _width(view, most)
     view = view if width is None else view.resample(width)
     fold, totals = _SlotsFold(len(view)), view.totals_fold()
-    view.scan(fold, totals)
+    log.expect((50,))
+    feed(view.blocks(), (fold, totals))
     slots = fold.slots(view.starts, view.starts + view.lengths, width)
     return slots if slots.index.size <= fine else slots.coarser(), view.histogram_of(totals)
 
@@ -461,7 +462,7 @@ class PageSeries:
     def reported_percentiles(self) -> list[tuple[float, float]]:
         """Percentiles that the tool printed because somebody chose them, and their values; a spectrum has none."""
         if isinstance(self.counted, Summary):
-            return sorted(self.counted.percentiles.items())
+            return sorted(self.counted.reported_percentiles.items())
         rows = (
             list(zip(*self.counted.reported_percentiles, strict=True))
             if isinstance(self.counted, Histogram)
@@ -477,7 +478,7 @@ class PageSeries:
             held = " and ".join(counted.stats) or "a count"
             return (
                 ""
-                if counted.percentiles
+                if counted.reported_percentiles
                 else f"The source reports only {held}: there is no distribution to draw."
             )
         if isinstance(counted, Histogram) and not counted.count:

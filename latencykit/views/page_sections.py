@@ -199,7 +199,7 @@ def _of_summary(summary: Summary) -> str:
     held = [f"{name} {format_value(value, summary.unit)}" for name, value in summary.stats.items()]
     held += [
         f"p{format_percentile(p)} {format_value(value, summary.unit)}"
-        for p, value in sorted(summary.percentiles.items())
+        for p, value in sorted(summary.reported_percentiles.items())
     ]
     whose = "" if summary.count is None else f" of {format_count(summary.count)} requests"
     return f"The source reports {', '.join(held) or 'no statistic'}{whose}; the rest of the distribution is not in it."

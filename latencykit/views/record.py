@@ -171,8 +171,8 @@ def _of_summary(
     Whether its sample supports them can be said where the tool says how many requests there were.
     """
     held = {
-        p: v for p, v in summary.percentiles.items() if percentiles and p in percentiles
-    } or dict(summary.percentiles)
+        p: v for p, v in summary.reported_percentiles.items() if percentiles and p in percentiles
+    } or dict(summary.reported_percentiles)
     limit = (
         None if summary.count is None else highest_supported_percentile(summary.count, confidence)
     )

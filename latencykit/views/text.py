@@ -795,7 +795,11 @@ def _loads_percentiles(
     row: LoadRow, percentiles: Sequence[float], confidence: float
 ) -> list[dict[str, Any]]:
     if isinstance(row.data, Summary):
-        held = [(p, row.data.percentiles[p]) for p in percentiles if p in row.data.percentiles]
+        held = [
+            (p, row.data.reported_percentiles[p])
+            for p in percentiles
+            if p in row.data.reported_percentiles
+        ]
         count = row.data.count
         limit = None if count is None else highest_supported_percentile(count, confidence)
         exact = dict.fromkeys(("low", "high"))
