@@ -109,7 +109,7 @@ def command(
             f"--term draws for people, --format {style} prints for programs; leave one of them out"
         )
     if out is not None and not page:
-        from latencykit.plot.figure import checked_ending
+        from latencykit.plot.files import checked_ending
 
         checked_ending(out)  # before anything is read
     spec = look["slo"]
@@ -161,7 +161,7 @@ def _draw(
 ) -> None:  # fmt: skip
     """Write one picture."""
     from latencykit import plot
-    from latencykit.plot.figure import save
+    from latencykit.plot.files import save
 
     if confidence is None and len(loaded) <= 3 and not runs:
         confidence = 0.95

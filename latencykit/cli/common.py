@@ -541,7 +541,7 @@ def picture(
     """Draw a chart into a file, where one is asked for, and say so."""
     if target is None:
         return
-    from latencykit.plot.figure import save
+    from latencykit.plot.files import save
 
     with atomic(target, files, *also) as temporary, progress(f"drawing {target.name}"):
         save(chart, data, temporary, **options)

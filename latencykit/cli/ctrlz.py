@@ -111,7 +111,7 @@ def command(
         )
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
-        from latencykit.plot.ctrlz_chart import calibration
+        from latencykit.plot.diagnosis_chart import calibration
 
         picture(calibration, result, out, ())
     if style == "json":
