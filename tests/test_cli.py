@@ -144,7 +144,9 @@ def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
     (clipped,) = (DATA / "formats/redis-benchmark/clipped").glob("*.txt")
     assert "≥ 3 s" in run("summary", clipped)[1]
     assert (
-        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0]["max_at_least"]
+        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0][
+            "max_is_lower_bound"
+        ]
         is True
     )
     assert "≥" not in run("summary", CTRLZ)[1]
@@ -281,7 +283,7 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
         (
             ["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"],
-            "--out-unit has no place in a log",
+            "--out-unit does not apply to a log",
         ),
         (["report", str(CTRLZ), "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
         (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),

@@ -633,7 +633,7 @@ def _of_model(name: str, model: Distribution) -> dict[str, Any]:
     rows = [_known(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]]
     return {
         "name": name, "rung": "model", "unit": model.unit, "count": None, "mean": number(model.mean), "std": None,
-        "percentiles": rows, "highest_supported_percentile": 100.0, "supported_up_to": 100.0, "ranges": {}, "rests_on": None,
+        "percentiles": rows, "highest_supported_percentile": 100.0, "supported_up_to": 100.0, "ranges": {}, "tail_note": None,
         "notes": list(model.run.notes),
     }  # fmt: skip
 

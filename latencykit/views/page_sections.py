@@ -40,7 +40,7 @@ from latencykit.units import (
 )
 from latencykit.views.page_data import DIGITS, PageSeries, slots_of
 from latencykit.views.record import TRIMMED, number
-from latencykit.views.text import value_text
+from latencykit.views.text import side_texts, significance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -234,8 +234,8 @@ def trust(data: Any, record: Mapping[str, Any]) -> list[str]:
         said.append(
             f"Highest supported percentile of {format_count(data.requests)} requests: {highest}. Others are in brackets."
         )
-    if record["rests_on"]:
-        said.append(f"{record['rests_on'][:1].upper()}{record['rests_on'][1:]}.")
+    if record["tail_note"]:
+        said.append(f"{record['tail_note'][:1].upper()}{record['tail_note'][1:]}.")
     if isinstance(data, Distribution):
         said.append("A model, not a measurement: it has no confidence intervals.")
     if run.unit_note is not None and run.unit_note not in run.notes:
@@ -497,22 +497,15 @@ def _against(base: PageSeries, other: PageSeries) -> str:
 
 
 def _row(row: Change, found: Comparison) -> list[str]:
-    share = row.statistic == "slow share"
-    ends = (row.base, row.base_low, row.base_high), (row.new, row.new_low, row.new_high)
-
-    def show(value: float) -> str:
-        return format_value(value, found.unit)
-
-    values = [
-        f"{100 * value:.3g} %" if share else value_text(value, low, high, show)
-        for value, low, high in ends
-    ]
     low = format_change(row.low) if row.low > -1 else "unknown"
     high = format_change(row.high) if math.isfinite(row.high) else "unknown"
-    said = "not judged" if math.isnan(row.p_value) else "yes" if row.significant else "no"
-    name = "max" if row.percentile == 100 else row.statistic
-    interval = f"{low} to {high}" if {low, high} != {"unknown"} else ""
-    return [esc(name), *map(esc, values), format_change(row.change), interval, said]
+    return [
+        esc("max" if row.percentile == 100 else row.statistic),
+        *map(esc, side_texts(row, lambda value: format_value(value, found.unit))),
+        format_change(row.change),
+        f"{low} to {high}" if {low, high} != {"unknown"} else "",
+        significance(row),
+    ]
 
 
 def _notes(found: Comparison) -> list[str]:
