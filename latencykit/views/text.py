@@ -60,6 +60,7 @@ __all__ = [
     "percentile_name",
     "side_texts",
     "significance",
+    "slo_texts",
     "summary_text",
 ]
 
@@ -813,7 +814,7 @@ def check_text(
                     table.value(end, unit) if math.isfinite(end) else None for end in ends
                 )
             else:
-                limit, value, low, high = _slo_texts(row, out_unit)
+                limit, value, low, high = slo_texts(row, out_unit)
             margin = percent(row.margin) if math.isfinite(row.margin) else ""
             if -math.inf < row.margin < -9:
                 margin = f"{1 - row.margin:,.0f} × limit"
@@ -836,8 +837,8 @@ def check_text(
     return text if style == "csv" or not reasons else "\n".join([text, "", *reasons])
 
 
-def _slo_texts(row: SLORow, out_unit: str | None = None) -> list[str]:
-    """The limit, the value and the ends of its interval."""
+def slo_texts(row: SLORow, out_unit: str | None = None) -> list[str]:
+    """Return the limit, the value and the ends of its interval."""
     values = (row.limit, row.value, row.low, row.high)
     if row.statistic == "failed":
         return ["" if math.isnan(value) else percent(value) for value in values]
@@ -867,7 +868,7 @@ def junit_xml(checked: Mapping[str, Sequence[SLORow]], *, strict: bool = False) 
     suite = ET.SubElement(root, "testsuite", {"name": "latencykit check", **counts})
     for name, results in checked.items():
         for row in results:
-            limit, value, _, _ = _slo_texts(row)
+            limit, value, _, _ = slo_texts(row)
             attributes = {
                 "classname": printable(name, 200),
                 "name": f"{row.statistic} within {limit}",

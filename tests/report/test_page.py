@@ -176,7 +176,7 @@ def test_timeouts_are_told_and_never_counted_as_answers(spiky):
 
 
 def test_a_page_that_grows_too_large_takes_wider_slots(raw, monkeypatch):
-    monkeypatch.setattr("latencykit.views.page_data._ROOM", 3_000)
+    monkeypatch.setattr("latencykit.views.page_data._MOST_TEXT", 3_000)
     rng = np.random.default_rng(2)
     samples = lk.Samples(
         start=np.arange(40_000) * 10**6, duration=rng.lognormal(12, 2, 40_000).astype(np.int64)
