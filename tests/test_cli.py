@@ -1,4 +1,4 @@
-"""The command line as a user meets it: output, exit status, one line of error, nothing half-written."""
+"""The command line as users see it: output, exit status, errors of one line, complete files."""
 
 from __future__ import annotations
 
@@ -312,7 +312,10 @@ def test_an_input_is_never_overwritten(run, tmp_path):
 def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
     _, _, err = run("summary", TAGGED, JHICCUP)
     assert err.splitlines() == [
-        f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override with --unit"
+        (
+            f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override "
+            "with --unit"
+        )
     ]
     _, _, err = run("summary", "--tag", "get", TAGGED)
     assert err.startswith("get: the unit of the values is not stated")

@@ -1,6 +1,6 @@
 """The command line; a command parses, calls the library, and prints.
 
-Only click is imported here, and a command's module when it runs, so that ``--help`` answers at once.
+Only click is imported here, and a command's module when it runs, so that ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -154,7 +154,11 @@ class Tasks(click.Group):
         with _past_click():
             return super().invoke(ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
         for task, commands in TASKS.items():
             with formatter.section(task):
                 formatter.write_dl(

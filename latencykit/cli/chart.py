@@ -173,7 +173,7 @@ def _chart_options(
     dpi: float | None,
     **look: Any,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The series, with corrected ones beside raw ones if asked for; and the options of the chart."""
+    """The series, corrected ones beside raw ones if asked for, and the options of the chart."""
     data = {one.name: one.data for one in loaded}
     if confidence is None and len(loaded) <= 3 and not runs:
         confidence = 0.95

@@ -97,7 +97,7 @@ def command(
     \b
     latencykit ctrlz -- hey -z {duration}s -c {connections} -q {rate_per_connection} {url}
     latencykit ctrlz --stall 4s -- wrk -t2 -c{connections} -d{duration}s --latency {url}
-    latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -c {connections} -n 20000 -t get
+    latencykit ctrlz --repeat 3 -- redis-benchmark -p {port} -c {connections} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
     from latencykit.units import format_duration

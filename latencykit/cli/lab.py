@@ -19,7 +19,7 @@ from latencykit.errors import InvalidArgumentError, MissingPackageError
 __all__ = ["Copied", "command", "copy_lessons", "launch", "lesson_files"]
 
 _RECORD = ".latencykit-lab.json"
-"""What was copied, as name → digest: it distinguishes a learner's changes from an older version."""
+"""Copied files, name → digest: distinguishes a learner's changes from an older version."""
 
 
 @click.command("lab")
@@ -132,5 +132,6 @@ def launch(folder: Path) -> None:
     status = subprocess.run(program, check=False).returncode  # noqa: S603
     if status > 0:
         raise InvalidArgumentError(
-            f"JupyterLab ended with status {status}; its messages are above; --no-launch only copies"
+            f"JupyterLab ended with status {status}; its messages are above; "
+            "--no-launch only copies"
         )

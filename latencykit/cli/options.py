@@ -1,4 +1,4 @@
-"""The options that commands share: their declarations, and the values that their texts stand for."""
+"""The options that commands share, and the values that their texts stand for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output of commands: tables and JSON on standard output, and files that appear whole or not at all."""
+"""Output of commands: on standard output, and files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def print_written(record: dict[str, Any], style: str, text: str | None = None) -
 
 @contextlib.contextmanager
 def atomic(path: Path, files: Sequence[str] = (), *others: str | None) -> Iterator[Path]:
-    """Give a temporary path that replaces `path` on success; FILES and `others` are not replaced."""
+    """Give a temporary path that replaces `path` on success, unless it is one of the inputs."""
     from latencykit._files import whole
 
     local = [given for given in files if given != "-" and "://" not in given]

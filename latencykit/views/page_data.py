@@ -79,7 +79,8 @@ class Slots:
     start, end : ndarray of float64, shape (slots,)
         Seconds from the log's start.
     max, sum : ndarray of float64, shape (slots,)
-        The highest value, NaN where nothing was counted, and the sum of the buckets' middles, at full resolution.
+        The highest value, NaN where nothing was counted, and the sum of the buckets' middles, at
+        full resolution.
     indptr : ndarray of int64, shape (slots + 1,)
     index, counts : ndarray of int64, shape (entries,)
         Slot s has ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
@@ -288,7 +289,7 @@ def _summed(
 
 
 def script_json(value: Any) -> str:
-    r"""Return JSON for an inline script: pure ASCII, without any character that means something to HTML."""
+    r"""Return JSON for an inline script: ASCII without the characters that HTML interprets."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -392,7 +393,7 @@ class PageSeries:
 
     @property
     def begin(self) -> float:
-        """Where the first request of a part lies on the time axis of the whole, seconds; stalls count from it."""
+        """The first request on the time axis of the whole run, in seconds: the origin of stalls."""
         timed = isinstance(self.data, Samples) and self.data.start is not None and len(self.data)
         return float(self.data.offsets.min()) if timed else 0.0
 

@@ -108,10 +108,10 @@ def table(
     head = "".join(
         f"<th scope='col'{kind if k else ''}>{cell}</th>" for k, cell in enumerate(header)
     )
-    body = "".join(
-        f"<tr><th scope='row'>{first}</th>{''.join(f'<td{kind}>{cell}</td>' for cell in cells)}</tr>"
-        for first, *cells in rows
-    )
+    body = ""
+    for first, *cells in rows:
+        columns = "".join(f"<td{kind}>{cell}</td>" for cell in cells)
+        body += f"<tr><th scope='row'>{first}</th>{columns}</tr>"
     title = f"<caption>{caption}</caption>" if caption else ""
     marked = f" id='{name}'" if name else ""
     return (
@@ -852,11 +852,12 @@ def omission_section(found: Sequence[Found]) -> str:
 
 
 def doubts(one: Found) -> list[str]:
-    """Return why there is no verdict on coordinated omission."""
+    """Return the reasons why coordinated omission is not judged."""
     if _too_large(one.series):
         return [
             (
-                "A log of this size is not diagnosed for a page: latencykit diagnose finds stalls and "
+                "A log of this size is not diagnosed for a page: latencykit diagnose finds stalls "
+                "and "
                 "coordinated omission."
             )
         ]

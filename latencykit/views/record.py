@@ -134,7 +134,7 @@ def series_record(
                 "leaves_out": mean.leaves_out,
             }
     means = {spec: trimmed[spec]["value"] for spec in TRIMMED} if trimmed else {}
-    # There is no number for a mean that the buckets leave open.
+    # A mean that the buckets leave open is unknown, not its bound.
     unknown: dict[str, None] = dict.fromkeys(key for key in ("mean", "std") if key in ranges)
     wide = [*unknown, *(spec for spec, value in means.items() if value is None)]
     if wide:

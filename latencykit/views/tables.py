@@ -57,7 +57,7 @@ class Table:
         return shown(value, unit, self._style, self._out_unit)
 
     def percentile(self, row: Mapping[str, Any] | None, unit: str) -> Any:
-        """Return a cell with a percentile: in brackets if not supported, a range if not resolved."""
+        """Return a percentile: in brackets if not supported, a range if not resolved."""
         if row is None or self._style == "csv":
             return self.value(None if row is None else row["value"], unit)
         return format_row(row, partial(self.value, unit=unit))

@@ -302,7 +302,7 @@ def comparison_record(comparison: Comparison, failed: Sequence[str] = ()) -> dic
 def comparisons_text(
     comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row per statistic, series by series; CSV of several has a column for the series."""
+    """Return one row per statistic, series by series; CSV of several names them in a column."""
     several = len(comparisons) > 1
     if style == "csv":
         table = Table(style)
@@ -358,7 +358,7 @@ def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
 
 
 def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, or ``not judged`` where there is no test."""
+    """Return ``yes``, ``no``, or ``not judged`` without a p-value."""
     return "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no"
 
 
@@ -387,7 +387,7 @@ _SHOWN_STALLS = 10
 
 
 def diagnosis_record(name: str, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis as plain values: times of stalls in seconds from the start, latencies in ns."""
+    """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
     stalls = diagnosis.found
     columns = (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
     return {
