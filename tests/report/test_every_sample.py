@@ -88,7 +88,7 @@ def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
             else getattr(counted, "count", True)
         )
         if not held:
-            assert "no curve to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
+            assert "nothing to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
     assert seen["drawn"] or seen["reasons"]
 
 
