@@ -1,4 +1,4 @@
-"""Files that are written: whole or not at all, and never over what was read."""
+"""Output files: written completely or not at all, and never over an input."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ def checked_page(path: Path) -> Path:
     special = path.exists() and not path.is_file()
     if path.suffix.lower() not in (".html", ".htm") and not special:
         raise InvalidArgumentError(
-            f"{path.name}: a page is written as .html; name it {path.stem}.html, or draw a picture with chart"
+            f"{path.name}: a page is written as .html; "
+            f"name it {path.stem}.html, or draw an image with chart"
         )
     return path
 
 
 @contextlib.contextmanager
 def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterator[Path]:
-    """Give a temporary path beside `path`, which takes its place when all went well.
+    """Yield a temporary path beside `path`, which replaces it if the block succeeds.
 
-    Devices and pipes have no place to take: they are written to as they are.
+    Devices and pipes are written to directly.
     """
-    if any(_is_same(path, source) for source in sources):
-        raise InvalidArgumentError(f"{path}: is one of the inputs; name another output")
+    for source in sources:
+        with contextlib.suppress(OSError):  # one of them does not exist
+            if path.samefile(source):
+                raise InvalidArgumentError(f"{path}: is one of the inputs; name another output")
     if not path.parent.is_dir():
         raise InvalidArgumentError(f"{path.parent}: there is no such directory; make it first")
     if path.exists() and (not path.is_file() or path.is_relative_to("/dev")):
@@ -52,7 +55,13 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
     try:
         with naming(path, temporary):
             yield temporary
-            temporary.chmod(_mode(path))
+            if path.exists():
+                mode = stat.S_IMODE(path.stat().st_mode)
+            else:  # what a new file would get
+                mask = os.umask(0)
+                os.umask(mask)
+                mode = 0o666 & ~mask
+            temporary.chmod(mode)
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -60,7 +69,7 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
 
 @contextlib.contextmanager
 def naming(path: Path, written: Path | None) -> Iterator[None]:
-    """Turn what goes wrong while `written` (None: a file to be made) is written into one line that names `path`."""
+    """Turn errors of writing `written` (None: a new file) into one line that names `path`."""
     try:
         yield
     except BrokenPipeError:
@@ -68,28 +77,10 @@ def naming(path: Path, written: Path | None) -> Iterator[None]:
     except OSError as error:
         if written is not None and error.filename not in (None, str(written)):
             raise  # about another file
-        reason = (
-            os.strerror(error.errno) if error.errno else str(error)
-        )  # a package may tell the number in a text of its own
+        reason = os.strerror(error.errno) if error.errno else str(error)
         hint = (
             "free some there, or write it"
             if error.errno in (errno.ENOSPC, errno.EDQUOT)
             else "write it"
         )
         raise LatencyKitError(f"{path}: cannot be written: {reason}; {hint} elsewhere") from error
-
-
-def _is_same(path: Path, source: str | os.PathLike[str]) -> bool:
-    try:
-        return path.samefile(source)
-    except OSError:  # one of them is not there
-        return False
-
-
-def _mode(path: Path) -> int:
-    """The permissions of the file that is replaced, or those that a new one would get."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -1,7 +1,8 @@
-"""What can go wrong, in the words of the person who has to mend it.
+"""The errors that latencykit raises.
 
-Every error that latencykit raises on purpose is a `LatencyKitError`, and its text is one line: where, what was
-seen, what was expected, and a hint. The command line prints that line and exits with status 2.
+Every error that latencykit raises on purpose is a `LatencyKitError`, and its text is one line:
+where, what was seen, what was expected, and a hint. The command line prints that line and exits
+with status 2.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ class LatencyKitError(Exception):
 
 
 class InvalidArgumentError(LatencyKitError, ValueError):
-    """An argument that cannot be used: a percentile above 100, a malformed duration, an unknown series."""
+    """An invalid argument: a percentile above 100, a malformed duration, an unknown series."""
 
 
 class DataNotAvailableError(LatencyKitError, LookupError):
-    """The source does not hold what was asked for; the message says which output of that tool would."""
+    """The source does not contain the answer; the message names an output of the tool that does."""
 
 
 class IncompatibleDataError(LatencyKitError, ValueError):
-    """Things that must not be added: different units, measures or corrections, or summaries."""
+    """Data that cannot be merged: different units, latency types or corrections, or summaries."""
 
 
 class AlreadyCorrectedError(LatencyKitError):
@@ -56,7 +57,7 @@ class UnknownFormatError(InputError):
 
 
 class ReaderError(LatencyKitError):
-    """A reader broke over a file in a way that it does not foresee: a bug in the reader; the exception is the cause."""
+    """A reader failed unexpectedly: a bug in the reader; the exception is its cause."""
 
 
 class MissingPackageError(LatencyKitError, ImportError):
@@ -67,14 +68,15 @@ class MissingPackageError(LatencyKitError, ImportError):
     package : str
         The package's name, as pip knows it.
     purpose : str
-        What needs it, as the beginning of a sentence.
+        The feature that needs it, as the beginning of a sentence.
     extra : str
         The extra of latencykit that brings it.
     """
 
     def __init__(self, package: str, purpose: str, extra: str) -> None:
         super().__init__(
-            f"{purpose} needs the package {package}; install it with: pip install 'latencykit[{extra}]'"
+            f"{purpose} needs the package {package}; "
+            f"install it with: pip install 'latencykit[{extra}]'"
         )
         self._given = (package, purpose, extra)
 
@@ -92,16 +94,17 @@ class CorruptInputError(InputError):
     line : int or None
         The physical line, counted from 1; None where the input has no lines.
     seen : str
-        What stands there.
+        The text or value found there.
     expected : str, optional
-        What should.
+        The text or value expected there.
     hint : str, optional
-        What the user can do.
+        Advice for the user.
 
     Examples
     --------
-    >>> print(CorruptInputError("a.hlog", 7, "the timestamp is 'nan'", "seconds", "--lenient skips the line"))
-    a.hlog:7: the timestamp is 'nan'; expected seconds; --lenient skips the line
+    >>> error = CorruptInputError("a.hlog", 7, "the time is 'nan'", "seconds", "--lenient skips it")
+    >>> print(error)
+    a.hlog:7: the time is 'nan'; expected seconds; --lenient skips it
     """
 
     def __init__(
@@ -112,19 +115,11 @@ class CorruptInputError(InputError):
         expected: str = "",
         hint: str = "",
     ) -> None:
-        self.path, self.line, self.seen, self.expected, self.hint = (
-            os.fspath(path),
-            line,
-            seen,
-            expected,
-            hint,
-        )
-        super().__init__(self._text())
-
-    def _text(self) -> str:
-        where = self.path if self.line is None else f"{self.path}:{self.line}"
-        expected = f"expected {self.expected}" if self.expected else ""
-        return f"{where}: " + "; ".join(part for part in (self.seen, expected, self.hint) if part)
+        self.path, self.line = os.fspath(path), line
+        self.seen, self.expected, self.hint = seen, expected, hint
+        where = self.path if line is None else f"{self.path}:{line}"
+        parts = (seen, f"expected {expected}" if expected else "", hint)
+        super().__init__(f"{where}: " + "; ".join(filter(None, parts)))
 
     def __reduce__(self) -> tuple[type[CorruptInputError], tuple[str, int | None, str, str, str]]:
         return type(self), (self.path, self.line, self.seen, self.expected, self.hint)

@@ -1,4 +1,4 @@
-"""Tests that a format of a third party must pass, as a class to inherit from::
+"""Tests that a third-party format must pass, as a class to inherit from::
 
     from latencykit.testing import FormatContract
     from my_package import FORMAT
@@ -41,7 +41,7 @@ _LEVELS = ("summary", "histogram", "samples", "log")
 
 
 class FormatContract:
-    """What every format promises: to know its own output and no other, plain numbers, and errors of one line.
+    """The contract of a format: recognise its own output only, plain numbers, one-line errors.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class FormatContract:
         assert one.name == one.name.lower(), f"{one.name}: names are lower case"
         assert one.name not in {other.name for other in builtin_formats()}, f"{one.name} is taken"
         assert one.title, "a format needs a title"
-        assert one.level in _LEVELS, f"rung is one of {_LEVELS}, not {one.level!r}"
+        assert one.level in _LEVELS, f"level is one of {_LEVELS}, not {one.level!r}"
         assert all(suffix.startswith(".") for suffix in one.suffixes), "suffixes start with a dot"
         assert one.unit in (None, "ns", "us", "ms", "s"), f"unit {one.unit!r} is not known"
         assert self.samples, "the contract needs at least one real output"
 
     def test_it_recognises_its_samples(self) -> None:
-        """It is surer of its own output than any format of the package, whatever the file is called."""
+        """It is surer of its own output than any built-in format, whatever the file's name."""
         for path in self.samples:
             head = Source(Path(path)).head
             own = self.format.sniff(head)
@@ -96,7 +96,7 @@ class FormatContract:
             assert self.format.sniff(Head("x.txt", content)) == Confidence.NO, f"{name} is claimed"
 
     def test_numbers_are_plain_and_the_run_is_filled(self) -> None:
-        """Latencies are finite and not negative, percentiles rise, and the run says where they come from."""
+        """Latencies are finite and not negative, percentiles rise, and the run names its source."""
         for path in self.samples:
             for name, data in self._read(Path(path)).items():
                 where = f"{path}, series {name!r}"
@@ -108,7 +108,9 @@ class FormatContract:
                 )
                 assert _LEVELS.index(level_name(data)) <= _LEVELS.index("log"), where
                 if isinstance(data, Summary):
-                    values = [data.percentiles[p] for p in sorted(data.percentiles)]
+                    values = [
+                        data.reported_percentiles[p] for p in sorted(data.reported_percentiles)
+                    ]
                 else:
                     counted = data.histogram()
                     assert counted.count + counted.censored > 0, f"{where}: no requests"
@@ -127,7 +129,7 @@ class FormatContract:
                 assert list(self._read(packed)) == list(self._read(path)), path
 
     def test_corrupt_input_is_an_error_of_one_line(self, tmp_path: Path) -> None:
-        """Truncated and mutated samples are read or refused with one line; nothing else is raised."""
+        """Truncated and mutated samples are read, or refused with one line."""
         for name, content in _untrusted(self._contents()):
             copy = tmp_path / "mutated.txt"
             copy.write_bytes(content)

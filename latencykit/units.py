@@ -1,4 +1,4 @@
-"""Text and numbers: durations ("1.5ms" ⇄ nanoseconds), percentiles ("p99.9" → 99.9) and how both are printed."""
+"""Text ⇄ numbers: durations ("1.5ms" ⇄ nanoseconds) and percentiles ("p99.9" → 99.9)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    import numpy as np
+
+    Moment: TypeAlias = float | str | datetime | timedelta | np.datetime64 | np.timedelta64
 
 __all__ = [
     "NANOSECONDS",
@@ -25,6 +30,7 @@ __all__ = [
     "format_row",
     "format_value",
     "guarded",
+    "in_unit",
     "parse_duration",
     "parse_moment",
     "parse_percentile",
@@ -36,7 +42,7 @@ __all__ = [
 ]
 
 NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-"""Nanoseconds in each unit that a stored value may have; ``none`` (a bare number) has none."""
+"""Nanoseconds per unit of stored values; ``none`` (a bare number) has none."""
 
 _SPELLINGS = {
     **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), NANOSECONDS["ns"]),
@@ -69,7 +75,8 @@ def unit_factor(source: str, target: str) -> float:
         return 1.0
     if source not in NANOSECONDS or target not in NANOSECONDS:
         raise InvalidArgumentError(
-            f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with unit="
+            f"cannot turn values of unit {source!r} into {target!r}; name the source's unit with "
+            "unit="
         )
     return NANOSECONDS[source] / NANOSECONDS[target]
 
@@ -86,7 +93,7 @@ def checked_unit(unit: str) -> str:
     --------
     >>> checked_unit("msec")
     Traceback (most recent call last):
-    latencykit.errors.InvalidArgumentError: unit must be one of ns, us, ms, s, none; not 'msec'. Did you mean 'ms'?
+    latencykit.errors.InvalidArgumentError: unit must be one of ...; not 'msec'. Did you mean 'ms'?
     """
     if unit in NANOSECONDS or unit == "none":
         return unit
@@ -102,7 +109,8 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
     Parameters
     ----------
     text : str or float
-        ``"1.5ms"``, ``"250 µs"``, ``"1m2.3s"`` (Go's form); a bare number is taken in `default` units.
+        ``"1.5ms"``, ``"250 µs"``, ``"1m2.3s"`` (Go's form); a bare number is taken in `default`
+        units.
     default : str, optional
         ``"ns"``, ``"us"``, ``"ms"`` or ``"s"``; without it a bare number is refused.
 
@@ -114,7 +122,7 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
     Raises
     ------
     InvalidArgumentError
-        Where the text is no duration.
+        If the text is not a valid duration.
 
     Examples
     --------
@@ -132,13 +140,14 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
         total, at = total + float(part[1]) * factor, part.end()
     if at == 0 or at != len(words) or not math.isfinite(total):
         raise InvalidArgumentError(
-            f"{printable(words, 60)!r} is no duration; write a number and a unit, such as 250us, 1.5ms or 2s"
+            f"{printable(words, 60)!r} is not a valid duration; write a number and a unit, such "
+            "as 250us, 1.5ms or 2s"
         )
     return total
 
 
 def format_duration(nanoseconds: float, digits: int = 3) -> str:
-    """Return a duration as people write it: three significant digits and the largest unit that fits.
+    """Return a duration as text: three significant digits and the largest unit that fits.
 
     Examples
     --------
@@ -157,7 +166,7 @@ def format_duration(nanoseconds: float, digits: int = 3) -> str:
 
 
 def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
-    """Return a stored value for people: a duration where the unit is one, else the bare number.
+    """Return a stored value as text: a duration if the unit is one, else the bare number.
 
     Examples
     --------
@@ -172,7 +181,7 @@ def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
 def format_range(
     low: float | None, high: float | None, show: Callable[[float], str] = format_duration
 ) -> str:
-    """Return what lies somewhere between two values, for people; the unit once where both have the same.
+    """Return a range as text, with the unit once if both ends share it.
 
     Parameters
     ----------
@@ -183,8 +192,8 @@ def format_range(
 
     Examples
     --------
-    >>> format_range(3.2e9, 5.7e9), format_range(8e5, 2e6), format_range(0, 2e6), format_range(2e9, None)
-    ('3.2–5.7 s', '800 µs–2 ms', '≤ 2 ms', '≥ 2 s')
+    >>> format_range(3.2e9, 5.7e9), format_range(8e5, 2e6), format_range(2e9, None)
+    ('3.2–5.7 s', '800 µs–2 ms', '≥ 2 s')
     """
     if high is None or not math.isfinite(high):
         return f"≥ {show(low)}" if low is not None and math.isfinite(low) else "unknown"
@@ -198,34 +207,34 @@ def format_range(
 
 
 def format_row(row: Any, show: Callable[[float], str] = format_duration) -> str:
-    """Return a percentile for people, wherever it is shown: a range where the source does not pin it down.
+    """Return a percentile as text; a range where the source does not resolve it.
 
     Parameters
     ----------
     row : PercentileRow, or mapping with its fields
-        In brackets where ``supported`` is False.
+        In parentheses where ``supported`` is False.
     show : callable, optional
         Text of one value.
 
     Examples
     --------
-    >>> row = {"value": 5.7e9, "bucket_low": 3.2e9, "bucket_high": 5.7e9, "resolved": False, "supported": True}
-    >>> format_row(row), format_row(row | {"resolved": True, "supported": False})
-    ('3.2–5.7 s', '(5.7 s)')
+    >>> row = {"value": 5.7e9, "bucket_low": 3.2e9, "bucket_high": 5.7e9, "resolved": False}
+    >>> format_row(row | {"supported": True}), format_row(row | {"supported": False})
+    ('3.2–5.7 s', '(3.2–5.7 s)')
     """
-    held = row if isinstance(row, Mapping) else vars(row)
-    if held["value"] is None or math.isnan(held["value"]):
+    cells = row if isinstance(row, Mapping) else vars(row)
+    if cells["value"] is None or math.isnan(cells["value"]):
         return ""
     text = (
-        show(held["value"])
-        if held["resolved"]
-        else format_range(held["bucket_low"], held["bucket_high"], show)
+        show(cells["value"])
+        if cells["resolved"]
+        else format_range(cells["bucket_low"], cells["bucket_high"], show)
     )
-    return f"({text})" if held["supported"] is False else text
+    return f"({text})" if cells["supported"] is False else text
 
 
 def _plain(number: float, digits: int, comma: bool = False) -> str:
-    """`number` with so many significant digits, never with an exponent."""
+    """`number` with the given significant digits, never with an exponent."""
     if number == 0 or not math.isfinite(number):
         return f"{number:g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))
@@ -245,12 +254,12 @@ def format_count(count: float) -> str:
 
 
 def format_change(change: float) -> str:
-    """Return a relative change as people write it.
+    """Return a relative change as text.
 
     Examples
     --------
-    >>> format_change(0.0512), format_change(-0.5), format_change(3.2), format_change(41.0), format_change(0.0)
-    ('+5.1 %', '-50 %', '+320 %', '× 42', '0 %')
+    >>> [format_change(change) for change in (0.0512, -0.5, 3.2, 41.0, 0.0)]
+    ['+5.1 %', '-50 %', '+320 %', '× 42', '0 %']
     """
     if math.isnan(change):
         return ""
@@ -270,32 +279,39 @@ def format_change(change: float) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+def in_unit(value: str | float, unit: str) -> float:
+    """Return a number in `unit` as it is, and a duration such as ``"5ms"`` in that unit."""
+    return parse_duration(value) / unit_factor(unit, "ns") if isinstance(value, str) else value
+
+
 def parse_moment(value: Any, epoch: int | None = None) -> float:
     """Return a moment of a run in seconds from its start.
 
     Parameters
     ----------
     value : float, str, datetime or timedelta
-        Seconds, a duration such as ``"5s"``, or a timestamp (ISO text, datetime or `numpy.datetime64`; UTC without a zone).
+        Seconds, a duration such as ``"5s"``, or a timestamp (ISO text, datetime or
+        `numpy.datetime64`; UTC without a zone).
     epoch : int, optional
         Nanoseconds since the epoch at which the run started.
 
     Raises
     ------
     InvalidArgumentError
-        Where the value is not a moment.
+        If the value is not a time.
     DataNotAvailableError
         For a timestamp of a run whose start is unknown.
 
     Examples
     --------
-    >>> parse_moment(0.3), parse_moment("1m2.3s"), parse_moment("2026-01-31T12:00:05", 1769860800 * 10**9)
-    (0.3, 62.3, 5.0)
+    >>> parse_moment(0.3), parse_moment("1m2.3s")
+    (0.3, 62.3)
+    >>> parse_moment("2026-01-31T12:00:05", 1769860800 * 10**9)
+    5.0
     """
     words: Any = value.strip() if isinstance(value, str) else value
-    kind = getattr(
-        getattr(words, "dtype", None), "kind", ""
-    )  # of NumPy, which is not imported for it
+    # numpy's kind, without importing numpy
+    kind = getattr(getattr(words, "dtype", None), "kind", "")
     if kind == "m" or isinstance(words, timedelta):
         return (
             int(words.astype("m8[ns]").astype("i8")) / 1e9 if kind else words / timedelta(seconds=1)
@@ -311,14 +327,14 @@ def parse_moment(value: Any, epoch: int | None = None) -> float:
     try:
         if isinstance(words, str) and words[-1:].isalpha() and not words.endswith("Z"):
             nanoseconds = parse_duration(words)
-            whole = round(
-                nanoseconds
-            )  # 1.1 s in floating point is a hair more than as many nanoseconds
-            return (whole if math.isclose(nanoseconds, whole, rel_tol=1e-15) else nanoseconds) / 1e9
+            # 1.1 s in floating point is slightly more than 1,100,000,000 ns
+            exact = round(nanoseconds)
+            return (exact if math.isclose(nanoseconds, exact, rel_tol=1e-15) else nanoseconds) / 1e9
         return _since(datetime.fromisoformat(words), epoch)
     except (TypeError, ValueError):  # an argument that is wrong is a ValueError, too
         raise InvalidArgumentError(
-            f"{printable(str(value))!r} is not a time; write seconds from the start, a duration such as 5s, "
+            f"{printable(str(value))!r} is not a time; write seconds from the start, a duration "
+            "such as 5s, "
             "or an ISO time such as 2026-01-31T12:00:00"
         ) from None
 
@@ -350,7 +366,7 @@ def parse_percentile(text: str | float) -> float:
     value = float(found[1]) if found else math.nan
     if not 0 <= value <= 100:
         raise InvalidArgumentError(
-            f"{text!r} is no percentile; write a number from 0 to 100, such as 99.9"
+            f"{text!r} is not a valid percentile; write a number from 0 to 100, such as 99.9"
         )
     return value
 
@@ -363,17 +379,16 @@ def format_percentile(percentile: float) -> str:
     >>> format_percentile(99.0), format_percentile(99.99)
     ('99', '99.99')
     """
-    text = repr(float(percentile))
-    return text.removesuffix(".0")
+    return repr(float(percentile)).removesuffix(".0")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of a message on a word that is not among those known: the one that may be meant, or all of them.
+    """Return the hint of a message on an unknown word: the likely one, or all valid ones.
 
     Examples
     --------
-    >>> did_you_mean("gte", ["get", "put"]), did_you_mean("nope", ["get", ""]), did_you_mean("nope", [])
-    ("; did you mean 'get'?", "; there are '' and 'get'", '')
+    >>> did_you_mean("gte", ["get", "put"]), did_you_mean("nope", ["get", ""])
+    ("; did you mean 'get'?", "; there are '' and 'get'")
     """
     from difflib import get_close_matches
 
@@ -392,7 +407,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def printable(text: str, limit: int = 60) -> str:
-    r"""Return foreign text safe for a terminal and a message: control characters escaped, cut at `limit`.
+    r"""Return untrusted text safe to print: control characters escaped, truncated at `limit`.
 
     Examples
     --------
@@ -407,7 +422,7 @@ def printable(text: str, limit: int = 60) -> str:
 
 
 def without_login(text: str) -> str:
-    """Return a text with the names and passwords left out of the web addresses in it.
+    """Return a text without the names and passwords of its URLs.
 
     Examples
     --------
@@ -418,7 +433,7 @@ def without_login(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with names, passwords and queries, which may be signatures, left out of the web addresses in it.
+    """Return a text without the logins and queries (which may be signatures) of its URLs.
 
     Examples
     --------
@@ -429,7 +444,7 @@ def without_secrets(text: str) -> str:
 
 
 def sure_percentile(limit: float) -> float:
-    """Return the limit of trust rounded down to two significant digits of what lies above it.
+    """Return the highest supported percentile, rounded down to two digits of its distance to 100.
 
     Examples
     --------
@@ -442,9 +457,10 @@ def sure_percentile(limit: float) -> float:
 
 
 def guarded(text: str) -> str:
-    r"""Return foreign text as a cell of CSV: no terminal obeys it, and no spreadsheet takes it for a formula.
+    r"""Return untrusted text as a CSV cell that neither terminals nor spreadsheets interpret.
 
-    An apostrophe stands before what begins like one, also behind a semicolon: spreadsheets of many countries split there.
+    An apostrophe precedes what looks like a formula, also after a semicolon, where spreadsheets
+    of many locales split.
 
     Examples
     --------

@@ -232,7 +232,7 @@ def test_adding_a_file_to_itself_is_said(run, tmp_path):
 def test_an_expected_interval_says_its_unit(run, command):
     status, out, err = run(command, CTRLZ, "--expected-interval", "10")
     assert (status, out) == (2, "")
-    assert "--expected-interval: '10' is no duration; write a number and a unit" in err
+    assert "--expected-interval: '10' is not a valid duration; write a number and a unit" in err
 
 
 def test_a_window_that_ends_before_it_begins_passes_no_gate(run):

@@ -92,7 +92,7 @@ def test_quorum_and_hedge_and_correlation():
     one = lk.Histogram.of(np.random.default_rng(1).lognormal(13, 0.7, 20_000))
     all_of_them, most = fan_outs(one, [10])[0], fan_outs(one, [10], quorum=9)[0]
     assert most.distribution.percentile(99) < all_of_them.distribution.percentile(99)
-    pair = fan_outs(one, [10], hedge_after=95)[0]
+    pair = fan_outs(one, [10], hedge=95)[0]
     assert pair.added_load == pytest.approx(0.05, abs=0.001)
     assert pair.distribution.percentile(99) < all_of_them.distribution.percentile(99)
     alike = lk.fan_out(one, 10, correlation=1.0)
@@ -104,9 +104,7 @@ def test_shared_stalls_defeat_a_hedge():
     parts = [rng.lognormal(13, 0.3, 2000) for _ in range(40)]
     parts[7] = parts[7] + 1e9  # one second in which every server is stopped
     log = log_of(*parts)
-    together, apart = (
-        lk.fan_out(log, 1, hedge_after=95, independent=flag) for flag in (False, True)
-    )
+    together, apart = (lk.fan_out(log, 1, hedge=95, independent=flag) for flag in (False, True))
     assert together.percentile(99) > 1e9
     assert apart.percentile(99) < 1e8
 
@@ -155,7 +153,7 @@ def test_a_sequence_of_calls():
 @pytest.mark.parametrize(
     ("numbers", "options"),
     [([0], {}), ([-3], {}), ([], {}), ([3], {"quorum": 4}), ([3], {"quorum": 0}), ([3], {"correlation": 2}),
-     ([3], {"hedge_after": 101}), ([3], {"hedge_after": -1})],
+     ([3], {"hedge": 101}), ([3], {"hedge": -1})],
 )  # fmt: skip
 def test_impossible_questions(numbers, options):
     with pytest.raises(InvalidArgumentError):

@@ -106,11 +106,11 @@ def test_words_are_taken_as_they_come():
     [
         ({"ms": [1.0, None]}, {"duration": "ms"}, "1 empty cells"),
         ({"ms": pd.to_timedelta(["1s", None])}, {"duration": "ms"}, "1 empty cells"),
-        ({"ms": ["fast", "slow"]}, {"duration": "ms"}, "holds no numbers"),
+        ({"ms": ["fast", "slow"]}, {"duration": "ms"}, "does not contain numbers"),
         (
             {"ms": [1, 2], "ok": [True, False]},
             {"duration": "ms", "outcome": "ok"},
-            "holds booleans",
+            "contains booleans",
         ),
         ({"ms": [1, 2], "end": ["ok", "sad"]}, {"duration": "ms", "outcome": "end"}, "'sad'"),
         ({"ms": [1, 2]}, {"duration": "us"}, "no column 'us'; the columns are ms"),

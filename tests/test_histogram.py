@@ -211,7 +211,7 @@ def test_buckets_of_listed_edges_merge_side_by_side():
 
 def test_a_summary_answers_only_what_it_holds():
     s = lk.Summary({"mean": 5.0}, run=Run(tool="go test -bench"))
-    with pytest.raises(DataNotAvailableError, match="holds no p99, only mean"):
+    with pytest.raises(DataNotAvailableError, match="has no p99, only mean"):
         s.percentile(99)
 
 

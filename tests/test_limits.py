@@ -88,7 +88,7 @@ def test_rows_intervals_and_whole_files_know_their_limits(tmp_path):
         ):
             lk.read(path)
     samples = lk.Samples(duration=[1, 1], start=[0, 10**15], unit="ns")
-    with lk.limits(intervals=1000), pytest.raises(InputTooLargeError, match="take longer ones"):
+    with lk.limits(intervals=1000), pytest.raises(InputTooLargeError, match="use longer ones"):
         samples.to_log("1s")
 
 

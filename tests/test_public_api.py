@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import latencykit as lk
 from tests.snapshots.surface import snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FACE = Path(lk.__file__)
 
@@ -83,22 +88,196 @@ def test_everything_public_pickles(name):
 
 
 def values() -> dict[str, object]:
-    """One of each data type, and of what the analyses return."""
+    """Each data type, in each variety, and the results of the analyses."""
     rng = np.random.default_rng(5)
     start = np.sort(rng.integers(0, 60_000_000_000, 3000))
-    samples = lk.Samples(start=start, duration=rng.integers(1_000_000, 9_000_000, 3000))
+    columns = {
+        "intended": start,
+        "outcome": np.where(rng.random(3000) < 0.01, "timeout", "ok"),
+        "connection": rng.integers(0, 4, 3000),
+        "tag": rng.choice(["get", "put"], 3000),
+    }
+    samples = lk.Samples(start=start, duration=rng.integers(10**6, 9 * 10**6, 3000))
+    tagged = lk.Samples(start=start, duration=samples.duration, **columns)
     log = samples.to_log("1s")
     h = log.histogram()
+    reported = lk.Histogram.from_percentiles([50, 99], [1e6, 4e6], 100)
+    found = lk.diagnose(samples)
+    curve = lk.load_curve({"50": h, "70": h + h}, "99=20ms")
     return {
-        "samples": samples, "log": log, "histogram": h, "summary": h.summary(), "run": h.run, "buckets": h.buckets,
-        "fan-out": lk.fan_out(h, [10, 20]), "slo": lk.SLO.parse("99=20ms"), "diagnosis": lk.diagnose(samples),
-        "comparison": lk.compare(h, h), "distribution": lk.fan_out(h, 10),
+        "samples": samples, "tagged samples": tagged, "part": tagged.between(1, 9).tagged("put"),
+        "log": log, "tagged log": tagged.to_log("2s"), "resampled": log.resample("10s"), "histogram": h,
+        "reported": reported, "sum of unlike layouts": h + lk.Histogram.of([1, 2], digits=2), "summary": h.summary(),
+        "run": h.run, "buckets": h.buckets, "edges": reported.buckets, "series": log.series([50, 99], moments=True),
+        "distribution": lk.fan_out(h, 10), "fan-out": lk.sequential(h, 2), "slo": lk.SLO.parse("99=20ms"),
+        "diagnosis": found, "stalls": found.found, "comparison": lk.compare(h, h), "load curve": curve,
+        "load row": curve.rows[0], "evidence": samples.evidence(), "change points": lk.change_points([1.0, 2.0] * 9),
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(values()))
+VALUES = values()
+SAME = values()
+
+
+def test_every_public_value_type_is_walked():
+    kinds = {type(value) for value in VALUES.values()}
+    behaviour = {lk.Buckets, lk.Recorder}  # the base of layouts, and what has a state
+    public = {value for name in lk.__all__ if inspect.isclass(value := getattr(lk, name))}
+    public -= {kind for kind in public if issubclass(kind, Exception)} | behaviour
+    assert public <= kinds
+
+
+@pytest.mark.parametrize("name", VALUES)
 def test_values_survive_pickling(name):
-    value = values()[name]
+    value = VALUES[name]
     again = pickle.loads(pickle.dumps(value))
     assert type(again) is type(value)
     assert repr(again) == repr(value)
+    assert again == value
+    assert hash_of(again) == hash_of(value)
+    assert_read_only(again)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_equal_when_their_content_is(name):
+    assert VALUES[name] is not SAME[name]
+    assert VALUES[name] == SAME[name]
+    assert hash_of(VALUES[name]) == hash_of(SAME[name])
+    others = [other for key, other in VALUES.items() if key != name]
+    assert not [other for other in others if other == VALUES[name]]
+    assert VALUES[name] != "text"
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_arrays_of_values_are_read_only(name):
+    assert_read_only(VALUES[name])
+
+
+def hash_of(value: object) -> int | None:
+    return hash(value) if type(value).__hash__ else None
+
+
+def assert_read_only(value: object) -> None:
+    """Every array that a public attribute returns."""
+    for name in dir(value):
+        if name.startswith("_") or isinstance(value, list):
+            continue
+        try:
+            content = getattr(value, name)
+        except LookupError:  # not available of this one
+            continue
+        parts = content if isinstance(content, tuple | list) else [content]
+        for part in parts:
+            assert not (isinstance(part, np.ndarray) and part.flags.writeable), name
+
+
+def test_the_content_decides_on_equality():
+    h = lk.Histogram.of([1, 2, 3])
+    assert h != lk.Histogram.of([1, 2, 4])
+    assert h != lk.Histogram.of([1, 2, 3], unit="us")
+    assert h != h.with_run(tool="wrk2")
+    assert h + h - h == h
+    s = lk.Samples(start=[0, 10], duration=[1, 2])
+    assert s != lk.Samples(start=[0, 10], duration=[1, 3])
+    assert s == s.select(np.array([0, 1]))
+    log = s.to_log(1e-9)
+    assert log == lk.Samples(start=[0, 10], duration=[1, 2]).to_log(1e-9)
+    assert log != lk.Samples(start=[0, 10], duration=[1, 3]).to_log(1e-9)
+    assert len({h, lk.Histogram.of([1, 2, 3]), s, log}) == 3
+
+
+def test_arrays_given_stay_their_owners():
+    start, duration = np.arange(3), np.arange(3)
+    s = lk.Samples(start=start, duration=duration)
+    assert start.flags.writeable
+    assert duration.flags.writeable
+    assert not s.duration.flags.writeable
+
+
+ANSWERS = ("count", "min", "max", "mean", "std", "unit", "run")
+QUESTIONS = ("percentile", "percentiles", "quantile", "summary", "to_frame", "to_unit", "with_run")
+
+
+@pytest.mark.parametrize("name", ["samples", "log", "histogram", "summary"])
+def test_all_four_types_answer_by_the_same_names(name):
+    data: Any = VALUES[name]
+    h: Any = VALUES["histogram"]
+    assert all(hasattr(data, attribute) for attribute in (*ANSWERS, *QUESTIONS))
+    assert data.count == 3000
+    assert data.max == pytest.approx(h.max, rel=1e-3)
+    assert data.mean == pytest.approx(h.mean)
+    assert isinstance(data.percentile(99), float)
+    assert data.percentile([50, 99]).tolist() == h.percentile([50, 99]).tolist()
+    assert data.quantile(0.99) == data.percentile(99)
+    assert list(data.quantile([0.5, 0.99])) == list(h.percentile([50, 99]))
+    frame = data.percentiles([50, 99])
+    assert frame.index.name == "percentile"
+    assert list(frame.columns) == list(h.percentiles([50]).columns)
+    assert frame.value.tolist() == h.percentiles([50, 99]).value.tolist()
+    assert isinstance(data.summary(), lk.Summary)
+    assert data.with_run(tool="wrk2").run.tool == "wrk2"
+    assert data.to_unit("ns") == data
+    assert not data.to_frame().empty
+
+
+def test_a_log_is_a_sequence_of_histograms():
+    log: Any = VALUES["log"]
+    assert len(log) == 61
+    assert isinstance(log[3], lk.Histogram)
+    assert log[3].run.start is None
+    assert log[3].run.duration == 1.0
+    assert log[-1] == log[len(log) - 1]
+    assert list(log)[3] == log[3]
+    assert isinstance(log[3:5], lk.HistogramLog)
+    assert log[3:5] == log.between(3, 5) == log.between("3s", "5s")
+    assert sum(one.count for one in log) == log.count
+    with pytest.raises(IndexError):
+        log[100]
+    table = log.by_interval([50, 99])
+    assert len(table) == len(log)
+    assert table.p99[3] == log[3].percentile(99)
+    assert table["count"].sum() == log.count
+    tagged: Any = VALUES["tagged log"]
+    assert {one.run.tags for one in tagged} == {("get",), ("put",)}
+
+
+def test_values_can_be_given_as_durations():
+    h = lk.Histogram.of([1, 2, 3, 400], unit="ms")
+    assert h.count_above("5ms") == h.count_above(5) == 1
+    assert h.percentile_of("5ms") == h.percentile_of(5) == 75.0
+    with pytest.raises(lk.InvalidArgumentError, match="not a valid duration"):
+        h.percentile_of("5")
+    with pytest.raises(lk.InvalidArgumentError, match="cannot turn"):
+        lk.Histogram.of([1], unit="none").count_above("5ms")
+
+
+def signatures() -> Iterator[tuple[str, str]]:
+    """Every parameter and every return type of the public functions and methods."""
+    for space in (lk, lk.plot, lk.simulate):
+        for name in space.__all__:
+            thing = getattr(space, name)
+            members = {name: thing}
+            if inspect.isclass(thing) and not issubclass(thing, Exception):
+                members |= {
+                    f"{name}.{member}": inspect.getattr_static(thing, member)
+                    for member in vars(thing)
+                    if not member.startswith("_")
+                }
+            for label, member in members.items():
+                function = getattr(member, "__func__", getattr(member, "fget", member))
+                if callable(function) and not inspect.isclass(function):
+                    signature = inspect.signature(function)
+                    for parameter in signature.parameters.values():
+                        is_style = parameter.kind is parameter.VAR_KEYWORD and space is lk.plot
+                        if not is_style:  # matplotlib's own types of these are Any
+                            yield f"{label}({parameter.name})", str(parameter.annotation)
+                    yield f"{label} →", str(signature.return_annotation)
+
+
+def test_no_public_signature_says_any():
+    assert not [label for label, text in signatures() if re.search(r"\bAny\b", text)]
+
+
+def test_a_users_file_uses_forty_public_names():
+    text = Path(__file__).with_name("typing_user.py").read_text(encoding="utf-8")
+    assert len({*re.findall(r"\blk\.(\w+)", text)} & {*lk.__all__}) >= 40

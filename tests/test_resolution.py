@@ -173,7 +173,7 @@ def test_sums_and_hedges_lie_in_their_ranges(world, k):
     draws = rng.choice(values, (20_000, k))
     for h in (of_tool(values, (50.0, 75.0, 90.0, 99.0), "inverted_cdf"), in_buckets(values, 2.5)):
         summed = sequential(h, k)
-        (hedged,) = fan_outs(h, [1], hedge_after=90.0)
+        (hedged,) = fan_outs(h, [1], hedge=90.0)
         delay = np.percentile(values, 90, method="inverted_cdf")
         answers = np.minimum(draws[:, 0], delay + draws[:, 1])
         for found, true in ((summed, draws.sum(axis=1)), (hedged, answers)):
@@ -492,10 +492,10 @@ def test_sums_and_differences_keep_what_every_part_states():
 def test_a_summary_holds_only_what_is_known():
     values = sample("lognormal")
     found = of_tool(values, (50.0, 99.0), "linear", mean=True).summary()
-    assert set(found.percentiles) == {50.0, 99.0, 100.0}
+    assert set(found.reported_percentiles) == {50.0, 99.0, 100.0}
     assert set(found.stats) == {"mean", "min", "max"}
     assert found.count == values.size
-    assert set(in_buckets(values, 2.0).summary().percentiles) == set()
+    assert set(in_buckets(values, 2.0).summary().reported_percentiles) == set()
     assert set(lk.Histogram.of(values).summary().stats) == {"mean", "std", "min", "max"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import latencykit as lk
@@ -43,7 +44,7 @@ def analyses(log: lk.HistogramLog) -> str:
 
 def arguments() -> lk.Samples:
     """Samples are made of arrays or lists."""
-    samples = lk.Samples(start=(0, 10), duration=(1, 2))
+    samples = lk.Samples(start=range(0, 10**9, 10**7), duration=(10**6,) * 100)
     run: lk.Run = samples.run
     logs: list[lk.HistogramLog] = [samples.to_log("1s"), samples.to_log("1s")]
     merged = lk.merge(logs)
@@ -66,13 +67,83 @@ def errors() -> list[str]:
     return caught
 
 
+def questions(
+    data: lk.Samples | lk.HistogramLog | lk.Histogram | lk.Summary,
+) -> tuple[str, int | None, float, float, float, float]:
+    """All four types answer by the same names."""
+    same = data.to_unit("ns").with_run(tool="mine")
+    assert type(same) is type(data)
+    assert {"value", "low", "high"} <= set(data.percentiles([50.0]).columns)
+    assert not data.to_frame().empty
+    assert data.quantile(0.5) == data.percentile(50.0)
+    summary: lk.Summary = data.summary()
+    return data.unit, summary.count, data.min, data.max, data.mean, data.std
+
+
+def intervals(log: lk.HistogramLog) -> list[int]:
+    """A log is a sequence of histograms."""
+    first: lk.Histogram = log[0]
+    part: lk.HistogramLog = log[1:3]
+    rest: lk.HistogramLog = log.between("1s", 9.0)
+    assert len(log.by_interval([50, 99])) == len(log)
+    above: int = first.count_above("1ms")
+    share: float = first.percentile_of("1ms")
+    assert above + share >= 0
+    return [h.count for h in [*part, *rest]]
+
+
+def runs(samples: lk.Samples) -> str:
+    """Several runs, and one run at another rate."""
+    h = samples.histogram()
+    curve: lk.LoadCurve = lk.load_curve({"500": h, "900": h}, lk.SLO.parse("99=20ms"))
+    several: lk.Comparison = lk.compare([h, h], {"a": h, "b": h})
+    at: list[int] = [point.position for point in lk.change_points([1.0, 1.0, 2.0] * 5)]
+    models: list[lk.Distribution] = lk.fan_out(h, [1, 10], hedge=95.0)
+    sums: lk.FanOut = lk.sequential(h, 2)
+    timed: lk.Samples = lk.retime(samples, rate=100.0, connections=1)
+    stalls = lk.find_stalls(timed)
+    edges = lk.EdgeBuckets((0.0, 1.0), (1.0, 2.0))
+    server = lk.simulate.Server("1ms")
+    simulated: lk.Samples = lk.simulate.closed_loop(server, "1s")
+    return f"{curve.limited_by} {several.basis} {at} {models} {sums.n} {len(stalls)} {edges} {simulated}"
+
+
+def outputs(log: lk.HistogramLog, directory: Path) -> None:
+    """Charts, pages and files."""
+    h = log.histogram()
+    lk.plot.percentiles({"one": h, "other": log}, slo="99=20ms").figure.clear()
+    lk.plot.timeline(log, percentiles=(99.0,)).figure.clear()
+    lk.plot.ccdf(h).figure.clear()
+    page: Path = lk.report({"log": log}, directory / "page.html", expected_interval="10ms")
+    copy: Path = lk.write(log, directory / "copy.hlog")
+    assert page.exists()
+    assert copy.exists()
+    assert len(lk.formats()) > 0
+
+
+def measuring() -> None:
+    """Latencies of one's own code."""
+    with lk.Recorder(interval="1s") as recorder:
+        recorder.record(1e6)
+    h: lk.Histogram = recorder.histogram()
+    rebuilt: lk.Histogram = lk.Histogram.from_percentiles([50.0, 99.0], [1e6, 2e6], 100)
+    assert h.count == 1
+    assert rebuilt.censored == 1
+
+
 def main() -> None:
     """Run all of it."""
     log = read()
     numbers(log)
     analyses(log)
-    arguments()
+    samples = arguments()
+    runs(samples)
     errors()
+    intervals(log)
+    every: list[lk.Samples | lk.HistogramLog | lk.Histogram | lk.Summary] = [samples, log]
+    every += [log.histogram(), log.summary()]
+    for data in every:
+        questions(data)
     everything: dict[str, lk.Samples | lk.HistogramLog | lk.Histogram | lk.Summary] = lk.read_all(
         [DATA / "ctrlz-uncorrected.hlog"]
     )
@@ -81,6 +152,9 @@ def main() -> None:
     assert isinstance(buckets, lk.HdrBuckets | lk.EdgeBuckets)
     with lk.limits(intervals=1000) as limits:
         assert limits.intervals == 1000
+    with tempfile.TemporaryDirectory() as directory:
+        outputs(log, Path(directory))
+    measuring()
 
 
 if __name__ == "__main__":

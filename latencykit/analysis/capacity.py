@@ -17,6 +17,7 @@ from latencykit.core.dependence import levels_in_company, normal_quantile
 from latencykit.core.histogram import Evidence, Histogram, histogram_of
 from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.summary import Summary
+from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.units import NANOSECONDS
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.analysis.slo import SLORow
+    from latencykit.core import Data
     from latencykit.core.histogram import PercentileRow
 
     Floats = NDArray[np.float64]
@@ -311,7 +313,7 @@ _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
 @dataclass(frozen=True, eq=False)
-class LoadRow:
+class LoadRow(Value):
     """One run of a load curve.
 
     Attributes
@@ -348,7 +350,7 @@ class LoadRow:
 
 
 @dataclass(frozen=True, eq=False)
-class LoadCurve:
+class LoadCurve(Value):
     """Latency against load, as far as it was measured.
 
     Attributes
@@ -405,7 +407,11 @@ class LoadCurve:
     def percentiles(row: LoadRow, wanted: Sequence[float] = _PERCENTILES) -> dict[float, float]:
         """Return percentiles of a run, those alone that a summary holds."""
         if isinstance(row.data, Summary):
-            return {p: row.data.percentiles[p] for p in wanted if p in row.data.percentiles}
+            return {
+                p: row.data.reported_percentiles[p]
+                for p in wanted
+                if p in row.data.reported_percentiles
+            }
         return dict(zip(wanted, row.data.percentile(list(wanted)).tolist(), strict=True))
 
 
@@ -471,7 +477,7 @@ def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
 
 
 def load_curve(
-    runs: Mapping[str, Any], slo: SLO | str | None = None, confidence: float = 0.95
+    runs: Mapping[str, Data], slo: SLO | str | None = None, confidence: float = 0.95
 ) -> LoadCurve:
     """Return how latency rises with load, and the largest load that meets an SLO.
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core import Data
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
@@ -260,7 +262,7 @@ def _energies(distance: Floats, least: int) -> Floats:
 
 
 def change_points(
-    runs: Sequence[Any] | Mapping[str, Any], statistic: str | float = "p99", *, alpha: float = 0.01, permutations: int = 499,
+    runs: Sequence[Data | float] | Mapping[str, Data | float], statistic: str | float = "p99", *, alpha: float = 0.01, permutations: int = 499,
     least: int = 5, seed: int = 0,
 ) -> ChangePoints:  # fmt: skip
     """Return where a series of runs changes, in order.

@@ -22,6 +22,7 @@ from latencykit.core.quantiles import (
 )
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
+from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -32,11 +33,12 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core import Data
     from latencykit.core.dependence import Dependence
     from latencykit.core.run import Run
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int64]
     Side = Histogram | Summary
+    Runs = Data | Sequence[Data] | Mapping[str, Data]
 
 __all__ = [
     "Change",
@@ -951,8 +954,8 @@ _PRINTED = 12
 """Percentiles that somebody chose to print; more are the rows of a spectrum."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, eq=False)
+class Comparison(Value):
     """What changed from one side to the other.
 
     Attributes
@@ -1018,7 +1021,7 @@ class Comparison:
 
 
 def compare(
-    base: Any, new: Any, *, percentiles: Sequence[float] | None = None, means: Sequence[str] = _MEANS, confidence: float = 0.95,
+    base: Runs, new: Runs, *, percentiles: Sequence[float] | None = None, means: Sequence[str] = _MEANS, confidence: float = 0.95,
     run_noise: float | None = None, margin: float = 0.05, also: Sequence[str] = (), replicates: int = 1000, seed: int = 0,
 ) -> Comparison:  # fmt: skip
     """Compare two runs, or several runs per side.
@@ -1196,7 +1199,7 @@ def _printed(series: Sequence[Side]) -> list[float]:
                 p
                 for data in series
                 if isinstance(data, Summary)
-                for p in data.percentiles
+                for p in data.reported_percentiles
                 if 0 < p < 100
             ),
         }

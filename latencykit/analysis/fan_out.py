@@ -23,6 +23,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved, running_sums
 from latencykit.core.samples import Samples
 from latencykit.core.tail_events import tail_counts, tail_shares
+from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import NANOSECONDS, format_duration
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core import Data
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram import Histogram
@@ -396,7 +398,7 @@ _SHARES = (50.0, 90.0, 99.0, 99.9)
 
 
 @dataclass(frozen=True, eq=False)
-class FanOut:
+class FanOut(Value):
     """What users meet who make `n` calls.
 
     Attributes
@@ -481,26 +483,26 @@ class FanOut:
 
 @overload
 def fan_out(
-    data: Any,
+    data: Data,
     n: int,
     *,
     independent: bool = ...,
     quorum: int | None = ...,
-    hedge_after: float | None = ...,
+    hedge: float | None = ...,
     correlation: float = ...,
 ) -> Distribution: ...
 @overload
 def fan_out(
-    data: Any,
+    data: Data,
     n: Sequence[int],
     *,
     independent: bool = ...,
     quorum: int | None = ...,
-    hedge_after: float | None = ...,
+    hedge: float | None = ...,
     correlation: float = ...,
 ) -> list[Distribution]: ...
 def fan_out(
-    data: Any, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None, hedge_after: float | None = None,
+    data: Data, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None, hedge: float | None = None,
     correlation: float = 0.0,
 ) -> Distribution | list[Distribution]:  # fmt: skip
     """Return the distribution of the slowest of `n` calls.
@@ -516,7 +518,7 @@ def fan_out(
         Take calls as independent of each other, as must be where no time is known: the other bound.
     quorum : int, optional
         Users wait for the so many fastest calls only.
-    hedge_after : float, optional
+    hedge : float, optional
         Percentile of one call after which a second one is sent; the faster of the two counts.
     correlation : float, default 0
         For independent calls: share (0..1) of cases in which all are as slow as one.
@@ -541,7 +543,7 @@ def fan_out(
     (0.634, True)
     """
     options: dict[str, Any] = {
-        "independent": independent, "quorum": quorum, "hedge_after": hedge_after, "correlation": correlation,
+        "independent": independent, "quorum": quorum, "hedge": hedge, "correlation": correlation,
     }  # fmt: skip
     found = fan_outs(data, [n] if isinstance(n, int | np.integer) else n, **options)
     return (
@@ -552,13 +554,13 @@ def fan_out(
 
 
 def fan_outs(
-    data: Any, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
-    hedge_after: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
+    data: Data, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
+    hedge: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
 ) -> list[FanOut]:  # fmt: skip
     """Return what `fan_out` gives, with how far it is supported and how many users fare worse; see there."""
     _checked(numbers, quorum, correlation)
     leaf = histogram_of(data, "a fan-out")
-    hedge = None if hedge_after is None else float(leaf.percentile(float(hedge_after)))
+    threshold = None if hedge is None else float(leaf.percentile(float(hedge)))
     log = None if independent else _log_of(data)
     if log is not None and correlation:
         raise InvalidArgumentError(
@@ -567,8 +569,8 @@ def fan_outs(
     if leaf.censored:  # nobody says when
         log = None
     if log is None:
-        return [_independent(leaf, n, quorum, hedge, correlation, shares) for n in numbers]
-    return _mixtures(log, leaf, numbers, quorum, hedge, shares)
+        return [_independent(leaf, n, quorum, threshold, correlation, shares) for n in numbers]
+    return _mixtures(log, leaf, numbers, quorum, threshold, shares)
 
 
 def _checked(numbers: Sequence[int], k: int | None, correlation: float) -> None:
@@ -707,8 +709,7 @@ def _mixtures(
     shares: Sequence[float],
 ) -> list[FanOut]:
     """One pass a width of the intervals; most fan-outs share one."""
-    sizes = log.series_fold()
-    log.scan(sizes)
+    sizes = log.series()
     crowd = float(np.median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
     typical = float(np.median(log.lengths)) or 1.0
     wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}
@@ -848,7 +849,7 @@ class _MixtureFold:
 
 
 # ---------------------------------------------------------------- one after the other
-def sequential(data: Any, n: int, step: float | None = None) -> FanOut:
+def sequential(data: Data, n: int, step: float | None = None) -> FanOut:
     """Return the time that `n` independent calls take one after the other.
 
     Parameters

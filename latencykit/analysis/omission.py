@@ -26,6 +26,7 @@ from latencykit.core.quantiles import poisson_at_least, poisson_at_most, poisson
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
+from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -1277,7 +1278,7 @@ _SHOWN = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(Value):
     """Whether a measurement left requests out because it waited for replies, and what it would have shown.
 
     Attributes
@@ -1320,7 +1321,7 @@ class Diagnosis:
     rate: float | None
     duration: float | None
     found: Stalls = field(repr=False)
-    timed: Any = field(default=None, repr=False)
+    timed: Samples | None = field(default=None, repr=False)
 
     @cached_property
     def stalls(self) -> pd.DataFrame:
@@ -1328,7 +1329,7 @@ class Diagnosis:
         return self.found.to_frame()
 
     @property
-    def run(self) -> Any:
+    def run(self) -> Run:
         """What the source says of the measurement."""
         return self.raw.run
 
@@ -1336,7 +1337,7 @@ class Diagnosis:
     def table(self) -> list[tuple[float, float, float | None]]:
         """Percentile, raw and corrected value, as far as the number of requests supports it."""
         if isinstance(self.raw, Summary):
-            return [(p, float(v), None) for p, v in self.raw.percentiles.items()]
+            return [(p, float(v), None) for p, v in self.raw.reported_percentiles.items()]
         if not self.raw.count + self.raw.censored:
             return []
         limit = self.raw.sample_limit()
@@ -1373,7 +1374,9 @@ class Diagnosis:
         if data is None:
             return {}
         if isinstance(data, Summary):
-            return {p: format_value(value, data.unit) for p, value in data.percentiles.items()}
+            return {
+                p: format_value(value, data.unit) for p, value in data.reported_percentiles.items()
+            }
         rows = data.percentile_rows([p for p, *_ in self.table]) if data.count else []
         return {
             row.percentile: format_row(

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit.analysis.fan_out import samples_needed
+from latencykit.core.histogram import Evidence, Histogram
 from latencykit.core.quantiles import is_resolved, share_interval
+from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.units import (
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
+
+    from latencykit.core import Data
 
     Floats = NDArray[np.float64]
 
@@ -410,7 +414,9 @@ class SLO:
             raise InvalidArgumentError(f"the SLO limits {twice} twice; keep the stricter one")
         return cls(held)
 
-    def check(self, source: Any, confidence: float = 0.95, *, rare: bool = True) -> list[SLORow]:
+    def check(
+        self, source: Data | Evidence, confidence: float = 0.95, *, rare: bool = True
+    ) -> list[SLORow]:
         """Return one row per limit: met, missed, or unknown where the measurement cannot tell.
 
         Parameters
@@ -432,14 +438,11 @@ class SLO:
         unknown. Requests that failed count as slower than any limit. Where the source knows time, intervals allow for
         requests that are slow together.
         """
-        evidence = (
-            source
-            if hasattr(source, "whole")
-            else source.evidence()
-            if hasattr(source, "histogram")
-            else None
-        )
-        counted = source if evidence is None else evidence.whole
+        evidence = None
+        if not isinstance(source, Summary):
+            evidence = source if isinstance(source, Evidence) else source.evidence()
+        counted = evidence.whole if evidence else source
+        assert isinstance(counted, Histogram | Summary)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
         return [check_limit(counted, *limit, confidence, evidence, rare=rare) for limit in limits]
 

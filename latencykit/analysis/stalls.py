@@ -11,6 +11,7 @@ import numpy as np
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError
 from latencykit.units import NANOSECONDS, format_duration
 
@@ -343,8 +344,8 @@ def usual_rate(series: IntervalSeries) -> float:
     )
 
 
-@dataclass(frozen=True)
-class Delayed:
+@dataclass(frozen=True, eq=False)
+class Delayed(Value):
     """What the intervals of each stall counted: arrays of one length, except `wavering` and `usual`.
 
     Attributes
@@ -703,8 +704,8 @@ _STALLS_CHANCE = 3.0  # standard deviations of a Poisson count: so many sends ma
 _PARTIAL = 3  # requests that must end together before part of a server is said to have was stopped
 
 
-@dataclass(frozen=True)
-class Stalls:
+@dataclass(frozen=True, eq=False)
+class Stalls(Value):
     """Times in which nothing, or a part of a server, answered: arrays of one length, ascending.
 
     Attributes
@@ -737,7 +738,7 @@ class Stalls:
     @property
     def duration(self) -> Floats:
         """Length of each, seconds."""
-        return self.end - self.start
+        return read_only(self.end - self.start)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per stall."""

@@ -166,10 +166,25 @@ class Tasks(click.Group):
                 )
 
 
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from latencykit.core import kernel
+
+        click.echo(f"latencykit, version {__version__}\nkernel: {kernel.in_use()}")
+        ctx.exit()
+
+
 @click.command(
     cls=Tasks, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
 )
-@click.version_option(__version__, prog_name="latencykit")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 @click.option(
     "-q", "--quiet", is_flag=True, help="Print no notes and no progress on standard error."
 )

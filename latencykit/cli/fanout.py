@@ -106,7 +106,7 @@ def command(
             if sequential is not None:
                 answers = [analysis.sequential(one.data, n) for n in numbers_of_calls]
             else:
-                options: dict[str, Any] = {"quorum": quorum, "hedge_after": hedge}
+                options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
                 answers = analysis.fan_outs(
                     one.data, numbers_of_calls, independent=independent, **options
                 )

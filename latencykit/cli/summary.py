@@ -115,16 +115,11 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
             "times"
         )
     log = data.to_log(interval)
-    totals, series = (
-        log.totals_fold(),
-        log.series_fold([p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]),
-    )
-    log.scan(totals, series)
-    record = series_record(name, log, histogram=log.histogram_of(totals), **options)
-    return _Record(
-        record | {"intervals": interval_records(log.series_of(series), options["confidence"])},
-        data.run,
-    )
+    percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
+    log.expect(percentiles)
+    record, series = series_record(name, log, **options), log.series(percentiles)
+    intervals = interval_records(series, options["confidence"])
+    return _Record(record | {"intervals": intervals}, data.run)
 
 
 def _merged(given: Inputs, interval: str | None, options: dict[str, Any]) -> _Record:

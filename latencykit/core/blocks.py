@@ -17,7 +17,7 @@ from latencykit.core.quantiles import row_mean_std, row_quantile_positions, runn
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-_DENSE = (
-    32 << 20
-)  # bytes that the totals of several layouts may take; further layouts are kept entry by entry
+_DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
-_TOGETHER = 4096  # intervals whose buckets are turned into values at once
+_OPEN = 64  # groups that are summed at a time
+_PARTS = 16  # sparse sums of a group that wait to be added up
+_TOO_MUCH = "the sum of the counts does not fit in 63 bits; take a slice of the log"
 
 __all__ = [
     "Block",
@@ -38,6 +38,7 @@ __all__ = [
     "MemoryPart",
     "Part",
     "SeriesFold",
+    "SlidingSums",
     "TotalsFold",
     "block_of_rows",
     "blocks_by_layout",
@@ -72,6 +73,13 @@ class Block:
         """Position (0..r-1) of the row that each entry belongs to, int64, shape (nonzero,)."""
         return np.repeat(np.arange(self.rows.size), np.diff(self.indptr))
 
+    @property
+    def width(self) -> int:
+        """One more than the highest index, 0 for an empty block; each row ascends."""
+        if not self.index.size:
+            return 0
+        return int(self.index[self.indptr[1:][np.diff(self.indptr) > 0] - 1].max()) + 1
+
     def take(self, positions: Ints) -> Block:
         """Return the block of some of its rows."""
         lengths = np.diff(self.indptr)[positions]
@@ -95,25 +103,38 @@ class Part(Protocol):
 
 
 class MemoryPart:
-    """Intervals held as blocks in memory."""
+    """Intervals held as blocks in memory; integers may be narrow there."""
+
+    in_memory = True
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        self._blocks = tuple(blocks)
+        self._blocks = tuple(block for block in blocks if block.rows.size)
+        self._first = np.array([block.rows.min() for block in self._blocks], np.int64)
+        self._last = np.array([block.rows.max() for block in self._blocks], np.int64)
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows."""
-        wanted = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)
-        wanted[rows] = True
-        for block in self._blocks:
-            chosen = (
-                np.flatnonzero(wanted.take(block.rows, mode="clip") & (block.rows < wanted.size))
-                if wanted.size
-                else rows
-            )
-            if chosen.size == block.rows.size:
-                yield block
-            elif chosen.size:
-                yield block.take(chosen)
+        if not rows.size:
+            return
+        low, high = int(rows[0]), int(rows[-1])
+        wanted = np.zeros(high - low + 1, np.bool_)
+        wanted[rows - low] = True
+        for at in np.flatnonzero((self._last >= low) & (self._first <= high)).tolist():
+            block = self._blocks[at]
+            inside = (block.rows >= low) & (block.rows <= high)
+            chosen = np.flatnonzero(inside & wanted.take(block.rows - low, mode="clip"))
+            if chosen.size < block.rows.size:
+                block = block.take(chosen)
+            if chosen.size:
+                yield (
+                    block
+                    if block.index.dtype == block.counts.dtype == np.int64
+                    else replace(
+                        block,
+                        index=block.index.astype(np.int64),
+                        counts=block.counts.astype(np.int64),
+                    )
+                )
 
 
 def blocks_by_layout(
@@ -168,9 +189,7 @@ class TotalsFold:
         for g, added in enumerate(sums):
             self._sums[g] += added
             if self._sums[g] >= 1 << 63:
-                raise InputTooLargeError(
-                    "the sum of the counts does not fit in 63 bits; take a slice of the log"
-                )
+                raise InputTooLargeError(_TOO_MUCH)
         dense = self._room(block)
         if dense is None:
             self._put_aside(np.repeat(group, np.diff(block.indptr)), block)
@@ -191,9 +210,7 @@ class TotalsFold:
     def _room(self, block: Block) -> Ints | None:
         """The dense totals of the block's layout, wide enough for its indices; None where too many layouts take too much."""
         held = self._dense.get(block.buckets)
-        needed = (
-            int(block.index[block.indptr[1:] - 1].max()) + 1 if block.index.size else 0
-        )  # each row ascends
+        needed = block.width
         if held is not None and needed <= held.shape[1]:
             return held
         more = 8 * self._groups * (needed + 1024)
@@ -250,21 +267,121 @@ class TotalsFold:
         yield from self._aside()
 
 
+class SlidingSums:
+    """Sums of groups of intervals: dense while intervals of a group arrive, handed on when the last of them has.
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (intervals,)
+        The group of each interval.
+    done : callable
+        Takes the number of a group and its sums, (layout, index, counts) for each of its layouts.
+    rows : ndarray of int64, optional
+        The rows that will come; by default all.
+    """
+
+    def __init__(
+        self,
+        group: Ints,
+        done: Callable[[int, list[tuple[Buckets, Ints, Ints]]], None],
+        rows: Ints | None = None,
+    ) -> None:
+        self._group, self._done = group, done
+        self._left: list[int] = np.bincount(group if rows is None else group[rows]).tolist()
+        self._open: dict[int, dict[Buckets, Ints]] = {}
+        self._aside: dict[int, dict[Buckets, list[tuple[Ints, Ints]]]] = {}
+        self._spare: list[Ints] = []
+        self._bound = 0.0  # which no sum is above
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        group = self._group[block.rows]
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        ends = np.append(first[1:], group.size)
+        width = block.width
+        self._bound += float(block.counts.max(initial=0)) * block.counts.size
+        columns = group[first], ends - first, block.indptr[first], block.indptr[ends]
+        for number, rows, begin, end in zip(*(c.tolist() for c in columns), strict=True):
+            if end > begin:
+                index, counts = block.index[begin:end], block.counts[begin:end]
+                self._put(number, block.buckets, index, counts, width)
+            self._arrived(number, rows)
+
+    def add_sums(self, row: int, sums: list[tuple[Buckets, Ints, Ints]]) -> None:
+        """Take one interval in, given by its layouts."""
+        number = int(self._group[row])
+        for buckets, index, counts in sums:
+            self._bound += float(counts.max()) * counts.size
+            self._put(number, buckets, index, counts, int(index[-1]) + 1)
+        self._arrived(number, 1)
+
+    def close(self) -> None:
+        """Hand on the groups of which some intervals never arrived: empty ones may be left out."""
+        for number in sorted(self._open.keys() | self._aside.keys()):
+            self._finish(number)
+
+    def _put(self, number: int, buckets: Buckets, index: Ints, counts: Ints, width: int) -> None:
+        sums = self._open.setdefault(number, {})
+        dense = sums.get(buckets)
+        if dense is None or dense.size < width:
+            wider = self._spare.pop() if self._spare else np.zeros(width + 1024, np.int64)
+            wider = wider if wider.size >= width else np.zeros(width + 1024, np.int64)
+            if dense is not None:
+                wider[: dense.size] = dense
+            dense = sums[buckets] = wider
+        if self._bound >= 2.0**62 and int(dense.sum()) + sum(counts.tolist()) >= 1 << 63:
+            raise InputTooLargeError(_TOO_MUCH)
+        np.add.at(dense, index, counts)
+        if len(self._open) > _OPEN:
+            self._set_aside(next(iter(self._open)))
+
+    def _arrived(self, number: int, rows: int) -> None:
+        self._left[number] -= rows
+        if not self._left[number]:
+            self._finish(number)
+
+    def _set_aside(self, number: int) -> None:
+        """Make the sums of a group sparse; several sparse sums of one layout are added up now and then."""
+        aside = self._aside.setdefault(number, {})
+        for buckets, dense in self._open.pop(number, {}).items():
+            index = np.flatnonzero(dense)
+            parts = aside.setdefault(buckets, [])
+            parts.append((index, dense[index]))
+            dense[index] = 0
+            if len(self._spare) < _OPEN:
+                self._spare.append(dense)
+            if len(parts) > _PARTS:
+                aside[buckets] = [_sum_of(parts)]
+
+    def _finish(self, number: int) -> None:
+        self._set_aside(number)
+        parts = self._aside.pop(number)
+        self._done(number, [(buckets, *_sum_of(some)) for buckets, some in parts.items()])
+
+
+def _sum_of(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    if len(parts) == 1:
+        return parts[0]
+    if sum(int(counts.sum()) for _, counts in parts) >= 1 << 63:
+        raise InputTooLargeError(_TOO_MUCH)
+    index, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    total = np.zeros(index.size, np.int64)
+    np.add.at(total, place, np.concatenate([part[1] for part in parts]))
+    return index, total
+
+
 class SeriesFold:
-    """Count, extremes, mean and percentiles of every interval."""
+    """Count, extremes, mean and percentiles of every interval, kept as the buckets that they lie in."""
 
     def __init__(
         self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False
     ) -> None:
         self.percentiles = tuple(float(p) for p in percentiles)
         self.count = np.zeros(intervals, np.int64)
-        self._values = np.full(
-            (intervals, 2 + len(self.percentiles)), np.nan
-        )  # lowest, highest, percentiles
-        self._lowest = [0, *(2 + k for k, p in enumerate(self.percentiles) if p == 0)]
-        self._lows = np.full((intervals, 1 + len(self.percentiles)), np.nan)
-        self._found: dict[Buckets, list[tuple[Ints, Ints]]] = {}
-        self._waiting = 0
+        # Indices of the lowest and the highest bucket and those of the percentiles.
+        self._index = np.zeros((intervals, 2 + len(self.percentiles)), np.int32)
+        self._layout = np.full(intervals, -1, np.int32)
+        self._layouts: dict[Buckets, int] = {}
         self.mean = np.full(intervals if moments else 0, np.nan)
         self.std = np.full(intervals if moments else 0, np.nan)
 
@@ -276,16 +393,17 @@ class SeriesFold:
         held = (block.indptr[1:] > block.indptr[:-1]).nonzero()[0]
         if not held.size:
             return
-        places = np.empty((held.size, self._values.shape[1]), np.int64)
+        places = np.empty((held.size, self._index.shape[1]), np.int64)
         places[:, 0], places[:, 1] = block.indptr[held], block.indptr[held + 1] - 1
         if self.percentiles:
             places[:, 2:] = row_quantile_positions(
                 block.indptr, block.counts, self.percentiles, sums
             )[held]
-        self._found.setdefault(buckets, []).append((rows[held], block.index[places]))
-        self._waiting += held.size
-        if self._waiting > _TOGETHER:
-            self._settle()
+        index = block.index[places]
+        if self._index.dtype == np.int32 and index.max() >= 1 << 31:
+            self._index = self._index.astype(np.int64)
+        self._index[rows[held]] = index
+        self._layout[rows[held]] = self._layouts.setdefault(buckets, len(self._layouts))
         if self.mean.size:
             steps = (
                 buckets.mid_steps(block.index)
@@ -295,37 +413,35 @@ class SeriesFold:
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
 
-    def _settle(self) -> Floats:
-        """Turn the buckets that were found into values."""
-        for buckets, parts in self._found.items():
-            rows, index = (np.concatenate(column) for column in zip(*parts, strict=True))
-            values = buckets.high(index)
-            values[:, self._lowest] = buckets.low(index[:, :1])
-            self._values[rows], self._lows[rows] = values, buckets.low(index[:, 1:])
-        self._found.clear()
-        self._waiting = 0
-        return self._values
+    def edges(
+        self,
+        percentiles: Sequence[float],
+        rows: Ints | None = None,
+        scaled: Callable[[Buckets], Buckets] = lambda buckets: buckets,
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return minima, maxima, percentiles, and the lower edges of the latter two; NaN where nothing was counted.
+
+        `rows` selects intervals, and `scaled` changes the unit of their layouts.
+        """
+        columns = [0, 1, *(2 + self.percentiles.index(p) for p in percentiles)]
+        layout = self._layout if rows is None else self._layout[rows]
+        values = np.full((layout.size, len(columns)), np.nan)
+        lows = np.full((layout.size, len(columns) - 1), np.nan)
+        lowest = [0, *(2 + k for k, p in enumerate(percentiles) if p == 0)]
+        for buckets, number in self._layouts.items():
+            mine = np.flatnonzero(layout == number)
+            index = self._index[mine if rows is None else rows[mine]][:, columns].astype(np.int64)
+            layout_of = scaled(buckets)
+            lows[mine] = layout_of.low(index[:, 1:])
+            edges = layout_of.high(index)
+            edges[:, lowest] = layout_of.low(index[:, :1])
+            values[mine] = edges
+        return values[:, 0], values[:, 1], values[:, 2:], lows
 
     @property
-    def min(self) -> Floats:
-        """Lowest value of each interval; NaN where there is none."""
-        return self._settle()[:, 0]
-
-    @property
-    def max(self) -> Floats:
-        """Highest value of each interval; NaN where there is none."""
-        return self._settle()[:, 1]
-
-    @property
-    def values(self) -> Floats:
-        """Percentiles of each interval, shape (intervals, percentiles)."""
-        return self._settle()[:, 2:]
-
-    @property
-    def lows(self) -> Floats:
-        """Lower edges of the buckets that the highest value and the percentiles lie in, shape (intervals, 1 + percentiles)."""
-        self._settle()
-        return self._lows
+    def nbytes(self) -> int:
+        """Memory that the arrays take, in bytes."""
+        return self.count.nbytes + self._index.nbytes + self._layout.nbytes
 
 
 def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
@@ -333,3 +449,53 @@ def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
     for block in blocks:
         for fold in folds:
             fold.add(block)
+
+
+class TopFold:
+    """The entries of every interval above a part of its maximum: what is needed to count slow requests later.
+
+    Parameters
+    ----------
+    part : float
+        Between 0 and 1.
+    most : int
+        Bytes; where the entries take more, `blocks` gives None.
+    """
+
+    def __init__(self, part: float, most: int = 48 << 20) -> None:
+        self._part, self._most = part, most
+        self._blocks: list[Block] | None = []
+        self._bytes = 0
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        filled = np.flatnonzero(np.diff(block.indptr))
+        if self._blocks is None or not filled.size:
+            return
+        last = block.indptr[filled + 1]
+        lowest = block.buckets.index_of(
+            block.buckets.low(block.index[last - 1]) * (self._part * (1 - 1e-9))
+        )
+        # Indices ascend within rows: with each row moved behind the one before, one search finds where each begins.
+        width = block.width
+        keys = np.repeat(np.arange(filled.size) * width, np.diff(block.indptr)[filled])
+        first = np.searchsorted(keys + block.index, np.arange(filled.size) * width + lowest)
+        length = last - first
+        entry = np.repeat(last - np.cumsum(length), length) + np.arange(int(length.sum()))
+        index, counts = block.index[entry], block.counts[entry]
+        indptr = np.concatenate(([0], np.cumsum(length)))
+        top = Block(
+            block.rows[filled], indptr, index.astype(np.min_scalar_type(width)),
+            counts.astype(np.min_scalar_type(int(counts.max()))), block.buckets,
+        )  # fmt: skip
+        self._blocks.append(top)
+        self._bytes += top.nbytes
+        if self._bytes > self._most:
+            self._blocks = None
+
+    def blocks(self) -> Iterator[Block] | None:
+        """Return the entries as blocks whose rows may begin with entries below the part."""
+        if self._blocks is None:
+            return None
+        rows = 1 + max((int(block.rows.max()) for block in self._blocks), default=-1)
+        return MemoryPart(self._blocks).blocks(np.arange(rows))

@@ -1,14 +1,17 @@
-"""Where the bins lie: value → index, and index → lowest, highest and middle value. Buckets know no counts.
+"""Bucket layouts: value → index, and index → lowest, highest and middle value; no counts.
 
 Two layouts cover everything that tools print:
 
-* `HdrBuckets` is HdrHistogram's log-linear layout: within each power of two, ``10**digits`` (rounded up to a power
-  of two) equal bins, so that a bucket is never wider than one part in ``10**digits`` of its value. It has no upper
-  end: ``highestTrackableValue`` limits a recorder, not the layout.
-* `EdgeBuckets` lists its edges: the ``le`` bounds of a scrape, fio's bins, the rows of a percentile table, or raw
+* `HdrBuckets` is HdrHistogram's log-linear layout: within each power of two, ``10**digits``
+(rounded up to a power
+  of two) equal bins, so that a bucket is never wider than one part in ``10**digits`` of its value.
+  It has no upper end: ``highestTrackableValue`` limits a recorder, not the layout.
+* `EdgeBuckets` lists its edges: the ``le`` bounds of a scrape, fio's bins, the rows of a percentile
+table, or raw
   values (bins of no width).
 
-Index arithmetic follows ``AbstractHistogram.java`` of HdrHistogram 2.2.2 (``getBucketIndex``, ``valueFromIndex``).
+Index arithmetic follows ``AbstractHistogram.java`` of HdrHistogram 2.2.2 (``getBucketIndex``,
+``valueFromIndex``).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.core.value import Value, read_only
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value
 
@@ -56,7 +60,7 @@ _EXACT = 1 << 53  # above this a float64 cannot hold every integer
 
 
 class Buckets:
-    """What both layouts answer; see `HdrBuckets` and `EdgeBuckets`."""
+    """The interface of both layouts; see `HdrBuckets` and `EdgeBuckets`."""
 
     def index_of(self, values: ArrayLike) -> Ints:
         """Return the index of the bucket that holds each value, int64, the shape of `values`."""
@@ -80,7 +84,7 @@ class Buckets:
 
     @property
     def scale(self) -> float:
-        """What one stored unit is worth; statistics are added up before it is applied, as the reference does."""
+        """Value of one stored unit, applied after statistics are summed, as the reference does."""
         return 1.0
 
 
@@ -119,7 +123,8 @@ class HdrBuckets(Buckets):
             )
         if not 0 < scale <= _LARGEST:
             raise InvalidArgumentError(
-                f"the scale of a layout must be a positive number of at most {_LARGEST:g}, not {scale}"
+                f"the scale of a layout must be a positive number of at most {_LARGEST:g}, not "
+                f"{scale}"
             )
         half = max(1, math.ceil(math.log2(2 * 10**digits))) - 1
         unit = int(lowest).bit_length() - 1
@@ -143,9 +148,10 @@ class HdrBuckets(Buckets):
         return (65 - self.unit_magnitude - self.half_magnitude) << self.half_magnitude
 
     def index_of(self, values: ArrayLike) -> Ints:
-        """Return the index of each value (int64 of the same shape); values must be finite and ≥ 0.
+        """Return the index of each value, int64; values must be finite and ≥ 0.
 
-        Integers go in as they are; a float is cut to the integer step below it, as recording it would.
+        Integers go in as they are; a float is cut to the integer step below it, as recording it
+        would.
         """
         given = np.asarray(values)
         flat = given.reshape(-1)
@@ -178,7 +184,7 @@ class HdrBuckets(Buckets):
         return index
 
     def parts(self, index: ArrayLike) -> tuple[Ints, Ints]:
-        """Return (sub, shift) of each bucket, int64: it is ``2**shift`` steps wide and begins at ``sub`` times that."""
+        """Return (sub, shift) of each bucket: ``2**shift`` steps from ``sub`` times that."""
         i = np.asarray(index, np.int64)
         shift = (i >> self.half_magnitude) - 1
         sub = (i & ((1 << self.half_magnitude) - 1)) + (1 << self.half_magnitude)
@@ -187,7 +193,7 @@ class HdrBuckets(Buckets):
         return sub, np.where(first, 0, shift) + self.unit_magnitude
 
     def reaches(self, index: ArrayLike) -> bool:
-        """Return whether all these buckets lie below 2**63 steps, as those of every recorded histogram do."""
+        """Return whether all buckets lie below 2**63 steps, as in recorded histograms."""
         return (
             int(np.max(index, initial=0))
             < (64 - self.unit_magnitude - self.half_magnitude) << self.half_magnitude
@@ -250,14 +256,14 @@ class HdrBuckets(Buckets):
         return f"HdrBuckets({self.digits}, {self.lowest}{scale})"
 
 
-class EdgeBuckets(Buckets):
+class EdgeBuckets(Value, Buckets):
     """Buckets with listed edges, in ascending order.
 
     Parameters
     ----------
     low, high : array_like of float, shape (buckets,)
-        Edges of each bucket; equal for raw values. Upper edges ascend; lower edges may overlap, as they do where
-        two sources were merged.
+        Edges of each bucket; equal for raw values. Upper edges ascend; lower edges may overlap, as
+        they do where two sources were merged.
 
     Examples
     --------
@@ -267,7 +273,8 @@ class EdgeBuckets(Buckets):
     """
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
-        self.lows, self.highs = np.array(low, np.float64), np.array(high, np.float64)
+        self.lows = read_only(np.array(low, np.float64))
+        self.highs = read_only(np.array(high, np.float64))
         if self.lows.shape != self.highs.shape or self.lows.ndim != 1:
             raise InvalidArgumentError("edges must come as many low as high ones")
         if not (np.isfinite(self.lows).all() and np.isfinite(self.highs).all()):
@@ -278,8 +285,6 @@ class EdgeBuckets(Buckets):
             raise InvalidArgumentError(
                 "upper edges must ascend, and no lower edge may exceed its upper one"
             )
-        self.lows.setflags(write=False)
-        self.highs.setflags(write=False)
 
     def __len__(self) -> int:
         return int(self.highs.size)
@@ -332,9 +337,12 @@ def coarser(a: HdrBuckets, b: HdrBuckets) -> HdrBuckets:
 # Sums over unlike HDR layouts: the finest steps, the fewest digits, and no bucket that claims
 # more than its source.
 #
-# A layout has no upper end, so the finest steps of all can hold the values of all; only digits have to be coarsened. What
-# has coarser steps than its neighbours (a larger ``lowestDiscernibleValue``) keeps its own edges: such a bucket covers a
-# run of the cells of the common grid, and runs may overlap. The ratios of DoubleHistograms are powers of two, so that
+# A layout has no upper end, so the finest steps of all can hold the values of all; only digits have
+# to be coarsened. What
+# has coarser steps than its neighbours (a larger ``lowestDiscernibleValue``) keeps its own edges:
+# such a bucket covers a
+# run of the cells of the common grid, and runs may overlap. The ratios of DoubleHistograms are
+# powers of two, so that
 # nothing at all is lost there.
 
 COST = "unlike histogram layouts"
@@ -349,19 +357,17 @@ _KEPT = 40  # low bits of a bucket's highest value: all ones, and more than any 
 
 
 class CellBuckets(EdgeBuckets):
-    """Buckets that are runs of cells of one HDR layout, in the order of their last cells; runs may overlap."""
+    """Buckets made of runs of cells of one HDR layout, ordered by last cell; runs may overlap."""
 
     def __init__(self, grid: HdrBuckets, first: ArrayLike, last: ArrayLike) -> None:
-        self.grid, self.first, self.last = (
-            grid,
-            np.asarray(first, np.int64),
-            np.asarray(last, np.int64),
-        )
+        self.grid = grid
+        self.first = read_only(np.asarray(first, np.int64))
+        self.last = read_only(np.asarray(last, np.int64))
         super().__init__(grid.low(self.first), grid.high(self.last))
 
     @property
     def overlap(self) -> bool:
-        """Whether some bucket is wider than its cell."""
+        """True if some bucket is wider than its cell."""
         return bool((self.first != self.last).any())
 
     def mid(self, index: ArrayLike) -> Floats:
@@ -400,12 +406,15 @@ def cells_of(grid: HdrBuckets, buckets: Buckets, index: ArrayLike) -> tuple[Ints
 
 
 def _divides(grid: HdrBuckets, buckets: Buckets) -> bool:
-    """Whether the scales are a power of two apart."""
+    """True if the scales are a power of two apart."""
     return math.frexp(grid_of(buckets).scale)[0] == math.frexp(grid.scale)[0]
 
 
 def _cells_of_values(grid: HdrBuckets, values: Floats, *, above: bool = False) -> Ints:
-    """Cell of each value, or the first that ends at or above it; of any size, for mantissas and exponents are divided apart."""
+    """Cell of each value, or the first that ends at or above it (`above`).
+
+    Mantissas and exponents are divided separately, so values of any size work.
+    """
     mantissa, exponent = math.frexp(grid.scale)
     own, order = np.frexp(values)
     steps = np.ldexp(own / mantissa * (_DOWN if above else _UP), 53).astype(np.int64)
@@ -417,7 +426,7 @@ def _cells_of_values(grid: HdrBuckets, values: Floats, *, above: bool = False) -
 
 
 def _cells(grid: HdrBuckets, number: Ints, exponent: Ints) -> Ints:
-    """Cell that holds ``number * 2**exponent`` of the grid's narrowest cells, where that may exceed any integer."""
+    """Cell of ``number * 2**exponent`` narrowest cells, which may exceed any integer."""
     half = grid.half_magnitude
     exact = np.where(
         number >= _LAYOUTS_EXACT, number & ~np.int64(2047), number
@@ -491,7 +500,7 @@ def _added(counts: Ints, place: Ints, size: int) -> Ints:
 
 
 def on_grid(buckets: Buckets, index: Ints, counts: Ints) -> Counts:
-    """Return the same counts in an HDR layout, each run of cells counted in its highest; other layouts as they are."""
+    """Return the counts in an HDR layout, each run of cells counted in its highest cell."""
     if not isinstance(buckets, CellBuckets):
         return buckets, index, counts
     cells, inverse = np.unique(buckets.last[index], return_inverse=True)
@@ -499,7 +508,7 @@ def on_grid(buckets: Buckets, index: Ints, counts: Ints) -> Counts:
 
 
 def widest(buckets: Buckets, index: Ints) -> tuple[float, float, float]:
-    """Return the greatest width of a bucket relative to its highest value, and the lowest and highest value of that bucket."""
+    """Return the greatest width of a bucket relative to its highest value, and its two edges."""
     low, high = buckets.low(index), buckets.high(index)
     width = np.divide(high - low, high, out=np.zeros(high.shape), where=high > 0)
     at = int(width.argmax()) if width.size else -1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import NANOSECONDS
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Counter", "count_values"]
 
 _CHUNK = 1 << 16  # values a pass: the buffer and the counts stay in the second-level cache
+_MOST = 1 << 31  # values a pass of the compiled loop
 _PAGES = 1 << 23  # bytes of a mapped file after which its pages are given back
 _NO_UNIT_SCALE = 2.0**-30  # the resolution of plain numbers that may be fractions
 _ONE = 53  # exponent field of the power of two that an integer is added to: 1 ends up as the smallest normal float
@@ -90,8 +92,11 @@ class Counter:
             )
         count = self._add_integers if kind != "f" and self._factor == 1.0 else self._add_reals
         with np.errstate(invalid="ignore"):  # bits that are no number are told by their index
-            for at in range(0, values.size, _CHUNK):
-                count(values[at : at + _CHUNK])
+            while values.size:
+                done = self._counted_plain(values[:_MOST])
+                if done < values.size:  # what is unusual: numpy knows what to make of its chunk
+                    count(values[done : done + _CHUNK])
+                values = values[done + _CHUNK :]
 
     def counts(self) -> tuple[Ints, Ints]:
         """Return the indices of the buckets that hold values, ascending, and their counts."""
@@ -101,6 +106,16 @@ class Counter:
         index = np.where(power > half, fine - (half << half), np.where(power > 0, low, 0))
         first = np.flatnonzero(np.diff(index, prepend=-1))
         return index[first], np.add.reduceat(self._total[fine], first) if first.size else first
+
+    def _counted_plain(self, values: NDArray[Any]) -> int:
+        """How many values the compiled loop has counted, in a table as wide as that of all so far."""
+        if values.size < self._total.size:  # a table costs more than it brings
+            return 0
+        table = np.zeros(self._total.size, np.uint32)
+        done = kernel.count_plain(values, self._factor, self._half, table)
+        if done:
+            self._total += table
+        return done
 
     def _add_integers(self, chunk: NDArray[Any]) -> None:
         if chunk.dtype.kind == "u" and chunk.dtype.itemsize == 8:
@@ -157,8 +172,9 @@ class Counter:
         return True
 
     def _widen(self, size: int) -> None:
-        if size > self._total.size:
-            self._total = np.concatenate((self._total, np.zeros(size - self._total.size, np.int64)))
+        if size > self._total.size:  # by whole powers of two, of which there are few
+            more = -(-size >> self._half << self._half) - self._total.size
+            self._total = np.concatenate((self._total, np.zeros(more, np.int64)))
 
 
 def _chunks(values: Any) -> Iterator[NDArray[Any]]:

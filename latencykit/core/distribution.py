@@ -1,4 +1,4 @@
-"""What a model gives: buckets and probabilities, no counts and so no confidence."""
+"""The output of models: buckets and probabilities, without counts and so without confidence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from latencykit.core.run import Run
+from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value, unit_factor
 
@@ -24,7 +25,7 @@ __all__ = ["Distribution"]
 
 
 @dataclass(frozen=True, eq=False)
-class Distribution:
+class Distribution(Value):
     """A distribution over buckets: fan-out, sums, hedges, mixtures.
 
     Parameters
@@ -40,7 +41,8 @@ class Distribution:
     run : Run
         The provenance of what the model was fed with.
     censored_at : float
-        From here on a value says only "at least": some of what the model was fed with was known no better.
+        From here on a value says only "at least": some of what the model was fed with was known no
+        better.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Distribution:
     censored_at: float = float("inf")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.index.shape != self.probabilities.shape or not self.index.size:
             raise InvalidArgumentError(
                 "a distribution needs one probability a bucket, and at least one bucket"
@@ -77,12 +80,13 @@ class Distribution:
             raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
         held = self.probabilities > 0
         cumulative = np.cumsum(self.probabilities[held])
-        # A sum of probabilities may fall short of its exact value by rounding; the margin is far below any sample's.
+        # A sum of probabilities may fall short of its exact value by rounding; the margin is far
+        # below any sample's.
         at = np.searchsorted(cumulative * (1 + 1e-12), q, "left")
         return np.asarray(self.index[held][np.minimum(at, cumulative.size - 1)], np.int64)
 
     def bracket(self, percentile: float) -> tuple[float, float]:
-        """Return the edges of the bucket in which a percentile lies; infinite above where it is only a lower bound."""
+        """Return the edges of a percentile's bucket; infinite above if it is only a lower bound."""
         value = float(self.percentile(percentile))
         if self.at_least(percentile):
             return value, math.inf
@@ -111,7 +115,7 @@ class Distribution:
         return float(self.probabilities[self.buckets.high(self.index) > value].sum())
 
     def percentile_of(self, value: float) -> float:
-        """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
+        """Return the share (in %) of values surely at or below `value`: complete buckets only."""
         return 100.0 * (1.0 - self.share_above(value))
 
     @property
@@ -138,7 +142,7 @@ class Distribution:
     def percentiles(
         self, percentiles: ArrayLike = (50, 75, 90, 95, 99, 99.9, 99.99)
     ) -> pd.DataFrame:
-        """Return a table of percentiles: value, and whether that is only a lower bound; a model has no confidence."""
+        """Return a table of percentiles: value, and `at_least` where that is only a lower bound."""
         import pandas as pd
 
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
@@ -162,4 +166,5 @@ class Distribution:
 
     def __repr__(self) -> str:
         shown = {"p50": self.percentile(50), "p99": self.percentile(99), "max": self.max}
-        return f"Distribution({', '.join(f'{name} {format_value(float(v), self.unit)}' for name, v in shown.items())})"
+        texts = (f"{name} {format_value(float(v), self.unit)}" for name, v in shown.items())
+        return f"Distribution({', '.join(texts)})"

@@ -1,11 +1,11 @@
-"""From a percentile to a value: the bucket that reaches its rank, what a tool printed, and where censored values stand."""
+"""Histograms: counts in buckets, reported statistics and censored values, and their percentiles."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 import numpy as np
 
@@ -25,9 +25,11 @@ from latencykit.core.counting import count_values
 from latencykit.core.dependence import normal_quantile
 from latencykit.core.quantiles import (
     Counted,
+    PercentileRow,
     highest_supported_percentile,
     is_resolved,
     mean_std,
+    percentile_frame,
     percentile_table,
     ranks,
     surely_within,
@@ -35,6 +37,7 @@ from latencykit.core.quantiles import (
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim
+from latencykit.core.value import Value, read_only
 from latencykit.errors import (
     DataNotAvailableError,
     InputTooLargeError,
@@ -48,13 +51,16 @@ from latencykit.units import (
     format_percentile,
     format_row,
     format_value,
+    in_unit,
     unit_factor,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Unpack
 
     import pandas as pd
+    from hdrh.histogram import HdrHistogram
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.core.buckets import Buckets
@@ -68,6 +74,7 @@ __all__ = [
     "STANDARD_PERCENTILES",
     "Evidence",
     "Histogram",
+    "HistogramBacked",
     "PercentileRow",
     "brackets_at",
     "counts_of_hdrh",
@@ -86,52 +93,59 @@ __all__ = [
     "values_at",
 ]
 
+STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
+
 
 def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
-    """Value, bucket position and "this is only a lower bound" of each percentile."""
+    """Return value, bucket position and "this is only a lower bound" of each percentile."""
     total = histogram.count + histogram.censored
-    wanted = ranks(p, total)
-    if histogram.reported_percentiles[0]:  # a tool may print the value of the rank below
-        wanted = np.where(
-            np.isin(p, histogram.reported_percentiles[0]),
-            np.maximum(surely_within(p, total), 1),
-            wanted,
-        )
+    rank = ranks(p, total)
+    if histogram.reported_percentiles[0]:  # a tool may report the value of the rank below
+        is_reported = np.isin(p, histogram.reported_percentiles[0])
+        rank = np.where(is_reported, np.maximum(surely_within(p, total), 1), rank)
     if not histogram.index.size:
-        return (
-            np.full(p.shape, histogram.censored_at if histogram.censored else np.nan),
-            np.zeros(p.shape, np.int64),
-            wanted > 0,
-        )
+        bound = histogram.censored_at if histogram.censored else np.nan
+        return np.full(p.shape, bound), np.zeros(p.shape, np.int64), rank > 0
     below = histogram.count
     if histogram.censored:
         highs = _within(histogram, histogram.buckets.high(histogram.index))
         below = int(histogram.counts[highs <= histogram.censored_at].sum())
-    position, bounded = _positions(histogram, wanted, below)
-    values = np.where(
-        p == 0, least_of(histogram), histogram.buckets.high(histogram.index[position])
-    )
-    values = _as_printed(histogram, p, _within(histogram, values))
+    # Censored values rank right above the first `below` values.
+    counted = np.maximum(rank - histogram.censored, min(below, histogram.count))
+    counted = np.maximum(np.where(rank > below, counted, rank), 1)
+    position = np.searchsorted(histogram.cumulative, counted, "left")
+    position = np.minimum(position, histogram.index.size - 1).astype(np.int64)
+    highest = histogram.buckets.high(histogram.index[position])
+    values = _within(histogram, np.where(p == 0, least_of(histogram), highest))
+    floor, ceiling = _reported_around(histogram, p)
+    values = np.clip(values, floor, np.maximum(ceiling, floor))
     if histogram.censored:
-        values = np.where(wanted > below, np.maximum(histogram.censored_at, values), values)
-    return values, position, bounded
+        values = np.where(rank > below, np.maximum(histogram.censored_at, values), values)
+    return values, position, (rank > below) & (histogram.censored > 0)
 
 
 def brackets_at(
     histogram: Histogram, p: Floats
 ) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """Value of each percentile, the edges that the source pins it down between, and "this is only a lower bound".
+    """Return value, lower edge, upper edge and "this is only a lower bound" of each percentile.
 
-    The edges are the bucket's, cut at the extremes and percentiles that the source states: both are the value where it
-    states that very percentile. The upper one is infinite in censored mass.
+    The edges are the bucket's, narrowed by the extremes and percentiles that the source reports;
+    both are the value of a reported percentile. The upper one is infinite in censored mass.
     """
     values, position, open_above = values_at(histogram, p)
     if not histogram.index.size:
         return values, values, np.where(open_above, np.inf, values), open_above
-    floor, ceiling = _printed_around(histogram, p)
-    low = _within(histogram, _lowest(histogram, p, position))
+    floor, ceiling = _reported_around(histogram, p)
+    edges = histogram.buckets.low(histogram.index)
+    if (np.diff(edges) >= 0).all():
+        low = edges[position]
+    else:  # buckets overlap: take the lower edge of the rank, not of its bucket
+        order = np.argsort(edges, kind="stable")
+        rank = np.minimum(ranks(p, histogram.count + histogram.censored), histogram.count)
+        low = edges[order][np.searchsorted(np.cumsum(histogram.counts[order]), rank, "left")]
+    low = _within(histogram, low)
     high = _within(histogram, histogram.buckets.high(histogram.index[position]))
-    # Of a handful of values, the bucket of a rank may lie above a percentile that the tool prints for it.
+    # With a handful of values, the bucket of a rank may lie above the percentile reported for it.
     low = np.where((low >= ceiling) & (low < high), floor, np.maximum(low, floor))
     high = np.minimum(high, ceiling)
     for name, at in (("min", 0.0), ("max", 100.0)):
@@ -141,19 +155,8 @@ def brackets_at(
     return values, np.minimum(low, values), np.maximum(high, values), open_above
 
 
-def _lowest(histogram: Histogram, p: Floats, position: Ints) -> Floats:
-    """The least that each percentile can be: where buckets overlap, the lower edge of its rank, not of its bucket."""
-    edges = histogram.buckets.low(histogram.index)
-    if (np.diff(edges) >= 0).all():
-        return edges[position]
-    order = np.argsort(edges, kind="stable")
-    rank = np.minimum(ranks(p, histogram.count + histogram.censored), histogram.count)
-    found = np.searchsorted(np.cumsum(histogram.counts[order]), rank, "left")
-    return np.asarray(edges[order][found])
-
-
 def stated_range(histogram: Histogram) -> tuple[float, float]:
-    """Return the lowest and the highest value that the source states; a percentile that it prints may lie higher."""
+    """Return the lowest and the highest value that the source reports, percentiles included."""
     top = histogram.reported_percentiles[1][-1] if histogram.reported_percentiles[1] else -np.inf
     return histogram.reported_stats.get("min", -np.inf), max(
         histogram.reported_stats.get("max", np.inf), top
@@ -161,7 +164,7 @@ def stated_range(histogram: Histogram) -> tuple[float, float]:
 
 
 def least_of(histogram: Histogram) -> float:
-    """Return the lowest edge of all buckets; listed ones may overlap, so that it need not be the first one's."""
+    """Return the lowest edge; listed buckets may overlap, so it need not be the first."""
     candidates = (
         histogram.index if isinstance(histogram.buckets, EdgeBuckets) else histogram.index[:1]
     )
@@ -169,51 +172,30 @@ def least_of(histogram: Histogram) -> float:
 
 
 def _within(histogram: Histogram, values: Floats) -> Floats:
-    """Values held between the lowest and the highest that the source states."""
+    """Clip values to the lowest and the highest that the source reports."""
     least, most = stated_range(histogram)
     return np.minimum(np.maximum(values, least), most)
 
 
-def _positions(histogram: Histogram, wanted: Ints, below: int) -> tuple[Ints, NDArray[np.bool_]]:
-    """Bucket position of each rank when the censored values stand right above the first `below` values."""
-    own = np.where(
-        wanted > below, np.maximum(wanted - histogram.censored, min(below, histogram.count)), wanted
-    )
-    position = np.searchsorted(histogram.cumulative, np.maximum(own, 1), "left")
-    return np.minimum(position, histogram.index.size - 1).astype(np.int64), (wanted > below) & (
-        histogram.censored > 0
-    )
-
-
-def _as_printed(histogram: Histogram, p: Floats, values: Floats) -> Floats:
-    """Hold each value between the printed rows around it."""
-    floor, ceiling = _printed_around(histogram, p)
-    return np.clip(values, floor, np.maximum(ceiling, floor))
-
-
-def _printed_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
-    """What the tool printed for the percentiles at or below and at or above each; infinite where nothing."""
-    at, reported_percentiles = (
-        np.asarray(side, np.float64) for side in histogram.reported_percentiles
-    )
+def _reported_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
+    """Values reported for the next percentile at or below and at or above each, else infinite."""
+    at, values = (np.asarray(side, np.float64) for side in histogram.reported_percentiles)
     if not at.size:
         return np.full(p.shape, -np.inf), np.full(p.shape, np.inf)
     before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
-    floor = np.where(before >= 0, reported_percentiles[np.maximum(before, 0)], -np.inf)
-    return floor, np.where(
-        after < at.size, reported_percentiles[np.minimum(after, at.size - 1)], np.inf
-    )
+    floor = np.where(before >= 0, values[np.maximum(before, 0)], -np.inf)
+    return floor, np.where(after < at.size, values[np.minimum(after, at.size - 1)], np.inf)
 
 
 # ------------------------------------------------------------
-# A histogram from printed percentiles, whose buckets reach from one printed value to the next;
-# and hdrhistogram's.
+# Histograms from reported percentiles, with buckets between the reported values; and
+# hdrhistogram's.
 
 
 def percentile_buckets(
     percentiles: Sequence[float], values: Sequence[float], count: int, known: dict[str, Any]
 ) -> tuple[Floats, Floats, Ints, dict[str, Any]]:
-    """Return lower edges, upper edges and counts, and what is known besides; see `Histogram.from_percentiles`."""
+    """Return lower edges, upper edges, counts and fields for `Histogram.from_percentiles`."""
     reported_stats = dict(known.get("reported_stats", {}))
     p, v = np.asarray(percentiles, np.float64), np.asarray(values, np.float64)
     if "max" in reported_stats and (not p.size or p[-1] < 100):
@@ -227,15 +209,11 @@ def percentile_buckets(
         )
     order = np.argsort(p, kind="stable")
     p, v = p[order], np.maximum.accumulate(v[order])
-    if (
-        "min" in reported_stats and reported_stats["min"] > v[0]
-    ):  # as much as a percentile below the one before it
+    if "min" in reported_stats and reported_stats["min"] > v[0]:  # contradicts the percentile
         known["reported_stats"] = reported_stats = {**reported_stats, "min": float(v[0])}
     known["reported_percentiles"] = (tuple(p.tolist()), tuple(v.tolist()))
     cumulative = np.minimum(surely_within(p, count + int(known.get("censored", 0))), count)
-    if (
-        cumulative[-1] < count
-    ):  # nothing is known of the values above the last row but that they lie there
+    if cumulative[-1] < count:  # values above the last row: known only to lie there
         known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
         known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
     lows = np.concatenate(([min(reported_stats.get("min", 0.0), v[0])], v[:-1]))
@@ -276,43 +254,15 @@ def to_hdrh(histogram: Histogram) -> Any:
 # sample supports it.
 
 
-@dataclass(frozen=True)
-class PercentileRow:
-    """One percentile and how far it can be trusted.
-
-    Attributes
-    ----------
-    percentile, value : float
-    low, high : float
-        Confidence interval joined with the bucket; NaN where there is no lower bound or none can be given,
-        infinity where there is no upper bound.
-    bucket_low, bucket_high : float
-        What the source pins the percentile down between: its bucket, cut at what the tool printed; infinite above
-        where it reaches censored values.
-    resolved : bool
-        Whether these two are within a tenth of each other; a percentile that the tool printed is exact. Where they are
-        not, `value` is the upper bound of a range.
-    supported : bool
-        Whether the sample is large enough to bound the percentile from above.
-    events : int or None
-        How many events (stalls, intervals) make up what lies above it, where the source knows of time.
-    """
-
-    percentile: float
-    value: float
-    low: float
-    high: float
-    bucket_low: float
-    bucket_high: float
-    resolved: bool
-    supported: bool
-    events: int | None = None
-
-
 def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[PercentileRow]:
     """Return one row per percentile; see `Histogram.percentile_rows`."""
     values, bottoms, tops, open_above = brackets_at(histogram, p)
-    low, high = _interval(histogram, p, confidence)
+    low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
+    if histogram.count + histogram.censored:
+        # Ranks of corrected counts are invented: they have no interval.
+        corrected = histogram.run.corrected in ("us", "tool")
+        table = percentile_table(histogram.counted, p, confidence, corrected=corrected)
+        low, high = table.low, table.high
     supported = (p <= histogram.sample_limit(confidence)) & ~open_above
     columns = (
         p,
@@ -330,7 +280,7 @@ def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[Per
 
 
 def highest_pinned_down(histogram: Histogram, limit: float) -> float:
-    """Return the highest percentile up to `limit` that is known within a tenth; 0 where there is none."""
+    """Return the highest percentile up to `limit` known within a tenth, or 0."""
     reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
     ends = np.concatenate(([limit], reached, histogram.reported_percentiles[0]))
     ends = np.unique(ends[(ends > 0) & (ends <= limit)])[::-1]
@@ -339,56 +289,51 @@ def highest_pinned_down(histogram: Histogram, limit: float) -> float:
 
 
 def statistic_bracket(histogram: Histogram, name: str) -> tuple[float, float]:
-    """Return what ``min``, ``max``, ``mean`` or ``std`` is at least and at most: what the source states, or the edges."""
+    """Return the bounds of ``min``, ``max``, ``mean`` or ``std``: reported, or from edges."""
     if name in histogram.reported_stats:
         return histogram.reported_stats[name], histogram.reported_stats[name]
-    held = histogram.counted.at_best()
-    if not held.total:
+    counted = histogram.counted.at_best()
+    if not counted.total:
         return math.nan, math.nan
     if name in ("min", "max"):
         at = 0 if name == "min" else -1
-        return float(held.low[at]), float(held.high[at])
+        return float(counted.low[at]), float(counted.high[at])
     if name == "mean":
-        return tuple(float(np.average(edge, weights=held.counts)) for edge in (held.low, held.high))  # type: ignore[return-value]
+        low, high = (
+            float(np.average(edge, weights=counted.counts)) for edge in (counted.low, counted.high)
+        )
+        return low, high
     if histogram.censored:
         return 0.0, math.inf
-    # The deviation moves by no more than its values do, in the mean of squares, when each moves to its bucket's middle.
-    reach = math.sqrt(float(np.average((held.high - held.low) ** 2, weights=held.counts))) / 2
+    # Moving each value to its bucket's middle moves the deviation by no more than the root mean
+    # square of these moves.
+    widths = counted.high - counted.low
+    reach = math.sqrt(float(np.average(widths**2, weights=counted.counts))) / 2
     return max(histogram.std - reach, 0.0), histogram.std + reach
 
 
-def _interval(histogram: Histogram, p: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Order-statistic interval joined with the buckets; none for corrected counts, whose ranks are invented."""
-    if not histogram.count + histogram.censored:
-        return np.full(p.shape, np.nan), np.full(p.shape, np.inf)
-    corrected = histogram.run.corrected in ("us", "tool")
-    table = percentile_table(histogram.counted, p, confidence, corrected=corrected)
-    return table.low, table.high
-
-
 # ------------------------------------------------------------
-# How far the numbers of a measurement can be trusted: one place for the intervals of every
-# command.
+# How far the numbers of a measurement can be trusted: the intervals of every command.
 #
-# `evidence()` of samples, of a log and of a histogram gives the same questions to ask. Here they are answered for
-# data without time, by ranks, as of independent requests; `latencykit.core.histogram_log` answers them where time is known.
+# `evidence()` of samples, logs and histograms has one interface. `Evidence` works without time, by
+# ranks, assuming independent requests; `latencykit.core.histogram_log.Tails` uses time.
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(Value):
     """Intervals of the statistics of one measurement.
 
     Attributes
     ----------
     whole : Histogram
-        All of it.
+        The histogram of all requests.
     """
 
     whole: Histogram
 
     @property
     def dependence(self) -> Dependence | None:
-        """How requests depend on each other; None where the source does not know when they were."""
+        """How requests depend on each other; None where their times are unknown."""
         return None
 
     def rows(
@@ -398,7 +343,7 @@ class Evidence:
         *,
         rare: bool = True,  # noqa: ARG002 - counts do not know how long it took
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        """Return percentiles with their intervals, and why some have none."""
+        """Return percentiles with their intervals, and the reasons why some have none."""
         return self.whole.percentile_rows(percentiles, confidence), ()
 
     def mean(
@@ -408,7 +353,7 @@ class Evidence:
         *,
         rare: bool = True,  # noqa: ARG002 - as above
     ) -> tuple[float, float]:
-        """Return by how much a mean may be lower and higher than the sample's (both 0 or more; infinite where open)."""
+        """Return how far a mean may lie below and above the sample's; infinite where open."""
         ends = ranks_of_mean(name)
         if ends is None or not self.whole.count:
             return 0.0, 0.0
@@ -431,19 +376,98 @@ class Evidence:
         return error, error
 
     def highest_supported_percentile(self, confidence: float = 0.95) -> float:
-        """Return the highest percentile that the measurement bounds from above, and that the source pins down."""
+        """Return the highest percentile that is bounded from above and resolved."""
         return highest_pinned_down(self.whole, self.solid_up_to(confidence)[0])
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the percentile up to which the measurement bounds the curve, and what it is based on beyond (``"1 stall"``).
+        """Return the percentile up to which the curve is bounded, and the basis of the rest.
 
-        The words are empty where time is not known.
+        The basis, such as ``"1 stall"``, is empty where time is unknown.
         """
         return self.whole.sample_limit(confidence), ""
 
 
+class HistogramBacked:
+    """Statistics that samples and logs take from their histogram, as far as it can answer."""
+
+    def histogram(self) -> Histogram:
+        """Step down to one histogram."""
+        raise NotImplementedError
+
+    def evidence(self) -> Evidence:
+        """Return how far the numbers can be trusted, given when requests were slow."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """Number of good requests that were counted."""
+        return self.histogram().count
+
+    @property
+    def min(self) -> float:
+        """Lowest value; see `Histogram.min`."""
+        return self.histogram().min
+
+    @property
+    def max(self) -> float:
+        """Highest value; see `Histogram.max`."""
+        return self.histogram().max
+
+    @property
+    def mean(self) -> float:
+        """Mean; see `Histogram.mean`."""
+        return self.histogram().mean
+
+    @property
+    def std(self) -> float:
+        """Population standard deviation; see `Histogram.std`."""
+        return self.histogram().std
+
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: float | Sequence[float] | Floats) -> float | Floats:
+        """Return the value at each percentile (0..100); see `Histogram.percentile`."""
+        return self.histogram().percentile(percentile)
+
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: float | Sequence[float] | Floats) -> float | Floats:
+        """Return the value at each quantile (0..1); see `Histogram.percentile`."""
+        return self.histogram().quantile(quantile)
+
+    def percentiles(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a table of percentiles; see `Histogram.percentiles`.
+
+        If times are known, the confidence intervals allow for requests that are slow together.
+        """
+        p = np.atleast_1d(np.asarray(percentiles, np.float64)).tolist()
+        return percentile_frame(self.evidence().rows(p, confidence)[0])
+
+    def percentile_of(self, value: float | str) -> float:
+        """Return the share (in %) of values surely at or below `value`."""
+        return self.histogram().percentile_of(value)
+
+    def count_above(self, value: float | str) -> int:
+        """Return the number of values that may be above `value`, censored ones included."""
+        return self.histogram().count_above(value)
+
+    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile bounded by the sample and resolved."""
+        return self.evidence().highest_supported_percentile(confidence)
+
+    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
+        """Step down to named statistics."""
+        return self.histogram().summary(percentiles)
+
+
 def ranks_of_mean(name: str) -> tuple[float, float] | None:
-    """Return the shares of the ranks between which a mean is taken, None where it is not cut by ranks."""
+    """Return the range of ranks (as shares) of a mean, or None if it is not trimmed by rank."""
     trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
     return (
         (float(trim.low), float(trim.high)) if trim.kind in ("TM", "WM") and trim.by_rank else None
@@ -451,30 +475,37 @@ def ranks_of_mean(name: str) -> tuple[float, float] | None:
 
 
 # ------------------------------------------------------------
-# Counts in buckets: the data type that answers every question but those about time and single
-# requests.
+# Counts in buckets: the data type for every question but those about time and single requests.
 
-STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
+
+class Known(TypedDict, total=False):
+    """Further fields of a `Histogram`."""
+
+    run: Run
+    reported_stats: Mapping[str, float]
+    reported_percentiles: tuple[tuple[float, ...], tuple[float, ...]]
+    censored: int
+    censored_at: float
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
-    """Counts in buckets, immutable.
+class Histogram(Value):
+    """Counts in buckets, immutable; equal to another if all fields are, `run` included.
 
     Parameters
     ----------
     buckets : Buckets
-        Where the bins lie.
+        Layout of the buckets.
     index, counts : ndarray of int64, shape (nonzero,)
         Ascending bucket indices with a count above zero, and their counts.
     unit : str
         Unit of the values: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
     run : Run
-        What the source says of the measurement.
-    told : mapping of str to float
-        ``mean``, ``std``, ``min``, ``max`` as the source itself states them: they win over the buckets.
-    printed : tuple of two tuples of float
-        Percentiles and values that the tool printed; they are given back as printed.
+        Facts about the measurement.
+    reported_stats : mapping of str to float
+        ``mean``, ``std``, ``min``, ``max`` as the source states them: they win over the buckets.
+    reported_percentiles : tuple of two tuples of float
+        Percentiles and values as reported by the tool; `percentile` returns them unchanged.
     censored : int
         Values known only to be at least `censored_at`: timeouts, clips, overflows.
     censored_at : float
@@ -498,6 +529,7 @@ class Histogram:
     censored_at: float = float("inf")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checked_unit(self.unit)
         if float(np.sum(self.counts, dtype=np.float64)) >= 2.0**63 or (self.counts < 0).any():
             raise InputTooLargeError(
@@ -519,16 +551,16 @@ class Histogram:
         Parameters
         ----------
         values : array_like, or iterable of arrays
-            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns. They are counted in
-            small pieces, whatever their number: a mapped ``.npy`` file (``np.load(path, mmap_mode="r")``), Arrow
-            arrays, and batches of one Parquet column (``ParquetFile(path).iter_batches(columns=["latency"])``) never
-            stand in memory whole.
+            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns.
+            They are counted in small pieces: a mapped ``.npy`` file
+            (``np.load(path, mmap_mode="r")``), Arrow arrays, and batches of one Parquet column
+            (``ParquetFile(path).iter_batches(columns=["latency"])``) are never loaded completely.
         digits : int, default 3
             Significant decimal digits of the buckets.
         unit : str, default "ns"
             Unit of the values: ``ns``, ``us``, ``ms``, ``s`` or ``none``.
         run : Run, optional
-            What is known of the measurement.
+            Facts about the measurement.
 
         Raises
         ------
@@ -545,13 +577,19 @@ class Histogram:
 
     @classmethod
     def from_buckets(
-        cls, low: ArrayLike, high: ArrayLike, counts: ArrayLike, unit: str = "ns", **known: Any
+        cls,
+        low: ArrayLike,
+        high: ArrayLike,
+        counts: ArrayLike,
+        unit: str = "ns",
+        **known: Unpack[Known],
     ) -> Histogram:
-        """Take counts between listed edges (arrays of one length, ascending); `known` are further fields."""
+        """Take counts between ascending edges; `known` are further fields."""
         numbers = np.asarray(counts, np.int64)
         if (numbers < 0).any():
             raise InvalidArgumentError(
-                "counts must not be negative; cumulative buckets must be turned into differences first"
+                "counts must not be negative; cumulative buckets must be turned into differences "
+                "first"
             )
         index = np.flatnonzero(numbers)
         return cls(EdgeBuckets(low, high), index, numbers[index], unit, **known)
@@ -563,40 +601,41 @@ class Histogram:
         values: Sequence[float],
         count: int,
         unit: str = "ns",
-        **known: Any,
+        **known: Unpack[Known],
     ) -> Histogram:
-        """Rebuild a histogram from printed percentiles: its buckets reach from one printed value to the next.
+        """Rebuild a histogram from reported percentiles, with buckets between the reported values.
 
         Parameters
         ----------
         percentiles, values : sequence of float
-            Ascending percentiles (0..100) and their values; ``told`` may add ``min`` and ``max``.
+            Ascending percentiles (0..100) and their values; ``reported_stats`` may add ``min`` and
+            ``max``.
         count : int
             Number of values behind them.
         unit : str
         **known
-            Further fields: `run`, `told`, `censored`, `censored_at`.
+            Further fields: `run`, `reported_stats`, `censored`, `censored_at`.
 
         Returns
         -------
         Histogram
-            What lies above the last value, where no maximum is known, is censored there.
+            Values above the last percentile are censored there, unless the maximum is known.
 
         Examples
         --------
-        >>> h = Histogram.from_percentiles([50, 99], [1.2e6, 5e6], 1000, reported_stats={"max": 6e6})
+        >>> h = Histogram.from_percentiles([50, 99], [1e6, 5e6], 100, reported_stats={"max": 6e6})
         >>> h.percentile([50, 98, 99, 100]).tolist()
-        [1200000.0, 5000000.0, 5000000.0, 6000000.0]
+        [1000000.0, 5000000.0, 5000000.0, 6000000.0]
         """
-        lows, highs, counts, facts = percentile_buckets(percentiles, values, count, known)
+        lows, highs, counts, facts = percentile_buckets(percentiles, values, count, dict(known))
         return cls.from_buckets(lows, highs, counts, unit, **facts)
 
     @classmethod
-    def from_hdrh(cls, other: Any, unit: str = "ns", run: Run | None = None) -> Histogram:
+    def from_hdrh(cls, other: HdrHistogram, unit: str = "ns", run: Run | None = None) -> Histogram:
         """Take an ``hdrh.histogram.HdrHistogram`` of the hdrhistogram package."""
         return cls(*counts_of_hdrh(other), unit, run or Run(unit=unit))
 
-    def to_hdrh(self) -> Any:
+    def to_hdrh(self) -> HdrHistogram:
         """Return an ``hdrh.histogram.HdrHistogram`` with the same buckets and counts."""
         return to_hdrh(self)
 
@@ -604,39 +643,40 @@ class Histogram:
 
     @cached_property
     def count(self) -> int:
-        """Number of values counted; censored ones apart."""
+        """Number of values counted, without censored ones."""
         return int(self.counts.sum())
 
     @property
     def requests(self) -> int:
-        """Good requests: those counted, and those known only to lie above a limit, unless they timed out.
+        """Good requests: those counted, and censored ones that did not time out.
 
         Examples
         --------
-        >>> Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000).requests  # 100 of them somewhere above 2 ms
-        1000
+        >>> h = Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000)
+        >>> h.requests, h.censored  # somewhere above 2 ms
+        (1000, 100)
         """
         return self.count + max(self.censored - self.run.timeouts, 0)
 
     @property
     def min(self) -> float:
-        """Lowest value: the lower edge of the lowest bucket, unless the source states it."""
-        return self._told("min", lambda: least_of(self))
+        """Lowest value: the lower edge of the lowest bucket, unless reported by the source."""
+        return self._reported_or("min", lambda: least_of(self))
 
     @property
     def max(self) -> float:
-        """Highest value: the upper edge of the highest bucket, unless the source states it."""
-        return self._told("max", lambda: float(self.buckets.high(self.index[-1])))
+        """Highest value: the upper edge of the highest bucket, unless reported by the source."""
+        return self._reported_or("max", lambda: float(self.buckets.high(self.index[-1])))
 
     @property
     def mean(self) -> float:
-        """Mean of the buckets' middles, as the reference has it, unless the source states it; `bracket` has its bounds."""
-        return self._told("mean", lambda: self._mean_std[0])
+        """Mean of the buckets' middles, as in the reference, unless reported; see `bracket`."""
+        return self._reported_or("mean", lambda: self._mean_std[0])
 
     @property
     def std(self) -> float:
-        """Population standard deviation of the buckets' middles, unless the source states it."""
-        return self._told("std", lambda: self._mean_std[1])
+        """Population standard deviation of the buckets' middles, unless reported by the source."""
+        return self._reported_or("std", lambda: self._mean_std[1])
 
     @cached_property
     def _mean_std(self) -> tuple[float, float]:
@@ -648,7 +688,7 @@ class Histogram:
         mean, std = mean_std(steps, self.counts)
         return mean * self.buckets.scale, std * self.buckets.scale
 
-    def _told(self, name: str, otherwise: Any) -> float:
+    def _reported_or(self, name: str, otherwise: Callable[[], float]) -> float:
         if name in self.reported_stats:
             return self.reported_stats[name]
         return float(otherwise()) if self.index.size else float("nan")
@@ -656,32 +696,33 @@ class Histogram:
     @cached_property
     def cumulative(self) -> Ints:
         """Running total of the counts, int64, shape (nonzero,)."""
-        return np.cumsum(self.counts)
+        return read_only(np.cumsum(self.counts))
 
     @cached_property
     def counted(self) -> Counted:
-        """The same as plain arrays: what the functions of `latencykit.stats` take."""
-        held = Counted.in_buckets(
+        """The counts as plain arrays, between edges that respect the reported extremes."""
+        counted = Counted.in_buckets(
             self.buckets, self.index, self.counts, self.censored, self.censored_at
         )
         if not self.reported_stats:
-            return held
+            return counted
         least, most = stated_range(self)
-        return held.stating(
+        return counted.stating(
             least, most, *(self.reported_stats.get(name, float("nan")) for name in ("mean", "std"))
         )
 
     def bracket(self, statistic: str) -> tuple[float, float]:
-        """Return the least and the most that a statistic can be, given the source's resolution.
+        """Return the lower and upper bound of a statistic, given the source's resolution.
 
         Parameters
         ----------
         statistic : {"min", "max", "mean", "std"}
-            Both are equal where the source states it.
+            The bounds are equal if the source reports it.
 
         Examples
         --------
-        >>> wide = Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, reported_stats={"min": 0, "max": 5e6})
+        >>> stats = {"min": 0, "max": 5e6}
+        >>> wide = Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, reported_stats=stats)
         >>> wide.bracket("mean"), wide.bracket("max")
         ((530000.0, 2510000.0), (5000000.0, 5000000.0))
         """
@@ -694,13 +735,13 @@ class Histogram:
     @overload
     def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
     def percentile(self, percentile: ArrayLike) -> float | Floats:
-        """Return the value at each percentile (0..100): a float for a scalar, an array for an array.
+        """Return the value at each percentile (0..100): scalar → float, array → array.
 
-        The value is the highest of its bucket (the reference's rule); a percentile that the tool printed is given
-        as printed; one that reaches the censored mass gives its bound, of which the truth is "at least".
+        The value is the highest of its bucket (the reference's rule); a reported percentile is
+        returned as reported; one in the censored mass is its bound, "at least" of the true value.
         """
         p = np.asarray(percentile, np.float64)
-        values = self.values_at(np.atleast_1d(p))[0]
+        values = values_at(self, np.atleast_1d(p))[0]
         return float(values[0]) if p.ndim == 0 else values.reshape(p.shape)
 
     @overload
@@ -714,53 +755,74 @@ class Histogram:
             raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
         return self.percentile(q * 100.0)
 
-    def values_at(self, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
-        """Value, bucket position and "this is only a lower bound" of each percentile."""
-        return values_at(self, p)
-
     def percentile_rows(
         self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
     ) -> list[PercentileRow]:
-        """Return each percentile with its confidence interval, its bucket and whether the sample supports it."""
+        """Return each percentile with its confidence interval, its bucket and its support."""
         return trusted_rows(self, np.atleast_1d(np.asarray(percentiles, np.float64)), confidence)
 
     def evidence(self) -> Evidence:
-        """Return how far the numbers can be trusted, as of independent requests: counts do not know when they were."""
+        """Return how far the numbers can be trusted, assuming independent requests."""
         return Evidence(self)
 
     def percentiles(
         self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
     ) -> pd.DataFrame:
-        """Return a table of percentiles with the columns of `PercentileRow`, indexed by percentile."""
-        import pandas as pd
+        """Return a table of percentiles, indexed by percentile.
 
-        return pd.DataFrame(
-            [vars(row) for row in self.percentile_rows(percentiles, confidence)]
-        ).set_index("percentile")
+        Parameters
+        ----------
+        percentiles : array_like
+        confidence : float, default 0.95
 
-    def percentile_of(self, value: float) -> float:
-        """Return the share (in %) of values that are surely at or below `value`: whole buckets only."""
-        within = int(self.counts[self.buckets.high(self.index) <= value].sum())
+        Returns
+        -------
+        DataFrame
+            value; low, high (confidence interval joined with the bucket); bucket_low, bucket_high;
+            resolved (these within a tenth); supported (bounded by the sample); events.
+        """
+        return percentile_frame(self.percentile_rows(percentiles, confidence))
+
+    def percentile_of(self, value: float | str) -> float:
+        """Return the share (in %) of values surely at or below `value`: complete buckets only.
+
+        Parameters
+        ----------
+        value : float or str
+            A number in `unit`, or a duration such as ``"5ms"``.
+
+        Examples
+        --------
+        >>> Histogram.of([1, 2, 3, 400], unit="ms").percentile_of("5ms")
+        75.0
+        """
         total = self.count + self.censored
-        return 100.0 * within / total if total else float("nan")
+        return 100.0 * (total - self.count_above(value)) / total if total else float("nan")
 
-    def count_above(self, value: float) -> int:
-        """Return how many values are not surely at or below `value`, censored ones included."""
-        return int(self.counts[self.buckets.high(self.index) > value].sum()) + self.censored
+    def count_above(self, value: float | str) -> int:
+        """Return the number of values that may be above `value`, censored ones included.
+
+        Parameters
+        ----------
+        value : float or str
+            A number in `unit`, or a duration such as ``"5ms"``.
+        """
+        limit = in_unit(value, self.unit)
+        return int(self.counts[self.buckets.high(self.index) > limit].sum()) + self.censored
 
     def trimmed(self, spec: str) -> Trimmed:
-        """Return a trimmed statistic with its definition, its bracket, and what it leaves out.
+        """Return a trimmed statistic with its definition, its bounds, and what it excludes.
 
         Parameters
         ----------
         spec : str
-            ``"tm99.9"`` (without the lowest and the highest 0.1 %), ``"TM(:99%)"``, ``"TM(150ms:1s)"``, ``"wm98"``,
-            ``"tc90"``, ``"ts90"``, ``"PR(:300ms)"`` or ``"IQM"``; see `latencykit.core.trimmed`.
+            ``"tm99.9"`` (without the lowest and the highest 0.1 %), ``"TM(:99%)"``,
+            ``"TM(150ms:1s)"``, ``"wm98"``, ``"tc90"``, ``"ts90"``, ``"PR(:300ms)"`` or ``"IQM"``.
 
         Examples
         --------
-        >>> found = Histogram.of([1, 2, 3, 4, 1000], unit="ms").trimmed("TM(:80%)")
-        >>> found.value, found.definition, found.leaves_out
+        >>> tm = Histogram.of([1, 2, 3, 4, 1000], unit="ms").trimmed("TM(:80%)")
+        >>> tm.value, tm.definition, tm.leaves_out
         (2.5, 'TM(:80%): mean without the highest 20 %', '1 request, up to 1 s')
         """
         from latencykit.core.trimmed import trimmed
@@ -768,36 +830,35 @@ class Histogram:
         return trimmed(self.counted, spec, self.unit)
 
     def trimmed_mean(self, spec: str) -> float:
-        """Return a trimmed mean; `trimmed` tells its definition and what it leaves out, too."""
+        """Return a trimmed mean; `trimmed` also gives its definition and what it excludes."""
         return self._of_kind(spec, "TM", "trimmed")
 
     def winsorized_mean(self, spec: str) -> float:
-        """Return a winsorized mean, ``"wm98"`` or ``"WM(1%:99%)"``: the ends are pulled in, not left out."""
+        """Return a winsorized mean, ``"wm98"`` or ``"WM(1%:99%)"``: ends are pulled in, not cut."""
         return self._of_kind(spec, "WM", "winsorized")
 
     def _of_kind(self, spec: str, kind: str, name: str) -> float:
-        from latencykit.core.trimmed import parse_trim
-
         if parse_trim(spec, self.unit).kind != kind:
             raise InvalidArgumentError(
-                f"{spec!r} is no {name} mean; trimmed({spec!r}).value gives what it is"
+                f"{spec!r} is not a {name} mean; use trimmed({spec!r}).value"
             )
         return self.trimmed(spec).value
 
     def sample_limit(self, confidence: float = 0.95) -> float:
-        """Return the highest percentile that the number of values bounds from above, however wide its bucket; 0 where none."""
+        """Return the highest percentile that the number of values bounds from above, or 0."""
         return highest_supported_percentile(self.count + self.censored, confidence)
 
     def highest_supported_percentile(self, confidence: float = 0.95) -> float:
-        """Return the highest percentile that the sample bounds from above and the source pins down within a tenth.
+        """Return the highest percentile bounded by the sample and resolved within a tenth.
 
-        0 where there is none: every percentile of buckets that double in width is a range.
+        0 if there is none: every percentile of buckets that double in width is a range.
 
         Examples
         --------
         >>> round(Histogram.of(range(1500)).highest_supported_percentile(), 3)
         99.754
-        >>> Histogram.from_percentiles([50, 99], [1e6, 4e6], 10_000, reported_stats={"max": 9e6}).highest_supported_percentile()
+        >>> h = Histogram.from_percentiles([50, 99], [1e6, 4e6], 9999, reported_stats={"max": 9e6})
+        >>> h.highest_supported_percentile()
         99.0
         """
         return highest_pinned_down(self, self.sample_limit(confidence))
@@ -809,7 +870,7 @@ class Histogram:
         return merge_histograms([self, other])
 
     def __sub__(self, other: Histogram) -> Histogram:
-        """Return what was counted between two scrapes: `self` is the later one."""
+        """Return the values counted between two scrapes, of which `self` is the later."""
         merge_runs([self.run.replace(unit=self.unit), other.run.replace(unit=other.unit)])
         if self.buckets != other.buckets:
             raise InvalidArgumentError("only histograms of equal buckets can be subtracted")
@@ -823,13 +884,9 @@ class Histogram:
             )
         index, size = np.flatnonzero(counts), self.requests - other.requests
         reported_stats = {}
-        if (
-            size > 0 and "mean" in self.reported_stats and "mean" in other.reported_stats
-        ):  # sums are counters, too
-            reported_stats["mean"] = (
-                self.reported_stats["mean"] * self.requests
-                - other.reported_stats["mean"] * other.requests
-            ) / size
+        if size > 0 and "mean" in self.reported_stats and "mean" in other.reported_stats:
+            sums = [one.reported_stats["mean"] * one.requests for one in (self, other)]
+            reported_stats["mean"] = (sums[0] - sums[1]) / size
         return replace(
             self,
             index=index,
@@ -840,10 +897,10 @@ class Histogram:
         )
 
     def rebucket(self, layout: HdrBuckets, *, as_reference: bool = False) -> Histogram:
-        """Record every bucket anew into another layout.
+        """Return the same counts in another layout.
 
-        A bucket goes where its highest value lies, so that nothing reads better than before; with
-        `as_reference`, where its lowest value lies, as the reference's ``add`` does.
+        A bucket moves to that of its highest value, so that no value looks better than before;
+        with `as_reference`, to that of its lowest value, as in the reference's ``add``.
         """
         moved = cells_of(layout, self.buckets, self.index)[0 if as_reference else 1]
         if not layout.reaches(moved):
@@ -866,20 +923,21 @@ class Histogram:
             tuple(value * factor for value in self.reported_percentiles[1]),
         )
         return replace(
-            self, buckets=self.buckets.scaled(factor), unit=unit, reported_stats=reported_stats, reported_percentiles=reported_percentiles,
+            self, buckets=self.buckets.scaled(factor), unit=unit, reported_stats=reported_stats,
+            reported_percentiles=reported_percentiles,
             censored_at=self.censored_at * factor, run=self.run.replace(unit=self.run.unit),
         )  # fmt: skip
 
-    def with_run(self, **changes: Any) -> Histogram:
+    def with_run(self, **changes: object) -> Histogram:
         """Return a copy with some facts of the run changed."""
         return replace(self, run=self.run.replace(**changes))
 
     def histogram(self) -> Histogram:
-        """Return itself: the data type asked for."""
+        """Return itself."""
         return self
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
-        """Step down to named statistics: those that the source pins down within a tenth."""
+        """Step down to named statistics: those resolved within a tenth."""
         names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bracket(name))]
         known = {
             row.percentile: row.value
@@ -923,14 +981,13 @@ class Histogram:
 
 
 # ------------------------------------------------------------
-# Adding histograms up: equal layouts add their counts, unlike ones are added in the finest steps
-# of all.
+# Sums of histograms: equal layouts add their counts, unlike ones use the finest steps of all.
 
 
 def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
-    """Return the sum of histograms; unlike HDR layouts are added in the finest steps and the fewest digits.
+    """Return the sum of histograms; unlike HDR layouts use the finest steps and fewest digits.
 
-    A note says what that costs, if it costs anything.
+    A note states the loss of resolution, if there is any.
     """
     run = merge_runs([part.run.replace(unit=part.unit) for part in parts])
     if sum(part.count for part in parts) >= 1 << 63:
@@ -946,11 +1003,13 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
         counts = np.zeros(index.size, np.int64)
         for part in parts:
             np.add.at(counts, np.searchsorted(index, part.index), part.counts)
-    return Histogram(layout, index, counts, parts[0].unit, run, _told(parts), **_censored(parts))
+    return Histogram(
+        layout, index, counts, parts[0].unit, run, _sum_of_reported(parts), **_censored(parts)
+    )
 
 
 def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -> Run:
-    """Say what the sum of unlike layouts costs; what earlier sums of the same counts cost is part of it."""
+    """Note the loss of resolution of a sum of unlike layouts, in place of notes of earlier sums."""
     grid = grid_of(layout)
     spread = [part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))]
     digits = sorted({grid_of(one).digits for one in spread} | {grid.digits})
@@ -966,13 +1025,13 @@ def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -
 
 
 def reported(histogram: Histogram) -> Histogram:
-    """Return the sum of a whole log or of files as it is, and report what it costs; see `latencykit.core.run.reporting`."""
+    """Return a sum unchanged and report its loss of resolution; see `core.run.reporting`."""
     histogram.run.report(*(note for note in histogram.run.notes if note.startswith(COST)))
     return histogram
 
 
-def _told(parts: Sequence[Histogram]) -> dict[str, float]:
-    """What every part states is stated of the sum, too: extremes, and the mean and the deviation of all."""
+def _sum_of_reported(parts: Sequence[Histogram]) -> dict[str, float]:
+    """Statistics of the sum that follow from those that every part reports."""
     reported_stats: dict[str, float] = {}
     for name, pick in (("min", min), ("max", max)):
         if all(name in part.reported_stats for part in parts):
@@ -998,7 +1057,7 @@ def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
 
 
 def _edge_union(parts: Sequence[Histogram]) -> Histogram:
-    """All buckets of all parts side by side, those of equal edges added up."""
+    """All buckets of all parts, those of equal edges added up."""
     edges = np.concatenate(
         [
             np.stack([part.buckets.high(part.index), part.buckets.low(part.index)], 1)
@@ -1009,26 +1068,27 @@ def _edge_union(parts: Sequence[Histogram]) -> Histogram:
     counts = np.zeros(len(unique), np.int64)
     np.add.at(counts, inverse.reshape(-1), np.concatenate([part.counts for part in parts]))
     return Histogram.from_buckets(
-        unique[:, 1], unique[:, 0], counts, parts[0].unit, reported_stats=_told(parts)
+        unique[:, 1], unique[:, 0], counts, parts[0].unit, reported_stats=_sum_of_reported(parts)
     )
 
 
 # ------------------------------------------------------------
-# Stepping down to a histogram, or to one number per run, with a word for those who cannot.
+# Stepping down to a histogram, or to one number per run, with an error for data that cannot.
 
 
 def histogram_of(data: Any, purpose: str) -> Histogram:
     """Return the histogram of a data type, in nanoseconds where its values have a unit."""
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
     if isinstance(data, Summary):
-        holds = [*data.stats, *(f"p{format_percentile(p)}" for p in data.percentiles)]
+        names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         raise DataNotAvailableError(
-            f"{name}: {purpose} needs the whole distribution, and it holds only {', '.join(holds) or 'nothing'}; "
-            "read an output that keeps the samples or a histogram"
+            f"{name}: {purpose} needs the full distribution, but this source contains only "
+            f"{', '.join(names) or 'nothing'}; read an output with samples or a histogram"
         )
     if not hasattr(data, "histogram"):
         raise InvalidArgumentError(
-            f"{purpose} takes what lk.read gives (a log, samples, a histogram), not {type(data).__name__}"
+            f"{purpose} takes data from lk.read (a log, samples, a histogram), "
+            f"not {type(data).__name__}"
         )
     counted: Histogram = data.histogram()
     if not counted.count + counted.censored:
@@ -1037,7 +1097,7 @@ def histogram_of(data: Any, purpose: str) -> Histogram:
 
 
 def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
-    """Return one number of a run, NaN where its sample does not support it or the source does not pin it down."""
+    """Return one statistic of a run, or NaN if it is unsupported or unresolved."""
     if isinstance(data, Summary):
         try:
             return float(
@@ -1052,5 +1112,5 @@ def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95)
         return row.value if row.supported and row.resolved else math.nan
     if name == "mean":
         return data.mean if data.censored or is_resolved(*data.bracket("mean")) else math.nan
-    found = data.trimmed(name)
-    return found.value if found.resolved or data.censored else math.nan
+    mean = data.trimmed(name)
+    return mean.value if mean.resolved or data.censored else math.nan

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from latencykit.core.blocks import Block, SeriesFold, TotalsFold, feed
+from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
+from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
     LEAST_BINS,
     LEAST_EVENTS,
@@ -28,14 +30,17 @@ from latencykit.core.histogram import (
     STANDARD_PERCENTILES,
     Evidence,
     Histogram,
+    HistogramBacked,
     merge_histograms,
     ranks_of_mean,
     reported,
 )
+from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import events_above, solid_up_to, tail_shares
+from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -55,10 +60,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
-    from latencykit.core.buckets import Buckets, HdrBuckets
+    from latencykit.core.buckets import Buckets
     from latencykit.core.histogram import PercentileRow
     from latencykit.core.tail_events import Events
+    from latencykit.units import Moment
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -94,10 +101,13 @@ def slot_edges(slot: Floats, width: float) -> Floats:
 
 
 _FARTHEST = 1e18  # seconds
+_AT_ONCE = 64  # intervals that iteration decodes at a time
+_TURN = 8192  # intervals of a log of several parts that are summed at a time
+_ENTRIES = 1 << 15  # buckets of slots that are handed on together
 
 
-@dataclass(frozen=True)
-class IntervalSeries:
+@dataclass(frozen=True, eq=False)
+class IntervalSeries(Value):
     """What each interval of a log says: arrays of one length.
 
     Attributes
@@ -128,7 +138,7 @@ class IntervalSeries:
     lows: Floats
 
 
-class HistogramLog:
+class HistogramLog(HistogramBacked, Value):
     """A log of histograms, immutable.
 
     Parameters
@@ -160,6 +170,8 @@ class HistogramLog:
     >>> log = HistogramLog([0, 1], [1, 1], [MemoryPart([block])])
     >>> len(log), log.histogram().count, log.between(1, 2).histogram().max
     (2, 3, 900.0)
+    >>> log[1].max, [h.count for h in log], log[:1].percentile(99)
+    (900.0, [2, 1], 7.0)
     """
 
     def __init__(
@@ -176,7 +188,8 @@ class HistogramLog:
         factor: float = 1.0,
         whole: Histogram | None = None,
     ) -> None:
-        self.starts, self.lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
+        self.starts = read_only(np.asarray(start, np.float64))
+        self.lengths = read_only(np.asarray(length, np.float64))
         if not (
             (np.abs(self.starts) < _FARTHEST).all() and (np.abs(self.lengths) < _FARTHEST).all()
         ):
@@ -189,12 +202,56 @@ class HistogramLog:
         )
         self._tag_names = tuple(tag_names)
         self._factor = factor
+        self._scaled_layouts: dict[Buckets, Buckets] = {}
         self._whole = whole
         self._tails: Tails | None = None
+        # Views share what passes over the payloads have kept, and know which of the rows are theirs.
+        self._shelf, self._places = Shelf(size), np.arange(size)
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
     def __len__(self) -> int:
         return int(self.starts.size)
+
+    @overload
+    def __getitem__(self, which: int) -> Histogram: ...
+    @overload
+    def __getitem__(self, which: slice) -> HistogramLog: ...
+    def __getitem__(self, which: int | slice) -> Histogram | HistogramLog:
+        rows = np.arange(len(self))[which]
+        return self.rows(rows) if isinstance(which, slice) else next(iter(self.rows(rows[None])))
+
+    def __iter__(self) -> Iterator[Histogram]:
+        for first in range(0, len(self), _AT_ONCE):
+            rows = np.arange(first, min(first + _AT_ONCE, len(self)))
+            contents: dict[int, tuple[Buckets, Ints, Ints]] = {}
+            for block in self.rows(rows).blocks():
+                for row, begin, end in zip(
+                    block.rows.tolist(), block.indptr, block.indptr[1:], strict=False
+                ):
+                    if begin < end:
+                        entries = block.index[begin:end], block.counts[begin:end]
+                        contents[row] = block.buckets, *entries
+            none = HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64)
+            for row in rows.tolist():
+                tag = self._tag_names[self._tag_code[row]]
+                run = self.run.replace(
+                    unit=self.unit,
+                    start=None if self.start is None else self.start + float(self.starts[row]),
+                    duration=float(self.lengths[row]),
+                    tags=(tag,) if tag else (),
+                )
+                yield Histogram(*contents.get(row - first, none), self.unit, run)
+
+    def __eq__(self, other: object) -> bool:
+        same = super().__eq__(other)
+        if same is not True or self is other:
+            return same
+        return isinstance(other, HistogramLog) and all(map(equal, self, other))
+
+    __hash__ = Value.__hash__
+
+    def _content(self) -> tuple[Any, ...]:
+        return self.unit, self.run, self.starts, self.lengths, self.tag_of_rows()
 
     # ------------------------------------------------------------ plain facts
 
@@ -220,21 +277,23 @@ class HistogramLog:
 
     # ------------------------------------------------------------ views
 
-    def rows(self, rows: Ints, **changes: Any) -> HistogramLog:
+    def rows(self, rows: Ints, **changes: object) -> HistogramLog:
         """Return a view of some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
             "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows], "tag_names": self._tag_names,
             "unit": self.unit, "run": self.run, "factor": self._factor,
         }  # fmt: skip
-        return HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
+        view = HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
+        view._shelf, view._places = self._shelf, self._places[rows]
+        return view
 
     @property
     def epoch(self) -> int | None:
         """Nanoseconds since the epoch from which `starts` count, to the microsecond, where the log says."""
         return None if self.start is None else round(self.start * 1e6) * 1000
 
-    def between(self, start: Any = -np.inf, end: Any = np.inf) -> HistogramLog:
+    def between(self, start: Moment = -np.inf, end: Moment = np.inf) -> HistogramLog:
         """Return the intervals with start ≤ t < end, where t is when an interval starts.
 
         Parameters
@@ -287,10 +346,10 @@ class HistogramLog:
         """Return the same intervals counted from a start that lies so much earlier."""
         start = None if self.run.start is None else self.run.start - seconds
         later = self.rows(np.arange(len(self)), run=self.run.replace(start=start))
-        later.starts = self.starts + seconds
+        later.starts = read_only(self.starts + seconds)
         return later
 
-    def with_run(self, **changes: Any) -> HistogramLog:
+    def with_run(self, **changes: object) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
         return self.rows(np.arange(len(self)), run=self.run.replace(**changes))
 
@@ -315,47 +374,138 @@ class HistogramLog:
         width = parse_duration(interval, "s") / 1e9
         if not width > 0:
             raise InvalidArgumentError(f"an interval must be longer than nothing, not {interval!r}")
-        slot = slot_numbers(self.starts, width)
-        keys, group = np.unique(np.stack([slot, self._tag_code], 1), axis=0, return_inverse=True)
-        starts, ends = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
-        np.minimum.at(starts, group.reshape(-1), self.starts)
-        np.maximum.at(ends, group.reshape(-1), self.starts + self.lengths)
-
-        part = SlotPart(self, group.reshape(-1), len(keys))
+        slot = np.unique(slot_numbers(self.starts, width), return_inverse=True)[1].reshape(-1)
+        codes = slot * len(self._tag_names) + self._tag_code
+        keys, group = np.unique(codes, return_inverse=True)
+        group = group.reshape(-1)
+        starts, ends = np.full(keys.size, np.inf), np.full(keys.size, -np.inf)
+        np.minimum.at(starts, group, self.starts)
+        np.maximum.at(ends, group, self.starts + self.lengths)
+        if keys.size == len(self):
+            view = self.rows(np.argsort(group))
+            view.lengths = ends - starts
+            return view
         return HistogramLog(
             starts,
             ends - starts,
-            [part],
-            tag_code=keys[:, 1],
+            [SlotPart(self, group, keys.size)],
+            tag_code=keys % len(self._tag_names),
             tag_names=self._tag_names,
             unit=self.unit,
             run=self.run,
         )
 
     def __add__(self, other: HistogramLog) -> HistogramLog:
-
         return merge_logs([self, other])
 
     # ------------------------------------------------------------ one pass over the payloads
 
     def blocks(self) -> Iterator[Block]:
         """Yield all intervals as blocks, each once, in any order; `Block.rows` are this log's."""
-        part_of, row_of = self._where
-        scaled: dict[Buckets, Buckets] = {}
-        for number, part in enumerate(self._parts):
+        expected, cache = self._shelf.expected, None
+        if expected and len(self) == self._shelf.size and not self._cached():
+            cache = self._new_cache(expected) if self._gains_by_cache() else None
+        for block in self._stored_blocks():
+            if cache is not None:
+                cache.add(block)
+            yield self._in_unit(block)
+        if cache is not None:
+            cache.close()
+            self._shelf.keep(cache)
+
+    def _in_unit(self, block: Block) -> Block:
+        return block if self._factor == 1.0 else replace(block, buckets=self._scaled(block.buckets))
+
+    def _scaled(self, buckets: Buckets) -> Buckets:
+        """Return a stored layout in the unit of this log."""
+        if self._factor == 1.0:
+            return buckets
+        if buckets not in self._scaled_layouts:
+            self._scaled_layouts[buckets] = buckets.scaled(self._factor)
+        return self._scaled_layouts[buckets]
+
+    def _stored_blocks(self) -> Iterator[Block]:
+        """Yield the blocks with their layouts as they are stored; from memory where all intervals are there."""
+        parts, (part_of, row_of) = self._parts, self._where
+        cache = self._shelf.cache
+        if cache is not None and cache.part is not None:
+            rows = cache.rows_of(self._places)
+            if rows is not None:
+                parts, part_of, row_of = (cache.part,), np.zeros(rows.size, np.int64), rows
+        for number, part in enumerate(parts):
             mine = np.flatnonzero(part_of == number)
             mine = mine[np.argsort(row_of[mine], kind="stable")]
             wanted = row_of[mine]
             for block in part.blocks(wanted) if mine.size else ():
-                buckets = block.buckets
-                if self._factor != 1.0:
-                    buckets = scaled.setdefault(buckets, buckets.scaled(self._factor))
-                rows = mine[np.searchsorted(wanted, block.rows)]
-                yield Block(rows, block.indptr, block.index, block.counts, buckets)
+                yield replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
 
     def scan(self, *folds: Fold) -> None:
-        """Show every block to every fold: several questions, one pass."""
-        feed(self.blocks(), folds)
+        """Show every block to every fold: several questions, one pass; what it decodes is kept for later ones."""
+        self._pass(Request(), *folds)
+
+    def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
+        """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
+        known = self._cached()
+        cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
+        for block in self._stored_blocks():
+            if cache is not None:
+                cache.add(block)
+            if folds:
+                shown = self._in_unit(block)
+                for fold in folds:
+                    fold.add(shown)
+        if cache is None:
+            return known
+        cache.close()
+        self._shelf.keep(cache)
+        return cache, np.arange(len(self))
+
+    def _new_cache(self, request: Request) -> LogCache:
+        """A cache for a pass over all intervals of this log, which also answers what is expected to be asked."""
+        request |= self._shelf.expected or request
+        codes, tags = self._tags_by_name()
+        few = tags <= _TAGS_APART
+        family = self._where[0] * tags + codes if few else self._where[0]
+        slot, slots = _slots_of(self)
+        least = slots * (int(family.max()) + 1) * (_SLOT_ROWS if request.table else _SLOT_FREE)
+        return LogCache(
+            self._places,
+            family,
+            slot if few and least <= len(self) else None,
+            lambda: _Table(slot, slots, codes, tags),
+            self._scaled,
+            request,
+            self._factor,
+        )
+
+    def expect(self, percentiles: Sequence[float] = (), *, evidence: bool = True) -> None:
+        """Say what will be asked, so that the pass for the first question answers the others, too."""
+        request = Request(True, tuple(float(p) for p in percentiles), evidence)
+        self._shelf.expected = request | (self._shelf.expected or request)
+
+    def _cached(self) -> tuple[LogCache, Ints] | None:
+        """The cache and the rows of this log in it, where it covers all of them."""
+        cache = self._shelf.cache
+        rows = None if cache is None else cache.rows_of(self._places)
+        return None if cache is None or rows is None else (cache, rows)
+
+    def _gains_by_cache(self) -> bool:
+        enough = len(self) >= _LEAST_ROWS or 0 < len(self) == self._shelf.size
+        return enough and any(not getattr(part, "in_memory", False) for part in self._parts)
+
+    def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
+        """The cache, filled by a pass that answers the request where there is none yet."""
+        return self._cached() or (self._pass(request) if self._gains_by_cache() else None)
+
+    def _tags_by_name(self) -> tuple[Ints, int]:
+        """The number of each interval's tag among those in use, in order of their names, and how many there are."""
+        used = np.flatnonzero(np.bincount(self._tag_code))
+        names, rank = np.unique(
+            np.array([self._tag_names[code] for code in used.tolist()], object), return_inverse=True
+        )
+        rank_of = np.zeros(len(self._tag_names), np.int64)
+        rank_of[used] = rank.reshape(-1)
+        return rank_of[self._tag_code], max(1, names.size)
 
     def totals_fold(self, *, by_tag: bool = False) -> TotalsFold:
         """Return a fold for `scan` that sums all intervals, or each tag's."""
@@ -374,47 +524,29 @@ class HistogramLog:
         group = 0 if tag is None else self._tag_names.index(tag)
         run = self.run.replace(unit=self.unit, duration=self.run.duration or self.duration or None)
         run = run if tag is None else run.replace(tags=(tag,) if tag else ())
-        found = [
-            (buckets, index, counts) for g, buckets, index, counts in fold.totals() if g == group
-        ]
         parts = [
-            Histogram(buckets, index, counts, self.unit, run) for buckets, index, counts in found
+            Histogram(buckets, index, counts, self.unit, run)
+            for number, buckets, index, counts in fold.totals()
+            if number == group
         ]
         if like is not None:
             parts = [part.rebucket(like, as_reference=True) for part in parts]
         if not parts:
-            from latencykit.core.buckets import HdrBuckets
-
-            return Histogram(
-                like or HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64), self.unit, run
-            )
+            none = np.zeros(0, np.int64)
+            return Histogram(like or HdrBuckets(3), none, none, self.unit, run)
         if len(parts) == 1:
             return parts[0]
         whole = merge_histograms(parts)
-        return reported(
-            whole.with_run(
-                **{
-                    name: getattr(run, name)
-                    for name in ("failed", "timeouts", "dropped", "unfinished")
-                }
-            )
-        )
+        outcomes = ("failed", "timeouts", "dropped", "unfinished")
+        return reported(whole.with_run(**{name: getattr(run, name) for name in outcomes}))
 
     def series_of(self, fold: SeriesFold) -> IntervalSeries:
         """Return the arrays that a scanned `series_fold` holds, with the intervals' times."""
+        least, most, values, lows = fold.edges(fold.percentiles)
         return IntervalSeries(
-            self.starts,
-            self.lengths,
-            fold.count,
-            fold.min,
-            fold.max,
-            fold.percentiles,
-            fold.values,
-            fold.mean,
-            fold.std,
-            self.unit,
-            fold.lows,
-        )
+            self.starts, self.lengths, fold.count, least, most, fold.percentiles, values,
+            fold.mean, fold.std, self.unit, lows,
+        )  # fmt: skip
 
     # ------------------------------------------------------------ questions
 
@@ -429,29 +561,68 @@ class HistogramLog:
         """
         if like is None and self._whole is not None:
             return self._whole
-        fold = self.totals_fold()
-        self.scan(fold)
-        found = self.histogram_of(fold, like=like)
-        self._whole = found if like is None else self._whole
-        return found
+        plain = self._factor == 1.0
+        known = self._answers(Request(total=plain))
+        if plain and known is not None and known[0].total and known[1].size == known[0].size:
+            fold = known[0].total
+        else:
+            fold = self.totals_fold()
+            for block in self._summed_blocks(np.zeros(len(self), np.int64), known)[1]:
+                fold.add(block)
+        histogram = self.histogram_of(fold, like=like)
+        self._whole = histogram if like is None else self._whole
+        return histogram
+
+    def _summed_blocks(
+        self, group: Ints, known: tuple[LogCache, Ints] | None
+    ) -> tuple[Ints, Iterator[Block]]:
+        """Return blocks that give the same sums of groups, and which of their rows will come.
+
+        A row may stand for neighbours of one group: it is numbered as the first of them.
+        """
+        units, rest = np.zeros(0, np.int64), np.arange(len(self))
+        windows: Iterator[Block] = iter(())
+        if known is not None:
+            units, windows, rest = known[0].sums(known[1], group)
+
+        def blocks() -> Iterator[Block]:
+            for window in windows:
+                yield self._in_unit(window)
+            for block in self.rows(rest).blocks() if rest.size else ():
+                yield replace(block, rows=rest[block.rows])
+
+        return np.concatenate((units, rest)), blocks()
 
     def histogram_and(self, *folds: Fold) -> Histogram:
         """Return the sum of all intervals, and show every block to `folds` in the same pass."""
-        if self._whole is None:
-            fold = self.totals_fold()
-            self.scan(fold, *folds)
-            self._whole = self.histogram_of(fold)
-        else:
+        total = self.totals_fold()
+        if self._whole is not None:
             self.scan(*folds)
-        return self._whole
+        elif self._gains_by_cache():
+            self._pass(Request(total=self._factor == 1.0), *folds)
+        else:
+            self.scan(total, *folds)
+            self._whole = self.histogram_of(total)
+        return self.histogram()
 
     def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
         """Return count, extremes and percentiles of every interval, in one pass."""
+        wanted = tuple(float(p) for p in percentiles)
+        known = None if moments else self._answers(Request(percentiles=wanted))
+        if known is not None:
+            cache, rows = known
+            if cache.series is not None and set(wanted) <= set(cache.series.percentiles):
+                least, most, values, lows = cache.series.edges(wanted, rows, self._scaled)
+                none = np.zeros(0)
+                return IntervalSeries(
+                    self.starts, self.lengths, cache.series.count[rows], least, most, wanted,
+                    values, none, none, self.unit, lows,
+                )  # fmt: skip
         fold = self.series_fold(percentiles, moments=moments)
         self.scan(fold)
         return self.series_of(fold)
 
-    def percentiles(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
+    def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
         """Return a table with one row per interval: start, length, tag, count, max and the percentiles."""
         import pandas as pd
 
@@ -490,10 +661,6 @@ class HistogramLog:
     def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
         """Return how many stalls, intervals and tags make up what lies above each percentile; each has its ``words``."""
         return self.evidence().events([float(p) for p in percentiles])
-
-    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
-        """Step down to named statistics of all intervals."""
-        return self.histogram().summary(percentiles)
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:
         """Return itself, or itself resampled."""
@@ -542,44 +709,63 @@ class HistogramLog:
 
 
 class SlotPart:
-    """A log's intervals summed into slots, decoded when asked for."""
+    """A log's intervals summed into slots while they are decoded: of the slots, only some are in memory."""
 
     def __init__(self, log: HistogramLog, group: Ints, size: int) -> None:
         self._log, self._group, self._size = log, group, size
-        self._order = np.argsort(group, kind="stable")
-        self._bounds = np.searchsorted(group[self._order], np.arange(size + 1))
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the slots' blocks; some slots at a time, so that few intervals are in memory at once."""
-        for slots in np.array_split(rows, max(1, rows.size // 16)):
-            chosen = np.concatenate(
-                [self._order[self._bounds[s] : self._bounds[s + 1]] for s in slots.tolist()]
-            )
-            local = np.searchsorted(slots, self._group[chosen])
-            by_row = np.argsort(chosen, kind="stable")
-            view = self._log.rows(chosen[by_row])
-            fold = TotalsFold(local[by_row])
-            view.scan(fold)
-            yield from _as_blocks(fold, slots)
+        """Yield the blocks of some slots (ascending)."""
+        position = np.full(self._size, -1)
+        position[rows] = np.arange(rows.size)
+        slot = position[self._group]
+        chosen = np.flatnonzero(slot >= 0)
+        chosen = chosen[np.argsort(slot[chosen], kind="stable")]
+        # Intervals of one part come in order of time, but those of several parts one part after the other, and
+        # sums from memory before what is decoded beside them.
+        known = self._log._cached()
+        turns = 1
+        if len(self._log._parts) > 1 or (known is not None and known[0].part is None):
+            turns = max(1, min(chosen.size // _TURN, rows.size))
+        bounds = np.searchsorted(slot[chosen], (np.arange(turns + 1) * rows.size) // turns)
+        for first, end in pairwise(bounds.tolist()):
+            mine = np.sort(chosen[first:end])
+            if not mine.size:
+                continue
+            view = self._log.rows(mine)
+            units, blocks = view._summed_blocks(slot[mine], view._cached())
+            ready: list[tuple[int, Buckets, Ints, Ints]] = []
+
+            def slot_done(number: int, sums: list[tuple[Buckets, Ints, Ints]]) -> None:
+                if len(sums) > 1:  # layouts differ within the slot
+                    whole = merge_histograms([Histogram(*one) for one in sums])
+                    sums = [(whole.buckets, whole.index, whole.counts)]
+                ready.extend((number, *one) for one in sums)  # noqa: B023
+
+            sums = SlidingSums(slot[mine], slot_done, units)
+            for block in blocks:
+                sums.add(block)
+                if sum(one[2].size for one in ready) > _ENTRIES:
+                    yield from _joined(rows, ready)
+                    ready.clear()
+            sums.close()
+            yield from _joined(rows, ready)
 
 
-def _as_blocks(fold: TotalsFold, slots: Ints) -> Iterator[Block]:
-    """The totals of some slots as blocks, one a layout; a slot of several layouts is brought to one."""
-    parts: dict[int, list[Histogram]] = {}
-    for slot, buckets, index, counts in fold.totals():
-        parts.setdefault(slot, []).append(Histogram(buckets, index, counts))
-    held = {
-        slot: several[0] if len(several) == 1 else merge_histograms(several)
-        for slot, several in parts.items()
-    }
-    layouts: dict[Buckets, list[int]] = {}
-    for slot, histogram in sorted(held.items()):
-        layouts.setdefault(histogram.buckets, []).append(slot)
+def _joined(slots: Ints, sums: list[tuple[int, Buckets, Ints, Ints]]) -> Iterator[Block]:
+    """Sums of slots as blocks, one per layout."""
+    layouts: dict[Buckets, list[tuple[int, Ints, Ints]]] = {}
+    for number, buckets, index, counts in sums:
+        layouts.setdefault(buckets, []).append((number, index, counts))
     for buckets, members in layouts.items():
-        indices, numbers = [held[s].index for s in members], [held[s].counts for s in members]
-        indptr = np.concatenate(([0], np.cumsum([part.size for part in indices])))
+        numbers, indices, counts_of = zip(*members, strict=True)
+        indptr = np.concatenate(([0], np.cumsum([index.size for index in indices])))
         yield Block(
-            slots[members], indptr, np.concatenate(indices), np.concatenate(numbers), buckets
+            slots[list(numbers)],
+            indptr,
+            np.concatenate(indices),
+            np.concatenate(counts_of),
+            buckets,
         )
 
 
@@ -627,6 +813,11 @@ class LogPart:
     def __init__(self, log: HistogramLog) -> None:
         self._log = log
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the log's blocks are at hand, decoded."""
+        return all(getattr(part, "in_memory", False) for part in self._log._parts)
+
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the log's blocks of the given rows, numbered as the log numbers them."""
         for block in self._log.rows(rows).blocks():
@@ -639,6 +830,10 @@ class LogPart:
 
 _SLOTS = 4096  # more intervals are put together with their neighbours
 _LARGE = 2048  # into no more than so many, of logs that are very long
+_SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
+_SLOT_FREE = 32  # and from which on that costs next to nothing
+_TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
+_LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 _GROUPS = 400
 _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
 _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
@@ -814,19 +1009,19 @@ class _Table:
     """Counts of slots and tags in columns of a fixed relative width, whatever the layout of the buckets: one pass."""
 
     def __init__(self, slot: Ints, slots: int, tag: Ints, tags: int) -> None:
-        self._slot, self._tag = slot, tag
+        self.slot, self.tag = slot, tag
         self.table, self.tags = np.zeros((slots, 0)), np.zeros((tags, 0))
         self.longest = np.zeros(slots)
-        self.steps: list[int] = []
         self._place: dict[int, int] = {}
         self._columns: dict[Buckets, Ints] = {}
+        self._result: tuple[Floats, Floats, Floats] | None = None
 
     def add(self, block: Block) -> None:
         """Take a block in."""
         if not block.counts.size:
             return
-        column = self._of(block.buckets, int(block.index.max()) + 1)[block.index]
-        lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self._slot[block.rows]
+        column = self._of(block.buckets, block.width)[block.index]
+        lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self.slot[block.rows]
         first = np.flatnonzero(np.diff(slot, prepend=-1))  # rows of one slot are counted together
         ends = block.indptr[np.append(first[1:], slot.size)].tolist()
         for at, start, end in zip(
@@ -836,12 +1031,12 @@ class _Table:
         if len(self.tags) > 1:
             np.add.at(
                 self.tags.reshape(-1),
-                np.repeat(self._tag[block.rows] * width, lengths) + column,
+                np.repeat(self.tag[block.rows] * width, lengths) + column,
                 block.counts,
             )
         held = np.flatnonzero(lengths)
         top = block.buckets.high(block.index[block.indptr[held + 1] - 1])
-        np.maximum.at(self.longest, self._slot[block.rows[held]], top)
+        np.maximum.at(self.longest, self.slot[block.rows[held]], top)
 
     def _of(self, buckets: Buckets, size: int) -> Ints:
         """Column of each bucket of a layout."""
@@ -858,8 +1053,15 @@ class _Table:
             self.tags = np.pad(self.tags, ((0, 0), (0, more)))
         return known
 
-    def found(self) -> tuple[Floats, Floats, Floats]:
+    def close(self) -> None:
+        """Keep the groups, which take less memory than the columns."""
+        self._result = self.groups()
+        self.table = self.tags = np.zeros((0, 0))
+
+    def groups(self) -> tuple[Floats, Floats, Floats]:
         """Table, tags and values of the groups, ascending."""
+        if self._result is not None:
+            return self._result
         steps = np.fromiter(self._place, np.int64, len(self._place))
         order = np.argsort(steps)
         return grouped(self.table[:, order], self.tags[:, order], steps[order])
@@ -887,21 +1089,37 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
     )
 
 
-def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
-    """Return a log as slots of time × groups of buckets, in one pass."""
+def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
+    """The slot of each interval of a log, and how many slots there are."""
     times, moment = np.unique(log.starts, return_inverse=True)
     most = _SLOTS if times.size <= 4 * _SLOTS else _LARGE
     slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
     slots = int(slot.max(initial=-1)) + 1
-    codes = np.unique(np.asarray(log.tag_of_rows(), object), return_inverse=True)[1].reshape(-1)
-    fold = _Table(slot, slots, codes, int(codes.max(initial=0)) + 1)
-    counted = log.histogram_and(fold) if whole is None else whole
-    if whole is not None:
-        log.scan(fold)
+    return slot, slots
+
+
+def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
+    """Return a log as slots of time × groups of buckets, in one pass."""
+    slot, slots = _slots_of(log)
+    fold = _Table(slot, slots, *log._tags_by_name())
+    known = log._answers(Request(total=whole is None, table=True))
+    filled = None if known is None else known[0].table_at(known[1], log._factor)
+    if (
+        known is not None
+        and isinstance(filled, _Table)
+        and np.array_equal(filled.slot[known[1]], slot)
+        and np.array_equal(filled.tag[known[1]], fold.tag)
+    ):
+        fold = filled
+        counted = whole or log.histogram()
+    else:
+        counted = log.histogram_and(fold) if whole is None else whole
+        if whole is not None:
+            log.scan(fold)
     start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
     np.minimum.at(start, slot, log.starts)
     np.maximum.at(end, slot, log.starts + log.lengths)
-    table, tags, value = fold.found()
+    table, tags, value = fold.groups()
     seconds = fold.longest * (NANOSECONDS.get(log.unit, 0.0) / 1e9)
     return Tails(counted, table, value, start, end - start, seconds, tags)
 
@@ -940,7 +1158,7 @@ def tails_of_requests(
 
 
 def merge(
-    series: Iterable[Any] | Mapping[str, Any], align: str = "absolute"
+    series: Iterable[Data] | Mapping[str, Data], align: str = "absolute"
 ) -> HistogramLog | Histogram:
     """Add up what several hosts, files or runs measured.
 
@@ -967,7 +1185,7 @@ def merge(
     >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
     900.0
     """
-    parts = list(series.values()) if hasattr(series, "values") else list(series)
+    parts: list[Any] = list(series.values()) if hasattr(series, "values") else list(series)
     if not parts:
         raise InvalidArgumentError("there is nothing to merge")
     for part in parts:

@@ -1,4 +1,4 @@
-"""The handful of numbers that stand beside a curve, in charts, reports and notebooks alike."""
+"""The key numbers shown beside a curve, in charts, reports and notebooks alike."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["html_of", "key_statistics", "small_curve", "statistic_text"]
 
 
 def key_statistics(data: Any) -> list[tuple[str, str]]:
-    """Return the numbers that stand beside the curve, as text: ranges where the source says no more than that.
+    """Return the numbers shown beside the curve as text; a range where the source gives no more.
 
-    Brackets mark what the sample does not support.
+    Parentheses mark percentiles that the sample does not support.
     """
     if hasattr(data, "stats"):
         named = [
             *data.stats.items(),
-            *((f"p{format_percentile(p)}", v) for p, v in data.percentiles.items()),
+            *((f"p{format_percentile(p)}", v) for p, v in data.reported_percentiles.items()),
         ]
         count = [("requests", format_count(data.count))] if data.count is not None else []
         return count + [(name, format_value(value, data.unit)) for name, value in named]
@@ -63,7 +63,7 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
 
 
 def statistic_text(histogram: Any, name: str) -> str:
-    """Return ``min``, ``max``, ``mean`` or ``std`` as people see it: a range where the source does not pin it down."""
+    """Return ``min``, ``max``, ``mean`` or ``std`` as text; a range where it is not resolved."""
 
     def show(value: float) -> str:
         return format_value(value, histogram.unit)
@@ -77,7 +77,7 @@ def statistic_text(histogram: Any, name: str) -> str:
 
 
 def html_of(title: str, data: Any) -> str:
-    """Return what a notebook shows of a data type: its statistics and a small percentile curve."""
+    """Return the HTML of a data type for notebooks: statistics and a small percentile curve."""
     counted = data.histogram() if hasattr(data, "histogram") else data
     if counted.unit in NANOSECONDS:
         counted = counted.to_unit("ns")
@@ -99,7 +99,7 @@ def html_of(title: str, data: Any) -> str:
 
 
 def small_curve(counted: Any) -> str:
-    """Return the percentile curve of a histogram or a distribution as SVG; nothing where there are no values."""
+    """Return the percentile curve of a histogram or distribution as SVG; empty without values."""
     if hasattr(counted, "stats") or getattr(counted, "count", 1) == 0:
         return ""
     values = counted.percentile(list(CURVE_PERCENTILES)).tolist()

@@ -1,13 +1,13 @@
-"""Chances that the package asks for all the time: binomial, Poisson and Student's, in numpy alone.
+"""Ranks and quantiles of counted values, their confidence, and the probabilities behind it.
 
-`scipy.special` knows all of them, but importing it takes a quarter of a second, half of what a summary of a small log
-takes. What is summed up here is summed up exactly; where sums get long, scipy is taken after all.
+Binomial, Poisson and Student's probabilities are computed in numpy: `scipy.special` has them, but
+its import takes half the time of a summary of a small log. Sums are exact; long ones use scipy.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,9 @@ import numpy as np
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.core.buckets import Buckets
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
 __all__ = [
     "RESOLVED",
     "Counted",
+    "PercentileRow",
     "PercentileTable",
     "binomial_quantiles",
     "highest_supported_percentile",
     "is_resolved",
     "mean_std",
     "median",
+    "percentile_frame",
     "percentile_table",
     "poisson_at_least",
     "poisson_at_most",
@@ -77,7 +80,7 @@ def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> 
 
 
 def _binomial_quantiles_by_scipy(probabilities: Sequence[float], n: int, q: Floats) -> Ints:
-    """The same of `scipy.stats.binom.ppf`, without its import."""
+    """The values of `scipy.stats.binom.ppf`, without its import."""
     from scipy import special
 
     p = np.asarray(probabilities)[:, None]
@@ -88,9 +91,9 @@ def _binomial_quantiles_by_scipy(probabilities: Sequence[float], n: int, q: Floa
 
 
 def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
-    """Return P(Poisson(mean) ≥ k), for fractions of k its smooth continuation: the regularised lower incomplete gamma function.
+    """Return P(Poisson(mean) ≥ k), the regularised lower incomplete gamma function.
 
-    It is meant for small chances: for a k of hundreds of thousands close to its mean the chance comes out too large.
+    For small probabilities: with k of hundreds of thousands close to the mean it is too large.
     """
     a, x = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
     with np.errstate(divide="ignore", under="ignore"):
@@ -102,13 +105,12 @@ def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
         if not (term > 1e-12 * total).any():
             break
     ratio = np.minimum(x / (a + number + 1), 1 - 1e-9)
-    return np.asarray(
-        np.minimum(first * (total + term * ratio / (1 - ratio)), 1.0)
-    )  # what follows falls faster than that
+    # The remaining terms fall faster than a geometric series of this ratio.
+    return np.asarray(np.minimum(first * (total + term * ratio / (1 - ratio)), 1.0))
 
 
 def _log_gamma(z: Floats) -> Floats:
-    """Stirling's series, eight steps further up, where it is good to 1e-10."""
+    """Stirling's series, eight steps further up, where it is accurate to 1e-10."""
     y = z + 8
     steps = np.log(z[..., None] + np.arange(8)).sum(axis=-1)
     series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
@@ -127,36 +129,37 @@ def poisson_at_most(k: int, mean: float) -> float:
         return min(1.0, math.exp(last + top + math.log(float(np.exp(sums - top).sum()))))
 
 
-def poisson_mean(k: int, chance: float) -> float:
-    """Return the mean m at which P(Poisson(m) ≤ k) falls to a chance."""
+def poisson_mean(k: int, probability: float) -> float:
+    """Return the mean m at which P(Poisson(m) ≤ k) falls to a probability."""
     low, high = 0.0, k + 1.0
-    while poisson_at_most(k, high) > chance:
+    while poisson_at_most(k, high) > probability:
         low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if poisson_at_most(k, middle) > chance else (low, middle)
+        low, high = (middle, high) if poisson_at_most(k, middle) > probability else (low, middle)
     return high
 
 
 def student_tail(tail: float, degrees: float) -> float:
-    """Return the normal tail that stands as far out as Student's `tail` does."""
-    # With t = √d · tan φ the density is cos(φ) to the power d − 1; its integral is read backwards.
+    """Return the normal tail at the distance of Student's `tail`."""
+    # With t = √d · tan φ the density is cos(φ) to the power d − 1; its integral is inverted.
     width = min(math.pi / 2, 12 / math.sqrt(degrees))
     angle = np.linspace(0.0, width, 20_001)
     density = np.maximum(np.cos(angle), 0.0) ** (degrees - 1)
-    area = np.concatenate(
-        ([0.0], np.cumsum(density[:-2:2] + 4 * density[1:-1:2] + density[2::2]))
-    )  # Simpson's rule
-    found = float(np.interp((0.5 - tail) / 0.5 * area[-1], area, angle[::2]))
-    return 0.5 * math.erfc(math.sqrt(degrees) * math.tan(found) / math.sqrt(2))
+    simpson = density[:-2:2] + 4 * density[1:-1:2] + density[2::2]
+    area = np.concatenate(([0.0], np.cumsum(simpson)))
+    phi = float(np.interp((0.5 - tail) / 0.5 * area[-1], area, angle[::2]))
+    return 0.5 * math.erfc(math.sqrt(degrees) * math.tan(phi) / math.sqrt(2))
 
 
 # ------------------------------------------------------------
 # Ranks and quantiles of counted values, and how far a sample supports them.
 #
-# The rule is the reference implementation's (``AbstractHistogram.getValueAtPercentile``, HdrHistogram 2.2.2): the
-# percentile is lowered by one unit in the last place, the rank is rounded up, and the value is the highest
-# equivalent value of the bucket that reaches the rank. So p99.94 of 1,000 values is the 1,000th, not the 999th.
+# The rule is the reference implementation's (``AbstractHistogram.getValueAtPercentile``,
+# HdrHistogram 2.2.2): the percentile is lowered by one unit in the last place, the rank is rounded
+# up, and the value is the highest equivalent value of the bucket that reaches the rank. So p99.94
+# of
+# 1,000 values is the 1,000th, not the 999th.
 
 
 def _percentiles(percentiles: ArrayLike) -> Floats:
@@ -175,38 +178,33 @@ def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
         number = np.asarray(total, np.int64)
     except OverflowError:
         raise InputTooLargeError(
-            "more than 2^63 values are counted in all; such counts are corrupt, and no ranks among them"
+            "more than 2^63 values are counted in all; such counts are corrupt and have no ranks"
         ) from None
-    wanted = np.ceil(below * number / 100.0)
-    return np.maximum(wanted.astype(np.int64), 1)
+    return np.maximum(np.ceil(below * number / 100.0).astype(np.int64), 1)
 
 
 def surely_within(percentiles: ArrayLike, total: int) -> Ints:
-    """Return how many of `total` values surely lie at or below the value that a tool prints for each percentile.
+    """Return the number of `total` values surely at or below a tool's value of each percentile.
 
-    Tools differ by one rank: some print the value of the rank that is rounded up, some that of the one rounded down,
-    some a value between two. Whatever they do, so many values are not above it, and the next is not below it but for
-    the distance of two neighbours.
+    Tools differ by one rank: some report the value of the rank rounded up, some of the rank rounded
+    down, some a value between the two. That many values are not above any of these.
     """
     exact = _percentiles(percentiles) * (total / 100.0)
-    whole = np.rint(exact)
-    near = (
-        np.abs(exact - whole) <= 1e-12 * total + 1e-9
-    )  # 99.9 % of a million is not 999,000 in binary
-    return np.minimum(np.where(near, whole, np.floor(exact)), total).astype(np.int64)
+    nearest = np.rint(exact)
+    # 99.9 % of a million is not 999,000 in binary.
+    near = np.abs(exact - nearest) <= 1e-12 * total + 1e-9
+    return np.minimum(np.where(near, nearest, np.floor(exact)), total).astype(np.int64)
 
 
 def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
-    """Return the position in `counts` of the bucket that holds each percentile."""
+    """Return the position in `counts` of the bucket of each percentile."""
     cumulative = np.cumsum(np.asarray(counts, np.int64))
-    wanted = ranks(percentiles, cumulative[-1])
-    return np.minimum(np.searchsorted(cumulative, wanted, "left"), cumulative.size - 1).astype(
-        np.int64
-    )
+    position = np.searchsorted(cumulative, ranks(percentiles, cumulative[-1]), "left")
+    return np.minimum(position, cumulative.size - 1).astype(np.int64)
 
 
 def running_sums(counts: Ints) -> Ints:
-    """Return the sum of what stands before each position, and of all at the end: int64, one more than `counts`."""
+    """Return the sums before each position and the total: int64, one longer than `counts`."""
     sums = np.empty(counts.size + 1, np.int64)
     sums[0] = 0
     np.cumsum(counts, out=sums[1:])
@@ -223,16 +221,14 @@ def row_quantile_positions(
     sums = running_sums(counts) if sums is None else sums
     before = sums[indptr]
     totals = np.diff(before)
-    wanted = (
-        ranks(np.asarray(percentiles, np.float64)[None, :], totals[:, None]) + before[:-1, None]
-    )
-    found = np.searchsorted(sums[1:], wanted, "left")
+    rank = ranks(np.asarray(percentiles, np.float64)[None, :], totals[:, None])
+    position = np.searchsorted(sums[1:], rank + before[:-1, None], "left")
     last = np.maximum(indptr[1:, None] - 1, indptr[:-1, None])
-    return np.where(totals[:, None] > 0, np.minimum(found, last), -1).astype(np.int64)
+    return np.where(totals[:, None] > 0, np.minimum(position, last), -1).astype(np.int64)
 
 
 def median(values: NDArray[np.generic]) -> Floats:
-    """Return the median of the last axis; ``np.median`` loads a fifth of numpy anew for it."""
+    """Return the median of the last axis; ``np.median`` would import a fifth of numpy."""
     middle = [(values.shape[-1] - 1) // 2, values.shape[-1] // 2]
     return np.asarray(np.partition(values, middle)[..., middle].mean(-1))
 
@@ -242,9 +238,9 @@ def rank_interval(
 ) -> tuple[Ints, Ints]:
     """Return the distribution-free confidence interval of each percentile as a pair of ranks.
 
-    The number of values below the true quantile is binomial, whatever the distribution: the interval holds
-    for independent requests, and is what `scipy.stats.quantile_test` gives. Correlated requests (stalls) widen it;
-    see `latencykit.core.dependence` for data that know time.
+    The number of values below the true quantile is binomial, whatever the distribution: the
+    interval is valid for independent requests, and that of `scipy.stats.quantile_test`. Correlated
+    requests (stalls) widen it; see `latencykit.core.dependence`.
     """
     if not 0 < confidence < 1:
         raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
@@ -259,8 +255,8 @@ def highest_supported_percentile(
 ) -> float:
     """Return the highest percentile that has an upper confidence bound among `total` values.
 
-    Beyond it the interval is open: the sample's maximum stands in for the percentile. The probability that
-    all `total` values lie below quantile q is qⁿ, which must not exceed α (or α/2): q = α^(1/n).
+    Beyond it the interval is open. The probability that all `total` values lie below quantile q is
+    qⁿ, which must not exceed α (or α/2): q = α^(1/n).
     """
     if total <= 0:
         return 0.0
@@ -269,7 +265,7 @@ def highest_supported_percentile(
 
 
 def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact confidence interval of a share, `part` of `total` having been seen (Clopper and Pearson, 1934)."""
+    """Return the exact confidence interval of the share part/total (Clopper and Pearson, 1934)."""
     from scipy import special
 
     tail = (1.0 - confidence) / 2
@@ -279,12 +275,12 @@ def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[flo
 
 
 # ------------------------------------------------------------
-# Counted values as arrays: what every statistic of this room works on.
+# Counted values as arrays, the input of every statistic here.
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Counts between edges, in ascending order, and what is known only to be large."""
+    """Counts between ascending edges, and censored values (at least `limit`)."""
 
     low: Floats
     high: Floats
@@ -316,22 +312,15 @@ class Counted:
         )
 
     def stating(self, least: float, most: float, mean: float, std: float) -> Counted:
-        """Return the same with what the source states: all values lie between `least` and `most`."""
+        """Return the same with reported statistics: all values lie between `least` and `most`."""
         low, high, middle = (
             np.clip(edge, least, most) for edge in (self.low, self.high, self.middle)
         )
         return replace(self, low=low, high=high, mid=middle, mean=mean, std=std)
 
     def by_low(self) -> Counted:
-        """Return the same in the order of the lower edges: of buckets that overlap, rank by rank the least there can be."""
-        order = np.argsort(self.low, kind="stable")
-        return replace(
-            self,
-            low=self.low[order],
-            high=self.high[order],
-            counts=self.counts[order],
-            mid=self.middle[order],
-        )
+        """Return the buckets ordered by lower edge: the least value of each rank."""
+        return self._take(np.argsort(self.low, kind="stable"))
 
     @cached_property
     def middle(self) -> Floats:
@@ -340,12 +329,12 @@ class Counted:
 
     @cached_property
     def cumulative(self) -> Ints:
-        """Running total of the counts, censored ones left out."""
+        """Running total of the counts, without censored values."""
         return np.cumsum(self.counts)
 
     @cached_property
     def count(self) -> int:
-        """Number of values, censored ones left out."""
+        """Number of values, without censored ones."""
         return int(self.counts.sum())
 
     @property
@@ -356,27 +345,21 @@ class Counted:
     def occupied(self) -> Counted:
         """Return the same without empty buckets."""
         if not self.total:
-            raise InvalidArgumentError(
-                "nothing was counted, so there is nothing to say; read a source that holds values"
-            )
-        held = self.counts > 0
-        if held.all():
-            return self
-        return replace(
-            self,
-            low=self.low[held],
-            high=self.high[held],
-            counts=self.counts[held],
-            mid=self.middle[held],
-        )
+            raise InvalidArgumentError("no values were counted; read a source that contains values")
+        full = self.counts > 0
+        return self if full.all() else self._take(np.flatnonzero(full))
+
+    def _take(self, positions: Ints) -> Counted:
+        low, high, mid = (edge[positions] for edge in (self.low, self.high, self.middle))
+        return replace(self, low=low, high=high, counts=self.counts[positions], mid=mid)
 
     def at_best(self) -> Counted:
-        """Return the censored values placed where they are at least: a bucket at `limit`, open above."""
+        """Return the censored values at their lower bound: a bucket at `limit`, open above."""
         at = int(np.searchsorted(self.high, self.limit, "right"))
         return self._with_open_bucket(at, self.limit)
 
     def at_worst(self) -> Counted:
-        """Return the censored values placed above everything else, with no upper end."""
+        """Return the censored values above all others, with no upper end."""
         return self._with_open_bucket(self.counts.size, np.inf)
 
     def _with_open_bucket(self, at: int, low: float) -> Counted:
@@ -391,18 +374,17 @@ class Counted:
 
 
 # ------------------------------------------------------------
-# Percentiles with their confidence: the interval that order statistics give, joined with the
-# bucket.
+# Percentiles with their confidence: the interval of order statistics, joined with the bucket.
 #
-# What the numbers mean when an end is missing, here and in every table made of it: ``low`` is NaN where the sample has
-# no lower bound, ``high`` is infinite where it has no upper one, and both are NaN where no interval can be given at all.
+# Missing ends, here and in every table: ``low`` is NaN without a lower bound, ``high`` is infinite
+# without an upper one, and both are NaN without an interval.
 
 RESOLVED = 1.1
 """Upper edge over lower edge up to which a value counts as known: within a tenth."""
 
 
 def is_resolved(low: ArrayLike, high: ArrayLike) -> Flags:
-    """Return whether edges pin a value down within a tenth; with an unknown or open one they do not."""
+    """Return whether edges are known, finite and within a tenth of each other."""
     bottom, top = np.asarray(low, np.float64), np.asarray(high, np.float64)
     return np.asarray((top <= RESOLVED * bottom * (1 + 1e-12)) & np.isfinite(top))
 
@@ -414,15 +396,15 @@ class PercentileTable:
     Attributes
     ----------
     percentile, value : ndarray of float64, shape (p,)
-        The value is the highest of its bucket; of a percentile that reaches censored values, the least it can be.
+        The value is the highest of its bucket; in the censored mass, the least it can be.
     low, high : ndarray of float64, shape (p,)
         Confidence interval joined with the bucket; see the module for missing ends.
     bucket_low, bucket_high : ndarray of float64, shape (p,)
         The bucket that the value lies in; `bucket_high` is infinite in censored mass.
     supported : ndarray of bool, shape (p,)
-        Whether the sample bounds the percentile from above.
+        True if the sample bounds the percentile from above.
     at_least : ndarray of bool, shape (p,)
-        Whether the value is only a lower bound ("≥ 2 s"): the percentile reaches censored mass.
+        True if the value is only a lower bound ("≥ 2 s"): the percentile is in the censored mass.
     """
 
     percentile: Floats
@@ -440,16 +422,17 @@ def percentile_table(
 ) -> PercentileTable:
     """Return percentiles with their distribution-free confidence intervals.
 
-    The ranks are those of `scipy.stats.quantile_test`. Censored values may lie anywhere from their limit upwards, so
-    the lower end assumes the best of them and the upper end the worst.
+    The ranks are those of `scipy.stats.quantile_test`. Censored values may lie anywhere above their
+    limit, so the lower end assumes the best and the upper end the worst.
     """
-    held = counted.occupied()
+    full = counted.occupied()
     p = np.atleast_1d(np.asarray(percentiles, np.float64))
-    total, best, worst = held.total, held.at_best(), held.at_worst()
+    total, best, worst = full.total, full.at_best(), full.at_worst()
     at = _at(best, ranks(p, total))
     bucket_low, bucket_high = best.low[at], best.high[at]
     value = np.where(p == 0, bucket_low, np.where(np.isinf(bucket_high), bucket_low, bucket_high))
-    at_least = _open(held, p)
+    below = int(full.counts[full.high <= full.limit].sum())
+    at_least = (ranks(p, total) > below) & (full.censored > 0)
     if corrected:
         low = high = np.full(p.shape, np.nan)
     else:
@@ -462,29 +445,22 @@ def percentile_table(
 
 
 def values_at_ranks(counted: Counted, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the values at lower and upper ends that are given as ranks, fractions of a request being rounded outwards."""
-    held = counted.occupied()
+    """Return the values at lower and upper ends given as ranks; fractions are rounded outwards."""
+    full = counted.occupied()
     first, last = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
-    best, worst = held.at_best(), held.at_worst()
+    best, worst = full.at_best(), full.at_worst()
     bottom = np.where(first >= 1, best.low[_at(best, first)], np.nan)
-    return bottom, np.where(last < held.total, worst.high[_at(worst, last)], np.inf)
+    return bottom, np.where(last < full.total, worst.high[_at(worst, last)], np.inf)
 
 
 def _at(counted: Counted, rank: Ints) -> Ints:
     """Position of the bucket that reaches each rank."""
-    found = np.searchsorted(counted.cumulative, np.maximum(rank, 1), "left")
-    return np.minimum(found, counted.counts.size - 1).astype(np.int64)
-
-
-def _open(counted: Counted, p: Floats) -> Flags:
-    """Whether a censored value may stand at or below each percentile's rank, so that the truth may be higher."""
-    below = int(counted.counts[counted.high <= counted.limit].sum())
-    return (ranks(p, counted.total) > below) & (counted.censored > 0)
+    position = np.searchsorted(counted.cumulative, np.maximum(rank, 1), "left")
+    return np.minimum(position, counted.counts.size - 1).astype(np.int64)
 
 
 # ------------------------------------------------------------
-# Means and deviations of counted values, added up as the reference does: strictly from the lowest
-# bucket upwards.
+# Means and deviations of counted values, summed as in the reference: from the lowest bucket up.
 
 
 def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
@@ -493,9 +469,8 @@ def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
         return float("nan"), float("nan")
     total = float(counts.sum())
     reals = values.astype(np.float64)
-    order = max(
-        0, math.frexp(float(reals.max()))[1] - 400
-    )  # by a power of two, which rounds nothing, squares stay finite
+    # Scaling by a power of two is exact and keeps squares finite.
+    order = max(0, math.frexp(float(reals.max()))[1] - 400)
     reals = np.ldexp(reals, -order) if order else reals
     mean = float(np.cumsum(reals * counts)[-1]) / total
     deviation = reals - mean
@@ -515,3 +490,48 @@ def row_mean_std(
         deviation = reals - mean[rows]
         std = np.sqrt(np.bincount(rows, deviation * deviation * counts, size) / totals)
     return mean, std
+
+
+# ------------------------------------------------------------
+# Percentiles as rows of a table.
+
+
+@dataclass(frozen=True)
+class PercentileRow:
+    """One percentile and how far it can be trusted.
+
+    Attributes
+    ----------
+    percentile, value : float
+    low, high : float
+        Confidence interval joined with the bucket; NaN without a lower bound, infinite without an
+        upper one, and both NaN without an interval.
+    bucket_low, bucket_high : float
+        Resolution of the source: the bucket, narrowed by reported values; infinite above in the
+        censored mass.
+    resolved : bool
+        True if these two are within a tenth of each other; else `value` is the upper end of a
+        range.
+    supported : bool
+        True if the sample is large enough to bound the percentile from above.
+    events : int or None
+        Number of events (stalls, intervals) above the percentile, if the source knows time.
+    """
+
+    percentile: float
+    value: float
+    low: float
+    high: float
+    bucket_low: float
+    bucket_high: float
+    resolved: bool
+    supported: bool
+    events: int | None = None
+
+
+def percentile_frame(rows: Iterable[PercentileRow]) -> pd.DataFrame:
+    """Return percentiles as a table: one row per percentile, one column per field."""
+    import pandas as pd
+
+    names = [item.name for item in fields(PercentileRow)]
+    return pd.DataFrame([vars(row) for row in rows], columns=names).set_index("percentile")

@@ -1,4 +1,4 @@
-"""HTML for notebooks, without scripts: pure functions of plain values. Whatever comes from a file is escaped."""
+"""HTML for notebooks, without scripts: pure functions of plain values; file content is escaped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _QUIET = f"style='color:{_GREY};font-size:85%'"
 _STEPS = 120
 _NINES = (*(5 * k / (_STEPS - 1) for k in range(_STEPS)), 5.4)
 CURVE_PERCENTILES = (*(100 * (1 - 10.0**-nines) for nines in _NINES[:-1]), 100.0)
-"""Where `curve_svg` wants values: evenly spaced by nines up to p99.999, then the maximum."""
+"""Percentiles of `curve_svg`: evenly spaced by nines up to p99.999, then the maximum."""
 
 
 def data_html(
@@ -41,7 +41,8 @@ def data_html(
     return (
         f"<div style='font-family:sans-serif;max-width:560px'><b>{_safe(title)}</b>"
         f"<div {_QUIET}>{_safe(source, 200)}</div>"
-        f"<div style='display:flex;gap:24px;align-items:center'><table>{cells}</table>{picture}</div>{below}</div>"
+        f"<div style='display:flex;gap:24px;align-items:center'><table>{cells}</table>{picture}"
+        f"</div>{below}</div>"
     )
 
 
@@ -52,7 +53,7 @@ def verdict_html(
     rows: Sequence[tuple[str, str, str]],
     lines: Sequence[str] = (),
 ) -> str:
-    """Return a diagnosis: its verdict, percentiles as measured and corrected, and the evidence below."""
+    """Return a diagnosis: verdict, percentiles as measured and corrected, and evidence."""
     colour = _COLOURS.get(verdict, _GREY)
     cells = "".join(
         f"<tr><td {_QUIET}>{_safe(name)}</td><td style='text-align:right'>{_safe(raw)}</td>"
@@ -72,8 +73,8 @@ def curve_svg(
 ) -> str:
     """Return a small percentile curve: nines to the right, values (logarithmic) upwards.
 
-    `values` belong to `CURVE_PERCENTILES`. Where one is `wide`, the source does not pin it down: an area from `lowest` to
-    the value is filled in place of a line. `maximum` is the text at the end.
+    `values` belong to `CURVE_PERCENTILES`. Where one is `wide`, the source does not pin it down: an
+    area from `lowest` to the value is filled in place of a line. `maximum` is the text at the end.
     """
     feet = [low if open_ else value for value, low, open_ in zip(values, lowest, wide, strict=True)]
     floor = max(min([foot for foot in feet if foot > 0], default=1e-12), 1e-12)
@@ -103,9 +104,12 @@ def curve_svg(
     )
     top_text = html.escape(maximum if maximum.startswith("≥") else f"max {maximum}")
     return (
-        f"<svg width='{_WIDTH}' height='{_HEIGHT}' role='img' aria-label='percentile curve, {top_text}'>"
-        f"{filled}<path d='{''.join(line)}' fill='none' stroke='{_BLUE}' stroke-width='1.6'/>{ticks}"
-        f"<text x='{_WIDTH - 8}' y='10' font-size='10' fill='currentColor' text-anchor='end'>{top_text}</text></svg>"
+        f"<svg width='{_WIDTH}' height='{_HEIGHT}' role='img' aria-label='percentile curve, "
+        f"{top_text}'>"
+        f"{filled}<path d='{''.join(line)}' fill='none' stroke='{_BLUE}' "
+        f"stroke-width='1.6'/>{ticks}"
+        f"<text x='{_WIDTH - 8}' y='10' font-size='10' fill='currentColor' "
+        f"text-anchor='end'>{top_text}</text></svg>"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a source says of the measurement itself: the provenance that no number shows."""
+"""Facts that a source states about the measurement itself: its provenance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
 
 UNSTATED = "the unit of the values is not stated"
-"""How the note on an assumed unit begins."""
+"""Beginning of the note on an assumed unit."""
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
@@ -30,47 +30,48 @@ _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What the source says of how it was measured; every data type of the ladder carries one.
+    """Facts about the measurement that the source states; every data type carries one.
 
     Attributes
     ----------
     tool, version, command : str or None
-        What made the output.
+        The program that made the output.
     source, format : str or None
-        The file's name, and the name of the reader that took it.
+        The file's name, and the name of its format.
     loop : {"open", "paced", "closed", "unknown"}
-        Whether requests were sent by a schedule (open), by connections that wait for a reply and then for their
-        turn (paced), or by connections that send as soon as they can (closed).
+        Requests are sent on a schedule (open), by connections that wait for the reply and then for
+        their next turn (paced), or by connections that send as soon as they can (closed).
     measure : {"service", "response", "unknown"}
         Time from the send (service), or from the moment the request was due (response).
     corrected : {"none", "tool", "schedule", "us", "unknown"}
-        Who took care of coordinated omission: nobody, the tool's back-filling, a schedule, or latencykit.
+        Correction for coordinated omission: none, back-filled by the tool, timed from a schedule,
+        or corrected by latencykit.
     start : float or None
-        Begin of the measurement, seconds since the epoch.
+        Start of the measurement, seconds since the epoch.
     duration : float or None
         Its length in seconds.
     rate, achieved : float or None
-        Requests per second that were meant to be sent, and that were; all connections together.
+        Requests per second intended and sent, over all connections.
     connections : int or None
         Connections, users or threads that sent requests.
     expected_interval : float or None
-        Nanoseconds between two requests of one connection, where the source or a correction states it.
+        Nanoseconds between two requests of one connection, if the source or a correction states it.
     failed, timeouts, dropped, unfinished : int
-        Requests that are not among the good ones.
+        Requests that did not succeed, by outcome.
     failures_known : bool
-        False where the source says something of failures that is not understood: there may be more of them.
+        False where the source reports failures in a form that is not understood; there may be more.
     timeout : float or None
-        The limit in nanoseconds at which the tool gave up on a request.
+        Nanoseconds after which the tool gave up on a request.
     unit : str
         Unit of the values as stored in the source.
     unit_from : {"file", "format", "option", "assumed"}
-        Where that unit comes from.
+        Origin of that unit.
     aggregate : bool
         True for a series that sums up the others of the same source.
     tags : tuple of str
         Tags of the lines in this series; empty for untagged ones.
     notes : tuple of str
-        What a reader of the numbers has to know, one sentence each.
+        Facts needed to interpret the numbers, one sentence each.
     """
 
     tool: str | None = None
@@ -101,7 +102,7 @@ class Run:
 
     @property
     def unit_note(self) -> str | None:
-        """What is to be said of a unit that is only assumed; None where the source states it, or there is none.
+        """The note on a unit that is only assumed; None if the source states it or has none.
 
         Examples
         --------
@@ -112,7 +113,7 @@ class Run:
             return None
         return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
 
-    def replace(self, **changes: Any) -> Run:
+    def replace(self, **changes: object) -> Run:
         """Return a copy with some fields changed.
 
         Examples
@@ -120,7 +121,7 @@ class Run:
         >>> Run(tool="wrk2").replace(rate=500.0).rate
         500.0
         """
-        return dataclasses.replace(self, **changes)
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
     def with_notes(self, *notes: str) -> Run:
         """Return a copy with further notes, each once.
@@ -133,7 +134,7 @@ class Run:
         return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     def report(self, *notes: str) -> None:
-        """Pass notes that arise long after reading on to anyone who prints them; see `reporting`."""
+        """Pass on notes that arise long after reading to the block of `reporting`, if any."""
         say = _report.get()
         if say is not None:
             for note in notes:
@@ -161,9 +162,10 @@ def reporting(say: Callable[[str], None]) -> Iterator[None]:
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:
-    """Return what several sources say together.
+    """Return the run of several sources together.
 
-    Failures add up, notes are joined, the start is the earliest; any other field on which they differ is unknown.
+    Failures add up, notes are joined, the start is the earliest; other fields that differ become
+    unknown.
     """
     for name, hint in (
         ("unit", "bring them to one with to_unit(), or read them with unit= (--unit)"),

@@ -1,8 +1,8 @@
-"""Columns of a DataFrame as plain arrays: times in nanoseconds whatever their type, words without gaps."""
+"""Samples: one row per request, as arrays of nanoseconds, also from and to a DataFrame."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
-from latencykit.core.histogram_log import HistogramLog, slot_edges
+from latencykit.core.histogram import Evidence, Histogram, HistogramBacked
+from latencykit.core.histogram_log import HistogramLog, slot_edges, tails_of_requests
 from latencykit.core.run import Run
+from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -29,53 +30,56 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit.core.histogram import Evidence
     from latencykit.core.run import Measure
-    from latencykit.core.summary import Summary
+    from latencykit.units import Moment
 
     Ints = NDArray[np.int64]
 
 __all__ = ["OUTCOMES", "Samples", "as_nanoseconds", "sample_columns", "word_column"]
 
 
-_FARTHEST = 9e9  # seconds, 285 years; 64 bits of nanoseconds hold little more
+_FARTHEST = 9e9  # seconds, 285 years; int64 nanoseconds reach 292 years
 _TIMES = ("duration", "start", "intended")
+_COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 
 def sample_columns(
     frame: pd.DataFrame, columns: Mapping[str, str], unit: str
 ) -> dict[str, NDArray[Any]]:
-    """Return what `latencykit.core.samples.Samples` is made of."""
+    """Return the arrays of `Samples` from columns of a table."""
     missing = [name for name in columns.values() if name not in frame.columns]
     if missing:
         raise InvalidArgumentError(
             f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
         )
     checked_unit(unit)
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for role, name in columns.items():
         cells = frame[name]
         if role in _TIMES:
-            found[role] = _times(cells, unit)
+            arrays[role] = _times(cells, unit)
         elif role == "tag":
-            found[role] = cells.astype(object).where(cells.notna(), "").to_numpy().astype(np.str_)
+            arrays[role] = cells.astype(object).where(cells.notna(), "").to_numpy().astype(np.str_)
         elif role == "connection":
-            found[role] = _connections(cells)
+            from pandas import factorize
+
+            numbered = cells.dtype.kind in "iu" and not cells.isna().any()
+            codes = cells.to_numpy(np.int64) if numbered else factorize(cells)[0]
+            arrays[role] = np.asarray(codes, np.int64)
         elif cells.dtype.kind == "b":
             raise InvalidArgumentError(
-                f"column {name!r} holds booleans; write outcomes as words: numpy.where(df[{name!r}], 'ok', 'error')"
+                f"column {name!r} contains booleans; write outcomes as words: "
+                f"numpy.where(df[{name!r}], 'ok', 'error')"
             )
+        elif cells.dtype.kind in "iu":
+            arrays[role] = cells.to_numpy()
         else:
-            found[role] = (
-                cells.to_numpy()
-                if cells.dtype.kind in "iu"
-                else cells.astype(object).to_numpy().astype(np.str_)
-            )
-    return found
+            arrays[role] = cells.astype(object).to_numpy().astype(np.str_)
+    return arrays
 
 
 def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
-    """Return datetimes (UTC) or timedeltas in nanoseconds; NaT for what 64 bits of them cannot hold, which casts wrap around."""
+    """Return datetimes (UTC) or timedeltas in nanoseconds; NaT if beyond 64 bits of them."""
     if cells.dtype.kind == "m":
         return cells.where(cells.dt.total_seconds().abs() < _FARTHEST).to_numpy("m8[ns]")
     plain = (
@@ -87,7 +91,7 @@ def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
 
 
 def word_column(words: Sequence[str] | NDArray[Any]) -> pd.Series[Any]:
-    r"""Return words as a column; as plain objects where one is not UTF-8, which the strings of pandas cannot hold."""
+    """Return words as a column; as objects if one is not UTF-8, which pandas' strings require."""
     import pandas as pd
 
     given = np.asarray(words, np.str_)
@@ -102,20 +106,23 @@ def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:
     empty = int(cells.isna().sum())
     if empty:
         raise InvalidArgumentError(
-            f"column {cells.name!r} has {empty} empty cells; leave those rows out: df.dropna(subset=[{cells.name!r}])"
+            f"column {cells.name!r} has {empty} empty cells; "
+            f"drop those rows: df.dropna(subset=[{cells.name!r}])"
         )
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-        found = as_nanoseconds(cells)
-        if np.isnat(found).any():
+        times = as_nanoseconds(cells)
+        if np.isnat(times).any():
             raise InvalidArgumentError(
-                f"column {cells.name!r} lies beyond the years that 64 bits of nanoseconds hold: 1678 to 2261"
+                f"column {cells.name!r} has times outside the range of nanoseconds in 64 bits, "
+                "1678 to 2261"
             )
-        return found.astype(np.int64)
+        return times.astype(np.int64)
     try:
         numbers = pd.to_numeric(cells)
     except (ValueError, TypeError):
         raise InvalidArgumentError(
-            f"column {cells.name!r} holds no numbers; pandas.to_timedelta and to_datetime read words"
+            f"column {cells.name!r} does not contain numbers; "
+            "convert words with pandas.to_timedelta or to_datetime"
         ) from None
     factor = NANOSECONDS.get(unit, 1.0)
     if numbers.dtype.kind in "iu":
@@ -123,46 +130,38 @@ def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:
     reals = numbers.to_numpy(np.float64) * factor
     if not (np.abs(reals) < 2.0**63).all():
         raise InvalidArgumentError(
-            f"column {cells.name!r} holds times that do not fit in 63 bits of nanoseconds"
+            f"column {cells.name!r} has times that do not fit in 63 bits of nanoseconds"
         )
     return np.rint(reals).astype(np.int64)
 
 
-def _connections(cells: pd.Series[Any]) -> NDArray[np.int64]:
-    import pandas as pd
-
-    if cells.dtype.kind in "iu" and not cells.isna().any():
-        return cells.to_numpy(np.int64)
-    return np.asarray(pd.factorize(cells)[0], np.int64)
-
-
 # ------------------------------------------------------------
-# One row per request: the top of the ladder, from which everything else can be made.
+# One row per request: the highest level of detail, from which all others can be derived.
 
 OUTCOMES = ("ok", "error", "timeout", "dropped", "unfinished")
-"""What became of a request; `Samples.outcome` holds positions in this tuple."""
+"""Outcomes of a request; `Samples.outcome` contains positions in this tuple."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Samples:
+class Samples(HistogramBacked, Value):
     """Requests, one row each, as arrays of one length.
 
     Parameters
     ----------
     start : array_like, shape (n,), optional
-        When each request was sent: nanoseconds since the epoch or since the run's begin, in `unit`.
+        Time of each send, in `unit`: since the epoch or since the start of the run.
     duration : array_like, shape (n,)
         Service time: from the send to the reply.
     intended : array_like, shape (n,), optional
-        When each request was due; with it the response time (from the intended start) is known, too.
+        Time at which each request was due, from which the response time counts.
     outcome : array_like of int or str, optional
-        ``ok``, ``error``, ``timeout``, ``dropped`` or ``unfinished`` (or its position in `OUTCOMES`).
+        ``ok``, ``error``, ``timeout``, ``dropped`` or ``unfinished`` (or its position in them).
     connection : array_like of int, optional
-        Which connection, user or thread sent it.
+        Connection, user or thread that sent it.
     tag : array_like of str, optional
-        Which operation it was.
+        Operation.
     unit : str, default "ns"
-        Unit of the given times and durations (``none`` for bare numbers); inside they are nanoseconds, int64.
+        Unit of the arguments (``none`` for bare numbers); the attributes are nanoseconds, int64.
     run : Run, optional
 
     Examples
@@ -180,6 +179,8 @@ class Samples:
     tag: NDArray[np.str_] | None
     unit: str
     run: Run
+    _clock: int | None = field(repr=False, compare=False)
+    _whole: Histogram | None = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -205,19 +206,23 @@ class Samples:
         if len(set(sizes.values())) > 1 or len(given["duration"].shape) != 1:
             raise InvalidArgumentError(f"the columns of samples must be of one length, not {sizes}")
         if (given["duration"] < 0).any():
-            raise InvalidArgumentError(
-                "durations must not be negative; leave such rows out and say so in a note"
-            )
-        _refuse_ages(given)
-        measure: Measure = "response" if intended is not None else "service"
-        known = run or Run(unit=unit)
-        if known.measure == "unknown":
-            known = known.replace(measure=measure)
+            raise InvalidArgumentError("durations must not be negative; drop such rows")
+        begins = [given[name] for name in ("start", "intended") if given[name] is not None]
+        if begins and given["duration"].size:  # distances must be int64, too
+            last = max(int(begin.max()) for begin in begins) + int(given["duration"].max())
+            if max(last, last - min(int(begin.min()) for begin in begins)) >= 1 << 63:
+                raise InvalidArgumentError(
+                    "the times span more than 292 years; is their unit correct?"
+                )
+        facts = run or Run(unit=unit)
+        if facts.measure == "unknown":
+            facts = facts.replace(measure="service" if intended is None else "response")
         for name, array in given.items():
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, None if array is None else read_only(array))
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
-        object.__setattr__(self, "run", known)
+        object.__setattr__(self, "run", facts)
         object.__setattr__(self, "_clock", None)
+        object.__setattr__(self, "_whole", None)
 
     @classmethod
     def from_frame(
@@ -229,52 +234,58 @@ class Samples:
         run: Run | None = None,
         **columns: str,
     ) -> Samples:
-        """Take columns of a DataFrame.
+        """Return samples from columns of a DataFrame.
 
         Parameters
         ----------
         frame : DataFrame
         duration : str, optional
-            Name of the column of durations. Where no column is named at all, those of `to_frame` are taken.
+            Column of durations. If no column is named at all, those of `to_frame` are used.
         unit : str, default "ns"
-            Unit of numbers. Columns of datetimes (of any zone; without one they are UTC) and of timedeltas need none.
+            Unit of numbers. Datetimes (UTC if they have no zone) and timedeltas need none.
         run : Run, optional
         **columns : str
-            Names of further columns: `start`, `intended`, `outcome`, `connection`, `tag`.
+            Further columns: `start`, `intended`, `outcome`, `connection`, `tag`.
 
         Raises
         ------
         InvalidArgumentError
-            For a column that is not there, and for cells that are empty or no times.
+            For a missing column, and for cells that are empty or not times.
 
         Examples
         --------
         >>> import pandas as pd
-        >>> df = pd.DataFrame({"sent": pd.date_range("2026-01-31", periods=3, freq="1s"), "took": [1.5, 2.0, 300.0]})
+        >>> sent = pd.date_range("2026-01-31", periods=3, freq="1s")
+        >>> df = pd.DataFrame({"sent": sent, "took": [1.5, 2.0, 300.0]})
         >>> s = Samples.from_frame(df, duration="took", start="sent", unit="ms")
         >>> s.histogram().max, Samples.from_frame(s.to_frame()).duration.tolist()
         (300000000.0, [1500000, 2000000, 300000000])
         """
-        strange = sorted(set(columns) - {"start", "intended", "outcome", "connection", "tag"})
-        if strange:
+        unknown = sorted(set(columns) - {*_COLUMNS} - {"duration"})
+        if unknown:
             raise InvalidArgumentError(
-                f"samples have no {strange[0]!r}; name columns for start, intended, outcome, connection or tag"
+                f"samples have no {unknown[0]!r}; "
+                "name columns for start, intended, outcome, connection or tag"
             )
         if duration is None and not columns:
-            names = ("start", "duration", "intended", "outcome", "connection", "tag")
-            columns = {name: name for name in names if name in frame.columns}
+            columns = {name: name for name in _COLUMNS if name in frame.columns}
         arrays = sample_columns(frame, {"duration": duration or "duration"} | columns, unit)
         return cls(unit="none" if unit == "none" else "ns", run=run or Run(unit=unit), **arrays)
 
     def __len__(self) -> int:
         return int(self.duration.size)
 
-    # ------------------------------------------------------------ what is measured
+    def _content(self) -> tuple[Any, ...]:
+        return *super()._content(), None if self.start is None else self._zero
+
+    # ------------------------------------------------------------ latencies
 
     @property
     def good(self) -> NDArray[np.bool_]:
-        """Which rows were answered well, bool, shape (n,)."""
-        return np.ones(len(self), np.bool_) if self.outcome is None else self.outcome == 0
+        """Mask of the successful requests, bool, shape (n,)."""
+        if self.outcome is None:
+            return read_only(np.ones(len(self), np.bool_))
+        return read_only(np.asarray(self.outcome == 0))
 
     @property
     def response(self) -> Ints:
@@ -283,18 +294,19 @@ class Samples:
         Raises
         ------
         DataNotAvailableError
-            Where the source does not know when requests were due.
+            If the source does not state when requests were due.
         """
         if self.intended is None or self.start is None:
             raise DataNotAvailableError(
-                "these samples do not know when each request was due; lk.retime(samples, rate=...) takes it from the schedule"
+                "these samples do not state when each request was due; "
+                "lk.retime(samples, rate=...) derives it from the schedule"
             )
         response: Ints = np.maximum(self.start + self.duration - self.intended, 0)
-        return response
+        return read_only(response)
 
     @property
     def values(self) -> Ints:
-        """Latency of every row by the run's measure (response where the intended start is known), int64."""
+        """Latency of every row, int64: service or response time, as `run.measure` says."""
         return (
             self.response
             if self.run.measure == "response" and self.intended is not None
@@ -302,86 +314,75 @@ class Samples:
         )
 
     def measured(self, measure: Measure) -> Samples:
-        """Return the same samples, asked for their ``service`` or ``response`` time.
+        """Return the same samples with ``service`` or ``response`` time as their latency.
 
         Raises
         ------
         DataNotAvailableError
-            For the response time, where no intended start is known.
+            For the response time, if no intended start is known.
         """
         if measure == "response" and self.run.measure != "response":
             self.response  # noqa: B018 - raises where it is not known
         return self.with_run(measure=measure)
 
-    def with_run(self, **changes: Any) -> Samples:
+    def with_run(self, **changes: object) -> Samples:
         """Return a copy with some facts of the run changed."""
         copy = object.__new__(Samples)
-        for name in (
-            "start",
-            "duration",
-            "intended",
-            "outcome",
-            "connection",
-            "tag",
-            "unit",
-            "_clock",
-        ):
-            object.__setattr__(copy, name, getattr(self, name))
-        object.__setattr__(copy, "run", replace(self.run, **changes))
+        copy.__setstate__(vars(self) | {"run": self.run.replace(**changes), "_whole": None})
         return copy
 
     def to_unit(self, unit: str) -> Samples:
-        """Return itself: samples are nanoseconds (or bare numbers) inside.
+        """Return itself: samples are in nanoseconds (or bare numbers).
 
         Raises
         ------
         InvalidArgumentError
-            For any other unit: ask the histogram for it.
+            For any other unit; convert the histogram instead.
         """
         if unit != self.unit:
             raise InvalidArgumentError(
-                f"samples hold {self.unit}; take .histogram().to_unit({unit!r})"
+                f"the unit of samples is {self.unit}; use .histogram().to_unit({unit!r})"
             )
         return self
 
-    def select(self, rows: NDArray[Any]) -> Samples:
+    def select(self, rows: NDArray[np.bool_] | Ints) -> Samples:
         """Return some of the rows: a boolean mask or positions."""
         copy = self.with_run()
-        for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
+        for name in _COLUMNS:
             column = getattr(self, name)
-            object.__setattr__(copy, name, None if column is None else column[rows])
-        if self.start is not None:  # times of a part count from where those of the whole do
+            object.__setattr__(copy, name, None if column is None else read_only(column[rows]))
+        if self.start is not None:  # times of a selection count from the same origin
             object.__setattr__(copy, "_clock", self._zero)
         return copy
 
     @property
     def epoch(self) -> int | None:
-        """Nanoseconds since the epoch from which times of the run count, where the samples know it."""
+        """Origin of the run's times in nanoseconds since the epoch, if known."""
         if self.start is not None and self._zero > 10**17:
             return self._zero
         return None if self.run.start is None else round(self.run.start * 1e6) * 1000
 
     @property
     def offsets(self) -> NDArray[np.float64]:
-        """Seconds from the run's first moment to each send, float64, shape (n,); of a part, too, from that of the whole."""
+        """Seconds from the start of the run to each send, float64, shape (n,)."""
         zero = self._zero
         assert self.start is not None
-        return np.asarray((self.start - zero) / 1e9, np.float64)
+        return read_only(np.asarray((self.start - zero) / 1e9, np.float64))
 
-    def between(self, start: Any = -np.inf, end: Any = np.inf) -> Samples:
-        """Return the requests with start ≤ t < end, where t is when a request was sent.
+    def between(self, start: Moment = -np.inf, end: Moment = np.inf) -> Samples:
+        """Return the requests with start ≤ t < end, where t is the time of the send.
 
         Parameters
         ----------
         start, end : float, str or datetime
-            Seconds from the run's first moment (of a part, too), a duration (``"5s"``), or a timestamp.
+            Seconds from the start of the run, a duration (``"5s"``), or a timestamp.
         """
         first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
         return self.select((self.offsets >= first) & (self.offsets < last))
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Tags of the rows, in order of name; empty where there are none."""
+        """Tags of the rows, sorted; empty without tags."""
         return () if self.tag is None else tuple(np.unique(self.tag).tolist())
 
     def tagged(self, tag: str) -> Samples:
@@ -393,28 +394,27 @@ class Samples:
         return self.select(self.tag == tag).with_run(tags=(tag,) if tag else ())
 
     def by_tag(self) -> dict[str, Samples]:
-        """Return one set of samples a tag."""
+        """Return the samples of each tag."""
         return {tag: self.tagged(tag) for tag in self.tags} if self.tags else {"": self}
 
     @property
     def elapsed(self) -> float:
-        """Seconds from the first send to the last reply, or what the run says."""
+        """Seconds from the first send to the last reply, or the duration of the run."""
         if self.start is None or not len(self):
             return self.run.duration or 0.0
         return float((self.start + self.duration).max() - self._origin) / 1e9
 
     @property
     def _zero(self) -> int:
-        """The moment that times count from, ns: the first of the samples, or of those that these are a part of."""
-        clock: int | None = self._clock  # type: ignore[attr-defined]
-        return self._origin if clock is None else clock
+        """Origin of the times, ns: the first of the samples, also after a selection."""
+        return self._origin if self._clock is None else self._clock
 
     @property
     def _origin(self) -> int:
-        """First moment that the samples know of, ns."""
+        """First time in the samples, ns."""
         if self.start is None:
             raise DataNotAvailableError(
-                "these samples do not know when each request was sent; name the column with start="
+                "these samples do not state when each request was sent; name the column with start="
             )
         first = int(self.start.min()) if len(self) else 0
         return (
@@ -423,18 +423,16 @@ class Samples:
             else min(first, int(self.intended.min()))
         )
 
-    # ------------------------------------------------------------ down the ladder
+    # ------------------------------------------------------------ lower levels of detail
 
     def _run_with_failures(self, run: Run) -> Run:
-        """`run` with the rows' outcomes counted in."""
+        """`run` with the outcomes of the rows counted."""
         if self.outcome is None:
             return run
         n = np.bincount(self.outcome, minlength=len(OUTCOMES)).tolist()
         names = ("failed", "timeouts", "dropped", "unfinished")
-        found = {
-            name: max(getattr(run, name), count) for name, count in zip(names, n[1:], strict=True)
-        }
-        return run.replace(**found)
+        counts = {name: max(getattr(run, name), k) for name, k in zip(names, n[1:], strict=True)}
+        return run.replace(**counts)
 
     def histogram(self, digits: int = 3) -> Histogram:
         """Count the good requests' latencies; timeouts become censored mass at the timeout.
@@ -444,6 +442,8 @@ class Samples:
         digits : int, default 3
             Significant digits of the buckets.
         """
+        if digits == 3 and self._whole is not None:
+            return self._whole
         run = self._run_with_failures(self.run)
         run = run.replace(duration=run.duration or (self.elapsed or None))
         good, values = self.good, self.values
@@ -459,19 +459,21 @@ class Samples:
             else values[self.outcome == OUTCOMES.index("timeout")]
         )
         bound = float(late.min()) if late.size else float("inf")
-        return replace(counted, censored=int(late.size), censored_at=bound, reported_stats=exact)
+        histogram = replace(
+            counted, censored=int(late.size), censored_at=bound, reported_stats=exact
+        )
+        if digits == 3:
+            object.__setattr__(self, "_whole", histogram)
+        return histogram
 
     def evidence(self, whole: Histogram | None = None) -> Evidence:
-        """Return how far the latencies can be trusted; requests belong to the moment when they began.
+        """Return how far the latencies can be trusted; requests count at the time of their send.
 
         Parameters
         ----------
         whole : Histogram, optional
-            ``samples.histogram()``, where it is known already.
+            ``samples.histogram()``, if known already.
         """
-        from latencykit.core.histogram import Evidence
-        from latencykit.core.histogram_log import tails_of_requests
-
         counted = self.histogram() if whole is None else whole
         if self.start is None or not counted.count:
             return Evidence(counted)
@@ -491,7 +493,7 @@ class Samples:
     def to_log(
         self, interval: str | float = "1s", digits: int = 3, *, by_start: bool = False
     ) -> HistogramLog:
-        """Count the good requests into intervals by the time of their reply, as a recorder would, or of their start.
+        """Count the good requests into intervals by the time of their reply, as a recorder would.
 
         Parameters
         ----------
@@ -499,12 +501,12 @@ class Samples:
             ``"1s"``, ``"100ms"``, or seconds.
         digits : int, default 3
         by_start : bool, default False
-            Count each request in the interval that it was sent in.
+            Count each request in the interval of its send.
 
         Raises
         ------
         DataNotAvailableError
-            Where no start times are known.
+            If no start times are known.
         """
         width = parse_duration(interval, "s")
         good, origin = self.good, self._zero
@@ -515,7 +517,7 @@ class Samples:
         size = int(slot.max(initial=-1)) + 1
         if size > in_force().intervals:
             raise InputTooLargeError(
-                f"intervals of {format_duration(width)} would make {size:,} of them; take longer ones"
+                f"intervals of {format_duration(width)} would number {size:,}; use longer ones"
             )
         names = self.tags or ("",)
         code = (
@@ -545,17 +547,14 @@ class Samples:
             run=run.replace(start=epoch, duration=run.duration or self.elapsed),
         )
 
-    def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
-        """Step down to named statistics."""
-        return self.histogram().summary(percentiles)
-
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per request: times in ns (int64), outcomes as words; `from_frame` takes it back.
+        """Return a table with one row per request, the inverse of `from_frame`.
 
         Returns
         -------
         DataFrame
-            Those of the columns start, duration, intended, outcome, connection, tag that are known.
+            The known columns of start, duration, intended (ns, int64), outcome (words),
+            connection and tag.
         """
         import pandas as pd
 
@@ -590,20 +589,8 @@ class Samples:
         return f"Samples({format_count(good)} good requests{others}{over})"
 
 
-def _refuse_ages(columns: dict[str, Any]) -> None:
-    """Refuse times so far apart that their distances are no int64."""
-    begins = [columns[name] for name in ("start", "intended") if columns[name] is not None]
-    if not begins or not columns["duration"].size:
-        return
-    last = max(int(begin.max()) for begin in begins) + int(columns["duration"].max())
-    if max(last, last - min(int(begin.min()) for begin in begins)) >= 1 << 63:
-        raise InvalidArgumentError(
-            "the times lie more than 292 years apart; are they of the unit that they are taken for?"
-        )
-
-
 def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
-    """Times of a unit as int64 nanoseconds; floats are rounded to the nearest one."""
+    """Times as int64 nanoseconds; floats are rounded to the nearest."""
     given = np.asarray(values)
     factor = NANOSECONDS.get(checked_unit(unit), 1.0)
     if given.dtype.kind in "iu":
@@ -611,7 +598,7 @@ def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
     reals = given.astype(np.float64) * factor
     if not np.isfinite(reals).all():
         raise InvalidArgumentError(
-            "times must be finite; leave rows without a latency out, or give them an outcome"
+            "times must be finite; drop rows without a latency, or give them an outcome"
         )
     return np.rint(reals).astype(np.int64)
 

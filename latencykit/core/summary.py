@@ -1,38 +1,52 @@
-"""The lowest rung: named statistics and a count, and nothing that could be added or asked further."""
+"""The lowest level of detail: named statistics and a count, which cannot be merged."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, overload
 
+import numpy as np
+
+from latencykit.core.quantiles import (
+    PercentileRow,
+    highest_supported_percentile,
+    percentile_frame,
+)
 from latencykit.core.run import Run
+from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError
 from latencykit.units import checked_unit, format_percentile, parse_percentile, unit_factor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
 
 __all__ = ["Summary"]
 
 _LISTED = 12
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Named statistics, as a tool printed them.
+@dataclass(frozen=True, eq=False)
+class Summary(Value):
+    """Named statistics, as reported by a tool.
 
     Parameters
     ----------
     stats : mapping of str to float
         ``mean``, ``std``, ``min``, ``max``, and whatever else the tool names.
-    percentiles : mapping of float to float
+    reported_percentiles : mapping of float to float
         Percentile (0..100) → value.
     count : int or None
-        Number of values behind it, where the tool says.
+        Number of values, where the tool reports it.
     unit : str
         Unit of the values.
     run : Run
-        What the source says of the measurement.
+        Facts about the measurement.
 
     Examples
     --------
@@ -41,60 +55,91 @@ class Summary:
     1200.0
     >>> s.percentile(99)
     Traceback (most recent call last):
-    latencykit.errors.DataNotAvailableError: go test -bench's output holds no p99, only mean; ...
+    latencykit.errors.DataNotAvailableError: go test -bench's output has no p99, only mean; ...
     """
 
     stats: Mapping[str, float] = field(default_factory=dict)
-    percentiles: Mapping[float, float] = field(default_factory=dict)
+    reported_percentiles: Mapping[float, float] = field(default_factory=dict)
     count: int | None = None
     unit: str = "ns"
     run: Run = field(default_factory=Run)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checked_unit(self.unit)
 
     @property
     def mean(self) -> float:
-        """The mean that the tool printed."""
-        return self._held("mean")
+        """The reported mean."""
+        return self._reported("mean")
 
     @property
     def std(self) -> float:
-        """The standard deviation that the tool printed."""
-        return self._held("std")
+        """The reported standard deviation."""
+        return self._reported("std")
 
     @property
     def min(self) -> float:
-        """The minimum that the tool printed."""
-        return self._held("min")
+        """The reported minimum."""
+        return self._reported("min")
 
     @property
     def max(self) -> float:
-        """The maximum that the tool printed."""
-        return self._held("max")
+        """The reported maximum."""
+        return self._reported("max")
 
-    def percentile(self, percentile: float) -> float:
-        """Return a percentile that the tool printed.
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: float | Sequence[float] | Floats) -> float | Floats:
+        """Return a percentile that the tool reported: a float for a scalar, an array for an array.
 
         Raises
         ------
         DataNotAvailableError
-            For any other: nothing can be made of a summary that is not in it.
+            For any other: a summary contains only what was reported.
         """
-        wanted = parse_percentile(percentile)
-        if wanted in self.percentiles:
-            return self.percentiles[wanted]
-        if wanted in (0.0, 100.0):
-            return self._held("min" if wanted == 0 else "max")
-        return self._refuse(f"p{format_percentile(wanted)}")
+        p = np.asarray(percentile, np.float64)
+        values = [self._reported_percentile(one) for one in p.reshape(-1).tolist()]
+        return values[0] if p.ndim == 0 else np.array(values).reshape(p.shape)
 
-    def quantile(self, quantile: float) -> float:
-        """Return the quantile (0..1), where the tool printed that percentile."""
-        return self.percentile(quantile * 100.0)
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: float | Sequence[float] | Floats) -> float | Floats:
+        """Return the quantile (0..1), where the tool reported that percentile."""
+        return self.percentile(np.asarray(quantile, np.float64) * 100.0)
+
+    def percentiles(
+        self, percentiles: ArrayLike | None = None, confidence: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a table of reported percentiles, by default of all; see `Histogram.percentiles`.
+
+        `low` and `high` are NaN: a summary has no confidence intervals. A percentile is supported
+        if the tool reports enough requests for it.
+        """
+        p = list(self.reported_percentiles) if percentiles is None else percentiles
+        limit = highest_supported_percentile(self.count or 0, confidence)
+        rows = [
+            PercentileRow(one, value, math.nan, math.nan, value, value, True, one <= limit)
+            for one in np.atleast_1d(np.asarray(p, np.float64)).tolist()
+            for value in [self._reported_percentile(one)]
+        ]
+        return percentile_frame(rows)
 
     def summary(self) -> Summary:
         """Return itself: the lowest data type."""
         return self
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per reported statistic: its name and value."""
+        import pandas as pd
+
+        named = {f"p{format_percentile(p)}": v for p, v in self.reported_percentiles.items()}
+        rows = list((dict(self.stats) | named).items())
+        return pd.DataFrame(rows, columns=["statistic", "value"])
 
     def to_unit(self, unit: str) -> Summary:
         """Return the same summary in another unit."""
@@ -104,21 +149,26 @@ class Summary:
         stats = {name: value * factor for name, value in self.stats.items()}
         return Summary(
             stats,
-            {p: v * factor for p, v in self.percentiles.items()},
+            {p: v * factor for p, v in self.reported_percentiles.items()},
             self.count,
             unit,
             self.run.replace(unit=unit),
         )
 
-    def with_run(self, **changes: Any) -> Summary:
+    def with_run(self, **changes: object) -> Summary:
         """Return a copy with some facts of the run changed."""
         return Summary(
-            self.stats, self.percentiles, self.count, self.unit, self.run.replace(**changes)
+            self.stats,
+            self.reported_percentiles,
+            self.count,
+            self.unit,
+            self.run.replace(**changes),
         )
 
     def __add__(self, other: object) -> NoReturn:
         raise IncompatibleDataError(
-            "summaries cannot be added: an average of percentiles is the percentile of nothing; keep histograms "
+            "summaries cannot be added: an average of percentiles is the percentile of nothing; "
+            "keep histograms "
             "(.hlog, or the tool's output with its buckets) and merge those"
         )
 
@@ -127,18 +177,26 @@ class Summary:
 
         return html_of("Summary", self)
 
-    def _held(self, name: str) -> float:
-        if name not in self.stats:
-            return self._refuse(name)
-        return self.stats[name]
+    def _reported(self, name: str) -> float:
+        if name in self.stats:
+            return self.stats[name]
+        return self._refuse(name)
+
+    def _reported_percentile(self, percentile: float) -> float:
+        p = parse_percentile(percentile)
+        if p in self.reported_percentiles:
+            return self.reported_percentiles[p]
+        if p in (0.0, 100.0):
+            return self._reported("min" if p == 0 else "max")
+        return self._refuse(f"p{format_percentile(p)}")
 
     def _refuse(self, name: str) -> NoReturn:
-        holds = [*self.stats, *(f"p{format_percentile(p)}" for p in self.percentiles)]
-        if len(holds) > _LISTED:
-            holds = [*holds[: _LISTED - 2], "…", holds[-1]]
+        names = [*self.stats, *(f"p{format_percentile(p)}" for p in self.reported_percentiles)]
+        if len(names) > _LISTED:
+            names = [*names[: _LISTED - 2], "…", names[-1]]
         tool = self.run.tool or self.run.format or "the source"
         hint = next((note for note in self.run.notes if "distribution" in note), "")
         hint = hint or "read an output that keeps the samples or a histogram"
         raise DataNotAvailableError(
-            f"{tool}'s output holds no {name}, only {', '.join(holds) or 'nothing'}; {hint}"
+            f"{tool}'s output has no {name}, only {', '.join(names) or 'nothing'}; {hint}"
         )

@@ -1,8 +1,9 @@
-"""What a trimmed statistic keeps: the notations ``tm99.9``, ``TM(5%:95%)``, ``TM(150ms:1s)`` and their relatives.
+"""Trimmed statistics in the notations ``tm99.9``, ``TM(5%:95%)``, ``TM(150ms:1s)`` and others.
 
-Three things are called "tm99" out there. Here ``tm99`` leaves out 1 % at *each* end, as the articles and perf-gauge's
-manual say; Amazon CloudWatch's tm99 leaves out the top 1 % only and is written ``TM(:99%)`` here, in CloudWatch's own
-notation for it; perf-gauge's program trims by value, not by rank, and what it printed is quoted, never recomputed.
+"tm99" has three meanings. Here ``tm99`` excludes 1 % at *each* end, as in the literature and in
+perf-gauge's manual; Amazon CloudWatch's tm99 excludes the top 1 % only and is written ``TM(:99%)``,
+CloudWatch's other notation for it; perf-gauge's program trims by value, not by rank, and its
+figures are quoted, never recomputed.
 """
 
 from __future__ import annotations
@@ -53,15 +54,15 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class Trim:
-    """What to keep.
+    """The values that a trimmed statistic keeps.
 
     Attributes
     ----------
     kind : {"TM", "WM", "TC", "TS", "PR"}
         Trimmed mean, winsorized mean, trimmed count, trimmed sum, share within.
     low, high : Fraction or float
-        Bounds: shares of the ranks (0..1) as exact fractions, or values as floats, of which `low` is exclusive and
-        `high` inclusive.
+        Bounds: shares of the ranks (0..1) as exact fractions, or values as floats, of which `low`
+        is exclusive and `high` inclusive.
     text : str
         The specification as it was written.
     """
@@ -73,11 +74,11 @@ class Trim:
 
     @property
     def by_rank(self) -> bool:
-        """Whether the bounds are shares of the ranks, not values."""
+        """True if the bounds are shares of the ranks, not values."""
         return isinstance(self.high, Fraction)
 
     def definition(self, unit: str = "ns") -> str:
-        """Return the specification in full, and in words; values are shown in their `unit`."""
+        """Return the full specification and its meaning; values are shown in their `unit`."""
         low, high = self.low, self.high
         if isinstance(low, Fraction) and isinstance(high, Fraction):
             bounds = [f"{_percent(low)}%" if low else "", f"{_percent(high)}%" if high < 1 else ""]
@@ -94,10 +95,11 @@ class Trim:
 
 
 def parse_trim(spec: str, unit: str = "ns") -> Trim:
-    """Return what a specification keeps."""
+    """Return the bounds of a specification such as ``tm99.9``."""
     if len(spec) > _LONGEST:
         raise InvalidArgumentError(
-            f"{spec[:20]!r}… is no trimmed statistic; write tm99.9, TM(:99%) or TM(150ms:1s)"
+            f"{spec[:20]!r}… is not a valid trimmed statistic; "
+            "write tm99.9, TM(:99%) or TM(150ms:1s)"
         )
     if spec.strip().upper() == "IQM":
         return Trim("TM", Fraction(1, 4), Fraction(3, 4), spec.strip())
@@ -105,13 +107,15 @@ def parse_trim(spec: str, unit: str = "ns") -> Trim:
         high = Fraction(short[2]) / 100
         if not Fraction(1, 2) < high <= 1:
             raise InvalidArgumentError(
-                f"{spec!r} would leave nothing: {short[1]}P leaves out 100 - P percent at each end, so P is above 50"
+                f"{spec!r} would leave nothing: {short[1]}P excludes 100 - P percent at each end, "
+                "so P is above 50"
             )
         return Trim(short[1].upper(), 1 - high, high, spec.strip())
     if span := _RANGE.fullmatch(spec):
         return _parse_range(spec.strip(), span[1].upper(), span[2], span[3], unit)
     raise InvalidArgumentError(
-        f"{spec!r} is no trimmed statistic; write tm99.9, TM(5%:95%), TM(:99%), TM(150ms:1s), wm98, tc90, ts90, PR(:300ms) or IQM"
+        f"{spec!r} is not a valid trimmed statistic; write tm99.9, TM(5%:95%), TM(:99%), "
+        "TM(150ms:1s), wm98, tc90, ts90, PR(:300ms) or IQM"
     )
 
 
@@ -139,7 +143,7 @@ def _parse_range(spec: str, kind: str, first: str, last: str, unit: str) -> Trim
             )
         return Trim(kind, low, high, spec)
     least, most = (
-        _bound(text, unit) if text else end for text, end in ((first, -math.inf), (last, math.inf))
+        _value(text, unit) if text else end for text, end in ((first, -math.inf), (last, math.inf))
     )
     if not least < most:
         raise InvalidArgumentError(
@@ -152,21 +156,19 @@ def _share(text: str, spec: str) -> Fraction:
     number = text.removesuffix("%").strip()
     if not _DECIMAL.fullmatch(number):  # an exponent could ask for a number of a billion digits
         raise InvalidArgumentError(
-            f"{text!r} in {spec!r} is no percentile; write for example TM(5%:95%)"
+            f"{text!r} in {spec!r} is not a valid percentile; write for example TM(5%:95%)"
         )
     return Fraction(number) / 100
 
 
-def _bound(text: str, unit: str) -> float:
-    return parse_duration(text, unit) / NANOSECONDS[unit] if unit in NANOSECONDS else _number(text)
-
-
-def _number(text: str) -> float:
+def _value(text: str, unit: str) -> float:
+    if unit in NANOSECONDS:
+        return parse_duration(text, unit) / NANOSECONDS[unit]
     try:
         return float(text)
     except ValueError:
         raise InvalidArgumentError(
-            f"{text!r} is no plain number, which values without a unit are compared with"
+            f"{text!r} is not a plain number, but the values have no unit"
         ) from None
 
 
@@ -175,7 +177,7 @@ def _percent(share: Fraction) -> str:
 
 
 def statistic_name(text: str) -> str:
-    """Return the usual name of a statistic that can be compared: ``p99.9``, ``mean``, or a trimmed mean as written."""
+    """Return the usual name of a statistic: ``p99.9``, ``mean``, or a trimmed mean as written."""
     word = text.strip().lower()
     if word in ("mean", "avg", "average"):
         return "mean"
@@ -190,35 +192,36 @@ def statistic_name(text: str) -> str:
     if 0 < percentile < 1:
         meant = format_percentile(float(f"{100 * percentile:.12g}"))
         raise InvalidArgumentError(
-            f"p{format_percentile(percentile)} lies below the first percent: was p{meant} meant? Write {meant}"
+            f"p{format_percentile(percentile)} lies below the first percent: "
+            f"was p{meant} meant? Write {meant}"
         )
     return f"p{format_percentile(percentile)}"
 
 
 # ------------------------------------------------------------
-# The trimmed family from counts: tm, wm, tc, ts, PR and IQM, with partial bucket weights; see
-# `trim_spec`.
+# The trimmed family from counts: tm, wm, tc, ts, PR and IQM, with partial bucket weights.
 
 
 @dataclass(frozen=True)
 class Trimmed:
-    """One trimmed statistic, with what it means and what it hides.
+    """One trimmed statistic, with its meaning and what it excludes.
 
     Attributes
     ----------
     value : float
-        From the middle of each bucket, as long as that is known within a tenth; else the most that it can be (of a share,
-        and where there is no most, the least): nothing reads better than it was. NaN where nothing is left.
+        From the middle of each bucket, if that is known within a tenth; else the upper bound (of a
+        share, or without an upper bound, the lower one), so that it never looks better than it was.
+        NaN if nothing is left.
     low, high : float
-        What it can be at least and at most, given the edges of the buckets and values known only to be large.
+        Its bounds, given the edges of the buckets and censored values.
     definition : str
         The statistic in unambiguous notation, and in words.
     leaves_out : str
         "2 × 7 requests, up to 6 s".
     below, above : float
-        Requests left out (of a winsorized mean: replaced) at either end; parts of a request occur.
+        Requests excluded (of a winsorized mean: replaced) at either end, fractions included.
     worst : float
-        Highest value left out above, infinite where it is unknown; NaN where there is none.
+        Highest value excluded above, infinite if unknown; NaN if nothing is excluded.
     """
 
     value: float
@@ -232,33 +235,33 @@ class Trimmed:
 
     @property
     def resolved(self) -> bool:
-        """Whether these bounds are within a tenth of each other; else the statistic is a range."""
+        """True if the bounds are within a tenth of each other; else the statistic is a range."""
         return bool(is_resolved(self.low, self.high))
 
 
 def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     """Return a trimmed statistic of counted values.
 
-    Bounds in ranks cut buckets: of the bucket in which a bound lies, the fitting part counts, so that trimming a whole
-    number of values from each end gives what `scipy.stats.trim_mean` gives. Bounds in values take the buckets that
-    lie wholly within, and the bracket says what the others could add. Censored values count as their limit in
-    `value` and `low`, and as anything above in `high`.
+    Bounds in ranks split buckets: the fitting part of a bucket counts, so that trimming a whole
+    number of values from each end equals `scipy.stats.trim_mean`. Bounds in values take the buckets
+    that lie completely within; `low` and `high` allow for the others. Censored values count as
+    their limit in `value` and `low`, and as anything above in `high`.
     """
     trim = parse_trim(spec, unit) if isinstance(spec, str) else spec
-    held = counted.occupied()
-    best = held.at_best()
+    full = counted.occupied()
+    best = full.at_best()
     part: _ByRank | _ByValue = _ByRank(best, trim) if trim.by_rank else _ByValue(best, trim)
     low, value, high = part.lowest(), part.statistic(best.middle), part.highest()
     if trim.by_rank:
         low = _ByRank(best.by_low(), trim).lowest()
-        high = _ByRank(held.at_worst(), trim).highest() if held.censored else high
+        high = _ByRank(full.at_worst(), trim).highest() if full.censored else high
     if not is_resolved(low, high) and not math.isnan(value):
         value = low if trim.kind == "PR" or math.isinf(high) else high
     out = np.flatnonzero(part.above > 0)
     top = float(best.high[out[-1]]) if out.size else math.nan
     below, above = float(part.below.sum()), float(part.above.sum())
-    words = _leaves_out(below, above, top, held, unit)
-    return Trimmed(value, low, high, trim.definition(unit), words, below, above, top)
+    excluded = _leaves_out(below, above, top, full, unit)
+    return Trimmed(value, low, high, trim.definition(unit), excluded, below, above, top)
 
 
 class _ByRank:
@@ -288,16 +291,16 @@ class _ByRank:
         return (total + float(ends)) / (count + low + high)
 
     def lowest(self) -> float:
-        """The least that it can be; the weights are the ranks', whatever the values are."""
+        """The lower bound; the weights depend on ranks only."""
         return self.statistic(self.counted.low)
 
     def highest(self) -> float:
-        """The most that it can be."""
+        """The upper bound."""
         return self.statistic(self.counted.high)
 
 
 class _ByValue:
-    """Buckets wholly between two values, and those that only may be."""
+    """Buckets that lie completely between two values, and those that may."""
 
     def __init__(self, counted: Counted, trim: Trim) -> None:
         self.kind, self.bounds = trim.kind, (float(trim.low), float(trim.high))
@@ -312,29 +315,29 @@ class _ByValue:
         self.above = np.where(self.inside | (counted.high <= a), 0, counted.counts)
 
     def statistic(self, values: Floats) -> float:
-        """The statistic of the buckets wholly inside; of a winsorized mean, all buckets held within the bounds."""
+        """The statistic of the buckets inside; of a winsorized mean, all, clipped to the bounds."""
         return self._of(values, self.inside)
 
     def lowest(self) -> float:
-        """The least that it can be; a mean falls where a bucket that reaches below the range joins it."""
+        """The lower bound; a bucket that reaches below the range lowers a mean."""
         joins = self.maybe & (self.counted.low < self.bounds[0]) if self.kind == "TM" else False
         return self._of(np.maximum(self.counted.low, self.bounds[0]), self.inside | joins)
 
     def highest(self) -> float:
-        """The most that it can be; a mean rises where a bucket that reaches above the range joins it."""
+        """The upper bound; a bucket that reaches above the range raises a mean."""
         joins = self.maybe & ((self.counted.high > self.bounds[1]) | (self.kind != "TM"))
         return self._of(np.minimum(self.counted.high, self.bounds[1]), self.inside | joins)
 
-    def _of(self, values: Floats, held: NDArray[np.bool_]) -> float:
+    def _of(self, values: Floats, kept: NDArray[np.bool_]) -> float:
         counts, total = self.counted.counts, self.counted.count
         if self.kind == "WM":
             return float((np.clip(values, *self.bounds) * counts).sum()) / total
-        count = float(counts[held].sum())
+        count = float(counts[kept].sum())
         if self.kind == "TC":
             return count
         if self.kind == "PR":
             return 100.0 * count / total
-        summed = float((values[held] * counts[held]).sum())
+        summed = float((values[kept] * counts[kept]).sum())
         if self.kind == "TS":
             return summed
         return summed / count if count else math.nan

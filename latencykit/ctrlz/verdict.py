@@ -192,7 +192,7 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     the last one reaches up to the maximum, and its edge is no word of the tool's.
     """
     if isinstance(data, Summary):
-        held = {p: data.percentile(p) for p in _ASKED[:-1] if p in data.percentiles}
+        held = {p: data.percentile(p) for p in _ASKED[:-1] if p in data.reported_percentiles}
         return held | ({100.0: data.max} if "max" in data.stats else {})
     histogram: Histogram = data if isinstance(data, Histogram) else data.histogram()
     if not histogram.count:

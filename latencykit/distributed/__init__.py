@@ -15,7 +15,7 @@ A cluster of this machine's own cores (``pip install 'latencykit[cluster]'``)::
             logs = lk.distributed.read_many("data/ctrlz-*.hlog", client)
             print(logs.histogram())                       # all files, all tags
             print(logs.between(5, 15).histogram().max)    # a slice, by the clock that all files share
-            print(logs.resample("5s").percentiles([99]))  # from here on a HistogramLog in this process
+            print(logs.resample("5s").by_interval([99]))  # from here on a HistogramLog in this process
             print(logs.files())                           # one row per file; under lenient=True with the errors
 
 A real one is a `Client` of it, however it was made: ``Client("tcp://scheduler:8786")``; on Kubernetes the

@@ -239,7 +239,7 @@ class ClusterLog:
         self, percentiles: Sequence[float] = (50, 90, 99, 99.9), interval: str | float = "10s"
     ) -> pd.DataFrame:
         """Return a table with one row a slot of time: start, length, tag, count, max and the percentiles."""
-        return self.resample(interval).percentiles(percentiles)
+        return self.resample(interval).by_interval(percentiles)
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
         """Step down to named statistics of everything."""

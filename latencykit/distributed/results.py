@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.blocks import Block, MemoryPart
+from latencykit.core.blocks import Block, MemoryPart, feed
 from latencykit.core.histogram import Histogram, merge_histograms, reported
 from latencykit.core.histogram_log import HistogramLog, LogPart, SlotPart, slot_numbers
 from latencykit.core.run import merge_runs
@@ -130,7 +130,7 @@ def totals_of(data: Any) -> Totals | Summary:
             "samples" if isinstance(data, Samples) else "histogram", (counted,), counted.run
         )
     fold = data.totals_fold()
-    data.scan(fold)
+    feed(data.blocks(), (fold,))
     run = data.run.replace(unit=data.unit)
     parts = tuple(
         Histogram(buckets, index, counts, data.unit, run)
@@ -324,6 +324,8 @@ _KEPT = 12 << 20  # bytes, at 8 an entry, that a log keeps by itself
 
 class _Narrow:
     """Intervals in memory, their integers as short as they can be: some 3 bytes an entry."""
+
+    in_memory = True
 
     def __init__(self, blocks: list[Block]) -> None:
         self._part = MemoryPart(blocks)

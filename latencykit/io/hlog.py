@@ -449,20 +449,18 @@ class HlogPart:
         """Hold on to the blocks of a small log, as `narrow` left them."""
         self._kept = MemoryPart(blocks)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the blocks are at hand, decoded."""
+        return self._kept is not None
+
     def _raise(self, row: int, reason: str) -> None:
         raise self._damaged(self._line[row], reason)
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows."""
         if self._kept is not None:
-            for block in self._kept.blocks(rows):
-                yield Block(
-                    block.rows,
-                    block.indptr,
-                    block.index.astype(np.int64),
-                    block.counts.astype(np.int64),
-                    block.buckets,
-                )
+            yield from self._kept.blocks(rows)
             return
         builder = BlockBuilder(self._raise)
         with self._source.open() as stream:

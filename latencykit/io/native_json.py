@@ -47,7 +47,7 @@ def write_json(series: Mapping[str, Data], path: Path) -> None:
 def _record(data: Data) -> dict[str, Any]:
     frame = frame_of(data)
     if isinstance(data, Summary):
-        percentiles = [[p, v] for p, v in data.percentiles.items()]
+        percentiles = [[p, v] for p, v in data.reported_percentiles.items()]
         return frame | {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}
     if isinstance(data, Samples):
         columns = {name: getattr(data, name) for name in _COLUMNS}

@@ -155,7 +155,7 @@ def read_source(
                 f"skipped: {source.shown}: {options.tally.unreported:,} more corrupt lines"
             )
     if not found or all(
-        isinstance(data, Summary) and not (data.stats or data.percentiles)
+        isinstance(data, Summary) and not (data.stats or data.reported_percentiles)
         for data in found.values()
     ):
         raise CorruptInputError(

@@ -222,7 +222,7 @@ def _doubt(found: _Found) -> _Doubt:
 def believed(data: Data) -> Data:
     """Return a data type whose stated statistics can be true, of themselves and beside its buckets."""
     if isinstance(data, Summary):
-        points, stats, run = stated(data.percentiles, data.stats, data.run)
+        points, stats, run = stated(data.reported_percentiles, data.stats, data.run)
         count = whole_count(data.count)
         return (
             data
@@ -414,7 +414,7 @@ def _longest(data: Data) -> float:
     if isinstance(data, Histogram):
         top = float(data.max) if data.count else 0.0
     else:
-        top = max(data.stats.get("max", 0.0), *data.percentiles.values(), 0.0)
+        top = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
     return top * NANOSECONDS[data.unit] / 1e9
 
 

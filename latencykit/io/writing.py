@@ -96,8 +96,8 @@ def _sample_columns(samples: Samples, unit: str) -> dict[str, Any]:
 
 
 def _summary_columns(summary: Summary, unit: str) -> dict[str, Any]:
-    names = [*summary.stats, *(f"p{format_percentile(p)}" for p in summary.percentiles)]
-    values = [*summary.stats.values(), *summary.percentiles.values()]
+    names = [*summary.stats, *(f"p{format_percentile(p)}" for p in summary.reported_percentiles)]
+    values = [*summary.stats.values(), *summary.reported_percentiles.values()]
     return {"statistic": _cells(names), f"value{unit}": np.asarray(values, np.float64)}
 
 

@@ -18,6 +18,7 @@ from latencykit.plot.curves import (
     drawable,
     end_words,
     evidence_of,
+    expect_evidence,
     spread,
 )
 from latencykit.plot.figure import (
@@ -48,17 +49,18 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from latencykit.core.histogram import Evidence
+    from latencykit.plot._typing import Drawable, Limits
     from latencykit.plot.curves import Curve
 
 __all__ = ["ccdf"]
 
 
 def ccdf(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     confidence: float | None = None,
     legend: bool = True,
     title: str | None = None,
@@ -96,6 +98,8 @@ def ccdf(
     """
     ax = current_axes(ax)
     given = as_series(data)
+    if confidence is not None:
+        expect_evidence(given)
     series, empty = drawable(given, "tail")
     curves = {label: curve_of(values) for label, values in series.items()}
     every = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.analysis.compare import Change, Comparison
+    from latencykit.plot._typing import Runs
 
     Floats = NDArray[np.float64]
 
@@ -34,8 +35,8 @@ _NARROWEST = 1.02
 
 
 def compare(
-    base: Any,
-    new: Any = None,
+    base: Comparison | Runs,
+    new: Runs | None = None,
     *,
     ax: Axes | None = None,
     confidence: float = 0.95,
@@ -84,7 +85,7 @@ def compare(
     found = (
         base
         if isinstance(base, Comparison)
-        else compare_rungs(base, new, confidence=confidence, **options)
+        else compare_rungs(base, () if new is None else new, confidence=confidence, **options)
     )
     rows = [
         row for row in found.changes if row.percentile is not None and row.base > 0 and row.new > 0

@@ -46,6 +46,7 @@ __all__ = [
     "drawable",
     "end_words",
     "evidence_of",
+    "expect_evidence",
     "grid_of",
     "known_points",
     "nines_of",
@@ -488,6 +489,13 @@ _FEW = 4
 """More series are told apart by nothing finer than their curves."""
 
 
+def expect_evidence(series: Mapping[str, Any]) -> None:
+    """Have the pass that sums a log show how its requests cluster, too."""
+    for data in series.values():
+        if isinstance(data, HistogramLog):
+            data.expect()
+
+
 def evidence_of(data: Any, counted: Any) -> Evidence:
     """Return how far the numbers can be trusted: of what knows time by its time, else by ranks."""
     evidence: Evidence = (
@@ -526,7 +534,7 @@ _USUAL = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0)
 
 def known_points(summary: Summary) -> dict[float, float]:
     """Return the percentiles that a summary holds, its minimum and maximum among them, ascending."""
-    known = dict(summary.percentiles)
+    known = dict(summary.reported_percentiles)
     for name, percentile in (("min", 0.0), ("max", 100.0)):
         if name in summary.stats:
             known[percentile] = summary.stats[name]

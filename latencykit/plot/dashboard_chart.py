@@ -11,7 +11,15 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.plot.curves import SHADED, as_histogram, as_series, curve_of, dashes, resting
+from latencykit.plot.curves import (
+    SHADED,
+    as_histogram,
+    as_series,
+    curve_of,
+    dashes,
+    expect_evidence,
+    resting,
+)
 from latencykit.plot.density_chart import density
 from latencykit.plot.figure import chart_title, head, joined, percentile_text, requests_of
 from latencykit.plot.percentile_chart import percentiles
@@ -35,6 +43,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from latencykit.plot._typing import Drawable, Limits, StallRows
+
 __all__ = ["dashboard"]
 
 _VERDICTS = {"omits": RED, "clean": BLUE, "unknown": AMBER}
@@ -42,15 +52,15 @@ _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 
 
 def dashboard(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     confidence: float | None = 0.95,
     nines: float | None = None,
-    stalls: Any = None,
-    corrected: Any = None,
+    stalls: StallRows | None = None,
+    corrected: Histogram | None = None,
     verdict: str | None = None,
     findings: Sequence[str] = (),
     title: str | None = None,
@@ -88,6 +98,8 @@ def dashboard(
     """
     page = current_axes(ax)
     series = as_series(data)
+    if corrected is None:
+        expect_evidence(series)
     counted = {label: as_histogram(values) for label, values in series.items()}
     page.set_axis_off()
     upper, lower, beside = _panels(page, wide=len(series) > 1)
@@ -292,7 +304,9 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
 def _value(data: Any, percentile: float) -> float:
     """A percentile, or NaN where the source does not hold it."""
     if isinstance(data, Summary):
-        known = dict(data.percentiles) | ({100.0: data.stats["max"]} if "max" in data.stats else {})
+        known = dict(data.reported_percentiles) | (
+            {100.0: data.stats["max"]} if "max" in data.stats else {}
+        )
         return known.get(percentile, float("nan"))
     if not getattr(data, "count", 1):
         return float("nan")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
+    from latencykit.plot._typing import Drawable, Limits
+
     Floats = NDArray[np.float64]
 
 __all__ = ["density", "modes", "shares"]
@@ -75,11 +77,11 @@ def modes(part: Floats, most: int = 3, weight: float = 0.02) -> list[int]:
 
 
 def density(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     bins: int = 120,
     legend: bool = True,
     title: str | None = None,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.analysis.fan_out import FanOut
+    from latencykit.plot._typing import Drawable
     from latencykit.plot.curves import Curve
 
     Floats = NDArray[np.float64]
@@ -39,7 +40,7 @@ _NINES = 5
 
 
 def fan_out(
-    data: Any = None,
+    data: Drawable | None = None,
     n: Sequence[int] = (1, 10, 100),
     *,
     ax: Axes | None = None,

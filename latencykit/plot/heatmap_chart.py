@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram_log import HistogramLog
+    from latencykit.plot._typing import Drawable, Limits
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -219,11 +220,11 @@ def _looked_up(edges: Floats, axis: Any, first: float, last: float, pixels: int)
 
 
 def heatmap(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     share: bool = True,
     title: str | None = None,
     subtitle: str | None = None,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from latencykit.analysis.capacity import LoadCurve, LoadRow
+    from latencykit.core import Data
+    from latencykit.plot._typing import Limits
 
 __all__ = ["load_curve"]
 
@@ -30,10 +32,10 @@ _TAIL = 99.9
 
 
 def load_curve(
-    data: LoadCurve | Mapping[str, Any],
+    data: LoadCurve | Mapping[str, Data],
     *,
     ax: Axes | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     percentiles: Sequence[float] = (50.0, 90.0, 99.0, _TAIL),
     confidence: float = 0.95,
     unit: str | None = None,

@@ -20,6 +20,7 @@ from latencykit.plot.curves import (
     drawable,
     end_words,
     evidence_of,
+    expect_evidence,
     grid_of,
     nines_of,
     resting,
@@ -54,22 +55,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+    from latencykit.plot._typing import Dashed, Drawable, Limits
     from latencykit.plot.curves import Curve
 
 __all__ = ["percentiles", "staircase"]
 
 
 def percentiles(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     confidence: float | None = None,
     nines: float | None = None,
     log: bool = True,
     runs: bool = False,
-    dashed_from: Any = None,
+    dashed_from: Dashed | Mapping[str, Dashed] | None = None,
     legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
@@ -127,6 +129,8 @@ def percentiles(
     summaries = {
         label: held_data for label, held_data in series.items() if isinstance(held_data, Summary)
     }
+    if confidence is not None or (dashed_from is None and not runs):
+        expect_evidence(series)
     counted, empty = _counted(
         {label: held_data for label, held_data in series.items() if label not in summaries}
     )
@@ -198,7 +202,7 @@ def _value_axis(
     every += [
         np.array(
             [
-                *summary.percentiles.values(),
+                *summary.reported_percentiles.values(),
                 *(summary.stats[name] for name in ("mean", "max") if name in summary.stats),
             ]
         )
@@ -332,7 +336,7 @@ def _end(data: Any, curve: Curve | None) -> tuple[float, str]:
     """Where a series ends at the right, and the words for it."""
     if curve is None:
         known = [
-            *data.percentiles.values(),
+            *data.reported_percentiles.values(),
             *(data.stats[name] for name in ("mean", "max") if name in data.stats),
         ]
         name = next((name for name in ("max", "mean") if name in data.stats), None)

@@ -22,16 +22,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from latencykit.plot._typing import Drawable, StallRows
+
     Floats = NDArray[np.float64]
 
 __all__ = ["stall_strip"]
 
 
 def stall_strip(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
-    stalls: Any = None,
+    stalls: StallRows | None = None,
     unit: str | None = None,
     most: int = 2000,
     title: str | None = None,

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from latencykit.plot._typing import Drawable, Limits, StallRows
+
     Floats = NDArray[np.float64]
 
 __all__ = [
@@ -371,13 +373,13 @@ _RAMP = (RED, AMBER, BLUE, "#00876c", GREY)
 
 
 def timeline(
-    data: Any,
+    data: Drawable,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
-    slo: Any = None,
+    slo: Limits | None = None,
     percentiles: Sequence[float] = (99, 50),
-    stalls: Any = None,
+    stalls: StallRows | None = None,
     log: bool = True,
     rate: bool = True,
     legend: bool = True,

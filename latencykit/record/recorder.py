@@ -1,4 +1,4 @@
-"""Where measurements are put: preallocated chunks, one a thread, so that no thread waits for another."""
+"""Measure your own code: `Recorder`, its measurements and schedules, and the ``.hlog`` it writes as it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import atexit
 import functools
 import inspect
 import math
-import struct
 import threading
 import time
 from pathlib import Path
@@ -24,6 +23,7 @@ from latencykit.errors import (
     LatencyKitError,
 )
 from latencykit.record.intervals import MOST_TAGS, IntervalCounter, interval_width
+from latencykit.record.rows import COLUMNS, COMPILED, NO_DUE, RowBuffer, Timer
 from latencykit.units import format_count, parse_duration
 
 if TYPE_CHECKING:
@@ -36,75 +36,7 @@ if TYPE_CHECKING:
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import HistogramLog
 
-    Put = Callable[[int, int, int, int, int], None]
-
-__all__ = ["NO_DUE", "Measurement", "Recorder", "RowBuffer", "Schedule", "outcome_of"]
-
-
-_ROW = struct.Struct("=5q")
-_ROWS = 1 << 10
-_FULL = 16  # full chunks that are worth counting
-
-
-class _Chunk:
-    """Rows of one thread: written by it alone, taken by anyone who counts."""
-
-    __slots__ = ("at", "owner", "rows", "taken")
-
-    def __init__(self) -> None:
-        self.rows, self.at, self.taken = bytearray(_ROW.size * _ROWS), 0, 0
-        self.owner = threading.current_thread()
-
-    @property
-    def over(self) -> bool:
-        """Whether all was taken and nothing more will come."""
-        return self.taken == self.at and (self.at == len(self.rows) or not self.owner.is_alive())
-
-
-class RowBuffer:
-    """Takes rows of five integers: start, end, due, outcome, tag.
-
-    A row is written first and `at` moved over it afterwards, so that taking needs no lock against putting.
-    """
-
-    def __init__(self, on_full: Callable[[], object]) -> None:
-        self._on_full, self._lock, self._local = on_full, threading.Lock(), threading.local()
-        self._chunks: list[_Chunk] = []
-
-    def __len__(self) -> int:
-        return sum(chunk.at - chunk.taken for chunk in list(self._chunks)) // _ROW.size
-
-    def put(self, start: int, end: int, due: int, outcome: int, tag: int) -> None:
-        """Append a row."""
-        try:
-            chunk = self._local.chunk
-        except AttributeError:
-            chunk = self._next()
-        _ROW.pack_into(chunk.rows, chunk.at, start, end, due, outcome, tag)
-        chunk.at += _ROW.size
-        if chunk.at == len(chunk.rows):
-            self._next()
-            if len(self._chunks) > _FULL:
-                self._on_full()
-
-    def _next(self) -> _Chunk:
-        chunk = self._local.chunk = _Chunk()
-        with self._lock:
-            self._chunks.append(chunk)
-        return chunk
-
-    def take(self) -> list[NDArray[np.int64]]:
-        """Return all rows put since the last time, as arrays of shape (n, 5)."""
-        parts = []
-        with self._lock:
-            for chunk in self._chunks:
-                at = chunk.at
-                parts.append(
-                    np.frombuffer(bytes(chunk.rows[chunk.taken : at]), np.int64).reshape(-1, 5)
-                )
-                chunk.taken = at
-            self._chunks = [chunk for chunk in self._chunks if not chunk.over]
-        return [part for part in parts if len(part)]
+__all__ = ["Measurement", "Recorder", "Schedule"]
 
 
 # ------------------------------------------------------------
@@ -157,7 +89,6 @@ class Schedule:
 # One measurement: a block, or every call of a function, sync or async.
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
-NO_DUE = -1
 OK, ERROR, TIMEOUT, UNFINISHED = 0, 1, 2, 4
 """Positions in `latencykit.core.samples.OUTCOMES`."""
 
@@ -171,30 +102,10 @@ def outcome_of(error: type[BaseException] | None) -> int:
     return ERROR if issubclass(error, Exception) else UNFINISHED
 
 
-class Measurement:
+class Measurement(Timer):
     """Measures a block (``with``, ``async with``) or a function (as a decorator)."""
 
-    __slots__ = ("_due", "_put", "_start", "_tag")
-
-    def __init__(self, put: Put, due: int, tag: int) -> None:
-        self._put, self._due, self._tag = put, due, tag
-
-    @property
-    def due(self) -> int | None:
-        """When the block was meant to start, by ``perf_counter_ns``; None where it has no schedule."""
-        return None if self._due == NO_DUE else self._due
-
-    def __enter__(self) -> Self:
-        self._start = time.perf_counter_ns()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._put(self._start, time.perf_counter_ns(), self._due, outcome_of(kind), self._tag)
+    __slots__ = ()
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -214,18 +125,17 @@ class Measurement:
                 f"{function.__name__} is a generator: calling it does no work yet; measure the loop over it, "
                 "with recorder.measure()"
             )
-        put, tag = self._put, self._tag
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def measured(*args: Any, **kwargs: Any) -> Any:
-                with Measurement(put, NO_DUE, tag):
+                with self.again():
                     return await function(*args, **kwargs)
         else:
 
             @functools.wraps(function)
             def measured(*args: Any, **kwargs: Any) -> Any:
-                with Measurement(put, NO_DUE, tag):
+                with self.again():
                     return function(*args, **kwargs)
 
         return measured  # type: ignore[return-value]
@@ -241,7 +151,22 @@ _PEDIGREE = {
 }
 
 
-class Recorder:
+_LEAST_USUAL = 64  # rows in a row that are worth a call of the compiled loop
+
+
+def _rows_of(part: tuple[NDArray[Any], int, int]) -> NDArray[np.int64]:
+    """The rows that were kept as they are, or as when they ended after a time and how long they took."""
+    kept, begin, tag = part
+    if kept.shape[1] == COLUMNS:
+        return kept
+    rows = np.empty((len(kept), COLUMNS), np.int64)
+    rows[:, 1], rows[:, 2:] = kept[:, 0], (NO_DUE, 0, tag)
+    rows[:, 1] += begin
+    rows[:, 0] = rows[:, 1] - kept[:, 1]
+    return rows
+
+
+class Recorder(RowBuffer):
     """Measures your own code: thread-safe, at a microsecond or two a measurement.
 
     Service times come from `measure`, a decorated function or `record`; response times, which contain the
@@ -291,11 +216,16 @@ class Recorder:
         tag: str | None = None,
         keep: int = 1_000_000,
     ) -> None:
+        if COMPILED and type(self) is Recorder:
+            self.__class__ = _CompiledRecorder
         self.path = None if path is None else Path(path)
         self._rate, self._keep = rate, keep
         width = interval_width(interval)
         self._epoch, self._zero = time.time_ns(), time.perf_counter_ns()
-        self._rows, self._raw = RowBuffer(self._on_full), list[Any]()
+        self._setup(time.perf_counter_ns, outcome_of, Measurement)
+        self._raw: list[
+            tuple[NDArray[Any], int, int]
+        ] = []  # rows; or of usual ones end and duration
         self._outcomes = np.zeros(len(OUTCOMES), np.int64)
         self._kind: str | None = None
         self._ready: str | None = None  # the kind, as long as nothing speaks against measuring it
@@ -333,7 +263,7 @@ class Recorder:
         if kind != self._ready:
             self._declare(kind)
         code = self._tag if tag is None else self._code(tag)
-        return Measurement(self._rows.put, NO_DUE if intended is None else int(intended), code)
+        return Measurement(self, NO_DUE if intended is None else int(intended), code)
 
     def __call__(self, function: F) -> F:
         """Return `function`, every call of it measured; coroutines are measured until they return."""
@@ -351,9 +281,10 @@ class Recorder:
             raise InvalidArgumentError(
                 f"a service time must be from 0 to 2**62 ns, not {nanoseconds}"
             )
-        self._declare("service")
+        if self._ready != "service":
+            self._declare("service")
         now = time.perf_counter_ns()
-        self._rows.put(
+        self._put(
             now - int(nanoseconds), now, NO_DUE, 0, self._tag if tag is None else self._code(tag)
         )
 
@@ -430,6 +361,12 @@ class Recorder:
                 "make another Recorder for them"
             )
         self._ready = kind
+        self._accept(self._tag if kind == "service" else -1)
+
+    def _refuse_all(self) -> None:
+        """Have every measurement looked at: this recorder is closed or broken."""
+        self._ready = None
+        self._accept(-1)
 
     def _refuse_if_broken(self) -> None:
         if self._failure is not None:
@@ -442,7 +379,9 @@ class Recorder:
     # ------------------------------------------------------------ counting
 
     def _on_full(self) -> None:
-        if self._stream is None:
+        if self._closed:
+            self._take()
+        elif self._stream is None:
             self._count()
         else:
             self._wake.set()
@@ -450,19 +389,26 @@ class Recorder:
     def _count(self) -> None:
         """Count what was put so far."""
         with self._work:
-            parts = self._rows.take()
-            if parts:
-                self._count_rows(np.concatenate(parts))
+            for part in self._take():
+                self._count_rows(np.frombuffer(part, np.int64).reshape(-1, COLUMNS))
 
     def _count_rows(self, rows: NDArray[np.int64]) -> None:
-        start, end, due, outcome, tag = rows.T
-        self._outcomes += np.bincount(outcome, minlength=len(OUTCOMES))
-        good = outcome == 0
-        value = np.maximum(end - np.where(due == NO_DUE, start, due), 0)
-        self._counter.add((end - self._zero)[good], value[good], tag[good])
-        if int(self._outcomes.sum()) <= self._keep:
-            self._raw.append(rows)
-        else:
+        usual = _LEAST_USUAL
+        while len(rows) and usual >= _LEAST_USUAL:
+            tag = int(rows[0, 4])
+            kept, begin = self._counter.add_plain(rows, self._zero)
+            usual = len(kept)
+            self._outcomes[0] += usual
+            self._raw.append((kept, begin, tag))
+            rows = rows[usual:]
+        start, end, due, outcome, tags = rows.T
+        if start.size:
+            self._outcomes += np.bincount(outcome, minlength=len(OUTCOMES))
+            good = outcome == 0
+            value = np.maximum(end - np.where(due == NO_DUE, start, due), 0)
+            self._counter.add((end - self._zero)[good], value[good], tags[good])
+            self._raw.append((rows.copy(), 0, 0))
+        if int(self._outcomes.sum()) > self._keep:
             self._raw.clear()
 
     def _write(self) -> None:
@@ -480,7 +426,8 @@ class Recorder:
                 OSError,
                 LatencyKitError,
             ) as error:  # raised where it is seen: at the next measurement
-                self._failure, self._ready = error, None
+                self._failure = error
+                self._refuse_all()
                 return
 
     def flush(self) -> None:
@@ -504,7 +451,8 @@ class Recorder:
                 if failures:
                     self._counter.comment(f"latencykit {failures}")
         finally:
-            self._closed, self._ready = True, None
+            self._closed = True
+            self._refuse_all()
             self._wake.set()
             if self._stream is not None:
                 self._stream.close()
@@ -566,8 +514,8 @@ class Recorder:
                 f"{format_count(total)} measurements were recorded, and rows are kept up to "
                 f"{format_count(self._keep)}; log() and histogram() hold all, keep= keeps more rows"
             )
-        rows = np.concatenate([np.zeros((0, 5), np.int64), *self._raw])
-        start, end, due, outcome, tag = rows.T
+        nothing = np.zeros((0, COLUMNS), np.int64)
+        start, end, due, outcome, tag = np.concatenate([nothing, *map(_rows_of, self._raw)]).T
         shift = self._epoch - self._zero
         names = np.asarray(self._counter.tags)
         return Samples(
@@ -577,5 +525,16 @@ class Recorder:
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        total = int(self._outcomes.sum()) + len(self._rows)
+        total = int(self._outcomes.sum()) + self._waiting()
         return f"Recorder({format_count(total)} measurements{f' → {self.path}' * (self.path is not None)})"
+
+
+if COMPILED:
+
+    class _CompiledRecorder(Recorder):
+        """A recorder whose usual calls run in C alone; all others come back to its Python methods."""
+
+        record, measure = RowBuffer.record, RowBuffer.measure  # type: ignore[attr-defined]
+        _record, _measure = Recorder.record, Recorder.measure
+
+    _CompiledRecorder.__name__ = _CompiledRecorder.__qualname__ = "Recorder"

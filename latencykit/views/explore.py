@@ -18,11 +18,15 @@ from latencykit.units import format_count, printable
 from latencykit.views.page_data import page_series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from latencykit.core.histogram_log import HistogramLog
+    from latencykit.core.samples import Samples
     from latencykit.views.page_data import PageSeries, Slots
+
+    TimedData = Samples | HistogramLog
 
 __all__ = ["Explorer", "explore"]
 
@@ -61,7 +65,7 @@ class Explorer:
         return self.words
 
 
-def explore(data: Any, *, width: int = 760) -> Explorer:
+def explore(data: TimedData | Mapping[str, TimedData], *, width: int = 760) -> Explorer:
     """Return the timeline and the percentile curve, linked by a brush, for a notebook.
 
     Parameters

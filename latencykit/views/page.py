@@ -51,8 +51,10 @@ from latencykit.views.page_sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from latencykit.analysis.slo import SLO
+    from latencykit.core import Data
     from latencykit.views.page_data import PageSeries
     from latencykit.views.page_sections import InputFile
 
@@ -251,14 +253,17 @@ def _heat_map(series: Sequence[PageSeries]) -> str:
 
 
 def report(
-    series: Any,
+    series: Data | Mapping[str, Data],
     path: str | Path,
     *,
     title: str | None = None,
-    slo: Any = None,
+    slo: SLO | str | None = None,
     files: Sequence[str | Path] = (),
     command: str | None = None,
-    **diagnosis: Any,
+    expected_interval: str | float | None = None,
+    rate: float | None = None,
+    connections: int | None = None,
+    duration: str | float | None = None,
 ) -> Path:
     """Write an interactive, self-contained HTML page.
 
@@ -275,8 +280,8 @@ def report(
         Files whose sizes and hashes are shown.
     command : str, optional
         The command that made the page, to be shown.
-    **diagnosis
-        ``expected_interval``, ``rate``, ``connections``, ``duration``, as of `lk.diagnose`.
+    expected_interval, rate, connections, duration
+        See `lk.diagnose`.
 
     Returns
     -------
@@ -318,7 +323,10 @@ def report(
         slo=slo,
         files=[input_file(one) for one in files],
         command=command,
-        **diagnosis,
+        expected_interval=expected_interval,
+        rate=rate,
+        connections=connections,
+        duration=duration,
     )
     with whole(target, files) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.blocks import Block, MemoryPart, block_of_rows
+from latencykit.core.blocks import Block, MemoryPart, block_of_rows, feed
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, brackets_at
@@ -190,7 +190,8 @@ def slots_of(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Slo
         width = nice_width(max(view.duration / most, typical if overlaps else 0.0))
         view = view.resample(width)
     fold, totals = _SlotsFold(len(view)), view.totals_fold()
-    view.scan(fold, totals)
+    log.expect((50,))
+    feed(view.blocks(), (fold, totals))
     slots = fold.slots(view.starts, view.starts + view.lengths, width)
     return slots if slots.index.size <= fine else slots.coarser(), view.histogram_of(totals)
 
@@ -461,7 +462,7 @@ class PageSeries:
     def reported_percentiles(self) -> list[tuple[float, float]]:
         """Chosen percentiles that the tool reports, and their values; a spectrum has none."""
         if isinstance(self.counted, Summary):
-            return sorted(self.counted.percentiles.items())
+            return sorted(self.counted.reported_percentiles.items())
         rows = (
             list(zip(*self.counted.reported_percentiles, strict=True))
             if isinstance(self.counted, Histogram)
@@ -474,7 +475,7 @@ class PageSeries:
         """The reason why a curve is missing; empty where there is one."""
         counted = self.counted
         if isinstance(counted, Summary):
-            if counted.percentiles:
+            if counted.reported_percentiles:
                 return ""
             names = " and ".join(counted.stats) or "a count"
             return f"The source reports only {names}: it has no distribution to draw."

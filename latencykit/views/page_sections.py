@@ -151,7 +151,9 @@ def headline(data: Any, limit: float | None = None) -> str:
 
     if isinstance(data, Summary):
         values = [f"{name} {show(value)}" for name, value in data.stats.items()]
-        values += [f"{percentile_name(p)} {show(v)}" for p, v in sorted(data.percentiles.items())]
+        values += [
+            f"{percentile_name(p)} {show(v)}" for p, v in sorted(data.reported_percentiles.items())
+        ]
         of = "" if data.count is None else f" of {format_count(data.count)} requests"
         return (
             f"The source reports {', '.join(values) or 'no statistic'}{of}; "

@@ -216,8 +216,8 @@ def _of_summary(
 ) -> dict[str, Any]:
     """Only what the tool reports; the sample is judged where it also reports a count."""
     reported = {
-        p: v for p, v in summary.percentiles.items() if percentiles and p in percentiles
-    } or dict(summary.percentiles)
+        p: v for p, v in summary.reported_percentiles.items() if percentiles and p in percentiles
+    } or dict(summary.reported_percentiles)
     count = summary.count
     limit = None if count is None else highest_supported_percentile(count, confidence)
     rows = [

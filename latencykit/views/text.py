@@ -691,7 +691,7 @@ def _load_percentiles(
 ) -> list[dict[str, Any]]:
     if not isinstance(row.data, Summary):
         return [percentile_row(one) for one in row.percentile_rows(percentiles, confidence)]
-    reported, count = row.data.percentiles, row.data.count
+    reported, count = row.data.reported_percentiles, row.data.count
     limit = None if count is None else highest_supported_percentile(count, confidence)
     return [
         exact_row(p, reported[p], None if limit is None else p <= limit)

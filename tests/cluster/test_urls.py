@@ -235,7 +235,7 @@ def test_a_server_is_not_asked_for_ever(host, run, spool):
 def test_a_limit_of_servers_that_is_none_is_refused(given, run):
     status, _, err = run("summary", "--limit", given, "x.hlog")
     assert (status, err.count("\n")) == (2, 1)
-    assert f"is no size of the limit {given.split('=')[0]}" in err
+    assert f"is not a valid size of the limit {given.split('=')[0]}" in err
 
 
 @pytest.mark.parametrize(

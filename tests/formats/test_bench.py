@@ -65,7 +65,7 @@ def test_the_file_beside_it_tells_who_corrected(tmp_path):
 def test_versions_without_counts_hold_percentiles(read_text):
     s = read_text(HEADER + "".join(row(value, share, 0) for value, share, _ in ROWS))["out.txt"]
     assert (s.percentile(99), s.max, s.count) == (2e6, 41.5e6, None)
-    with pytest.raises(DataNotAvailableError, match="holds no p95"):
+    with pytest.raises(DataNotAvailableError, match="has no p95"):
         s.percentile(95)
 
 

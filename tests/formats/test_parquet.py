@@ -140,7 +140,7 @@ def test_one_percentile_a_slot_and_tag(day):
         )
         SELECT min(high) FROM ranked WHERE upto >= ceil(0.99 * total) GROUP BY slot, tag ORDER BY slot, tag
     """
-    slots = lk.read(TAGGED).resample("5s").percentiles([99])
+    slots = lk.read(TAGGED).resample("5s").by_interval([99])
     expected = (
         slots.assign(slot=(slots["start"] / 5).astype(int))
         .sort_values(["slot", "tag"])["p99"]

@@ -373,11 +373,11 @@ def test_text_that_is_no_number_is_the_inputs_fault(file, only, text):
 
 def test_an_argument_error_from_a_file_names_the_file(file, only):
     def read(source, options):
-        raise InvalidArgumentError("'x ms' is no duration")
+        raise InvalidArgumentError("'x ms' is not a valid duration")
 
     only(Format("alpha", "Alpha", "samples", (), lambda head: Confidence.CERTAIN, read))
     path = file("alpha")
-    with pytest.raises(CorruptInputError, match=f"^{path}: 'x ms' is no duration"):
+    with pytest.raises(CorruptInputError, match=f"^{path}: 'x ms' is not a valid duration"):
         lk.read(path)
 
 

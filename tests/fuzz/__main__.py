@@ -10,6 +10,10 @@ What breaks a target is written beside the working corpus, which it says; make i
 
 needs no atheris: it breaks real outputs in ways that keep their structure, always goes on, and writes one input of each kind of
 failure. Every mutation follows from its number, which begins at a million times the seed.
+
+    python -m tests.fuzz kernel --runs 10000000 --seed 1
+
+makes wild calls of the C loops under AddressSanitizer and UBSan, and compares their answers with numpy's on mutated payloads.
 """
 
 from __future__ import annotations
@@ -41,6 +45,11 @@ _PACKAGES = ("hdr", "io", "core")
 def main() -> None:
     """Take the command line, then hand over to atheris, which never returns, or break real outputs here."""
     options = _options()
+    if options.target == "kernel":
+        from tests.fuzz import kernel
+
+        print(kernel.run(options.runs, options.seed))
+        return
     if options.target == "mutations":
         sys.exit(mutate(options.runs, options.seconds, options.seed, options.jobs, options.corpus))
     import atheris
@@ -76,7 +85,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=(__doc__ or "").split("\n", 1)[0]
     )
-    parser.add_argument("target", choices=["codec", "log", "sniff", "mutations"])
+    parser.add_argument("target", choices=["codec", "log", "sniff", "mutations", "kernel"])
     parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument(

@@ -346,7 +346,7 @@ def _laws(series: Any) -> None:
     )
     if isinstance(series, Summary):
         key_statistics(series)
-        values = [value for _, value in sorted(series.percentiles.items())]
+        values = [value for _, value in sorted(series.reported_percentiles.items())]
         _ordered(values, series.stats.get("min"), series.stats.get("mean"), series.stats.get("max"))
         assert series.count is None or series.count >= 0
         return

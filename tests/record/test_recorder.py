@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -17,7 +20,8 @@ from latencykit.errors import (
     InvalidArgumentError,
     LatencyKitError,
 )
-from latencykit.record.recorder import Recorder, RowBuffer
+from latencykit.record.recorder import Recorder
+from latencykit.record.rows import COMPILED, RowBuffer
 
 
 @pytest.fixture
@@ -170,14 +174,110 @@ def test_threads_lose_nothing(tmp_path) -> None:
     assert np.bincount(recorder.samples().duration).tolist() == [4] * 5000
 
 
+@pytest.mark.skipif(COMPILED, reason="C has one chunk for all threads")
 def test_chunks_of_ended_threads_are_let_go() -> None:
-    rows = RowBuffer(lambda: None)
+    rows = RowBuffer()
+    rows._setup(time.perf_counter_ns, int, int)
     for _ in range(5):
-        thread = threading.Thread(target=rows.put, args=(1, 2, -1, 0, 0))
+        thread = threading.Thread(target=rows._put, args=(1, 2, -1, 0, 0))
         thread.start()
         thread.join()
-    assert sum(len(part) for part in rows.take()) == 5
+    assert sum(len(part) for part in rows._take()) == 5 * 40
     assert not rows._chunks
+
+
+def test_many_rows_of_every_kind_are_counted_and_kept(clock) -> None:
+    recorder = Recorder(interval="10ms")
+    expected = []
+    for k in range(30_000):
+        clock.now += 1_000
+        tag, value = ("odd" if k % 1000 > 990 else None), [k, 7 << 32, k / 2][k % 3]
+        recorder.record(value, tag=tag)
+        expected.append((clock.now - int(value), int(value), tag or ""))
+        if k % 5000 == 0:
+            with contextlib.suppress(ValueError), recorder.measure():
+                clock.now += 5
+                raise ValueError
+            expected.append((clock.now - 5, 5, ""))
+    samples, zero = recorder.samples(), recorder._zero - recorder._epoch
+    columns = (samples.start + zero).tolist(), samples.duration.tolist(), samples.tag.tolist()
+    assert list(zip(*columns, strict=True)) == expected
+    assert recorder.histogram().count == 30_000
+    assert len(recorder.log().starts) >= 3
+    assert recorder.log().tagged("odd").histogram().count == 270
+
+
+@pytest.mark.skipif(not COMPILED, reason="of the compiled recorder")
+def test_what_is_not_plain_goes_through_python(clock) -> None:
+    recorder = Recorder()
+    record, measure = recorder.record, recorder.measure
+    for value in (
+        5,
+        5.9,
+        True,
+        np.int64(5),
+        np.float32(5.5),
+        "5",
+        -1,
+        1 << 62,
+        -0.5,
+        float("nan"),
+        2**70,
+    ):
+        try:
+            recorder.record(value)
+        except (InvalidArgumentError, TypeError):
+            assert value in ("5", -1, 1 << 62, -0.5, 2**70) or value != value
+    assert recorder.samples().duration.tolist() == [5, 5, 1, 5, 5]
+    with pytest.raises(TypeError):
+        record(5, 6)
+    with pytest.raises(TypeError):
+        record(5, name="a")
+    with pytest.raises(InvalidArgumentError, match="from 0 to 2"):
+        record(-1)
+    measurement = measure()
+    assert (measurement.due, type(measurement)) == (None, type(measure(tag="a")))
+    recorder.close()
+    for use in (record, lambda _: measure()):
+        with pytest.raises(InvalidArgumentError, match="closed"):
+            use(1)
+
+
+def test_a_recorder_is_freed_with_its_rows() -> None:
+    recorder = Recorder()
+    with recorder.measure():
+        pass
+    timer, freed = recorder.measure(), weakref.ref(recorder)
+    recorder.slot, recorder.timer = recorder.record, timer
+    del recorder, timer
+    gc.collect()
+    assert freed() is None
+
+
+def test_a_clock_that_fails_is_an_error() -> None:
+    def clock():
+        raise RuntimeError("no clock")
+
+    recorder = Recorder()
+    recorder.record(1)
+    recorder._setup(clock, int, type(recorder.measure()))
+    recorder._accept(0)
+    uses = [recorder.measure().__enter__, *([lambda: recorder.record(1)] if COMPILED else [])]
+    for use in uses:
+        with pytest.raises(RuntimeError, match="no clock"):
+            use()
+
+
+def test_a_subclass_keeps_its_own_methods() -> None:
+    class Doubling(Recorder):
+        def record(self, nanoseconds: float, *, tag: str | None = None) -> None:
+            super().record(2 * nanoseconds, tag=tag)
+
+    recorder = Doubling()
+    for _ in range(3):
+        recorder.record(4)
+    assert recorder.samples().duration.tolist() == [8] * 3
+    assert isinstance(Recorder(), Recorder)
 
 
 def test_the_file_says_what_was_measured(tmp_path) -> None:

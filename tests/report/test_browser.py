@@ -13,6 +13,7 @@ import pytest
 import latencykit as lk
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.histogram import values_at
 from latencykit.core.key_statistics import statistic_text
 from latencykit.io.writing import write_series as write
 from latencykit.units import format_value
@@ -28,7 +29,7 @@ SHOWN = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0]
 def at_page(histogram: lk.Histogram, digits: int = 3) -> dict[float, float]:
     """The percentiles of a histogram at the page's resolution, and the exact maximum."""
     coarse = histogram.rebucket(HdrBuckets(digits))
-    values, _, beyond = coarse.values_at(np.array(SHOWN))
+    values, _, beyond = values_at(coarse, np.array(SHOWN))
     values = np.where(beyond, values, np.minimum(values, histogram.max))
     return dict(zip(SHOWN, values.tolist(), strict=True))
 

@@ -79,11 +79,11 @@ def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
             else f"{known:,}"
         )
         empty = known == 0 or (
-            isinstance(counted, lk.Summary) and not {*counted.percentiles, *counted.stats}
+            isinstance(counted, lk.Summary) and not {*counted.reported_percentiles, *counted.stats}
         )
         assert any(row[2:]) or empty
         held = (
-            counted.percentiles
+            counted.reported_percentiles
             if isinstance(counted, lk.Summary)
             else getattr(counted, "count", True)
         )

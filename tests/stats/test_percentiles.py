@@ -110,5 +110,5 @@ def test_no_lower_bound_is_nan() -> None:
 
 
 def test_nothing_counted_is_an_error() -> None:
-    with pytest.raises(InvalidArgumentError, match="nothing was counted"):
+    with pytest.raises(InvalidArgumentError, match="no values were counted"):
         percentile_table(Counted.of([]), [50])

@@ -183,7 +183,7 @@ def test_a_summary_answers_what_it_holds() -> None:
         "unknown",
         "unknown",
     ]
-    assert "holds no p99.9" in rows[3].reason
+    assert "has no p99.9" in rows[3].reason
     nameless = Summary({"mean": 2.0}, {}, None, "ms")
     assert "how many requests" in SLO.parse("failed=1%").check(nameless)[0].reason
 

@@ -160,5 +160,5 @@ def test_refuses_what_means_nothing(spec: str) -> None:
 
 
 def test_plain_numbers_need_plain_bounds() -> None:
-    with pytest.raises(InvalidArgumentError, match="no plain number"):
+    with pytest.raises(InvalidArgumentError, match="not a plain number"):
         trimmed(TEN, "PR(:3ms)", "none")

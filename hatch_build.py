@@ -1,0 +1,109 @@
+"""Compiles the C sources where there is a compiler; elsewhere the wheel is pure Python.
+
+``LATENCYKIT_KERNEL=no`` compiles nothing, ``=yes`` fails where the kernel cannot be compiled.
+``python hatch_build.py`` compiles into the source tree, as ``pip install -e .`` does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run by hand
+    BuildHookInterface = object
+
+_WINDOWS = sys.platform == "win32"
+_KERNEL = "latencykit/core/_kernel" + (".dll" if _WINDOWS else ".so")
+_ROWS = "latencykit/record/_rows.abi3.so"  # an extension: needs Python.h, and a Python with a global lock
+_FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-shared", "-fvisibility=hidden"]
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[misc, valid-type]
+    """Adds what was compiled to the wheel, and names the platform in its tag."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile before the wheel is put together."""
+        root = Path(self.root)
+        if version == "editable":
+            compile_all(root, root)
+            return
+        self._folder = tempfile.TemporaryDirectory()
+        made = compile_all(root, Path(self._folder.name))
+        if not made:
+            return
+        from packaging.tags import sys_tags
+
+        # The functions are called by ctypes: any Python, but one platform, and no promise about its C library's age.
+        platforms = (tag.platform for tag in sys_tags())
+        platform = next(
+            name for name in platforms if "linux" not in name or name.startswith("linux")
+        )
+        build_data["tag"] = f"py3-none-{platform}"
+        build_data["pure_python"] = False
+        for name in made:
+            build_data["force_include"][str(Path(self._folder.name, name))] = name
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was compiled; the wheel has it."""
+        if hasattr(self, "_folder"):
+            self._folder.cleanup()
+
+
+def compile_all(root: Path, out: Path) -> list[str]:
+    """Compile the sources of `root` into `out`; return the names of what could be compiled."""
+    choice = os.environ.get("LATENCYKIT_KERNEL", "")
+    if choice == "no":
+        return []
+    problem = _compile(root / "latencykit/core/kernel.c", out / _KERNEL, [])
+    if problem and choice == "yes":
+        raise RuntimeError(f"LATENCYKIT_KERNEL=yes, but the kernel cannot be compiled: {problem}")
+    if problem:
+        return []
+    headers = sysconfig.get_paths()["include"]
+    if _WINDOWS or not Path(headers, "Python.h").exists() or "t" in getattr(sys, "abiflags", ""):
+        return [_KERNEL]
+    flags = [
+        f"-I{headers}",
+        *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []),
+    ]
+    problem = _compile(root / "latencykit/record/_rows.c", out / _ROWS, flags)
+    return [_KERNEL] if problem else [_KERNEL, _ROWS]
+
+
+def _compile(source: Path, library: Path, flags: list[str]) -> str | None:
+    """Compile with the first compiler that can; return what was wrong, or None."""
+    library.parent.mkdir(parents=True, exist_ok=True)
+    named = os.environ.get("CC") or sysconfig.get_config_var("CC") or ""
+    problem = "there is no C compiler"
+    if not _WINDOWS:
+        flags = [*flags, "-fPIC"]
+    for compiler in (named, "cc", "gcc", "clang"):
+        command = compiler.split()
+        if not command or shutil.which(command[0]) is None:
+            continue
+        fresh = library.with_name(f"{library.name}.new")  # a process may be using the old one
+        done = subprocess.run(
+            [*command, *_FLAGS, *flags, "-o", str(fresh), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0 and fresh.exists():
+            fresh.replace(library)
+            return None
+        fresh.unlink(missing_ok=True)
+        problem = (done.stderr.strip().splitlines() or [f"{command[0]} failed"])[-1]
+    return problem
+
+
+if __name__ == "__main__":
+    here = Path(__file__).parent
+    print(*(compile_all(here, here) or ["nothing was compiled"]), sep="\n")

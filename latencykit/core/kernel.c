@@ -1,0 +1,201 @@
+/* The loops that numpy takes many passes for: no Python, no allocation, no input or output.
+
+   Each function is the twin of a numpy function of the package, which defines it. Whatever is
+   not plain is refused, and numpy then says what is wrong: so nothing here words an error, and only
+   accepted input has to agree. All arithmetic on untrusted numbers is unsigned or bounded first. */
+#include <stdint.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#define API __declspec(dllexport)
+#else
+#define API __attribute__((visibility("default")))
+#endif
+
+API int64_t lk_version(void) { return 1; } /* one more with every change of a signature or meaning */
+
+/* One row of ZigZag LEB128-64b9B varints: how many entries were written, at most one per byte, or -1. */
+static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, int64_t *index,
+                          int64_t *counts)
+{
+    int64_t at = 0, n = 0;
+    uint64_t total = 0; /* far below 2**64: checked whenever more than 63 is added */
+    if (slots < 0 || slots >> 40) return -1; /* and so no index overflows */
+    while (p < end) {
+        uint64_t u = *p++, half;
+        if (u < 128) {
+            int64_t run = u & 1, number = (int64_t)(u >> 1), count = number & (run - 1);
+            index[n] = at; /* written whether it counts or not: no branch */
+            counts[n] = count;
+            n += count != 0;
+            total += (uint64_t)count;
+            at += 1 + (number & -run);
+            continue;
+        }
+        u &= 127;
+        for (int shift = 7;; shift += 7) {
+            if (p == end) return -1;
+            uint64_t c = *p++;
+            if (shift == 56) { /* the ninth byte has eight bits */
+                u |= c << 56;
+                break;
+            }
+            u |= (c & 127) << shift;
+            if (c < 128) break;
+        }
+        half = u >> 1;
+        if (u & 1) {
+            if (half >= (uint64_t)slots) return -1;
+            at += 1 + (int64_t)half;
+        } else {
+            if (half) {
+                if ((total += half) > INT64_MAX) return -1;
+                index[n] = at;
+                counts[n++] = (int64_t)half;
+            }
+            at++;
+        }
+        if (at > slots) return -1;
+    }
+    return at > slots || total > INT64_MAX ? -1 : n;
+}
+
+/* Rows of varints → CSR: data[size], ends[n], slots[1 or n], indptr[n + 1], index[size], counts[size].
+   Returns the number of entries, or -1. */
+API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *ends, int64_t n,
+                    const int64_t *slots, int64_t each, int64_t *indptr, int64_t *index,
+                    int64_t *counts)
+{
+    int64_t done = indptr[0] = 0, begin = 0;
+    for (int64_t r = 0; r < n; begin = ends[r++]) {
+        int64_t entries = -1;
+        if (begin <= ends[r] && ends[r] <= size)
+            entries = decode_row(data + begin, data + ends[r], slots[each ? r : 0], index + done,
+                                 counts + done);
+        if (entries < 0) return -1;
+        indptr[r + 1] = done += entries;
+    }
+    return done;
+}
+
+/* total[width] += counts[n] at index[n]; -1 where an index is out of range, and nothing is added then. */
+API int64_t lk_add(int64_t *total, int64_t width, const int64_t *index, const int64_t *counts,
+                   int64_t n)
+{
+    uint64_t outside = 0, last = (uint64_t)width - 1; /* the sign of an index, or of last - index */
+    if (n > 0 && width < 1) return -1;
+    for (int64_t i = 0; i < n; i++) outside |= (uint64_t)index[i] | (last - (uint64_t)index[i]);
+    if (outside >> 63) return -1;
+    for (int64_t i = 0; i < n; i++) /* wraps, as numpy does */
+        total[index[i]] = (int64_t)((uint64_t)total[index[i]] + (uint64_t)counts[i]);
+    return 0;
+}
+
+static uint64_t sum_of(const int64_t *counts, int64_t n)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (uint64_t)counts[i];
+    return sum;
+}
+
+/* Sum of each CSR row, and the entries of its lowest and highest value and of p percentiles, given as
+   AbstractHistogram.getValueAtPercentile lowers them: sums[rows], places[rows * (2 + p)]. -1 where
+   indptr does not ascend within `entries`, or where the sum of all could exceed 2**62. */
+API int64_t lk_places(const int64_t *indptr, int64_t rows, const int64_t *counts, int64_t entries,
+                      const double *below, int64_t p, int64_t *sums, int64_t *places)
+{
+    enum { STRIDE = 16 };
+    uint64_t bits = 0;
+    for (int64_t i = 0; i < entries; i++) bits |= (uint64_t)counts[i];
+    if (indptr[0] != 0 || bits >> 38 || entries >> 24) return -1;
+    for (int64_t r = 0; r < rows; r++, places += 2 + p) {
+        int64_t begin = indptr[r], end = indptr[r + 1], at = begin;
+        uint64_t sum, reached = 0, part;
+        if (end < begin || end > entries) return -1;
+        sum = sum_of(counts + begin, end - begin);
+        sums[r] = (int64_t)sum;
+        places[0] = sum ? begin : -1;
+        places[1] = sum ? end - 1 : -1;
+        for (int64_t k = 0; k < p; k++) {
+            double rank = below[k] * (double)sums[r] / 100.0;
+            if (!(rank >= 0 && rank <= (double)sums[r])) return -1;
+            uint64_t wanted = (uint64_t)rank;
+            wanted += (double)wanted < rank; /* rounded up */
+            wanted += wanted == 0;
+            if (k && below[k] < below[k - 1]) at = begin, reached = 0;
+            while (end - at >= STRIDE && reached + (part = sum_of(counts + at, STRIDE)) < wanted)
+                reached += part, at += STRIDE;
+            while (at < end && reached + (uint64_t)counts[at] < wanted) reached += (uint64_t)counts[at++];
+            places[2 + k] = sum ? (at < end ? at : end - 1) : -1;
+        }
+    }
+    return 0;
+}
+
+/* The number of a float64's power of two (0 below 1) and the upper `half` bits of its mantissa;
+   negative and not-a-number end up far above all others. */
+static uint64_t fine_index(double value, int64_t half)
+{
+    uint64_t bits, bias = (uint64_t)1022 << half;
+    memcpy(&bits, &value, 8);
+    bits >>= 52 - half;
+    return bits > bias ? bits - bias : 0;
+}
+
+/* table[width] += 1 at the fine index of each of n numbers, int64 (whole) or float64 times factor.
+   Returns how many were counted: all, or up to some before the first that is not within the table.
+   Tables of 32 bits are twice as fast as of 64; so n must be below 2**32. */
+API int64_t lk_values(const void *values, int64_t n, int64_t whole, double factor, int64_t half,
+                      uint32_t *table, int64_t width)
+{
+    const int64_t *integers = values;
+    const double *reals = values;
+    uint64_t size = (uint64_t)width;
+    int64_t i = 0;
+    if (half < 0 || half > 40 || width < 0 || width > (int64_t)64 << half || n >> 32) return 0;
+    if (whole) {
+        for (; i + 4 <= n; i += 4) {
+            uint64_t at[4], outside = 0;
+            for (int k = 0; k < 4; k++) { /* from 2**53 on a float64 could round up a power */
+                at[k] = fine_index((double)integers[i + k], half);
+                outside |= (at[k] >= size) | ((uint64_t)integers[i + k] >> 53);
+            }
+            if (outside) return i;
+            for (int k = 0; k < 4; k++) table[at[k]]++;
+        }
+    } else {
+        for (; i + 4 <= n; i += 4) {
+            uint64_t at[4], outside = 0;
+            for (int k = 0; k < 4; k++) {
+                at[k] = fine_index(reals[i + k] * factor, half);
+                outside |= at[k] >= size;
+            }
+            if (outside) return i;
+            for (int k = 0; k < 4; k++) table[at[k]]++;
+        }
+    }
+    return i;
+}
+
+/* The recorder's count: rows[n * 5] of start, end, due (-1: none), outcome, tag. Counts the service
+   times of good rows of one tag that end in [begin, until), writes when they ended after `begin` and how
+   long they took into kept[n * 2], and returns how many before the first that is not so, that is out of
+   range (buckets of half + 1 bits, steps of 1 ns), or that takes more than 32 bits to keep. */
+API int64_t lk_measured(const int64_t *rows, int64_t n, int64_t begin, int64_t until, int64_t tag,
+                        int64_t half, int64_t *total, int64_t width, uint32_t *kept)
+{
+    if (half < 0 || half > 40 || width < 0) return 0;
+    for (int64_t i = 0; i < n; i++, rows += 5) {
+        int64_t start = rows[0], end = rows[1];
+        uint64_t value = (uint64_t)end - (uint64_t)start, after = (uint64_t)end - (uint64_t)begin, at;
+        if (end < begin || end >= until || rows[2] != -1 || rows[3] != 0 || rows[4] != tag) return i;
+        if (start > end || value >> 32 || after >> 32) return i;
+        at = value;
+        if (value >> (half + 1)) at = fine_index((double)value, half) - ((uint64_t)half << half);
+        if (at >= (uint64_t)width) return i;
+        total[at]++;
+        kept[2 * i] = (uint32_t)after;
+        kept[2 * i + 1] = (uint32_t)value;
+    }
+    return n;
+}

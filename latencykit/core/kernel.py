@@ -1,0 +1,200 @@
+"""The loops that numpy takes many passes for, compiled where the installation found a compiler.
+
+numpy is the definition and the fallback: every function here has a twin in numpy, the compiled one
+refuses whatever is not plain, and numpy then words the error. ``LATENCYKIT_KERNEL=no`` turns the
+compiled loops off, ``=yes`` makes it an error that they are missing; `in_use` says which are used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.quantiles import row_quantile_positions, running_sums
+from latencykit.errors import LatencyKitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "FILE",
+    "add_counts",
+    "count_measured",
+    "count_plain",
+    "decode_varints",
+    "fold",
+    "in_use",
+]
+
+FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
+_LARGEST = 4 << 20  # bytes of varints: 16 times as many are set aside for what they may hold
+_VERSION = 1  # of kernel.c: a library that an older checkout left behind is not used
+
+
+def _load() -> ctypes.CDLL | None:
+    """The compiled loops, unless there are none or they are not wanted."""
+    choice = os.environ.get("LATENCYKIT_KERNEL", "")
+    if choice == "no":
+        return None
+    try:
+        library = ctypes.CDLL(str(Path(__file__).with_name(FILE)))
+        signatures = {
+            "lk_version": "",
+            "lk_rows": "siaiaiaaa",
+            "lk_add": "aiaai",
+            "lk_places": "aiaiaiaa",
+            "lk_values": "aiidiai",
+            "lk_measured": "aiiiiiaia",
+        }
+        kinds = {
+            "i": ctypes.c_int64,
+            "d": ctypes.c_double,
+            "s": ctypes.c_char_p,
+            "a": ctypes.c_void_p,
+        }
+        for name, arguments in signatures.items():
+            function = getattr(library, name)
+            function.restype = ctypes.c_int64
+            function.argtypes = [kinds[letter] for letter in arguments]
+        if library.lk_version() == _VERSION:
+            return library
+        reason = "it was built from another version of kernel.c"
+    except (OSError, AttributeError) as error:
+        reason = str(error)
+    if choice == "yes":
+        raise LatencyKitError(
+            f"LATENCYKIT_KERNEL=yes, but the compiled kernel cannot be used: {reason}"
+        )
+    return None
+
+
+_C = _load()
+_address: Any = (ctypes.c_char * 0).from_buffer
+
+
+def in_use() -> str:
+    """Return ``"C"`` or ``"numpy"``."""
+    return "numpy" if _C is None else "C"
+
+
+def _plain(*arrays: Ints) -> bool:
+    """Return whether the compiled loops can read the arrays as they lie in memory."""
+    return all(array.dtype == np.int64 and array.flags.c_contiguous for array in arrays)
+
+
+def _at(array: NDArray[Any]) -> Any:
+    """The address of an array; that of a read-only one takes ten times as long to find out."""
+    return _address(array) if array.flags.writeable else array.ctypes.data
+
+
+def decode_varints(data: bytes, ends: Ints, slots: Ints) -> tuple[Ints, Ints, Ints] | None:
+    """Return indptr, index and counts of rows of varints; None if numpy is to decode them.
+
+    `ends` are where the rows end; `slots` is how many buckets each may have, or all.
+    """
+    size = len(data)
+    if _C is None or size > _LARGEST or not _plain(ends, slots):
+        return None
+    indptr, index, counts = (np.empty(n, np.int64) for n in (ends.size + 1, size, size))
+    entries = _C.lk_rows(
+        data, size, _at(ends), ends.size, _at(slots), slots.size > 1,
+        _at(indptr), _at(index), _at(counts),
+    )  # fmt: skip
+    return None if entries < 0 else (indptr, index[:entries], counts[:entries])
+
+
+def add_counts(total: Ints, index: Ints, counts: Ints) -> None:
+    """Add counts to ``total[index]``, in place; indices may repeat."""
+    if _C is not None and _plain(total, index, counts) and counts.size == index.size:
+        arrays = _at(total), total.size, _at(index), _at(counts)
+        if _C.lk_add(*arrays, index.size) == 0:
+            return
+    np.add.at(total, index, counts)
+
+
+def fold(
+    indptr: Ints,
+    index: Ints,
+    counts: Ints,
+    percentiles: Sequence[float] = (),
+    total: Ints | None = None,
+) -> tuple[Ints, Ints]:
+    """Return each row's sum, and the entries of its lowest, its highest and its percentiles' values.
+
+    Of a CSR block: sums are int64 of shape (rows,), entries int64 of shape (rows, 2 + percentiles),
+    -1 in rows without counts. With `total`, the counts are also added up there, as `add_counts` does.
+    """
+    if total is not None:
+        add_counts(total, index, counts)
+    sums = np.empty(indptr.size - 1, np.int64)
+    places = np.empty((sums.size, 2 + len(percentiles)), np.int64)
+    below = _lowered(tuple(percentiles))
+    if _C is not None and _plain(indptr, counts) and below is not None:
+        refused = _C.lk_places(
+            _at(indptr), sums.size, _at(counts), counts.size,
+            _at(below), below.size, _at(sums), _at(places),
+        )  # fmt: skip
+        if not refused:
+            return sums, places
+    running = running_sums(counts)
+    sums = np.diff(running[indptr])
+    places[:, 0], places[:, 1] = indptr[:-1], indptr[1:] - 1
+    places[sums == 0, :2] = -1
+    if len(percentiles):
+        places[:, 2:] = row_quantile_positions(indptr, counts, percentiles, running)
+    return sums, places
+
+
+@lru_cache(maxsize=64)
+def _lowered(percentiles: tuple[float, ...]) -> Floats | None:
+    """Percentiles as `latencykit.core.quantiles.ranks` lowers them; None if one is out of range."""
+    given = np.asarray(percentiles, np.float64)
+    valid = bool(((given >= 0) & (given <= 100)).all())
+    return np.maximum(np.nextafter(given, -np.inf), 0.0) if valid else None
+
+
+def count_plain(
+    values: NDArray[np.int64 | np.float64], factor: float, half: int, table: NDArray[np.uint32]
+) -> int:
+    """Count values at their fine indices in `table`; return how many, all but three or up to an unusual one.
+
+    The fine index of a number is that of `latencykit.core.counting`; only int64 (not multiplied by
+    `factor`) and float64 are counted here, and less than 2**32 in all.
+    """
+    if _C is None or not values.flags.c_contiguous or values.dtype.char not in "dlq":
+        return 0
+    whole = values.dtype.kind == "i"
+    if (whole and (factor != 1.0 or values.dtype.itemsize != 8)) or not values.dtype.isnative:
+        return 0
+    counted: int = _C.lk_values(
+        _at(values), values.size, whole, factor, half, _at(table), table.size
+    )
+    return counted
+
+
+def count_measured(
+    rows: Ints, begin: int, until: int, tag: int, half: int, total: Ints
+) -> NDArray[np.uint32]:
+    """Count the service times of a recorder's first rows in `total`, up to the first unusual one.
+
+    Usual are rows of good requests under one tag that ended from `begin` to before `until`. Returns when
+    each of those ended, counted from `begin`, and how long it took: shape (counted, 2).
+    """
+    kept = np.empty((len(rows), 2), np.uint32)
+    if _C is None or not _plain(rows, total):
+        return kept[:0]
+    counted = _C.lk_measured(
+        _at(rows), len(rows), begin, until, tag, half, _at(total), total.size, _at(kept)
+    )
+    return kept if counted == len(rows) else kept[:counted].copy()

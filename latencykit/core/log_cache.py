@@ -1,0 +1,349 @@
+"""Keep what one pass over a log decodes, so that later questions need no second one.
+
+A log that takes little memory is kept interval by interval, its integers as narrow as they can be. Of a longer one a
+pass keeps sums of neighbouring intervals (256 at first; twice as many whenever the sums take too much), the buckets of
+every interval's extremes and usual percentiles, and the table of time slots that `Tails` needs. All of it is exact: an
+answer from memory equals the one from the payloads to the last bit.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from latencykit.core.blocks import Block, Fold, MemoryPart, SeriesFold, SlidingSums, TotalsFold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.buckets import Buckets
+
+    Ints = NDArray[np.int64]
+    Sums = list[tuple[Buckets, Ints, Ints]]
+
+__all__ = ["USUAL", "LogCache", "Request", "Shelf"]
+
+USUAL = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+"""Percentiles of every interval that are kept of a long log."""
+WHOLE = 48 << 20
+"""Bytes that the intervals of a log may take in memory; of a longer log only sums are kept."""
+SUMS = 32 << 20
+"""Bytes that these sums may take."""
+BUDGET = 256 << 20
+"""Bytes that the caches of all logs of a process may take together."""
+WINDOW = 256
+"""Intervals per sum, at first."""
+
+
+def _narrowed(values: Ints) -> NDArray[Any]:
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a pass is made for, and is answered on the way: the total, percentiles of each row, the table of slots."""
+
+    total: bool = False
+    percentiles: Sequence[float] | None = None
+    table: bool = False
+
+    def __or__(self, other: Request) -> Request:
+        """Both."""
+        sets = [one.percentiles for one in (self, other) if one.percentiles is not None]
+        wanted = tuple(dict.fromkeys(p for some in sets for p in some)) if sets else None
+        return Request(self.total or other.total, wanted, self.table or other.table)
+
+
+class Table(Fold, Protocol):
+    """The table of slots that `Tails` needs, which a pass may fill."""
+
+    def close(self) -> None:
+        """Take no more in."""
+
+
+class LogCache:
+    """What a pass over some rows of a log keeps: a fold.
+
+    `places` says where the rows are among those of the `Shelf`. Windows do not mix families (parts and tags). `slot`
+    is the row of `table` that each row belongs to; None where slots are too short to be summed on the way.
+    """
+
+    def __init__(
+        self,
+        places: Ints,
+        family: Ints,
+        slot: Ints | None,
+        table: Callable[[], Table],
+        scaled: Callable[[Buckets], Buckets],
+        request: Request,
+        factor: float = 1.0,
+    ) -> None:
+        self.places, self.size = places, places.size
+        self._family, self._slot = family, slot
+        self._new_table, self._scaled, self._request = table, scaled, request
+        self._table = table()
+        self._factor = factor
+        self._blocks: list[Block] = []
+        self._bytes = 0
+        self._windows: _Windows | None = None
+        self.part: MemoryPart | None = None
+        self.total = TotalsFold(np.zeros(self.size, np.int64)) if request.total else None
+        wanted = request.percentiles
+        self.series = None if wanted is None else SeriesFold(self.size, wanted)
+        self.table: Table | None = None
+        self._row_at = np.zeros(0, np.int64)
+
+    def add(self, block: Block) -> None:
+        """Take a block in, its layout as it is stored."""
+        if self._request.table and (self._windows is None or self._slot is None):
+            self._tabulate(block)
+        if self._windows is not None:
+            self._windows.add(block)
+            return
+        narrow = np.min_scalar_type(block.width)
+        kept = replace(block, index=block.index.astype(narrow), counts=_narrowed(block.counts))
+        self._blocks.append(kept)
+        self._bytes += kept.nbytes
+        expected = self._bytes
+        if len(self._blocks) == 1:
+            expected = self._bytes * self.size // max(block.rows.size, 1)
+        if expected > WHOLE:
+            self._keep_sums()
+            return
+        for fold in (self.total, self.series):
+            if fold is not None:
+                fold.add(block)
+
+    def _keep_sums(self) -> None:
+        """Keep no more intervals, but sums of them."""
+        self.total = TotalsFold(np.zeros(self.size, np.int64))
+        wanted = dict.fromkeys((*USUAL, *(self._request.percentiles or ())))
+        self.series = SeriesFold(self.size, tuple(wanted))
+        tabulate = None
+        if self._slot is not None:
+            self._table, tabulate = self._new_table(), self._tabulate
+        self._windows = _Windows(self._family, self._slot, self.series, self.total, tabulate)
+        for block in MemoryPart(self._blocks).blocks(np.arange(self.size)):
+            self._windows.add(block)
+        self._blocks = []
+
+    def _tabulate(self, block: Block) -> None:
+        self._table.add(replace(block, buckets=self._scaled(block.buckets)))
+
+    def close(self) -> None:
+        """End the pass."""
+        if self._windows is None:
+            self.part = MemoryPart(self._blocks)
+        else:
+            self._windows.close()
+        if self._request.table or (self._windows is not None and self._slot is not None):
+            self.table = self._table
+            self.table.close()
+        self._row_at = np.full(int(self.places.max(initial=-1)) + 1, -1, np.int64)
+        self._row_at[self.places] = np.arange(self.size)
+
+    def table_at(self, rows: Ints, factor: float) -> Table | None:
+        """Return the table if the pass has filled it for just these rows in this unit."""
+        return self.table if rows.size == self.size and factor == self._factor else None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that is taken, in bytes."""
+        own = self.places.nbytes + self._row_at.nbytes
+        return own + (self._bytes if self._windows is None else self._windows.nbytes)
+
+    def rows_of(self, places: Ints) -> Ints | None:
+        """Return the rows that lie at these places, or None where some are not covered."""
+        if not places.size or int(places.max()) >= self._row_at.size:
+            return None
+        rows = self._row_at[places]
+        return None if (rows < 0).any() else rows
+
+    def sums(self, rows: Ints, group: Ints) -> tuple[Ints, Iterator[Block], Ints]:
+        """Return the windows that lie in `rows` and in one group each, and the positions in `rows` of all others.
+
+        A row of these blocks is a window, numbered as the first of its positions in `rows`; the first array returned
+        holds these numbers.
+        """
+        if self._windows is None:
+            return np.zeros(0, np.int64), iter(()), np.arange(rows.size)
+        return self._windows.within(rows, group)
+
+
+@dataclass(eq=False)
+class _Window:
+    """The sum of neighbouring intervals, and which windows of the first size went into it."""
+
+    family: int
+    numbers: list[int]
+    sums: dict[Buckets, tuple[NDArray[Any], NDArray[Any]]]
+
+    @property
+    def nbytes(self) -> int:
+        total: int = sum(index.nbytes + counts.nbytes for index, counts in self.sums.values())
+        return total
+
+    def join(self, other: _Window) -> None:
+        """Add the window that follows."""
+        self.numbers += other.numbers
+        for buckets, (index, counts) in other.sums.items():
+            if buckets in self.sums:
+                before, smaller = self.sums[buckets]
+                joint, place = np.unique(np.concatenate((before, index)), return_inverse=True)
+                total = np.zeros(joint.size, np.int64)
+                np.add.at(total, place, np.concatenate((smaller, counts)).astype(np.int64))
+                self.sums[buckets] = joint, _narrowed(total)
+            else:
+                self.sums[buckets] = index, counts
+
+
+class _Windows:
+    """Sums of neighbouring intervals: a fold that also makes the total and the series.
+
+    Where rows have slots, slots are summed first and given to `tabulate`; windows are then made of slots.
+    """
+
+    def __init__(
+        self,
+        family: Ints,
+        slot: Ints | None,
+        series: SeriesFold,
+        total: TotalsFold,
+        tabulate: Callable[[Block], None] | None,
+    ) -> None:
+        self._series, self._total, self._tabulate = series, total, tabulate
+        size = family.size
+        key = np.arange(size) if slot is None else family * (int(slot.max(initial=0)) + 1) + slot
+        _, self._first, unit = np.unique(key, return_index=True, return_inverse=True)
+        # Windows are numbered family by family, so that neighbours may be joined.
+        own = family[self._first]
+        order = np.argsort(own, kind="stable")
+        rank = np.empty(order.size, np.int64)
+        rank[order] = np.arange(order.size) - np.searchsorted(own[order], own[order])
+        rank //= -(-WINDOW * order.size // max(size, 1))
+        key = own * (int(rank.max(initial=0)) + 1) + rank
+        _, window = np.unique(key, return_inverse=True)
+        self._window_of = window.reshape(-1)[unit.reshape(-1)]
+        self._family = np.zeros(int(window.max(initial=-1)) + 1, np.int64)
+        self._family[window.reshape(-1)] = own
+        self._outer = SlidingSums(window.reshape(-1), self._store)
+        self._inner = SlidingSums(unit.reshape(-1), self._pass_on) if tabulate else self._outer
+        self._windows: list[_Window] = []
+        self._last: dict[int, _Window] = {}
+        self._bytes: int = 0
+        self._joined = 1
+        self._rows_in = np.zeros(0, np.int64)
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        self._inner.add(block)
+        self._series.add(block)
+
+    def _pass_on(self, number: int, sums: Sums) -> None:
+        """Take the sum of a slot in."""
+        assert self._tabulate is not None
+        for one in _rows_of(int(self._first[number]), sums):
+            self._tabulate(one)
+        self._outer.add_sums(number, sums)
+
+    def _store(self, number: int, sums: Sums) -> None:
+        """Keep a window; once windows take too much, join neighbours, and those to come likewise."""
+        for one in _rows_of(0, sums):
+            self._total.add(one)
+        family = int(self._family[number])
+        narrow = {buckets: (_narrowed(index), _narrowed(counts)) for buckets, index, counts in sums}
+        self._keep(_Window(family, [number], narrow))
+        while self._bytes > SUMS and len(self._windows) > len(self._last):
+            self._joined *= 2
+            before, self._windows, self._last, self._bytes = self._windows, [], {}, 0
+            for window in before:
+                self._keep(window)
+
+    def _keep(self, window: _Window) -> None:
+        last = self._last.get(window.family)
+        if last is not None and len(last.numbers) + len(window.numbers) <= self._joined:
+            self._bytes -= last.nbytes
+            last.join(window)
+            self._bytes += last.nbytes
+            return
+        self._windows.append(window)
+        self._last[window.family] = window
+        self._bytes += window.nbytes
+
+    def close(self) -> None:
+        """End the pass."""
+        self._inner.close()
+        self._outer.close()
+        kept_as = np.full(self._family.size + 1, len(self._windows), np.int64)
+        for at, window in enumerate(self._windows):
+            kept_as[window.numbers] = at
+        self._window_of = kept_as[self._window_of]  # rows of empty windows are in none
+        self._rows_in = np.bincount(self._window_of, minlength=len(self._windows) + 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that is taken, in bytes."""
+        return self._bytes + int(self._window_of.nbytes) + self._series.nbytes
+
+    def within(self, rows: Ints, group: Ints) -> tuple[Ints, Iterator[Block], Ints]:
+        """See `LogCache.sums`."""
+        window = self._window_of[rows]
+        size = self._rows_in.size
+        low, high = np.full(size, np.iinfo(np.int64).max), np.full(size, -1)
+        np.minimum.at(low, window, group)
+        np.maximum.at(high, window, group)
+        inside = (np.bincount(window, minlength=size) == self._rows_in) & (low == high)
+        present, first = np.unique(window, return_index=True)
+        used = inside[present] & (present < len(self._windows))
+        first, windows = first[used], [self._windows[k] for k in present[used].tolist()]
+
+        def blocks() -> Iterator[Block]:
+            for position, one in zip(first.tolist(), windows, strict=True):
+                wide = [
+                    (b, i.astype(np.int64), c.astype(np.int64)) for b, (i, c) in one.sums.items()
+                ]
+                yield from _rows_of(position, wide)
+
+        units = np.repeat(first, [len(one.sums) for one in windows])
+        return units, blocks(), np.flatnonzero(~inside[window])
+
+
+def _rows_of(row: int, sums: Sums) -> Iterator[Block]:
+    for buckets, index, counts in sums:
+        yield Block(np.array([row]), np.array([0, index.size]), index, counts, buckets)
+
+
+class Shelf:
+    """What all views of a log share: the cache of the widest pass so far. It does not travel to other processes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.cache: LogCache | None = None
+        self.expected: Request | None = None
+
+    def __reduce__(self) -> tuple[type[Shelf], tuple[int]]:
+        return Shelf, (self.size,)
+
+    def keep(self, cache: LogCache) -> None:
+        """Keep a cache in place of a smaller one, as long as those of all logs do not take too much."""
+        global _taken  # noqa: PLW0603
+        nbytes = cache.nbytes
+        smaller = self.cache is not None and self.cache.size > cache.size
+        if smaller or _taken + nbytes > BUDGET:
+            return
+        _taken += nbytes
+        weakref.finalize(cache, _give_back, nbytes)
+        self.cache = cache
+
+
+_taken = 0
+
+
+def _give_back(nbytes: int) -> None:
+    global _taken  # noqa: PLW0603
+    _taken -= nbytes

@@ -1,0 +1,71 @@
+"""Values: equal when their content is equal, with arrays that are read-only, pickled ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Scalar = TypeVar("Scalar", bound=np.generic)
+
+__all__ = ["Value", "equal", "read_only"]
+
+
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a view that cannot be written to; the caller's own array stays as it is."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Return whether two values have the same content; NaN equals NaN."""
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        one, other = np.asarray(one), np.asarray(other)
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+    if isinstance(one, Value):
+        return bool(one == other)
+    if is_dataclass(one) and type(one) is type(other):
+        names = [item.name for item in fields(one)]
+        return all(equal(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, tuple | list) and type(one) is type(other):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if hasattr(one, "equals"):  # a table of pandas
+        return type(one) is type(other) and bool(one.equals(other))
+    return bool(one == other or (one != one and other != other))  # NaN
+
+
+class Value:
+    """Base of immutable types: frozen dataclasses with ``eq=False``, or classes with `_content`."""
+
+    def _content(self) -> tuple[Any, ...]:
+        compared = (item.name for item in fields(self) if item.compare)  # type: ignore[arg-type]
+        return tuple(getattr(self, name) for name in compared)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Value) or type(self) is not type(other):
+            return NotImplemented
+        return self is other or equal(self._content(), other._content())
+
+    def __hash__(self) -> int:
+        sizes = (item.size for item in self._content() if isinstance(item, np.ndarray))
+        return hash((type(self), *sizes))
+
+    def __post_init__(self) -> None:
+        self.__setstate__(vars(self))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, item in list(state.items()):
+            frozen = read_only(item) if isinstance(item, np.ndarray) else item
+            object.__setattr__(self, name, frozen)

@@ -1,0 +1,97 @@
+/* Wild calls of every function of the kernel, on buffers of exactly the size that it may touch: built
+   with AddressSanitizer and UBSan (`python -m tests.fuzz kernel`), which end the run at the first slip.
+   Usage: kernel RUNS SEED */
+#include "../../latencykit/core/kernel.c"
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t state;
+
+static uint64_t dice(void) /* xorshift64 */
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+static int64_t wild(void) { return (int64_t)(dice() >> dice() % 64) * (dice() % 8 ? 1 : -1); }
+
+static void *buffer(int64_t items, size_t size) { return malloc(items ? (size_t)items * size : 1); }
+
+/* Offsets of `rows` rows in `size` items: mostly ascending, at times anything. */
+static void ends_of(int64_t *ends, int64_t rows, int64_t size)
+{
+    int64_t at = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        at += (int64_t)(dice() % (uint64_t)(size - at + 1));
+        ends[r] = dice() % 30 ? (r == rows - 1 && dice() % 2 ? size : at) : wild();
+    }
+}
+
+static long rows_and_sums(void)
+{
+    int64_t size = (int64_t)(dice() % (dice() % 8 ? 60 : 3)), rows = 1 + (int64_t)(dice() % 4), width = 0;
+    int64_t each = dice() & 1, p = (int64_t)(dice() % 4);
+    uint8_t *data = buffer(size, 1);
+    int64_t *ends = buffer(rows, 8), *slots = buffer(each ? rows : 1, 8), *indptr = buffer(rows + 1, 8);
+    int64_t *index = buffer(size, 8), *counts = buffer(size, 8), entries;
+    int64_t *sums = buffer(rows, 8), *places = buffer(rows * (2 + p), 8);
+    double *below = buffer(p, 8);
+    uint64_t mode = dice() % 5;
+    for (int64_t i = 0; i < size; i++) {
+        uint64_t x = dice(), y = x >> 8 & 15;
+        data[i] = (uint8_t)(mode == 0 ? x : mode == 1 ? x & 127 : mode == 2 ? (y ? 255 : x)
+                            : mode == 3 ? (y & 1 ? x | 128 : x & 127) : (y & 7 ? 255 : 254));
+    }
+    ends_of(ends, rows, size);
+    for (int64_t i = 0; i < (each ? rows : 1); i++)
+        slots[i] = dice() % 3 ? 1 + (int64_t)(dice() % 5000) : wild();
+    for (int64_t i = 0; i < p; i++)
+        below[i] = dice() % 9 ? (double)(dice() % 10001) / 100 : (double)wild() * 1e300 * 1e10;
+    entries = lk_rows(data, size, ends, rows, slots, each, indptr, index, counts);
+    for (int64_t i = 0; i < entries; i++)
+        if (index[i] >= width) width = index[i] + 1;
+    if (entries >= 0 && width < 100000) {
+        int64_t *total = calloc(width ? (size_t)width : 1, 8);
+        if (lk_add(total, width, index, counts, entries)) abort();
+        if (width && lk_add(total, width - 1, index, counts, entries) != -1) abort();
+        if (entries) index[dice() % (uint64_t)entries] = wild();
+        lk_add(total, width, index, counts, entries);
+        free(total);
+        lk_places(indptr, rows, counts, entries, below, p, sums, places);
+        if (entries) counts[dice() % (uint64_t)entries] = wild();
+        indptr[dice() % (uint64_t)(rows + 1)] = wild();
+        lk_places(indptr, rows, counts, entries, below, p, sums, places);
+    }
+    free(data), free(ends), free(slots), free(indptr), free(index), free(counts);
+    free(sums), free(places), free(below);
+    return entries >= 0;
+}
+
+static long values_and_measurements(void)
+{
+    int64_t n = (int64_t)(dice() % 12), half = dice() % 20 ? (int64_t)(dice() % 8) : wild();
+    int64_t width = dice() % 3 && half >= 0 && half < 8 ? (int64_t)64 << half : (int64_t)(dice() % 300);
+    int64_t *values = buffer(n, 8), *rows = buffer(n * 5, 8), *total = calloc(width ? (size_t)width : 1, 8);
+    uint32_t *table = calloc(width ? (size_t)width : 1, 4), *kept = buffer(n * 2, 4);
+    double factor = dice() % 2 ? 1.0 : (double)wild();
+    long counted;
+    for (int64_t i = 0; i < n; i++) values[i] = wild();
+    for (int64_t i = 0; i < n * 5; i++)
+        rows[i] = dice() % 4 ? (i % 5 == 2 ? -1 : i % 5 > 2 ? 0 : (int64_t)(dice() % 3000)) : wild();
+    counted = (long)lk_values(values, n, (int64_t)(dice() & 1), factor, half, table, width);
+    counted += (long)lk_measured(rows, n, dice() % 2 ? 0 : wild(), dice() % 2 ? 4000 : wild(), 0, half,
+                                 total, width, kept);
+    free(values), free(rows), free(total), free(table), free(kept);
+    return counted > 0;
+}
+
+int main(int argc, char **argv)
+{
+    long runs = argc > 1 ? atol(argv[1]) : 1000000, accepted = 0;
+    state = 88172645463325252ULL + (argc > 2 ? (uint64_t)atol(argv[2]) * 7919 : 0);
+    for (long run = 0; run < runs; run++)
+        accepted += run % 3 ? rows_and_sums() : values_and_measurements();
+    printf("%ld wild calls, %ld accepted, no report\n", runs, accepted);
+    return 0;
+}

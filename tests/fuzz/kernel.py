@@ -1,0 +1,115 @@
+"""The compiled kernel: no slip under the sanitizers, and the arrays that numpy gives, or a refusal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.core import kernel
+from latencykit.core.counting import count_values
+from latencykit.errors import LatencyKitError
+from latencykit.hdr import payload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["numpy_alone", "run", "same"]
+
+_SOURCE = Path(__file__).with_name("kernel.c")
+_SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def run(runs: int, seed: int) -> str:
+    """Make wild calls under the sanitizers, and a thirtieth as many comparisons; return both counts."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    calls = "no C compiler: no wild calls"
+    if compiler is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "kernel"
+            subprocess.run([compiler, *_SANITIZERS, "-o", program, _SOURCE], check=True)
+            done = subprocess.run(
+                [program, str(runs), str(seed)], check=True, capture_output=True, text=True
+            )
+            calls = done.stdout.strip()
+    if kernel.in_use() == "numpy":
+        return f"{calls}; no compiled kernel to compare with numpy"
+    rng = np.random.default_rng(seed)
+    accepted = sum(same(*_payload(rng)) for _ in range(runs // 30))
+    return f"{calls}; {runs // 30} mutated payloads alike in C and numpy, {accepted} accepted"
+
+
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """Have numpy do everything for a while."""
+    compiled, kernel._C = kernel._C, None
+    try:
+        yield
+    finally:
+        kernel._C = compiled
+
+
+def same(bodies: list[bytes], slots: int, values: np.ndarray) -> bool:
+    """Decode, fold and count by both; return whether the bodies were accepted, by both or by neither."""
+    fast = _outcome(lambda: _answers(bodies, slots))
+    with numpy_alone():
+        slow = _outcome(lambda: _answers(bodies, slots))
+    _assert_equal(fast, slow)
+    fast_counts = _outcome(lambda: count_values(values, 2, "ns")[1:])
+    with numpy_alone():
+        slow_counts = _outcome(lambda: count_values(values, 2, "ns")[1:])
+    _assert_equal(fast_counts, slow_counts)
+    return not isinstance(fast, str)
+
+
+def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:
+    ends = np.cumsum([len(body) for body in bodies])
+    if not ends[-1]:
+        return ()
+    arrays = payload._varints(payload._Rows(b"".join(bodies), ends, np.array(slots)))
+    total = np.zeros(int(arrays[1].max(initial=0)) + 1, np.int64)
+    return *arrays, *kernel.fold(*arrays, [0, 50, 99.9, 100, 25], total), total
+
+
+def _outcome(action: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...] | str:
+    try:
+        return action()
+    except LatencyKitError as error:
+        return str(error)
+
+
+def _assert_equal(a: tuple[np.ndarray, ...] | str, b: tuple[np.ndarray, ...] | str) -> None:
+    if isinstance(a, str) or isinstance(b, str):
+        assert a == b
+        return
+    assert len(a) == len(b)
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+def _payload(rng: np.random.Generator) -> tuple[list[bytes], int, np.ndarray]:
+    """Bodies of one to four rows, sound, mutated or noise; the buckets of each; and raw values."""
+    bodies = []
+    for _ in range(int(rng.integers(1, 5))):
+        size, kind = int(rng.integers(0, 40)), rng.random()
+        data = rng.integers(0, 256, size, dtype=np.uint8)
+        if kind < 0.4:
+            data &= 127
+        elif kind < 0.6:
+            data = rng.choice(np.array([255, 254, 128, 129, 0, 1, 2, 127], np.uint8), size)
+        elif kind < 0.8:
+            data[rng.random(size) < 0.8] &= 127
+        body = data.tobytes()
+        bodies.append(body if kind < 0.95 else b"\xff" * int(rng.integers(1, 20)) + body)
+    values = rng.integers(0, 1 << int(rng.integers(1, 64)), int(rng.integers(0, 6000)))
+    if rng.random() < 0.5:
+        values = values * rng.choice([0.5, 1.0, 1e-3])
+    if values.size and rng.random() < 0.3:
+        values[rng.integers(0, values.size)] *= -1
+    return bodies, int(rng.choice([64, 2048, 23552, 1 << 20])), values

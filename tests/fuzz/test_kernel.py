@@ -1,0 +1,134 @@
+"""The compiled kernel and numpy agree: on hypothesis' payloads, on mutations, on the reference's logs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latencykit as lk
+from latencykit.core import kernel
+from latencykit.core.buckets import HdrBuckets
+from latencykit.hdr.payload import decode_rows, open_payload
+from latencykit.hdr.write import encode
+from tests.fuzz.kernel import numpy_alone, run, same
+
+compiled = pytest.mark.skipif(kernel.in_use() == "numpy", reason="no compiled kernel is in use")
+LOGS = sorted(Path(__file__).parents[1].glob("data/**/*.hlog"))
+
+
+@compiled
+@given(
+    st.lists(
+        st.dictionaries(st.integers(0, 3000), st.integers(1, 2**40), max_size=60),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_payloads_decode_alike(rows):
+    texts = [encode(HdrBuckets(3), sorted(r), [r[k] for k in sorted(r)]) for r in rows]
+    opened = [open_payload(text) for text in texts]
+    fast = decode_rows(opened)
+    with numpy_alone():
+        slow = decode_rows(opened)
+    assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
+    assert fast[2].tolist() == [r[k] for r in rows for k in sorted(r)]
+
+
+@compiled
+@given(
+    st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.sampled_from([64, 2048, 1 << 41])
+)
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_decode_alike_or_are_refused_alike(bodies, slots):
+    same(bodies, slots, np.zeros(0))
+
+
+@compiled
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_logs_read_alike(path):
+    def answers():
+        try:
+            log = lk.read(path, lenient=True)
+        except lk.LatencyKitError as error:
+            return str(error)
+        if not isinstance(log, lk.HistogramLog):
+            return repr(log)
+        arrays = [(b.rows, b.indptr, b.index, b.counts) for b in log.blocks()]
+        whole = log.histogram()
+        arrays.append((whole.index, whole.counts))
+        return [[array.tolist() for array in block] for block in arrays]
+
+    fast = answers()
+    with numpy_alone():
+        assert answers() == fast
+
+
+def test_wild_calls_and_mutations_for_a_moment():
+    assert "no" in run(30_000, 3)
+
+
+@compiled
+def test_values_that_are_not_plain_are_counted_by_numpy():
+    large = np.arange(200_000) % 5_000 + 1_000
+    values = np.concatenate([large, [1 << 53, (1 << 63) - 1, 0], large])
+    real = np.concatenate([large, [-0.0, 0.25, 2.0**62], large]).astype(np.float64)
+    real.setflags(write=False)
+    for some in (values, real, real[::2], real.astype(np.float32)):
+        fast = lk.Histogram.of(some)
+        with numpy_alone():
+            slow = lk.Histogram.of(some)
+        assert fast.buckets == slow.buckets
+        assert np.array_equal(fast.index, slow.index)
+        assert np.array_equal(fast.counts, slow.counts)
+
+
+@compiled
+@pytest.mark.parametrize("percentiles", [[], [100.0, 0.0], [50.0, 50.0]])
+@pytest.mark.parametrize(
+    "counts", [[1, 2, 3], [1, 0, 3], [0, 0, 0], [-1, 5, 1], [1 << 61, 1 << 62, 9]]
+)
+def test_rows_fold_alike(percentiles, counts):
+    block = np.array([0, 1, 1, 3]), np.array([4, 0, 9]), np.array(counts)
+    fast, slow = np.zeros(10, np.int64), np.zeros(10, np.int64)
+    got = kernel.fold(*block, percentiles, fast)
+    with numpy_alone():
+        expected = kernel.fold(*block, percentiles, slow)
+    assert [a.tolist() for a in got] == [a.tolist() for a in expected]
+    assert fast.tolist() == slow.tolist()
+
+
+def test_an_index_out_of_range_is_an_error_and_adds_nothing():
+    total = np.zeros(4, np.int64)
+    with pytest.raises(IndexError):
+        kernel.add_counts(total, np.array([0, 4]), np.array([1, 1]))
+
+
+def test_the_environment_chooses(tmp_path):
+    def version(choice):
+        command = [sys.executable, "-m", "latencykit", "--version"]
+        environment = {**os.environ, "LATENCYKIT_KERNEL": choice}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert version("no").stdout.splitlines()[1] == "kernel: numpy"
+    forced = version("yes")
+    if forced.returncode == 0:
+        assert forced.stdout.splitlines()[1] == "kernel: C"
+    else:
+        assert "LATENCYKIT_KERNEL=yes, but" in forced.stderr
+        assert len(forced.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_sources_compile_without_a_warning(tmp_path):
+    source = Path(kernel.__file__).with_name("kernel.c")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-c"]
+    subprocess.run(["cc", *flags, "-o", tmp_path / "kernel.o", source], check=True)
