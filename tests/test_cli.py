@@ -1,4 +1,4 @@
-"""The command line as a user meets it: output, exit status, one line of error, nothing half-written."""
+"""The command line as users see it: output, exit status, errors of one line, complete files."""
 
 from __future__ import annotations
 
@@ -144,7 +144,9 @@ def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
     (clipped,) = (DATA / "formats/redis-benchmark/clipped").glob("*.txt")
     assert "≥ 3 s" in run("summary", clipped)[1]
     assert (
-        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0]["max_at_least"]
+        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0][
+            "max_is_lower_bound"
+        ]
         is True
     )
     assert "≥" not in run("summary", CTRLZ)[1]
@@ -281,7 +283,7 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
         (
             ["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"],
-            "--out-unit has no place in a log",
+            "--out-unit does not apply to a log",
         ),
         (["report", str(CTRLZ), "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
         (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
@@ -310,7 +312,10 @@ def test_an_input_is_never_overwritten(run, tmp_path):
 def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
     _, _, err = run("summary", TAGGED, JHICCUP)
     assert err.splitlines() == [
-        f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override with --unit"
+        (
+            f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override "
+            "with --unit"
+        )
     ]
     _, _, err = run("summary", "--tag", "get", TAGGED)
     assert err.startswith("get: the unit of the values is not stated")

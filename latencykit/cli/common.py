@@ -1,15 +1,11 @@
-"""What the commands share: options and what they mean, loading the inputs, and printing."""
+"""Reading the files of a command: every series, or the answer to one question per series."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import glob
-import json
-import math
 import os
-import sys
-import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,17 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit._limits import limits
+from latencykit.cli.options import Inputs, note
 from latencykit.core.histogram_log import merge
-from latencykit.core.run import reporting
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import parse_duration, printable, without_secrets
+from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
-    from latencykit.core.run import Measure, Run
     from latencykit.distributed.executors import LocalExecutor
     from latencykit.distributed.results import Slots
     from latencykit.io.parts import PartResult
@@ -35,58 +29,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Input",
-    "Inputs",
-    "Real",
-    "atomic",
-    "beside",
-    "confident",
-    "counts",
-    "drawing",
     "expand",
-    "inputs",
     "load",
     "load_files",
     "merged_whole",
-    "need_unit",
-    "note",
-    "numbers",
     "pairs_of",
-    "picture",
-    "print_json",
-    "print_written",
-    "printing",
-    "progress",
+    "print_notes",
     "read_each",
     "runs_of",
-    "say_units",
-    "share",
     "slots_of_all",
-    "tell_notes",
     "totals_of_all",
     "twice",
     "warn_duplicate_files",
     "with_buckets",
 ]
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What the common options say."""
-
-    files: tuple[str, ...] = ()
-    format_in: str | None = None
-    series: tuple[str, ...] = ()
-    tag: tuple[str, ...] = ()
-    measure: Measure | None = None
-    begin: str | None = None
-    end: str | None = None
-    unit: str | None = None
-    out_unit: str | None = None
-    column: str | None = None
-    start_column: str | None = None
-    lenient: bool = False
-    jobs: int = 1
-    dask: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,169 +52,6 @@ class Input:
     name: str
     data: Any
     path: str = field(compare=False)
-
-
-_OPTIONS = (
-    click.option(
-        "--format-in", metavar="NAME", help="The input's format, instead of recognising it."
-    ),
-    click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable)."),
-    click.option(
-        "--tag",
-        multiple=True,
-        metavar="NAME",
-        help='Only this tag (repeatable; "" for untagged lines).',
-    ),
-    click.option(
-        "--measure",
-        type=click.Choice(["response", "service"]),
-        help="Which time, where the source knows both.",
-    ),
-    click.option(
-        "--from",
-        "begin",
-        metavar="T",
-        help="Ignore requests that started before T: seconds from the start, a duration such as 5s, or ISO time (UTC).",
-    ),
-    click.option("--to", "end", metavar="T", help="Ignore requests that started at or after T."),
-    click.option(
-        "--unit",
-        type=click.Choice(["ns", "us", "ms", "s", "none"]),
-        help="What the stored values are.",
-    ),
-    click.option(
-        "--out-unit",
-        type=click.Choice(["ns", "us", "ms", "s"]),
-        help="Unit of what is written or drawn.",
-    ),
-    click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
-    click.option(
-        "--start-column", metavar="NAME", help="Column of start times in a table of raw samples."
-    ),
-    click.option(
-        "--lenient",
-        is_flag=True,
-        help="Skip corrupt lines, counted by reason, and unreadable files; say so.",
-    ),
-    click.option(
-        "--jobs",
-        type=click.IntRange(1),
-        default=os.cpu_count() or 1,
-        show_default="all cores",
-        help="Files, and parts of large logs, read at once.",
-    ),
-    click.option(
-        "--limit",
-        multiple=True,
-        metavar="NAME=SIZE",
-        help="Let input take more than usual: whole=4GiB (repeatable).",
-    ),
-    click.option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Read on a Dask cluster: tcp://HOST:PORT, or local for one on this machine.",
-    ),
-)
-
-
-def inputs(
-    *, nargs: int = -1, required: bool = True
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the FILES argument and the common options, as one `Inputs`."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> Any:
-            named = {key: options.pop(key) for key in Inputs.__dataclass_fields__ if key in options}
-            given = Inputs(files=(files,) if isinstance(files, str) else files, **named)
-            bounds = {
-                name.strip(): size for name, _, size in (part.partition("=") for part in limit)
-            }
-            with limits(**bounds), reporting(note):
-                return function(given, **options)
-
-        for option in reversed(_OPTIONS):
-            wrapped = option(wrapped)
-        return click.argument("files", nargs=nargs, required=required)(wrapped)
-
-    return decorate
-
-
-def printing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--format``."""
-    choice = click.Choice(["table", "json", "csv", "markdown"])
-    return click.option(
-        "--format", "style", type=choice, default="table", show_default=True, help="What prints."
-    )(function)
-
-
-def note(text: str) -> None:
-    """Print a note of one line on standard error, safe for a terminal, unless the user wants none."""
-    context = click.get_current_context(silent=True)
-    if context is None or not (context.find_root().obj or {}).get("quiet"):
-        with contextlib.suppress(OSError):  # nobody reads notes; the work goes on
-            click.echo(printable(without_secrets(text), len(text)), err=True)
-
-
-def print_json(record: Any) -> None:
-    """Print JSON on standard output, and nothing else there."""
-    click.echo(json.dumps(record, ensure_ascii=True, allow_nan=False, indent=1))
-
-
-class Real(click.FloatRange):
-    """A number within bounds; click's own range lets not-a-number through."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return number
-
-
-def confident(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--confidence``."""
-    bounds = Real(0.5, 0.9999)
-    return click.option(
-        "--confidence", type=bounds, default=0.95, show_default=True, help="Of the intervals."
-    )(function)
-
-
-def numbers(text: str) -> list[float]:
-    """Return percentiles from a list such as ``50,99,99.9``."""
-    from latencykit.units import parse_percentile
-
-    found = [parse_percentile(part) for part in text.split(",") if part.strip()]
-    if not found:
-        raise InvalidArgumentError(f"{text!r} names no percentiles; write them as 50,99,99.9")
-    for value in found:
-        if 0.9 <= value < 1:
-            note(f"note: p{value:g} lies below the first per cent; was p{value * 100:g} meant?")
-    return found
-
-
-def counts(text: str) -> list[int]:
-    """Return whole numbers of 1 or more from a list such as ``1,10,100``."""
-    parts = [part.strip().replace("_", "") for part in text.split(",") if part.strip()]
-    if not parts or not all(
-        part.isdecimal() and len(part) <= 10 and 0 < int(part) <= 10**9 for part in parts
-    ):
-        raise InvalidArgumentError(
-            f"{text!r} is not a list of whole numbers from 1 to a billion; write them as 1,10,100"
-        )
-    return [int(part) for part in parts]
-
-
-def share(text: str) -> float:
-    """Return a share (0..1) from a percentage such as ``3%``."""
-    number = text.strip().removesuffix("%").strip()
-    try:
-        value = float(number) / 100
-    except ValueError:
-        value = -1.0
-    if not (text.strip().endswith("%") or value == 0) or not 0 <= value <= 1:
-        raise InvalidArgumentError(f"{text!r} is not a percentage; write it as 3%")
-    return value
 
 
 # ---------------------------------------------------------------- inputs
@@ -322,7 +115,7 @@ def load(
         Input(name, data, one.path)
         for one, (name, data) in zip(entries, names.items(), strict=True)
     ]
-    tell_notes(loaded)
+    print_notes(loaded)
     return loaded
 
 
@@ -349,7 +142,7 @@ def load_files(
     return files
 
 
-def tell_notes(loaded: Sequence[Input]) -> None:
+def print_notes(loaded: Sequence[Input]) -> None:
     """Print the notes of each series, once what is true of all series of a file or of all files."""
     series = Counter(one.path for one in loaded)
     messages: dict[tuple[str, str], list[str]] = {}
@@ -370,43 +163,12 @@ def tell_notes(loaded: Sequence[Input]) -> None:
         note(f"{'stdin' if name == '-' else name}: {text}")
 
 
-def say_units(runs: Mapping[str, Run], style: str) -> None:
-    """Print below a table for people which units are only assumed: the table may be read without what stands beside it."""
-    if style in ("table", "markdown"):
-        messages: dict[str, list[str]] = {}
-        for name, run in runs.items():
-            if run.unit_note is not None:
-                messages.setdefault(run.unit_note, []).append(name)
-        for text, names in messages.items():
-            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            click.echo(f"{printable(shown, 200)}: {text}" if shown else text)
-
-
-def need_unit(name: str, run: Run) -> None:
-    """Refuse a limit in time on values whose unit is only assumed."""
-    if run.unit_note is not None:
-        raise InvalidArgumentError(
-            f"{name}: does not state the unit of its values, so they cannot be compared with a limit in time; "
-            f"state it: --unit {run.unit}"
-        )
-
-
 def warn_duplicate_files(files: Sequence[str]) -> None:
     """Say on standard error which files are named more than once where their counts are added up."""
     found = twice(files)
     if found:
         more = f", and {len(found) - 1:,} others" if len(found) > 1 else ""
         note(f"{found[0]}{more}: named more than once, and its requests count as often")
-
-
-def with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
-    """Let a duration through if it says its unit: a bare number means seconds in other options."""
-    if text is not None:
-        try:
-            parse_duration(text)
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{option.opts[0]}: {error}") from error
-    return text
 
 
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
@@ -416,109 +178,6 @@ def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
 
 # ------------------------------------------------------------
 # Files that commands write, whole or not at all: charts and others.
-
-
-@contextlib.contextmanager
-def atomic(path: Path, files: Sequence[str] = (), *also: str | None) -> Iterator[Path]:
-    """Give a temporary path that takes the place of `path` when all went well; neither FILES nor `also` are written over."""
-    from latencykit._files import whole
-
-    local = [given for given in files if given != "-" and "://" not in given]
-    with whole(
-        path, [*(found for _, found in expand(local)), *(other for other in also if other)]
-    ) as temporary:
-        yield temporary
-
-
-def beside(path: str, ending: str) -> Path:
-    """The file beside an input, or here where the input is elsewhere, that takes its name and an ending."""
-    from latencykit.io.files import is_url
-
-    name = without_secrets(path).rpartition("/")[2] if is_url(path) else path.rstrip("/")
-    source = Path("latencykit" if name == "-" else name)
-    return source.with_name(f"{source.name}{ending}")
-
-
-def picture(
-    chart: Callable[..., Any],
-    data: Any,
-    target: Path | None,
-    files: Sequence[str],
-    *also: str | None,
-    **options: Any,
-) -> None:
-    """Draw a chart into a file, where one is asked for, and say so."""
-    if target is None:
-        return
-    from latencykit.plot.files import save
-
-    with atomic(target, files, *also) as temporary, progress(f"drawing {target.name}"):
-        save(chart, data, temporary, **options)
-    note(f"wrote {target}")
-
-
-def drawing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``-o CHART``."""
-    kind = _Picture(dir_okay=False, path_type=Path)
-    return click.option(
-        "-o", "--output", "out", type=kind, metavar="CHART", help="Draw it, too: .png .svg .pdf."
-    )(function)
-
-
-class _Picture(click.Path):
-    """A chart's file, whose ending is looked at before the work."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
-        path: Any = super().convert(value, param, ctx)
-        if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise InvalidArgumentError(f"{path.name}: charts are written as .png, .svg or .pdf")
-        return path
-
-
-@contextlib.contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Say on standard error what takes longer than a second, where a person is watching."""
-    import threading
-
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    done = threading.Event()
-
-    def tell() -> None:
-        began = time.monotonic()
-        while not done.wait(1.0):
-            note(f"{what} … {time.monotonic() - began:.0f} s")
-
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def print_written(record: dict[str, Any], style: str, said: str | None = None) -> None:
-    """Print what was written as ``--format`` asks: ``record`` for programs; for people `said`, beside the output, or the path.
-
-    The path is printed as it is for a program, safe for a terminal.
-    """
-    if style == "json":
-        print_json(record)
-    elif style != "table":
-        from latencykit.views.tables import styled
-
-        row = list(record.values())
-        click.echo(styled(style, list(record), [row], [row]))
-    elif said is not None:
-        note(said)
-    else:
-        path = record["output"]
-        click.echo(
-            printable(path, len(path)) if sys.stdout is not None and sys.stdout.isatty() else path
-        )
 
 
 # ------------------------------------------------------------
@@ -752,7 +411,7 @@ def _each_file(given: Inputs) -> list[list[Input]]:
     if not all(read):
         raise InvalidArgumentError("none of the files has the series or tags asked for")
     for series in read:
-        tell_notes(series)
+        print_notes(series)
     return read
 
 
