@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from latencykit.io.writing import write as write
     from latencykit.record.recorder import Recorder as Recorder
     from latencykit.views.explore import explore as explore
+    from latencykit.views.explore import link as link
     from latencykit.views.page import report as report
 
 __version__ = "0.1.0"
@@ -103,6 +104,7 @@ _MODULE_OF = {
     "write": "io.writing",
     "Recorder": "record.recorder",
     "explore": "views.explore",
+    "link": "views.explore",
     "report": "views.page",
 }
 

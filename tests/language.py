@@ -42,7 +42,7 @@ WORDS = {
     r"strangers?'?s?": "untrusted",
     r"damaged?": "corrupt",
     r"damages": "corruption",
-    r"(?:house|rooms?|nouns?|front door)": "architecture, package, type, public API",
+    r"(?:house|nouns?|front door)": "architecture, type, public API",
     r"(?:rows?|files?|runs?|values?|lines?|points?|bins?|tests?|threads?|buckets?|intervals?|histograms?|counts?|series|tags?|numbers?|requests?)"
     r" an? (?:second|minute|hour|side|file|row|line|interval|bucket|request|tag|series|run|slot|time|inch|pixel|percentile|user|call|connection|thread|test|tool|format|column)": "per",
     r"noting": "with_notes",

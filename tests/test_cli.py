@@ -258,10 +258,10 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
     [
         (["summary", "no-such-file.hlog"], "cannot be read"),
         (["summary", "no-such-*.hlog"], "no file matches"),
-        (["summary", str(CTRLZ), "--percentiles", "101"], "no percentile"),
-        (["summary", str(CTRLZ), "--percentiles", "abc"], "no percentile"),
+        (["summary", str(CTRLZ), "--percentiles", "101"], "not a valid percentile"),
+        (["summary", str(CTRLZ), "--percentiles", "abc"], "not a valid percentile"),
         (["summary", str(CTRLZ), "--interval", "0s"], "longer than nothing"),
-        (["summary", str(CTRLZ), "--interval", "5 parsecs"], "no duration"),
+        (["summary", str(CTRLZ), "--interval", "5 parsecs"], "not a valid duration"),
         (["summary", str(CTRLZ), "--series", "nope"], "holds no series"),
         (["summary", str(TAGGED), "--tag", "nope"], "no line has the tag"),
         (["summary", str(CTRLZ), "--format-in", "nope"], "there is no format"),

@@ -112,7 +112,7 @@ def test_fanout_of_nonsense(run, words):
 def test_fanout_of_means_says_why_not(run):
     status, _, err = run("fanout", MEANS)
     assert status == 2
-    assert "whole distribution" in err
+    assert "contains only mean" in err
 
 
 # ---------------------------------------------------------------- compare

@@ -89,7 +89,7 @@ def intervals(log: lk.HistogramLog) -> list[int]:
     above: int = first.count_above("1ms")
     share: float = first.percentile_of("1ms")
     assert above + share >= 0
-    return [h.count for h in [*part, *rest]]
+    return [h.count for series in (part, rest) for h in series]
 
 
 def runs(samples: lk.Samples) -> str:

@@ -111,7 +111,7 @@ def command(
             f"--term draws for people, --format {style} prints for programs; leave one of them out"
         )
     if out is not None and not page:
-        from latencykit.plot.figure import checked_ending
+        from latencykit.plot.files import checked_ending
 
         checked_ending(out)  # before anything is read
     spec = look["slo"]

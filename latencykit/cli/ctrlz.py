@@ -112,7 +112,7 @@ def command(
         )
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
-        from latencykit.plot.ctrlz_chart import calibration
+        from latencykit.plot.diagnosis_chart import calibration
 
         write_chart(calibration, result, out, ())
         note(f"wrote {out}")

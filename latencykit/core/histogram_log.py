@@ -1,8 +1,9 @@
 """One histogram per interval: the data type that knows when, without single requests.
 
-A `HistogramLog` knows its intervals (start, length, tag, and where the payload lies) and decodes them on demand, a
-block of lines at a time. Slicing, selecting tags, merging, resampling and changing units make views: nothing is
-decoded for them, and memory does not grow with the length of the log.
+A `HistogramLog` knows its intervals (start, length, tag, and where the payload lies) and decodes
+them on demand, a block of lines at a time. Slicing, selecting tags, merging, resampling and
+changing units make views: nothing is decoded for them, and memory does not grow with the length of
+the log.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
-from latencykit.core.tail_events import events_above, solid_up_to, tail_shares
+from latencykit.core.tail_events import events_above, fewest, solid_up_to, tail_shares
 from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -56,6 +57,7 @@ from latencykit.units import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -86,9 +88,10 @@ __all__ = [
 
 
 def slot_numbers(starts: Floats, width: float) -> Ints:
-    """Return the number of the slot that each moment is in: slot k is k · width ≤ t < (k + 1) · width.
+    """Return the time bin of each moment: bin k is k · width ≤ t < (k + 1) · width.
 
-    Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same line.
+    Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same
+    line.
     """
     slot = np.floor(starts / width)
     slot = slot + (starts >= slot_edges(slot + 1, width)) - (starts < slot_edges(slot, width))
@@ -205,7 +208,8 @@ class HistogramLog(HistogramBacked, Value):
         self._scaled_layouts: dict[Buckets, Buckets] = {}
         self._whole = whole
         self._tails: Tails | None = None
-        # Views share what passes over the payloads have kept, and know which of the rows are theirs.
+        # Views share what passes over the payloads have kept, and know which of the rows are
+        # theirs.
         self._shelf, self._places = Shelf(size), np.arange(size)
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
@@ -267,7 +271,7 @@ class HistogramLog(HistogramBacked, Value):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Tags of the lines, ``""`` for untagged ones beside tagged ones; empty for a log without tags."""
+        """Tags of the lines, ``""`` for untagged ones; empty for a log without tags."""
         names = tuple(self._tag_names[code] for code in np.flatnonzero(np.bincount(self._tag_code)))
         return () if names == ("",) else names
 
@@ -281,7 +285,8 @@ class HistogramLog(HistogramBacked, Value):
         """Return a view of some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
-            "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows], "tag_names": self._tag_names,
+            "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows],
+            "tag_names": self._tag_names,
             "unit": self.unit, "run": self.run, "factor": self._factor,
         }  # fmt: skip
         view = HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
@@ -290,7 +295,7 @@ class HistogramLog(HistogramBacked, Value):
 
     @property
     def epoch(self) -> int | None:
-        """Nanoseconds since the epoch from which `starts` count, to the microsecond, where the log says."""
+        """Nanoseconds since the epoch at which the log begins, if known; whole microseconds."""
         return None if self.start is None else round(self.start * 1e6) * 1000
 
     def between(self, start: Moment = -np.inf, end: Moment = np.inf) -> HistogramLog:
@@ -354,7 +359,7 @@ class HistogramLog(HistogramBacked, Value):
         return self.rows(np.arange(len(self)), run=self.run.replace(**changes))
 
     def _mapped_through(self, view: Callable[[Part], Part]) -> HistogramLog:
-        """Return the same intervals with what `view` makes of their payloads when they are decoded."""
+        """Return the same intervals with their payloads changed by `view` when they are decoded."""
         return HistogramLog(
             self.starts,
             self.lengths,
@@ -366,10 +371,10 @@ class HistogramLog(HistogramBacked, Value):
         )
 
     def resample(self, interval: str | float) -> HistogramLog:
-        """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact.
+        """Return a log of wider intervals (``"10s"``, or seconds); sums and maxima stay exact.
 
-        An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) · width); a slot's start and
-        length are those of what is in it.
+        An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) ·
+        width); a slot's start and length are those of what is in it.
         """
         width = parse_duration(interval, "s") / 1e9
         if not width > 0:
@@ -425,7 +430,7 @@ class HistogramLog(HistogramBacked, Value):
         return self._scaled_layouts[buckets]
 
     def _stored_blocks(self) -> Iterator[Block]:
-        """Yield the blocks with their layouts as they are stored; from memory where all intervals are there."""
+        """Yield the blocks with their stored layouts, from memory if all intervals are there."""
         parts, (part_of, row_of) = self._parts, self._where
         cache = self._shelf.cache
         if cache is not None and cache.part is not None:
@@ -440,7 +445,7 @@ class HistogramLog(HistogramBacked, Value):
                 yield replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
 
     def scan(self, *folds: Fold) -> None:
-        """Show every block to every fold: several questions, one pass; what it decodes is kept for later ones."""
+        """Pass every block to every fold, and keep what is decoded for later questions."""
         self._pass(Request(), *folds)
 
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
@@ -461,7 +466,7 @@ class HistogramLog(HistogramBacked, Value):
         return cache, np.arange(len(self))
 
     def _new_cache(self, request: Request) -> LogCache:
-        """A cache for a pass over all intervals of this log, which also answers what is expected to be asked."""
+        """Return a cache for a pass over this log, which also answers what `expect` announced."""
         request |= self._shelf.expected or request
         codes, tags = self._tags_by_name()
         few = tags <= _TAGS_APART
@@ -479,7 +484,7 @@ class HistogramLog(HistogramBacked, Value):
         )
 
     def expect(self, percentiles: Sequence[float] = (), *, evidence: bool = True) -> None:
-        """Say what will be asked, so that the pass for the first question answers the others, too."""
+        """Announce what will be asked, so that one pass answers all of it."""
         request = Request(True, tuple(float(p) for p in percentiles), evidence)
         self._shelf.expected = request | (self._shelf.expected or request)
 
@@ -497,8 +502,13 @@ class HistogramLog(HistogramBacked, Value):
         """The cache, filled by a pass that answers the request where there is none yet."""
         return self._cached() or (self._pass(request) if self._gains_by_cache() else None)
 
+    def _use_sidecar(self, path: Path) -> None:
+        """Use what an earlier pass stored beside the log, or let the next one store it there."""
+        if self._gains_by_cache():
+            self._shelf.use_sidecar(path, lambda: self._new_cache(Request()))
+
     def _tags_by_name(self) -> tuple[Ints, int]:
-        """The number of each interval's tag among those in use, in order of their names, and how many there are."""
+        """Number each interval's tag among those in use, by name, and count those in use."""
         used = np.flatnonzero(np.bincount(self._tag_code))
         names, rank = np.unique(
             np.array([self._tag_names[code] for code in used.tolist()], object), return_inverse=True
@@ -520,7 +530,7 @@ class HistogramLog(HistogramBacked, Value):
     def histogram_of(
         self, fold: TotalsFold, tag: str | None = None, like: HdrBuckets | None = None
     ) -> Histogram:
-        """Return the histogram that a scanned `totals_fold` holds, of one tag if the fold kept them apart."""
+        """Return the histogram of a scanned `totals_fold`, or that of one of its tags."""
         group = 0 if tag is None else self._tag_names.index(tag)
         run = self.run.replace(unit=self.unit, duration=self.run.duration or self.duration or None)
         run = run if tag is None else run.replace(tags=(tag,) if tag else ())
@@ -556,8 +566,8 @@ class HistogramLog(HistogramBacked, Value):
         Parameters
         ----------
         like : HdrBuckets, optional
-            Record every bucket anew at its lowest value into this layout, as the reference's ``add`` does; its
-            published sums come out so.
+            Record every bucket anew at its lowest value into this layout, as the reference's
+            ``add`` does; its published sums come out so.
         """
         if like is None and self._whole is not None:
             return self._whole
@@ -623,7 +633,7 @@ class HistogramLog(HistogramBacked, Value):
         return self.series_of(fold)
 
     def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
-        """Return a table with one row per interval: start, length, tag, count, max and the percentiles."""
+        """Return one row per interval: start, length, tag, count, max and the percentiles."""
         import pandas as pd
 
         series = self.series(percentiles)
@@ -641,7 +651,7 @@ class HistogramLog(HistogramBacked, Value):
         return pd.DataFrame(columns | named)
 
     def evidence(self, whole: Histogram | None = None) -> Tails:
-        """Return what the log knows beyond counts: events, and intervals of confidence that know of time."""
+        """Return events and confidence intervals that allow for requests that are slow together."""
         self._tails = self._tails or tails_of(self, whole)
         return self._tails
 
@@ -650,16 +660,17 @@ class HistogramLog(HistogramBacked, Value):
     ) -> list[PercentileRow]:
         """Return percentiles of all intervals, with how many events each is based on.
 
-        Confidence intervals allow for requests that are slow together, and are as wide as those of independent requests
-        at least. There is no upper end where a percentile is based on fewer than twenty independent events, and no
-        interval where the log is too short to show how far requests depend on each other.
+        Confidence intervals allow for requests that are slow together, and are as wide as those of
+        independent requests at least. The upper end is open where a percentile is based on fewer
+        than twenty independent events, and no interval where the log is too short to show how far
+        requests depend on each other.
         """
         return self.evidence().rows(
             np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence
         )[0]
 
     def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
-        """Return how many stalls, intervals and tags make up what lies above each percentile; each has its ``words``."""
+        """Return how many stalls, intervals and tags make up the tail above each percentile."""
         return self.evidence().events([float(p) for p in percentiles])
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:
@@ -667,7 +678,7 @@ class HistogramLog(HistogramBacked, Value):
         return self if interval is None else self.resample(interval)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per bucket an interval: start, length, tag, low, high, count."""
+        """Return one row per bucket and interval: start, length, tag, low, high, count."""
         import pandas as pd
 
         tags = np.asarray(self.tag_of_rows(), object)
@@ -676,7 +687,8 @@ class HistogramLog(HistogramBacked, Value):
             row = block.rows[block.entry_rows]
             columns = {
                 "start": self.starts[row], "length": self.lengths[row], "tag": tags[row],
-                "low": block.buckets.low(block.index), "high": block.buckets.high(block.index), "count": block.counts,
+                "low": block.buckets.low(block.index), "high": block.buckets.high(block.index),
+                "count": block.counts,
             }  # fmt: skip
             frames.append(pd.DataFrame(columns))
         empty = pd.DataFrame(
@@ -694,13 +706,15 @@ class HistogramLog(HistogramBacked, Value):
         from latencykit.core.key_statistics import html_of
 
         return html_of(
-            f"Histogram log, {format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}",
+            f"Histogram log, {format_count(len(self))} intervals over "
+            f"{format_duration(self.duration * 1e9)}",
             self,
         )
 
     def __repr__(self) -> str:
         tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""
-        return f"HistogramLog({format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}{tags})"
+        size, span = format_count(len(self)), format_duration(self.duration * 1e9)
+        return f"HistogramLog({size} intervals over {span}{tags})"
 
 
 # ------------------------------------------------------------
@@ -709,7 +723,7 @@ class HistogramLog(HistogramBacked, Value):
 
 
 class SlotPart:
-    """A log's intervals summed into slots while they are decoded: of the slots, only some are in memory."""
+    """A log's intervals summed into time bins while they are decoded, some bins at a time."""
 
     def __init__(self, log: HistogramLog, group: Ints, size: int) -> None:
         self._log, self._group, self._size = log, group, size
@@ -721,7 +735,8 @@ class SlotPart:
         slot = position[self._group]
         chosen = np.flatnonzero(slot >= 0)
         chosen = chosen[np.argsort(slot[chosen], kind="stable")]
-        # Intervals of one part come in order of time, but those of several parts one part after the other, and
+        # Intervals of one part come in order of time, but those of several parts one part after the
+        # other, and
         # sums from memory before what is decoded beside them.
         known = self._log._cached()
         turns = 1
@@ -778,7 +793,8 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
     origin = min(log.start or 0.0 for log in logs) if by_clock else 0.0
     if align == "absolute" and not by_clock and any(log.start is not None for log in logs):
         raise IncompatibleDataError(
-            "some of these logs do not say when they began; merge them with align='relative' (--align relative)"
+            "some of these logs do not say when they began; merge them with align='relative' "
+            "(--align relative)"
         )
     names = list(dict.fromkeys(name for log in logs for name in log._tag_names))
     parts: list[Part] = []
@@ -829,7 +845,7 @@ class LogPart:
 # slow requests cluster.
 
 _SLOTS = 4096  # more intervals are put together with their neighbours
-_LARGE = 2048  # into no more than so many, of logs that are very long
+_LARGE = 2048  # into at most this many, of very long logs
 _SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
 _SLOT_FREE = 32  # and from which on that costs next to nothing
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
@@ -841,7 +857,7 @@ _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
 
 @dataclass(frozen=True, eq=False)
 class Tails(Evidence):
-    """A measurement as slots of time × groups of buckets, fine in the tail: in memory whatever its length.
+    """A measurement as time bins × groups of buckets, fine in the tail, of bounded size.
 
     Attributes
     ----------
@@ -880,17 +896,17 @@ class Tails(Evidence):
         if len(self.tags) < 2:
             return found
         by_tag = _above(self.tags, *tail_shares(counts, percentiles))
-        most = [_most_of(column) for column in by_tag.T]
+        most = [fewest(column)[0] for column in by_tag.T]
         return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the percentile up to which enough events bear the curve, and what it is based on beyond ("1 stall")."""
+        """Return the highest percentile that enough events support, and the basis above."""
         return solid_up_to(self.events, self.whole.sample_limit(confidence), confidence)
 
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        """Return percentiles with intervals that know of time and with their events, and why some have none."""
+        """Return percentiles with confidence intervals and events, and why some have none."""
         p = [float(one) for one in percentiles]
         rows = list(self.whole.percentile_rows(p, confidence))
         inner = [k for k, one in enumerate(p) if 0 < one < 100]
@@ -915,16 +931,22 @@ class Tails(Evidence):
         for k, bottom, top, (_, share), sure, one in zip(*columns, strict=True):
             supported = rows[k].supported and one.supports(confidence) and p[k] <= limit
             row = replace(rows[k], supported=supported, events=one.count or None)
+            if not sure:
+                rows[k] = replace(row, low=math.nan, high=math.nan)
+                continue
+            # The interval is at least as wide as that of independent requests; corrected counts have none.
             top = top if supported and share < 1 else math.inf
-            rows[k] = (
-                replace(row, low=_least(bottom, row), high=_most(top, row)) if sure else _none(row)
-            )
+            highest = max(top, row.value if math.isnan(row.high) else row.high)
+            lowest = min(bottom, row.value if math.isnan(row.low) else row.low)
+            if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
+                lowest = math.nan
+            rows[k] = replace(row, low=lowest, high=highest)
         return rows, self._reasons(rows, known.tolist(), unseen)
 
     def mean(
         self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True
     ) -> tuple[float, float]:
-        """Return by how much a mean may be lower and higher than the sample's; see `Evidence.mean`."""
+        """Return how far a mean may lie below and above the sample's; see `Evidence.mean`."""
         ends = ranks_of_mean(name)
         if ends is None or not self.whole.count:
             return (math.inf, math.inf) if self.whole.count else (0.0, 0.0)
@@ -948,12 +970,13 @@ class Tails(Evidence):
         bins = int((self.table.sum(axis=1) > 0).sum())
         if bins < LEAST_BINS:
             return (
-                f"{bins} intervals are too few for an interval of confidence; {LEAST_BINS} are needed",
+                f"{bins} intervals are too few for a confidence interval; {LEAST_BINS} are needed",
             )
         found = []
         if not all(known):
             found.append(
-                "latencies drift over much of the run, which is too short to bound them; measure for longer"
+                "latencies drift over much of the run, which is too short to bound them; measure "
+                "for longer"
             )
         few = [
             f"p{format_percentile(row.percentile)}"
@@ -962,33 +985,20 @@ class Tails(Evidence):
         ]
         if few:
             found.append(
-                f"{', '.join(few)}: no upper bound, since fewer than {LEAST_EVENTS} independent events lie above"
+                f"{', '.join(few)}: no upper bound, since fewer than {LEAST_EVENTS} independent "
+                "events lie above"
             )
         if any(
             row.supported and math.isinf(row.high) and 100 * (1 - unseen) <= row.percentile < 100
             for row in rows
         ):
             found.append(
-                f"no upper bound above p{format_percentile(round(100 * (1 - unseen), 1))}: a run of "
-                f"{format_duration(self._seconds * 1e9)} may have missed stalls that occur every {RAREST / 60:.0f} minutes"
+                f"no upper bound above p{format_percentile(round(100 * (1 - unseen), 1))}: a run "
+                "of "
+                f"{format_duration(self._seconds * 1e9)} may have missed stalls that occur every "
+                f"{RAREST / 60:.0f} minutes"
             )
         return tuple(found)
-
-
-def _least(bottom: float, row: PercentileRow) -> float:
-    """The lower end, no higher than that of independent requests; NaN where there is none."""
-    if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
-        return math.nan
-    return min(bottom, row.value) if math.isnan(row.low) else min(bottom, row.low)
-
-
-def _most(top: float, row: PercentileRow) -> float:
-    """The upper end, no lower than that of independent requests; corrected counts have none of these."""
-    return max(top, row.value) if math.isnan(row.high) else max(top, row.high)
-
-
-def _none(row: PercentileRow) -> PercentileRow:
-    return replace(row, low=math.nan, high=math.nan)
 
 
 def _above(table: Floats, group: Ints, share: Floats) -> Floats:
@@ -997,16 +1007,8 @@ def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     return np.asarray(running[:, -1:] - running[:, group + 1] + table[:, group] * share)
 
 
-def _most_of(parts: Floats) -> int:
-    """How few parts hold nine tenths of all."""
-    running = np.cumsum(np.sort(parts)[::-1])
-    return (
-        int(np.searchsorted(running, 0.9 * running[-1] * (1 - 1e-12))) + 1 if running[-1] > 0 else 0
-    )
-
-
 class _Table:
-    """Counts of slots and tags in columns of a fixed relative width, whatever the layout of the buckets: one pass."""
+    """A fold: counts per time bin and tag, in columns of one relative width for all layouts."""
 
     def __init__(self, slot: Ints, slots: int, tag: Ints, tags: int) -> None:
         self.slot, self.tag = slot, tag
@@ -1167,7 +1169,8 @@ def merge(
     series : iterable or mapping of data types
         Logs give a log; anything else steps down to histograms and gives a histogram.
     align : {"absolute", "relative"}
-        How the intervals of logs are laid side by side: by the clock, or by the time since each began.
+        How the intervals of logs are laid side by side: by the clock, or by the time since each
+        began.
 
     Returns
     -------
@@ -1176,8 +1179,8 @@ def merge(
     Raises
     ------
     IncompatibleDataError
-        For summaries (an average of percentiles is the percentile of nothing), and for different units, measures or
-        corrections.
+        For summaries (an average of percentiles is the percentile of nothing), and for different
+        units, measures or corrections.
 
     Examples
     --------

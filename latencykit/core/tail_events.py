@@ -1,9 +1,10 @@
-"""How many events make up what lies above a percentile: a stall of 6 s is one event, however many requests it hit.
+"""How many events make up the tail: a stall is one event, however many requests it hit.
 
-The requests above a percentile are spread over the intervals of a log. Intervals that hold far more of them than
-their share are bursts; bursts that touch in time are one stall, and one event; every other slow request counts as an
-event of its own, as rank intervals assume of all. The number of independent events is then Kish's effective
-number, (Σ tₑ)² / Σ tₑ², where event e holds tₑ requests.
+The requests above a percentile are spread over the intervals of a log. Intervals that hold far more
+of them than their share are bursts; bursts that touch in time are one stall, and one event; every
+other slow request counts as an event of its own, as rank intervals assume of all. The number of
+independent events is then Kish's effective number, (Σ tₑ)² / Σ tₑ², where event e holds tₑ
+requests.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Events", "events_above", "solid_up_to", "tail_counts", "tail_shares"]
+__all__ = ["Events", "events_above", "fewest", "solid_up_to", "tail_counts", "tail_shares"]
 
 _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
@@ -50,7 +51,8 @@ class Events:
     stall_share : float
         Share (0..1) of the requests above that bursts hold.
     intervals, of_intervals : int
-        The fewest intervals that hold nine tenths of the requests above, and how many intervals there are.
+        The fewest intervals that hold nine tenths of the requests above, and how many intervals
+        there are.
     share : float
         Share (0..1) that those intervals hold.
     seconds : float
@@ -72,7 +74,7 @@ class Events:
 
     @property
     def count(self) -> int:
-        """The effective number of events as a whole number, at least 1 where anything lies above."""
+        """The effective number of events as a whole number, at least 1 for a tail."""
         return max(1, round(self.effective)) if self.requests > 0 else 0
 
     def supports(self, confidence: float = 0.95) -> bool:
@@ -99,9 +101,9 @@ class Events:
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
 
 
-def _number(count: int, noun: str = "") -> str:
+def _number(count: int, item: str = "") -> str:
     text = format_count(count)
-    return f"{text} {noun}{'' if count == 1 else 's'}" if noun else text
+    return f"{text} {item}{'' if count == 1 else 's'}" if item else text
 
 
 def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
@@ -154,12 +156,14 @@ def events_above(
     columns, load = (begin[order], span[order], reach[order]), sizes[order]
     found: dict[int, Events] = {}
     held = np.zeros(order.size, np.bool_)
-    # A backlog that is worked off crowds an interval and must not raise what is expected of it; load moves slowly.
+    # A backlog that is worked off crowds an interval and must not raise what is expected of it;
+    # load moves slowly.
     usual = np.minimum(load, 2 * _rolling_median(load)) if order.size else load
     for k in np.argsort(percentiles, kind="stable").tolist():
         mine = tail[order, k]
         burst = (_bursts(mine, usual) | held) & (mine > 0)
-        # What is slower still, in the same interval, is of the same stall, however few requests of it are left.
+        # What is slower still, in the same interval, is of the same stall, however few requests of
+        # it are left.
         held = burst if percentiles[k] >= _CARRIED else held
         found[k] = _events_of(float(percentiles[k]), sizes.size, mine, burst, *columns, codes)
     return [found[k] for k in range(len(percentiles))]
@@ -168,7 +172,7 @@ def events_above(
 def solid_up_to(
     events_of: Callable[[list[float]], list[Events]], limit: float, confidence: float = 0.95
 ) -> tuple[float, str]:
-    """Return the percentile up to which enough events bear a curve, and what it is based on beyond."""
+    """Return the percentile up to which enough events support a curve, and its basis above."""
     last = -math.log10(max(1 - limit / 100, 1e-12))
     asked = [100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, math.ceil(last * _STEPS) + 1)]
     weak, first = _first_weak(events_of, asked, confidence)
@@ -188,7 +192,7 @@ def solid_up_to(
 def _first_weak(
     events_of: Callable[[list[float]], list[Events]], asked: list[float], confidence: float
 ) -> tuple[int, Events | None]:
-    """The first percentile from which on all have too few events: its position, and these; where none has, their number."""
+    """Position and events of the first percentile from which on all have too few events."""
     found = events_of(asked) if asked else []
     enough = [k for k, one in enumerate(found) if one.supports(confidence)]
     weak = enough[-1] + 1 if enough else 0
@@ -211,23 +215,23 @@ def _events_of(
         return Events(percentile, 0.0, 0.0, 0, 0.0, 0, intervals, 0.0, seconds)
     stalls = _merge(tail, burst, begin, span, reach)
     squares = float((stalls**2).sum()) + float(np.maximum(tail[~burst], 0).sum())
-    held, share = _fewest(tail)
+    held, share = fewest(tail)
     return Events(
         percentile,
         total,
         total * total / max(squares, total),
-        _fewest(stalls)[0],
+        fewest(stalls)[0],
         float(stalls.sum()) / total,
         held,
         intervals,
         share,
         seconds,
-        0 if tag is None else _fewest(np.bincount(tag, tail).astype(np.float64))[0],
+        0 if tag is None else fewest(np.bincount(tag, tail).astype(np.float64))[0],
     )
 
 
 def _bursts(tail: Floats, usual: Floats) -> NDArray[np.bool_]:
-    """Intervals that hold far more than their share: beyond chance if slow requests fell independently."""
+    """Intervals with improbably more than their share of independent slow requests."""
     burst = np.zeros(tail.size, np.bool_)
     expected = tail.sum() * usual / usual.sum()
     above = np.flatnonzero((tail > 1) & (tail > expected))
@@ -246,7 +250,7 @@ def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
 def _merge(
     tail: Floats, burst: NDArray[np.bool_], begin: Floats, span: Floats, reach: Floats
 ) -> Floats:
-    """Requests of each stall: bursts that touch, or follow each other with no request between, are one."""
+    """Requests of each stall: bursts that touch, or have no request between, are one."""
     at = np.flatnonzero(burst)
     if not at.size:
         return np.zeros(0)
@@ -256,7 +260,7 @@ def _merge(
     return np.add.reduceat(tail[at], np.flatnonzero(apart))
 
 
-def _fewest(parts: Floats) -> tuple[int, float]:
+def fewest(parts: Floats) -> tuple[int, float]:
     """How few parts hold nine tenths of all, and which share they hold."""
     running = np.cumsum(np.sort(parts)[::-1])
     if not running.size or running[-1] <= 0:

@@ -1,3 +1,3 @@
-"""The live Ctrl+Z test: freeze a server under a load generator, and see whether its report tells."""
+"""The live Ctrl+Z test: freeze a server under a load generator, and judge its report."""
 
 from __future__ import annotations

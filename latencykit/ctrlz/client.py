@@ -1,13 +1,15 @@
-"""Three load generators that differ in one thing only: what a slow reply does to the next request.
+"""Three load generators that differ in one respect: the effect of a slow reply on the next request.
 
-* `closed`: each connection waits for its reply, then for its next turn; turns that pass meanwhile are dropped. Without
-  a rate it sends again at once.
-* `catchup`: the same, but dropped turns are made up for in a burst; the time still counts from the send.
-* `open`: requests are sent when they are due, whatever became of those before; each that waits has a connection.
+* `closed`: each connection waits for its reply, then for its next turn; turns that pass meanwhile
+  are dropped. Without a rate it sends again at once.
+* `catchup`: the same, but dropped turns are made up for in a burst; the time still counts from the
+  send.
+* `open`: requests are sent when they are due, regardless of earlier ones; each that waits has a
+  connection.
 
-Their clock is ``perf_counter_ns`` around the system calls; their timer is the event loop's, so that requests leave up to 1 to
-2 ms after they are due (how late is on every row and in the report). What is measured from the send has none of that in it,
-what is measured from the intended start has all of it.
+Their clock is ``perf_counter_ns`` around the system calls; their timer is the event loop's, so that
+requests leave up to 1 to 2 ms after they are due (the delay is on every row and in the report).
+Times from the send contain none of that delay, times from the intended start all of it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ GRACE = 60.0
 """Seconds that replies may take after the last request was sent."""
 
 Row = tuple[int, int, int, int, int]
-"""Start and intended start (ns since the epoch), latency (ns), connection, HTTP status; status 0: no reply came."""
+"""Start, intended start (ns since the epoch), latency (ns), connection, HTTP status or 0."""
 
 
 def loopback(url: str) -> tuple[str, int]:
@@ -54,14 +56,14 @@ def loopback(url: str) -> tuple[str, int]:
         local, port = False, 0
     if parts.scheme != "http" or not local:
         raise InvalidArgumentError(
-            f"{url!r} is no address on this machine; write http://127.0.0.1:PORT/"
+            f"{url!r} is not an address on this machine; write http://127.0.0.1:PORT/"
         )
     return host, port
 
 
 @dataclass(frozen=True)
 class Load:
-    """What to send."""
+    """A load to generate."""
 
     mode: str
     url: str
@@ -108,8 +110,8 @@ class _Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         now = time.perf_counter_ns()
         self._buffer += data
-        head, found, body = self._buffer.partition(b"\r\n\r\n")
-        if not found:
+        head, end, body = self._buffer.partition(b"\r\n\r\n")
+        if not end:
             return
         fields = dict(line.lower().split(b":", 1) for line in head.split(b"\r\n")[1:])
         if len(body) < int(fields.get(b"content-length", 0)):
@@ -119,7 +121,7 @@ class _Wire(asyncio.Protocol):
             self._reply.set_result((now, int(head.split(b" ", 2)[1])))
 
     async def ask(self, request: bytes) -> tuple[int, int, int]:
-        """Return when the request was sent, when its reply was whole (``perf_counter_ns``), and the status."""
+        """Return the times of the send and of the reply (``perf_counter_ns``), and the status."""
         assert self.transport is not None
         self._reply = asyncio.get_running_loop().create_future()
         start = time.perf_counter_ns()
@@ -133,9 +135,8 @@ class _Run:
     """One load under way."""
 
     load: Load
-    rows: list[tuple[int, int, int, int, int]] = field(
-        default_factory=list
-    )  # due, start, end, connection, status
+    # Of each request: due, start, end, connection, status.
+    rows: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     idle: deque[tuple[int, _Wire]] = field(default_factory=deque)
     wires: list[_Wire] = field(default_factory=list)
 
@@ -154,7 +155,7 @@ class _Run:
         return number, wire
 
     async def send(self, due: int, number: int, wire: _Wire) -> None:
-        """Send one request, and note what became of it."""
+        """Send one request, and record its outcome."""
         start = time.perf_counter_ns()
         try:
             start, end, status = await wire.ask(self.request)
@@ -165,7 +166,7 @@ class _Run:
     # ------------------------------------------------------------ the three modes
 
     async def closed(self, begin: int, number: int) -> None:
-        """One connection of a closed loop; `catchup` keeps turns that have passed, `closed` drops them."""
+        """Drive a connection of a closed loop; `catchup` keeps past turns, `closed` drops them."""
         rate, connections = self.load.rate, self.load.connections
         step = 0 if rate is None else round(connections * 1e9 / rate)
         due = begin + step * number // connections
@@ -203,7 +204,7 @@ class _Run:
         return (begin + round(number * 1e9 / self.load.rate) for number in range(count))
 
     async def one(self, due: int) -> None:
-        """One request of the open loop, over an idle connection or a new one."""
+        """Send one request of the open loop, over an idle connection or a new one."""
         number, wire = self.idle.popleft() if self.idle else await self.connect()
         await self.send(due, number, wire)
         if wire.transport is not None and not wire.transport.is_closing():
@@ -251,15 +252,15 @@ def generate(load: Load) -> list[Row]:
 
 
 # ------------------------------------------------------------
-# The project's own load generators: ``python -m latencykit.ctrlz.client open|closed|catchup
-# URL``.
+# The command: ``python -m latencykit.ctrlz.client open|closed|catchup URL``.
 #
-# They are there to show what the mode does to the report, and to calibrate the calibration: an open loop is honest, a closed
-# one omits. Samples go to standard output or a file as CSV; what they are worth goes to standard error.
+# It shows the effect of the mode on the report, and tests the test: an open loop is honest, a
+# closed
+# one omits. Samples go to standard output or a file as CSV, their quality to standard error.
 
 
 def csv_lines(rows: Sequence[Row], *, intended: bool) -> list[str]:
-    """Return the CSV: a header, then one line per request; the intended start only where it is asked for."""
+    """Return the CSV: a header, then one line per request, with or without the intended start."""
     if intended:
         body = [
             f"{start},{took},{due},{number},{status}" for start, due, took, number, status in rows
@@ -272,6 +273,7 @@ def csv_lines(rows: Sequence[Row], *, intended: bool) -> list[str]:
 
 
 def _report(load: Load, rows: Sequence[Row]) -> str:
+    """Return the quality of a run: requests, missing replies, delays of the send."""
     late = sorted(start - due for start, due, *_ in rows)
     unanswered = sum(1 for row in rows if row[-1] == 0)
     text = f"{load.mode} loop: {format_count(len(rows))} requests"
@@ -284,7 +286,7 @@ def _report(load: Load, rows: Sequence[Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a client; return 0, or 2 where it could not."""
+    """Run a client; return 0, or 2 after an error."""
     parser = argparse.ArgumentParser(prog="python -m latencykit.ctrlz.client", description=__doc__)
     parser.add_argument("mode", choices=MODES)
     parser.add_argument("url", help="http://127.0.0.1:PORT/")
@@ -299,7 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--intended",
         action="store_true",
-        help="catchup: write the intended starts, from which the truth can be had",
+        help="catchup: write the intended starts, which give the true response times",
     )
     parser.add_argument("-o", "--output", help="CSV file; standard output without it")
     options = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
-"""The league table: ``python -m latencykit.ctrlz.league`` runs the Ctrl+Z test with every load generator that it finds.
+"""The league table: ``python -m latencykit.ctrlz.league`` tests every load generator installed.
 
-Fair to closed loops by design: they answer another question (how fast can so many callers go who wait for each reply), and
-for that question their numbers are right. The table says what each report shows of a stall that users would have felt, and
-which flags make it show that.
+It is fair to closed loops: they answer another question (the throughput of N callers that wait for
+each reply), and for that question their numbers are right. The table shows each tool's report of a
+stall that users would have felt, and the flags that make the report honest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -40,11 +41,11 @@ class Entry:
     tool : str
         Its name, which is also the program that has to be installed.
     mode : str
-        What the flags ask for, in words.
+        The effect of the flags, in words.
     command : tuple of str
         With places to fill, as `ctrlz` takes it.
     advice : str
-        Which flags make its report honest.
+        The flags that make its report honest.
     """
 
     tool: str
@@ -54,7 +55,7 @@ class Entry:
 
     @property
     def installed(self) -> bool:
-        """Whether every program that the command needs is there."""
+        """True if every program that the command needs is installed."""
         return all(shutil.which(name) is not None for name in self.programs)
 
     @property
@@ -63,58 +64,95 @@ class Entry:
         return () if self.command[: len(_OWN)] == _OWN else (self.tool,)
 
 
-def _own(mode: str, *flags: str) -> tuple[str, ...]:
-    return (*_OWN, mode, "{url}", "--duration", "{duration}s", "-o", "{out}", *flags)
+def _own(mode: str, flags: str, label: str, advice: str) -> Entry:
+    command = f"{mode} {{url}} --duration {{duration}}s -o {{out}} {flags}"
+    return Entry("latencykit", label, (*_OWN, *command.split()), advice)
 
 
-_PACED = ("--rate", "{rate}", "--connections", "{connections}")
-_VEGETA = "echo 'GET {url}' | vegeta attack -rate={rate} -duration={duration}s "
+def _entry(tool: str, mode: str, command: str, advice: str) -> Entry:
+    return Entry(tool, mode, tuple(shlex.split(command)), advice)
+
+
+_PACED = "--rate {rate} --connections {connections}"
+_VEGETA = "echo 'GET {url}' | vegeta attack -rate={rate} -duration={duration}s"
 _ENCODE = "| vegeta encode -to csv"
 _NO_FLAG = "none: no flag makes it an open loop"
-_MANY = "{many}"  # requests that a closed loop needs about the whole run for; our server takes 1 ms for each
-
-_C = "{connections}"
-_OHA = ("oha", "--no-tui", "--output-format", "json", "-z", "{duration}s", "-c", _C, "-q", "{rate}")
-_WRK = ("wrk", "-t", "1", "-c", _C, "-d", "{duration}s", "--latency")
+_MANY = "{many}"  # requests for about the full run of a closed loop; our server takes 1 ms each
+_OHA = "oha --no-tui --output-format json -z {duration}s -c {connections} -q {rate}"
+_WRK = "-t 1 -c {connections} -d {duration}s --latency"
 _UNTIL_AFTER = "none needed if the run goes on after the last stall"
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry("latencykit", "open", _own("open", "--rate", "{rate}"), "none needed"),
-    Entry("latencykit", "paced, catches up", _own("catchup", *_PACED), "`--intended`: times from the schedule"),
-    Entry("latencykit", "paced", _own("closed", *_PACED), "`open`"),
-    Entry("latencykit", "full speed", _own("closed", "--connections", _C), "`open`"),
-    Entry("ab", "full speed", ("ab", "-q", "-k", "-c", _C, "-t", "{duration}", "-n", "10000000", "{url}"), _NO_FLAG),
-    Entry(
-        "autocannon", "`-R`", ("autocannon", "-j", "-c", _C, "-d", "{duration}", "-R", "{rate}", "{url}"),
+    _own("open", "--rate {rate}", "open", "none needed"),
+    _own("catchup", _PACED, "paced, catches up", "`--intended`: times from the schedule"),
+    _own("closed", _PACED, "paced", "`open`"),
+    _own("closed", "--connections {connections}", "full speed", "`open`"),
+    _entry(
+        "ab", "full speed", "ab -q -k -c {connections} -t {duration} -n 10000000 {url}", _NO_FLAG
+    ),
+    _entry(
+        "autocannon",
+        "`-R`",
+        "autocannon -j -c {connections} -d {duration} -R {rate} {url}",
         "none: it corrects by 1 ms, whatever the rate",
     ),
-    Entry(
-        "bombardier", "`-r`",
-        ("bombardier", "-c", _C, "-d", "{duration}s", "-r", "{rate}", "-l", "-p", "r", "-o", "json", "{url}"), _NO_FLAG,
-    ),
-    Entry(
-        "fortio", "`-qps`",
-        ("fortio", "load", "-quiet", "-qps", "{rate}", "-c", _C, "-t", "{duration}s", "-json", "{out}", "{url}"), _NO_FLAG,
-    ),
-    Entry(
-        "h2load", "`--rps`",
-        ("h2load", "--h1", "-c", _C, "--rps", "{rate_per_connection}", "-D", "{duration}", "--log-file={out}", "{url}"),
+    _entry(
+        "bombardier",
+        "`-r`",
+        "bombardier -c {connections} -d {duration}s -r {rate} -l -p r -o json {url}",
         _NO_FLAG,
     ),
-    Entry("hey", "`-q`", ("hey", "-z", "{duration}s", "-c", _C, "-q", "{rate_per_connection}", "{url}"), _NO_FLAG),
-    Entry("oha", "`-q`", (*_OHA, "{url}"), "`--latency-correction`, and a run that goes on after the last stall"),
-    Entry("oha", "`-q --latency-correction`", (*_OHA, "--latency-correction", "{url}"), _UNTIL_AFTER),
-    Entry(
-        "redis-benchmark", "full speed",
-        ("redis-benchmark", "-h", "{host}", "-p", "{port}", "-c", _C, "-n", _MANY, "-t", "get"), "none; it cuts off at 3 s, too",
+    _entry(
+        "fortio",
+        "`-qps`",
+        "fortio load -quiet -qps {rate} -c {connections} -t {duration}s -json {out} {url}",
+        _NO_FLAG,
     ),
-    Entry("siege", "full speed", ("siege", "-j", "-b", "-c", _C, "-t", "{duration}S", "{url}"), _NO_FLAG),
-    Entry("vegeta", "`-rate`", ("sh", "-c", _VEGETA + _ENCODE), "none needed"),
-    Entry("vegeta", "`-max-workers`", ("sh", "-c", f"{_VEGETA}-max-workers={_C} {_ENCODE}"), "no `-max-workers`"),
-    Entry("wrk", "full speed", (*_WRK, "{url}"), "`--timeout` longer than any stall"),
-    Entry("wrk", "full speed, `--timeout 60s`", (*_WRK, "--timeout", "60s", "{url}"), "none needed: it corrects by itself"),
-    Entry("wrk2", "`-R`, corrected", ("wrk2", *_WRK[1:], "-R", "{rate}", "{url}"), _UNTIL_AFTER),
-)  # fmt: skip
+    _entry(
+        "h2load",
+        "`--rps`",
+        "h2load --h1 -c {connections} --rps {rate_per_connection} -D {duration} --log-file={out} "
+        "{url}",
+        _NO_FLAG,
+    ),
+    _entry(
+        "hey",
+        "`-q`",
+        "hey -z {duration}s -c {connections} -q {rate_per_connection} {url}",
+        _NO_FLAG,
+    ),
+    _entry(
+        "oha",
+        "`-q`",
+        f"{_OHA} {{url}}",
+        "`--latency-correction`, and a run that goes on after the last stall",
+    ),
+    _entry(
+        "oha", "`-q --latency-correction`", f"{_OHA} --latency-correction {{url}}", _UNTIL_AFTER
+    ),
+    _entry(
+        "redis-benchmark",
+        "full speed",
+        f"redis-benchmark -h {{host}} -p {{port}} -c {{connections}} -n {_MANY} -t get",
+        "none; it also clips at 3 s",
+    ),
+    _entry("siege", "full speed", "siege -j -b -c {connections} -t {duration}S {url}", _NO_FLAG),
+    Entry("vegeta", "`-rate`", ("sh", "-c", f"{_VEGETA} {_ENCODE}"), "none needed"),
+    Entry(
+        "vegeta",
+        "`-max-workers`",
+        ("sh", "-c", f"{_VEGETA} -max-workers={{connections}} {_ENCODE}"),
+        "no `-max-workers`",
+    ),
+    _entry("wrk", "full speed", f"wrk {_WRK} {{url}}", "`--timeout` longer than any stall"),
+    _entry(
+        "wrk",
+        "full speed, `--timeout 60s`",
+        f"wrk {_WRK} --timeout 60s {{url}}",
+        "none needed: it corrects by itself",
+    ),
+    _entry("wrk2", "`-R`, corrected", f"wrk2 {_WRK} -R {{rate}} {{url}}", _UNTIL_AFTER),
+)
 
 _VERSION_FLAGS = {
     "ab": "-V", "wrk": "-v", "wrk2": "-v", "vegeta": "-version", "fortio": "version", "siege": "-V",
@@ -123,21 +161,21 @@ _VERSION_FLAGS = {
 
 
 def _version(tool: str) -> str:
-    """What the tool says of its version; nothing where it has no flag for it."""
+    """Return the version that a tool reports; nothing where it has no flag for it."""
     if tool == "latencykit":
         return latencykit.__version__
     if tool not in _VERSION_FLAGS:
         return ""
-    said = subprocess.run(  # noqa: S603
+    answer = subprocess.run(  # noqa: S603
         [tool, _VERSION_FLAGS[tool]], capture_output=True, text=True, check=False, timeout=20
     )
-    found = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", said.stdout + said.stderr)
-    return found[1] if found else ""
+    number = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", answer.stdout + answer.stderr)
+    return number[1] if number else ""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of an entry: a calibration, or why there is none."""
+    """The result of an entry: a calibration, or the reason for having none."""
 
     entry: Entry
     calibration: Calibration | None
@@ -145,13 +183,9 @@ class Result:
     error: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Return the standing as JSON takes it."""
-        texts = {
-            "tool": self.entry.tool,
-            "version": self.version,
-            "mode": self.entry.mode,
-            "advice": self.entry.advice,
-        }
+        """Return the result as JSON takes it."""
+        texts = {"tool": self.entry.tool, "version": self.version}
+        texts |= {"mode": self.entry.mode, "advice": self.entry.advice}
         if self.calibration is None:
             return texts | {"error": self.error}
         return texts | {"reasons": list(self.calibration.reasons)} | self.calibration.record()
@@ -176,10 +210,8 @@ def run_league(
             progress(f"{entry.tool}: not installed")
             continue
         progress(f"{entry.tool} ({entry.mode})")
-        command, version = (
-            [word.replace(_MANY, many) for word in entry.command],
-            _version(entry.tool),
-        )
+        command = [word.replace(_MANY, many) for word in entry.command]
+        version = _version(entry.tool)
         try:
             table.append(Result(entry, ctrlz(command, **options), version))
         except LatencyKitError as error:
@@ -189,50 +221,25 @@ def run_league(
     return table
 
 
+_COLUMNS = (
+    "tool", "version", "mode", "model", "reported p99", "true p99", "reported max", "verdict",
+    "flags that make it honest",
+)  # fmt: skip
+
+
 def markdown(table: Sequence[Result]) -> str:
     """Return the league as a Markdown table."""
-    head = [
-        "tool",
-        "version",
-        "mode",
-        "model",
-        "reported p99",
-        "true p99",
-        "reported max",
-        "verdict",
-        "flags that make it honest",
-    ]
-    lines = [head, ["---"] * len(head), *map(_cells, table)]
+    lines: list[Sequence[str]] = [_COLUMNS, ["---"] * len(_COLUMNS)]
+    for result in table:
+        entry, calibration = result.entry, result.calibration
+        cells = ["", "", "", "", f"no result: {result.error}"]
+        if calibration is not None:
+            reported = {row.percentile: format_duration(row.reported) for row in calibration.rows}
+            p99, top = (reported.get(p, "not reported") for p in (99.0, 100.0))
+            truth = format_duration(calibration.truth.percentile(99.0))
+            cells = [calibration.model, p99, truth, top, f"**{calibration.verdict}**"]
+        lines.append([entry.tool, result.version, entry.mode, *cells, entry.advice])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cells(one: Result) -> list[str]:
-    found = one.calibration
-    if found is None:
-        return [
-            one.entry.tool,
-            one.version,
-            one.entry.mode,
-            "",
-            "",
-            "",
-            "",
-            f"no result: {one.error}",
-            one.entry.advice,
-        ]
-    rows = {row.percentile: row for row in found.rows}
-
-    def shown(percentile: float, side: str) -> str:
-        return (
-            format_duration(getattr(rows[percentile], side))
-            if percentile in rows
-            else "not reported"
-        )
-
-    return [
-        one.entry.tool, one.version, one.entry.mode, found.model, shown(99.0, "reported"),
-        format_duration(found.truth.percentile(99.0)), shown(100.0, "reported"), f"**{found.verdict}**", one.entry.advice,
-    ]  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -248,11 +255,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = vars(parser.parse_args(arguments))
     names, as_json = options.pop("tools"), options.pop("json")
     entries = [entry for entry in ENTRIES if not names or entry.tool in names]
-    table = run_league(entries, progress=lambda said: sys.stderr.write(said + "\n"), **options)
-    sys.stdout.write(
-        (json.dumps([one.record() for one in table], indent=1) if as_json else markdown(table))
-        + "\n"
-    )
+    table = run_league(entries, progress=lambda text: sys.stderr.write(f"{text}\n"), **options)
+    records = [result.record() for result in table]
+    sys.stdout.write((json.dumps(records, indent=1) if as_json else markdown(table)) + "\n")
     return 0
 
 

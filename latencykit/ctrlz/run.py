@@ -1,4 +1,4 @@
-"""The load generator under test: its command, its run, and what it printed."""
+"""The Ctrl+Z test: run a load generator, freeze its server, and compare report and schedule."""
 
 from __future__ import annotations
 
@@ -79,30 +79,24 @@ __all__ = [
 
 
 PLACES = (
-    "url",
-    "host",
-    "port",
-    "rate",
-    "connections",
-    "duration",
-    "rate_per_connection",
-    "requests",
+    "url", "host", "port", "rate", "connections", "duration", "rate_per_connection", "requests",
     "out",
-)
-"""What is filled into a command."""
+)  # fmt: skip
+"""Names in braces that a command may contain."""
 
 _PLACE = re.compile(r"\{(" + "|".join(PLACES) + r")\}")
 MOST_OUTPUT = 1 << 28
 
 
 def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Return the command with its ``{places}`` filled; other braces stay as they are."""
+    """Return the command with its ``{places}`` filled; other braces remain as they are."""
     missing = {name for word in command for name in _PLACE.findall(word)} - set(values)
     if missing:
         raise InvalidArgumentError(
-            f"{{{min(missing)}}} cannot be filled in: --pid of a server needs --url to know where it serves"
+            f"{{{min(missing)}}} cannot be filled in: "
+            "--pid of a server needs --url to know where it listens"
         )
-    return [_PLACE.sub(lambda found: values[found[1]], word) for word in command]
+    return [_PLACE.sub(lambda match: values[match[1]], word) for word in command]
 
 
 class Tool:
@@ -130,9 +124,8 @@ class Tool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(
-            ProcessLookupError, PermissionError
-        ):  # macOS says "not permitted" of a group of zombies
+        # macOS reports "not permitted" for a group of zombies.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
@@ -142,7 +135,7 @@ class Tool:
         return self._process.poll()
 
     def sleep_until(self, moment: int) -> bool:
-        """Sleep until a time by ``perf_counter_ns``; return whether the tool still runs then."""
+        """Sleep until a time by ``perf_counter_ns``; return True if the tool still runs then."""
         while (left := (moment - time.perf_counter_ns()) / 1e9) > 0:
             if self.code is not None:
                 return False
@@ -150,15 +143,15 @@ class Tool:
         return self.code is None
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; return whether it came in time."""
+        """Wait for its end; return False if it did not come in time."""
         try:
             self._process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
             return False
         return True
 
-    def said(self, limit: int = 300) -> str:
-        """Return the end of what it printed, for a message."""
+    def last_output(self, limit: int = 300) -> str:
+        """Return the end of its output, for a message."""
         for path in (self.stderr, self.stdout):
             text = path.read_bytes()[-4096:].decode("utf-8", "replace").split("\n")
             last = " / ".join(line.strip() for line in text if line.strip())[-limit:]
@@ -172,7 +165,7 @@ def read_output(
     command: Sequence[str],
     format: str | None = None,  # noqa: A002
 ) -> dict[str, Data]:
-    """Read the one of a tool's outputs that is recognised best; the first of equals."""
+    """Read the one of a tool's outputs that is recognised best; the first among equals."""
     best: tuple[int, Path] | None = None
     for path in paths:
         if not path.exists() or not path.stat().st_size:
@@ -190,14 +183,14 @@ def read_output(
             best = (confidence, path)
     if best is None:
         raise LatencyKitError(
-            f"no reader knows what {shlex.join(command)} printed; make it print its full output "
+            f"no reader knows the output of {shlex.join(command)}; make it print its full output "
             "(`latencykit formats` lists what can be read), or write a file to {out}"
         )
     return read_source(Source(best[1]), ReadOptions(), format)
 
 
 # ------------------------------------------------------------
-# What a Ctrl+Z test is asked to do, checked.
+# The parameters of a Ctrl+Z test, checked.
 
 LONGEST = 600.0
 """No run is longer than this, seconds."""
@@ -205,7 +198,7 @@ LONGEST = 600.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What `ctrlz` was asked for; its parameters, durations in seconds, the service time in ns."""
+    """The parameters of `ctrlz`, durations in seconds, the service time in ns."""
 
     command: tuple[str, ...]
     server: str | Sequence[str] | None
@@ -225,11 +218,13 @@ class Plan:
     def __post_init__(self) -> None:
         if sys.platform == "win32":
             raise InvalidArgumentError(
-                "Windows cannot freeze a process (it has no SIGSTOP); run this on Linux or macOS, or in WSL"
+                "Windows cannot freeze a process (it has no SIGSTOP); "
+                "run this on Linux or macOS, or in WSL"
             )
         if not self.command:
             raise InvalidArgumentError(
-                "no command to test; write it behind --, as in: latencykit ctrlz -- hey -z {duration}s {url}"
+                "no command to test; write it after --, "
+                "as in: latencykit ctrlz -- hey -z {duration}s {url}"
             )
         if not 0 < self.stall < self.duration <= LONGEST:
             raise InvalidArgumentError(
@@ -241,19 +236,20 @@ class Plan:
             )
         if self.takes("rate", "rate_per_connection") and self.rate * self.stall > 0.9 * BACKLOG:
             raise InvalidArgumentError(
-                f"{self.rate:g}/s for {self.stall:g} s are more requests than the kernel holds for a frozen server "
-                f"({BACKLOG:,} connections); lower the rate, or shorten the stall"
+                f"{self.rate:g}/s for {self.stall:g} s are more requests than the kernel keeps for "
+                f"a frozen server ({BACKLOG:,} connections); lower the rate, or shorten the stall"
             )
         if self.at not in ("middle", "end"):
             raise InvalidArgumentError(f"at is 'middle' or 'end', not {self.at!r}")
-        if sum(given is not None for given in (self.server, self.pid, self.partial)) > 1:
+        if sum(value is not None for value in (self.server, self.pid, self.partial)) > 1:
             raise InvalidArgumentError(
-                "a server command, a process id and partial exclude each other: partial is about our own server"
+                "a server command, a process id and partial exclude each other: "
+                "partial applies to the test's own server"
             )
         if self.url is not None:
             if self.server is None and self.pid is None:
                 raise InvalidArgumentError(
-                    "url= (--url) says where a server of your own listens: name its command or its pid, too"
+                    "url= (--url) is your own server's address: name its command or its pid, too"
                 )
             loopback(self.url.replace("{port}", "1"))
 
@@ -279,21 +275,19 @@ class Plan:
         return fill(self.command, values)
 
     def takes(self, *places: str) -> bool:
-        """Return whether the command asks for one of these places."""
+        """Return True if the command contains one of these places."""
         return any("{" + place + "}" in word for place in places for word in self.command)
 
     @property
     def stop_after(self) -> float:
         """Seconds from the first request to the freeze."""
-        return (
-            self.duration - 0.6 * self.stall
-            if self.at == "end"
-            else (self.duration - self.stall) / 2
-        )
+        if self.at == "end":
+            return self.duration - 0.6 * self.stall
+        return (self.duration - self.stall) / 2
 
 
 def parse_part(partial: str | float | Fraction | None) -> Fraction | None:
-    """Return a part such as ``"1/4"`` as a fraction, whose denominator is the number of server processes."""
+    """Return a part such as ``"1/4"`` as a fraction; its denominator is the number of processes."""
     if partial is None:
         return None
     try:
@@ -302,13 +296,14 @@ def parse_part(partial: str | float | Fraction | None) -> Fraction | None:
         part = Fraction(0)
     if not 0 < part <= 1:
         raise InvalidArgumentError(
-            f"partial is a part of up to {MOST_WORKERS} server processes, such as 1/4; not {partial!r}"
+            f"partial is a part of up to {MOST_WORKERS} server processes, such as 1/4; "
+            f"not {partial!r}"
         )
     return part
 
 
 # ------------------------------------------------------------
-# Freezing the server in time, and what its side shows of the load generator meanwhile.
+# Freezing the server in time, and the load generator as the server sees it meanwhile.
 
 _GRACE = 30.0
 _PATIENCE = 20.0
@@ -317,7 +312,7 @@ _AROUND = 0.9
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen from the server's side.
+    """The load generator as its server sees it.
 
     Attributes
     ----------
@@ -327,19 +322,19 @@ class Observed:
     elapsed : float
         Seconds from the first request to the tool's end.
     base : float
-        Usual time of a request, ns; 0 where it could not be asked.
+        Usual time of a request, ns; 0 where it could not be measured.
     waiting : tuple of two Waiting or None
         Early and late in the stall.
     around : bool
-        Whether requests went to processes that were not frozen instead.
+        True if requests went to processes that were not frozen instead.
     before : float or None
         Requests per second before the stall.
     busy : float or None
         CPU share of the server while it was not frozen.
     drain : float
-        Seconds after the thaw until the backlog was read; 0 where it cannot be seen.
+        Seconds after the thaw until the backlog was read; 0 where it is not visible.
     requests : int or None
-        All that came.
+        All that arrived.
     notes : tuple of str
     """
 
@@ -359,32 +354,32 @@ class Observed:
 def observe(
     plan: Plan, target: Target, freezer: Freezer, tool: Tool, base: float | None
 ) -> Observed:
-    """Freeze in time, and note what the server's side shows."""
+    """Freeze in time, and return what the server sees."""
     begin = _first_request(target, tool)
     opening = target.stats()
-    early_end = f"{tool.command[0]} ended before the server was frozen, {plan.stop_after:g} s after its first request; "
     if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
         raise LatencyKitError(
-            f"{early_end}it must run for {plan.duration:g} s; it said: {tool.said()}"
+            f"{tool.command[0]} ended before the server was frozen, {plan.stop_after:g} s after "
+            "its "
+            f"first request; it must run for {plan.duration:g} s; it said: {tool.last_output()}"
         )
     before = target.stats()
-    plan.progress(f"the server is stopped for {plan.stall:g} s")
+    plan.progress(f"the server is frozen for {plan.stall:g} s")
     started = freezer.stop(plan.stall)
     waiting, sent = _during(plan, target, tool, started)
     window = freezer.wait()
-    plan.progress("the server goes on")
+    plan.progress("the server runs again")
     drain = _drain(target, tool, window.end, waiting[1])
     limit = max(0.0, plan.duration - (window.end - begin) / 1e9) + plan.stall + _GRACE
-    notes = (
-        () if tool.wait(limit) else (f"it had not ended {limit:g} s after the thaw, and was ended",)
-    )
+    notes: tuple[str, ...] = ()
+    if not tool.wait(limit):
+        notes = (f"it had not ended {limit:g} s after the thaw, and was ended",)
     ended = time.perf_counter_ns()
     after = target.stats()
     if notes:
         tool.__exit__()
-    stall = Stall(
-        (window.start - begin) / 1e9, (window.end - begin) / 1e9, float(plan.partial or 1)
-    )
+    start, end = ((moment - begin) / 1e9 for moment in (window.start, window.end))
+    stall = Stall(start, end, float(plan.partial or 1))
     awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
     rate = None if before is None else before["requests"] / plan.stop_after
     return Observed(
@@ -396,7 +391,7 @@ def observe(
 
 
 def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float:
-    """Seconds until the server has read all but a twentieth of what had waited."""
+    """Return the seconds until the server has read all but a twentieth of the backlog."""
     if late is None:
         return 0.0
     port = loopback(target.url)[1]
@@ -408,42 +403,45 @@ def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float
 
 
 def _first_request(target: Target, tool: Tool) -> int:
-    """When the first request came, as our own server says; when the tool was started, for others."""
+    """Return the time of the first request to our own server; of the tool's start for others."""
     if target.stats() is None:
         return tool.started
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
-        said = target.stats()
-        if said is not None and said["first"] is not None:
-            return int(said["first"])
+        stats = target.stats()
+        if stats is not None and stats["first"] is not None:
+            return int(stats["first"])
         if tool.code is not None:
             raise LatencyKitError(
-                f"{tool.command[0]} ended without a request to {target.url}; it said: {tool.said()}"
+                f"{tool.command[0]} ended without a request to {target.url}; "
+                f"it said: {tool.last_output()}"
             )
         time.sleep(0.01)
     raise LatencyKitError(
-        f"{tool.command[0]} sent no request to {target.url} within {_PATIENCE:g} s; does it take {{url}}?"
+        f"{tool.command[0]} sent no request to {target.url} within {_PATIENCE:g} s; "
+        "does it take {url}?"
     )
 
 
 def _during(
     plan: Plan, target: Target, tool: Tool, started: int
 ) -> tuple[tuple[Waiting | None, Waiting | None], float | None]:
-    """What waits for the frozen server early and late in the stall; requests per second to its other processes."""
+    """Return the backlog early and late in the stall; requests per second to other processes."""
     port = loopback(target.url)[1] if target.url else None
-    seen, counts, times = [], [], []
+    backlogs, counts, times = [], [], []
     for part in (0.35, 0.85):
         tool.sleep_until(started + round(part * plan.stall * 1e9))
-        seen.append(None if port is None else waiting_requests(port))
+        backlogs.append(None if port is None else waiting_requests(port))
         times.append(time.perf_counter_ns())
         counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
     rate = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
-    return (seen[0], seen[1]), rate if plan.partial is not None and plan.partial < 1 else None
+    partial = plan.partial is not None and plan.partial < 1
+    return (backlogs[0], backlogs[1]), rate if partial else None
 
 
 # ------------------------------------------------------------
-# `ctrlz`: does a load generator tell when the server is stopped? Freeze one under it, and
-# compare with the schedule.
+# `ctrlz`: does a load generator report that its server paused? Freeze the server, and compare the
+# report with the schedule.
 
 _BUSY = 0.7
 _DRAIN = 0.2
@@ -451,23 +449,23 @@ _DRAIN = 0.2
 
 @dataclass(frozen=True)
 class Calibration:
-    """What became of a stall in a load generator's report.
+    """A load generator's report of a stall, compared with the truth.
 
     Attributes
     ----------
     verdict : {"honest", "omits", "loses", "clips", "overcorrects", "unknown"}
     model : {"open", "paced", "closed", "unknown"}
     stall : float
-        Seconds that the server was stopped.
+        Seconds that the server was frozen.
     rows : tuple of CalibrationRow
         Percentile by percentile, the maximum as 100.
     reasons : tuple of str
-        Why this verdict, and what else was seen.
+        Why this verdict, and further observations.
     command : tuple of str
         As it was run.
     tool, version : str or None
-    reported : Rung
-        What the tool reported, in ns.
+    reported : data type
+        The tool's report, in ns.
     truth : Histogram
         Response times of the schedule, in ns.
     runs : tuple of Calibration
@@ -488,20 +486,13 @@ class Calibration:
 
     @property
     def honest(self) -> bool | None:
-        """Whether the report can be trusted; None where the test could not tell."""
+        """True if the report can be trusted; None where the test is undecided."""
         return None if self.verdict == "unknown" else self.verdict == "honest"
 
     def record(self) -> dict[str, Any]:
-        """Return what ``latencykit ctrlz --format json`` prints: values in ns, the stall in seconds."""
-        rows = [
-            {
-                "percentile": row.percentile,
-                "reported": row.reported,
-                "truth": row.truth,
-                "ratio": row.ratio,
-            }
-            for row in self.rows
-        ]
+        """Return the record that ``--format json`` prints: values in ns, the stall in seconds."""
+        fields = ("percentile", "reported", "truth", "ratio")
+        rows = [{name: getattr(row, name) for name in fields} for row in self.rows]
         return {
             "verdict": self.verdict,
             "model": self.model,
@@ -530,24 +521,26 @@ def ctrlz(
     format: str | None = None,  # noqa: A002 - the contract's name
     progress: Callable[[str], None] | None = None,
 ) -> Calibration:
-    """Run a load generator against a server that is stopped for a while, and judge its report.
+    """Run a load generator against a server that is frozen for a while, and judge its report.
 
-    The truth is the schedule's: requests at a constant rate over the run, those due in the stall waiting for its end. For a
-    closed loop at full speed that is the question of what users who do not wait for each other would have seen.
+    The truth is the schedule's: requests at a constant rate over the run, those due in the stall
+    waiting for its end. For a closed loop at full speed these are the latencies of users who do not
+    wait for each other.
     """
     if not 1 <= repeat <= 100:
         raise InvalidArgumentError(f"repeat must be 1 to 100, not {repeat}")
     plan = Plan(
-        command=tuple(shlex.split(command) if isinstance(command, str) else command), server=server, pid=pid, url=url,
-        stall=parse_duration(stall, "s") / 1e9, duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
-        connections=int(connections), at=at, partial=parse_part(partial), service_time=parse_duration(service_time, "s"),
-        series=series, format=format, progress=progress or (lambda _: None),
+        command=tuple(shlex.split(command) if isinstance(command, str) else command),
+        server=server, pid=pid, url=url, stall=parse_duration(stall, "s") / 1e9,
+        duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
+        connections=int(connections), at=at, partial=parse_part(partial),
+        service_time=parse_duration(service_time, "s"), series=series, format=format,
+        progress=progress or (lambda _: None),
     )  # fmt: skip
-    return _together([_once(plan) for _ in range(repeat)])
+    return _combined([_single_run(plan) for _ in range(repeat)])
 
 
-def _once(plan: Plan) -> Calibration:
-    """One run."""
+def _single_run(plan: Plan) -> Calibration:
     with tempfile.TemporaryDirectory(prefix="ctrlz-") as name:
         folder = Path(name)
         with plan.target() as target, Freezer(target.frozen()) as freezer:
@@ -556,124 +549,120 @@ def _once(plan: Plan) -> Calibration:
             target.reset()
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
-                seen = observe(plan, target, freezer, tool, base)
-                failed = (
-                    f"; it ended with status {tool.code}, and said: {tool.said()}"
-                    if tool.code
-                    else ""
-                )
+                observed = observe(plan, target, freezer, tool, base)
+                failed = ""
+                if tool.code:
+                    failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
         try:
-            found = read_output([folder / "out", tool.stdout, tool.stderr], argv, plan.format)
+            output = read_output([folder / "out", tool.stdout, tool.stderr], argv, plan.format)
         except LatencyKitError as error:
             raise LatencyKitError(f"{error}{failed}") from None
-        return _judged(plan, seen, argv, _series(found, plan.series))
+        name = plan.series if plan.series is not None else next(iter(output))
+        if name not in output:
+            raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
+        data = output[name]
+        data = data.histogram() if isinstance(data, HistogramLog) else data
+        return _judged(plan, observed, argv, data.to_unit("ns"))
 
 
-def _series(found: dict[str, Data], series: str | None) -> Data:
-    if series is not None and series not in found:
-        raise InvalidArgumentError(f"no series {series!r}; the output holds {', '.join(found)}")
-    data = found[series] if series is not None else next(iter(found.values()))
-    data = data.histogram() if isinstance(data, HistogramLog) else data
-    return data.to_unit("ns")
-
-
-def _judged(plan: Plan, seen: Observed, argv: list[str], data: Data) -> Calibration:
-    paced_by_us = plan.takes("rate", "rate_per_connection")
-    duration = plan.duration if plan.takes("duration") else max(seen.elapsed, 0.001)
-    rate = plan.rate if paced_by_us else None
-    count = seen.requests if rate is None else None
-    truth = scheduled_truth(seen.stall, duration, rate=rate, count=count, base=seen.base)
-    ruling = judge(data, truth, seen.stall.seconds * 1e9, seen.stall.held(duration))
-    model = model_of(
-        *seen.waiting, rate=rate, stall=seen.stall.seconds, paced=_paced(seen, data, paced_by_us)
-    )
-    ruling, model = _unless_void(plan, seen, ruling, model, rate, data.run.timeouts)
-    reasons = (*ruling.reasons, *_asides(plan, seen, model, rate, duration), *seen.notes)
-    stall, run = round(seen.stall.seconds, 3), data.run
+def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Calibration:
+    scheduled = plan.takes("rate", "rate_per_connection")
+    duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
+    rate = plan.rate if scheduled else None
+    count = observed.requests if rate is None else None
+    stall = observed.stall
+    truth = scheduled_truth(stall, duration, rate=rate, count=count, base=observed.base)
+    judgement = judge(data, truth, stall.seconds * 1e9, stall.share_due(duration))
+    paced = _paced(observed, data, scheduled=scheduled)
+    model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
+    judgement, model = _unless_void(plan, observed, judgement, model, rate, data.run.timeouts)
+    reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
     return Calibration(
-        ruling.verdict,
-        model,
-        stall,
-        ruling.rows,
-        reasons,
-        tuple(argv),
-        run.tool,
-        run.version,
-        data,
-        truth,
-    )
+        judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
+        (*reasons, *observed.notes), tuple(argv), data.run.tool, data.run.version, data, truth,
+    )  # fmt: skip
 
 
 def _unless_void(
-    plan: Plan, seen: Observed, ruling: Judgement, model: Model, rate: float | None, timeouts: int
+    plan: Plan,
+    observed: Observed,
+    judgement: Judgement,
+    model: Model,
+    rate: float | None,
+    timeouts: int,
 ) -> tuple[Judgement, Model]:
-    """The ruling; none where the schedule's truth does not hold for this tool."""
-    ours_whole = seen.before is not None and plan.partial is None
-    late = seen.waiting[1]
-    if ruling.verdict != "honest" and seen.around:
-        why = "what was due went to the other processes meanwhile: a stall of a part does not hold this tool up"
-    elif (
-        ruling.verdict == "loses"
-        and not ours_whole
-        and not timeouts
-        and (late is None or not late.octets)
-    ):
-        why = "neither the report nor the connections show that any request met the frozen process: is it the right one?"
-    elif ruling.verdict == "overcorrects" and seen.drain > _DRAIN * seen.stall.seconds:
-        why = f"the server needed {seen.drain:.2g} s for the backlog, which hides what the tool does; lower the rate"
-        return Judgement("unknown", ruling.rows, (why,)), model
-    elif (
-        ruling.verdict == "overcorrects"
-        and rate
-        and seen.before is not None
-        and seen.before < 0.9 * rate
-    ):
-        why = f"{seen.before:,.0f} of {rate:,.0f} requests per second were reached before the stall; lower the rate"
-        return Judgement("unknown", ruling.rows, (why,)), model
+    """Return the judgement, or none where the schedule's truth does not apply to this tool."""
+    entirely_ours = observed.before is not None and plan.partial is None
+    late, before = observed.waiting[1], observed.before
+    unread = late is not None and late.octets
+    over = judgement.verdict == "overcorrects"
+    if judgement.verdict != "honest" and observed.around:
+        why = (
+            "requests due meanwhile went to the other processes: "
+            "a partial stall does not delay this tool"
+        )
+        model = "unknown"
+    elif judgement.verdict == "loses" and not (entirely_ours or timeouts or unread):
+        why = (
+            "neither the report nor the connections show a request to the frozen process: "
+            "is it the right one?"
+        )
+        model = "unknown"
+    elif over and observed.drain > _DRAIN * observed.stall.seconds:
+        why = (
+            f"the server needed {observed.drain:.2g} s for the backlog, "
+            "which hides the tool's own behaviour; lower the rate"
+        )
+    elif over and rate and before is not None and before < 0.9 * rate:
+        why = (
+            f"{before:,.0f} of {rate:,.0f} requests per second were reached before the stall; "
+            "lower the rate"
+        )
     else:
-        return ruling, model
-    return Judgement("unknown", ruling.rows, (why,)), "unknown"
+        return judgement, model
+    return Judgement("unknown", judgement.rows, (why,)), model
 
 
-def _paced(seen: Observed, data: Data, reported_stats: bool) -> bool | None:
-    """Whether connections idled between requests: by the rate given, by what its reader knows, by how busy they were."""
-    if reported_stats or data.run.loop in ("paced", "closed"):
-        return reported_stats or data.run.loop == "paced"
-    late = seen.waiting[1]
-    if seen.before is None or late is None or not late.connections or not seen.base:
+def _paced(observed: Observed, data: Data, *, scheduled: bool) -> bool | None:
+    """Return True if connections idled between requests: by a given rate, the tool, or load."""
+    if scheduled or data.run.loop in ("paced", "closed"):
+        return scheduled or data.run.loop == "paced"
+    late = observed.waiting[1]
+    if observed.before is None or late is None or not late.connections or not observed.base:
         return None
-    return seen.before * seen.base / 1e9 / late.connections < 0.3
+    return observed.before * observed.base / 1e9 / late.connections < 0.3
 
 
-def _asides(
-    plan: Plan, seen: Observed, model: Model, rate: float | None, duration: float
-) -> tuple[str, ...]:
-    reported_stats = []
-    if seen.busy is not None and seen.busy > _BUSY:
-        reported_stats.append(
-            f"the test's server was busy {seen.busy:.0%} of the time: it may have been the bottleneck; lower the load"
+def _remarks(
+    plan: Plan, observed: Observed, model: Model, rate: float | None, duration: float
+) -> list[str]:
+    """Return what else was observed: load, requests sent, the share that was frozen."""
+    remarks = []
+    if observed.busy is not None and observed.busy > _BUSY:
+        remarks.append(
+            f"the test's server was busy {observed.busy:.0%} of the time: "
+            "it may have been the bottleneck; lower the load"
         )
-    if seen.requests is not None and rate is not None:
-        due = round(rate * duration)
-        sent = f"{format_count(seen.requests)} of {format_count(due)} scheduled requests were sent"
-        if seen.requests < 0.97 * due:
-            reported_stats.append(sent)
+    if observed.requests is not None and rate is not None:
+        due, sent = round(rate * duration), observed.requests
+        remark = f"{format_count(sent)} of {format_count(due)} scheduled requests were sent"
+        if sent < 0.97 * due:
+            remarks.append(remark)
         elif model in ("paced", "closed"):
-            reported_stats.append(f"{sent}, those of the stall late: it catches up")
+            remarks.append(f"{remark}, those of the stall late: it catches up")
     if plan.partial is not None:
-        reported_stats.append(
-            f"one connection in {plan.partial.denominator / plan.partial.numerator:g} led to a frozen process"
+        ratio = plan.partial.denominator / plan.partial.numerator
+        remarks.append(f"one connection in {ratio:g} led to a frozen process")
+    if observed.before is None:
+        remarks.append(
+            "the run is taken to begin when the command was started; "
+            f"the base time is {format_duration(observed.base)}"
         )
-    if seen.before is None:
-        base = format_duration(seen.base)
-        reported_stats.append(
-            f"the run is taken to begin when the command was started; the base time is {base}"
-        )
-    return tuple(reported_stats)
+    return remarks
 
 
-def _together(runs: list[Calibration]) -> Calibration:
-    """What most runs say, with the medians of their rows."""
+def _combined(runs: list[Calibration]) -> Calibration:
+    """Return the verdict of most runs, with the medians of their rows."""
     if len(runs) == 1:
         return runs[0]
     verdicts, models = Counter(run.verdict for run in runs), Counter(run.model for run in runs)
@@ -682,19 +671,14 @@ def _together(runs: list[Calibration]) -> Calibration:
     rows = []
     for row in chosen.rows:
         same = [other for run in runs for other in run.rows if other.percentile == row.percentile]
-        rows.append(
-            replace(
-                row,
-                reported=median(one.reported for one in same),
-                truth=median(one.truth for one in same),
-            )
-        )
-    said = f"{votes} of {len(runs)} runs: {verdict}"
+        reported = median(other.reported for other in same)
+        rows.append(replace(row, reported=reported, truth=median(other.truth for other in same)))
+    vote = f"{votes} of {len(runs)} runs: {verdict}"
     if len(verdicts) > 1:
-        said += " (" + ", ".join(f"{name} {n}" for name, n in verdicts.items()) + ")"
+        vote += f" ({', '.join(f'{name} {count}' for name, count in verdicts.items())})"
     if 2 * votes <= len(runs):
         verdict = "unknown"
     return replace(
         chosen, verdict=verdict, model=models.most_common(1)[0][0], rows=tuple(rows),
-        stall=median(run.stall for run in runs), reasons=(said, *chosen.reasons), runs=tuple(runs),
+        stall=median(run.stall for run in runs), reasons=(vote, *chosen.reasons), runs=tuple(runs),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""As much of HTTP/1.1 and of Redis' RESP as load generators speak: bytes → replies, no sockets."""
+"""The server that is frozen: HTTP/1.1 and Redis' RESP, as far as load generators use them."""
 
 from __future__ import annotations
 
@@ -35,76 +35,75 @@ MOST_BYTES = 1 << 20
 """A request longer than this is refused."""
 
 _END = b"\r\n"
+_HTTP_REPLY = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: %s\r\n\r\n"
+)
 _OK, _ONE, _VALUE, _NOTHING = b"+OK\r\n", b":1\r\n", b"$3\r\nxxx\r\n", b"*0\r\n"
 _RESP_REPLIES = {
     b"PING": b"+PONG\r\n", b"GET": _VALUE, b"COMMAND": _NOTHING, b"LRANGE": _NOTHING,
     **dict.fromkeys((b"SET", b"MSET", b"SELECT", b"CLIENT", b"AUTH", b"FLUSHALL", b"QUIT"), _OK),
-    **dict.fromkeys((b"INCR", b"LPUSH", b"RPUSH", b"SADD", b"HSET", b"ZADD", b"DEL", b"EXISTS"), _ONE),
+    **dict.fromkeys((b"INCR", b"LPUSH", b"RPUSH", b"SADD", b"HSET", b"ZADD"), _ONE),
+    **dict.fromkeys((b"DEL", b"EXISTS"), _ONE),
     **dict.fromkeys((b"LPOP", b"RPOP", b"SPOP", b"HGET"), _VALUE), b"ZPOPMIN": _NOTHING,
 }  # fmt: skip
 
 
 class ProtocolError(LatencyKitError):
-    """What came is neither HTTP nor RESP."""
+    """The bytes received are neither HTTP nor RESP."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What to send back, and whether to close then."""
+    """Bytes to send back, and whether to close the connection then."""
 
     data: bytes
     close: bool = False
 
 
 def speaks_resp(data: bytes | bytearray) -> bool:
-    """Tell RESP (an array, or an inline PING) from HTTP by the first bytes."""
+    """Distinguish RESP (an array, or an inline PING) from HTTP by the first bytes."""
     return data[:1] == b"*" or data[:4].upper() == b"PING"
 
 
 def parse_http(buffer: bytearray) -> list[Reply]:
-    r"""Take all whole requests off the buffer; return their replies."""
+    r"""Take all complete requests off the buffer; return their replies."""
     replies: list[Reply] = []
     while (end := buffer.find(b"\r\n\r\n")) >= 0:
         line, *fields = bytes(buffer[:end]).split(_END)
         words = line.split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
             raise ProtocolError(f"no HTTP/1.x request line: {line[:60]!r}")
-        headers = {
-            name.strip().lower(): value.strip()
-            for name, _, value in (f.partition(b":") for f in fields)
-        }
+        pairs = (field.partition(b":") for field in fields)
+        headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or b"transfer-encoding" in headers:
             raise ProtocolError("only bodies with a Content-Length are understood")
-        whole = end + 4 + int(length)
-        if len(buffer) < whole:
+        size = end + 4 + int(length)
+        if len(buffer) < size:
             break
-        del buffer[:whole]
-        wish = headers.get(b"connection", b"").lower()
-        keep = wish != b"close" if words[2] == b"HTTP/1.1" else b"keep-alive" in wish
-        replies.append(_http_reply(words[0] == b"HEAD", keep))
+        del buffer[:size]
+        connection = headers.get(b"connection", b"").lower()
+        keep = connection != b"close" if words[2] == b"HTTP/1.1" else b"keep-alive" in connection
+        body = b"" if words[0] == b"HEAD" else b"ok\n"
+        replies.append(Reply(_HTTP_REPLY % (b"keep-alive" if keep else b"close") + body, not keep))
     if len(buffer) > MOST_BYTES:
         raise ProtocolError(f"a request longer than {MOST_BYTES >> 20} MiB")
     return replies
 
 
-def _http_reply(head: bool, keep: bool) -> Reply:
-    connection = b"keep-alive" if keep else b"close"
-    text = (
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: "
-        + connection
-    )
-    return Reply(text + b"\r\n\r\n" + (b"" if head else b"ok\n"), not keep)
-
-
 def parse_resp(buffer: bytearray) -> list[Reply]:
-    r"""Take all whole commands off the buffer, pipelined ones too; return their replies."""
+    r"""Take all complete commands off the buffer, pipelined ones too; return their replies."""
     replies: list[Reply] = []
     at = 0
-    while (found := _command(buffer, at)) is not None:
-        words, at = found
-        if words:
-            replies.append(_resp_reply(words))
+    while (parsed := _command(buffer, at)) is not None:
+        words, at = parsed
+        name = words[0].upper() if words else b""
+        if name == b"CONFIG":  # redis-benchmark asks for `save` and `appendonly` first
+            key = words[2] if len(words) > 2 else b""
+            replies.append(Reply(b"*2\r\n$%d\r\n%s\r\n$0\r\n\r\n" % (len(key), key)))
+        elif words:
+            data = _RESP_REPLIES.get(name, b"-ERR unknown command\r\n")
+            replies.append(Reply(data, close=name == b"QUIT"))
     del buffer[:at]
     if len(buffer) > MOST_BYTES:
         raise ProtocolError(f"a command longer than {MOST_BYTES >> 20} MiB")
@@ -112,7 +111,7 @@ def parse_resp(buffer: bytearray) -> list[Reply]:
 
 
 def _command(buffer: bytearray, at: int) -> tuple[list[bytes], int] | None:
-    """Words of the command that begins at `at`, and where the next one begins; None while it is not whole."""
+    """Return the words of the command at `at`, and the end; None while it is incomplete."""
     end = buffer.find(_END, at)
     if end < 0:
         return None
@@ -139,32 +138,25 @@ def _number(line: bytes, mark: bytes, most: int) -> int:
     return int(line[1:])
 
 
-def _resp_reply(words: list[bytes]) -> Reply:
-    name = words[0].upper()
-    if name == b"CONFIG":  # redis-benchmark asks for `save` and `appendonly` first
-        asked = words[2] if len(words) > 2 else b""
-        return Reply(b"*2\r\n$%d\r\n%s\r\n$0\r\n\r\n" % (len(asked), asked))
-    reply = _RESP_REPLIES.get(name, b"-ERR unknown command\r\n")
-    return Reply(reply, close=name == b"QUIT")
-
-
 # ------------------------------------------------------------
-# The server that is frozen: ``python -m latencykit.ctrlz.server``, HTTP/1.1 and RESP on one
-# loopback port.
+# The process: ``python -m latencykit.ctrlz.server``, HTTP/1.1 and RESP on one loopback port.
 #
-# Every request takes a known time, during which its connection waits and others do not. A single thread serves them, at
-# some 50 to 100 µs each; the CPU time that it says it used tells whether it was the bottleneck.
+# Every request takes a known time, during which its connection waits and others do not. A single
+# thread serves them, in 50 to 100 µs each; the CPU time in its stats shows if it was the
+# bottleneck.
 #
-# It speaks with its parent over its standard streams, one JSON object per line: ``{"port": …}`` when it listens, then its
-# `stats` for each line that comes in; the line ``reset`` starts them anew. It ends when its input does, so that it cannot
-# outlive its parent.
+# It talks to its parent over its standard streams, one JSON object per line: ``{"port": …}`` when
+# it
+# listens, then its `stats` for each line of input; the line ``reset`` starts them anew. It ends
+# when
+# its input does, so that it cannot outlive its parent.
 
 BACKLOG = 4096
 _FDS = 64
 
 
 class Service:
-    """What the connections of a server share: the service time, and what it counts."""
+    """The service time and the counters that the connections of a server share."""
 
     def __init__(self, service_time: float) -> None:
         self.service_time = service_time
@@ -176,13 +168,13 @@ class Service:
         self.first: int | None = None
 
     def count(self, requests: int) -> None:
-        """Count requests that came in."""
+        """Count requests that arrived."""
         if self.first is None:
             self.first = time.perf_counter_ns()
         self.requests += requests
 
     def stats(self) -> dict[str, Any]:
-        """Requests so far, when the first came (``perf_counter_ns``), now, and CPU seconds used."""
+        """Return requests so far, the time of the first (``perf_counter_ns``), now, CPU seconds."""
         return {
             "requests": self.requests,
             "first": self.first,
@@ -202,12 +194,12 @@ class Connection(asyncio.Protocol):
         self._serving = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where replies go."""
+        """Keep the transport for replies."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Take requests in; what is neither HTTP nor RESP closes the connection."""
+        """Accept requests; anything but HTTP and RESP closes the connection."""
         self._buffer += data
         if self._parse is None:
             self._parse = parse_resp if speaks_resp(self._buffer) else parse_http
@@ -288,12 +280,12 @@ def _say(message: dict[str, Any]) -> None:
 
 
 def raise_file_limit() -> None:
-    """Allow as many open connections as the system grants: an open loop opens one for each waiting request."""
+    """Allow all connections that the system grants: an open loop has one per waiting request."""
     import resource  # Windows has none, and must be able to import this module
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 65_536 if hard == resource.RLIM_INFINITY else hard
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = 65_536 if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

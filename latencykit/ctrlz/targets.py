@@ -1,4 +1,4 @@
-"""What is frozen: our own server (one process, or several behind one port), the user's command, or a process of theirs."""
+"""Servers to freeze: our own (of one or several processes), a user's command or process."""
 
 from __future__ import annotations
 
@@ -46,26 +46,21 @@ class Target(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def frozen(self) -> list[int]:
-        """Return what to freeze: process ids, or a group as a negative number."""
+        """Return the process ids to freeze, a group as a negative number."""
 
     def reset(self) -> None:
         """Forget the requests so far."""
 
     def stats(self) -> dict[str, Any] | None:
-        """Return requests, first (``perf_counter_ns``), now and CPU seconds of all its processes; None if unknown."""
+        """Return requests, first (``perf_counter_ns``), now and CPU seconds; None if unknown."""
 
 
 class _Worker:
     """One process of our own server."""
 
     def __init__(self, service_time: float, channel: socket.socket | None) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "latencykit.ctrlz.server",
-            "--service-time",
-            f"{service_time}ns",
-        ]
+        module = "latencykit.ctrlz.server"
+        command = [sys.executable, "-m", module, "--service-time", f"{service_time}ns"]
         handles: tuple[int, ...] = ()
         if channel is not None:
             handles = (channel.fileno(),)
@@ -78,21 +73,21 @@ class _Worker:
             pass_fds=handles,
             start_new_session=True,
         )
-        self.port = int(self._hear()["port"])
+        self.port = int(self._receive()["port"])
 
     def ask(self, word: str = "stats") -> dict[str, Any]:
         assert self.process.stdin is not None
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
-        return self._hear()
+        return self._receive()
 
-    def _hear(self) -> dict[str, Any]:
+    def _receive(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise LatencyKitError("the test's own server has ended; its message stands above")
-        said: dict[str, Any] = json.loads(line)
-        return said
+            raise LatencyKitError("the test's own server has ended; its message is above")
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     def close(self) -> None:
         self.process.kill()
@@ -100,12 +95,13 @@ class _Worker:
 
 
 class OwnTarget:
-    """Our own server: one process that listens, or several to which connections are handed in turn."""
+    """Our own server: one process, or several to which connections are handed in turn."""
 
     def __init__(self, service_time: float, workers: int = 1, freeze: int = 1) -> None:
         if not 1 <= freeze <= workers <= MOST_WORKERS:
             raise InvalidArgumentError(
-                f"of 1 to {MOST_WORKERS} server processes at least one is frozen, not {freeze} of {workers}"
+                f"of 1 to {MOST_WORKERS} server processes at least one is frozen, "
+                f"not {freeze} of {workers}"
             )
         self._service_time, self._count, self._freeze = service_time, workers, freeze
         self._workers: list[_Worker] = []
@@ -158,25 +154,25 @@ class OwnTarget:
             worker.ask("reset")
 
     def live_requests(self) -> int:
-        """Return how many requests came to the processes that are never frozen."""
+        """Return the number of requests to the processes that are never frozen."""
         return sum(worker.ask()["requests"] for worker in self._workers[self._freeze :])
 
     def stats(self) -> dict[str, Any]:
-        """Return what all processes counted; the CPU seconds are the busiest one's."""
-        said = [worker.ask() for worker in self._workers]
-        first = [one["first"] for one in said if one["first"] is not None]
+        """Return the sums over all processes; the CPU seconds are those of the busiest."""
+        stats = [worker.ask() for worker in self._workers]
+        first = [row["first"] for row in stats if row["first"] is not None]
         return {
-            "requests": sum(one["requests"] for one in said),
+            "requests": sum(row["requests"] for row in stats),
             "first": min(first, default=None),
-            "now": max(one["now"] for one in said),
-            "cpu": max(one["cpu"] for one in said),
+            "now": max(row["now"] for row in stats),
+            "cpu": max(row["cpu"] for row in stats),
         }
 
 
 def _accept(
     listener: socket.socket, lines: Sequence[queue.SimpleQueue[socket.socket | None]]
 ) -> None:
-    """Accept connections and put them in line, in turn; ends when the listener is closed."""
+    """Queue accepted connections for the workers in turn, until the listener is closed."""
     turn = 0
     with contextlib.suppress(OSError):
         while True:
@@ -186,7 +182,7 @@ def _accept(
 
 
 def _hand_over(line: queue.SimpleQueue[socket.socket | None], channel: socket.socket) -> None:
-    """Hand connections to one worker; blocks while that is frozen and its channel full, which is as it should be."""
+    """Hand connections to a worker; blocks, as intended, while it is frozen, its channel full."""
     with contextlib.suppress(OSError), channel:
         while (accepted := line.get()) is not None:
             with accepted:
@@ -194,7 +190,7 @@ def _hand_over(line: queue.SimpleQueue[socket.socket | None], channel: socket.so
 
 
 class CommandTarget:
-    """A server that a command starts; it is frozen with everything that it has started."""
+    """A server that a command starts; it is frozen together with its child processes."""
 
     def __init__(self, command: str | Sequence[str], url: str | None = None) -> None:
         port = free_port()
@@ -204,7 +200,7 @@ class CommandTarget:
         ]
         if not words or (self._command == words and url is None):
             raise InvalidArgumentError(
-                "the server's command must take {port}, or url= (--url) say where it listens"
+                "the server's command must contain {port}, or url= (--url) its address"
             )
         self.url = (url or "http://127.0.0.1:{port}/").replace("{port}", str(port))
         self._address = loopback(self.url)
@@ -222,14 +218,16 @@ class CommandTarget:
                 f"{self._command[0]}: cannot be started: {error.strerror}"
             ) from None
         deadline = time.monotonic() + _PATIENCE
-        while not _answers(self._address):
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(self._address, timeout=1.0).close()
+                return self
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.__exit__()
                 raise LatencyKitError(
                     f"the server {shlex.join(self._command)} does not listen on {self.url}"
                 )
             time.sleep(0.02)
-        return self
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -241,14 +239,14 @@ class CommandTarget:
         return [-self._process.pid]
 
     def reset(self) -> None:
-        """Do nothing: it is not ours to ask."""
+        """Do nothing: only our own server has counters."""
 
     def stats(self) -> None:
-        """Return None: it is not ours to ask."""
+        """Return None: only our own server has counters."""
 
 
 class ProcessTarget:
-    """A process that runs already."""
+    """A process that is already running."""
 
     def __init__(self, pid: int, url: str | None = None) -> None:
         if pid <= 1:
@@ -268,28 +266,20 @@ class ProcessTarget:
         return [self._pid]
 
     def reset(self) -> None:
-        """Do nothing: it is not ours to ask."""
+        """Do nothing: only our own server has counters."""
 
     def stats(self) -> None:
-        """Return None: it is not ours to ask."""
+        """Return None: only our own server has counters."""
 
 
 def free_port() -> int:
-    """Return a port on 127.0.0.1 that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
-
-
-def _answers(address: tuple[str, int]) -> bool:
-    try:
-        socket.create_connection(address, timeout=1.0).close()
-    except OSError:
-        return False
-    return True
+    """Return a free port on 127.0.0.1."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 def probe(url: str, count: int = 30) -> float | None:
-    """Return the median service time of an HTTP server (ns) by a few requests one after another; None if none came."""
+    """Return the median time of a few requests to an HTTP server (ns); None without a reply."""
     host, port = loopback(url)
     request = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
     times = []

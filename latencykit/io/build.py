@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
-from latencykit.core.samples import Samples
+from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.hdr.limits import PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
@@ -29,28 +29,32 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "base_unit",
+    "data_from_points",
+    "data_from_values",
     "distinct",
     "histogram_of_both",
     "histogram_of_payload",
+    "in_nanoseconds",
     "log_of_payloads",
     "mixed_note",
     "nanoseconds",
     "nanoseconds_of",
     "nothing_answered",
+    "outcome_codes",
     "per_operation",
     "printed_rows",
-    "rung_of_points",
-    "rung_of_values",
     "several",
     "whole_nanoseconds",
     "without_negative",
 ]
 
 
+_Key = TypeVar("_Key")
 _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
 
 
-def nanoseconds(value: float, unit: str) -> float:
+def nanoseconds(value: float | str, unit: str) -> float:
     """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are."""
     return round(float(value) * NANOSECONDS.get(unit, 1.0), 3)
 
@@ -58,6 +62,27 @@ def nanoseconds(value: float, unit: str) -> float:
 def nanoseconds_of(values: ArrayLike, unit: str) -> Floats:
     """Return values of a unit in nanoseconds, float64 of the same shape, rounded to a thousandth."""
     return np.round(np.asarray(values, np.float64) * NANOSECONDS.get(unit, 1.0), 3)
+
+
+def in_nanoseconds(values: Mapping[_Key, Any], unit: str) -> dict[_Key, float]:
+    """Return a mapping's values (numbers, or their text) in nanoseconds, without those that are None."""
+    return {key: nanoseconds(value, unit) for key, value in values.items() if value is not None}
+
+
+def base_unit(unit: str) -> str:
+    """Return the unit in which data of a source's unit is kept: ``ns``, or ``none`` for bare numbers."""
+    return "none" if unit == "none" else "ns"
+
+
+def outcome_codes(**rows: NDArray[np.bool_]) -> NDArray[np.int8] | None:
+    """Return the outcome of each request, by the rows that had it; None where all were ok.
+
+    Of two outcomes of one row the later one counts: ``outcome_codes(error=failed, timeout=late)``.
+    """
+    codes = np.zeros(next(iter(rows.values())).shape, np.int8)
+    for name, chosen in rows.items():
+        codes[chosen] = OUTCOMES.index(name)
+    return codes if codes.any() else None
 
 
 def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
@@ -86,7 +111,7 @@ def distinct(name: str, taken: Container[str]) -> str:
     return label
 
 
-def rung_of_points(
+def data_from_points(
     points: Mapping[float, float],
     count: int | None,
     stats: Mapping[str, float],
@@ -116,7 +141,7 @@ def rung_of_points(
     return Summary(reported_stats, inner, count, unit, run)
 
 
-def rung_of_values(
+def data_from_values(
     values: ArrayLike, run: Run, counts: ArrayLike | None = None
 ) -> Histogram | Samples:
     """Return single values (ns, with fractions) as samples, or as an exact histogram where that loses less.

@@ -177,7 +177,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if number == len(lines) and not text.endswith("\n"):
             notes.append("the last line is cut; it was left out")
             return None
-        options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+        options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         return None
 
     spectrum = parse_spectrum(enumerate(lines, 1), fail)

@@ -893,7 +893,7 @@ class _Scan:
         return self.source.corrupt(line, reason, expected, read)
 
     def _damaged(self, error: CorruptInputError) -> None:
-        self.options.damaged(error)
+        self.options.reject(error)
         self.skipped += 1
 
     def _row_damaged(self, row: int, reason: str) -> None:

@@ -6,7 +6,7 @@ import csv
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -291,6 +291,7 @@ def read(
     start_column: str | None = None,
     lenient: bool = False,
     counted: bool = False,
+    cache: bool = False,
 ) -> Data:
     """Read one series of any output that latencykit knows.
 
@@ -315,6 +316,9 @@ def read(
     counted : bool, default False
         Only a histogram will be asked for: of tables of millions of rows, the rows are counted as they are read, in
         bounded memory.
+    cache : bool, default False
+        Store what the first pass over a log decodes beside it (``run.hlog.cache.npz``), and use that file the next
+        time, unless the log has changed.
 
     Returns
     -------
@@ -339,6 +343,8 @@ def read(
     data = with_measure(
         found[series] if series is not None else next(iter(found.values())), measure
     )
+    if cache and isinstance(data, HistogramLog) and Path(path).is_file():
+        data._use_sidecar(Path(path))  # noqa: SLF001
     if tag is None:
         return data
     if not isinstance(data, HistogramLog | Samples):

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from latencykit.io.source import ReadOptions, Source
 
-__all__ = ["Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
+__all__ = ["CUT_LINE", "Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
+
+CUT_LINE = "the last line is cut; it was left out"
+"""The note of a reader that left the end of a file out."""
 
 _BYTES = 8 << 20
 _LARGEST = 2.0**53
@@ -146,7 +149,7 @@ def table_chunks(
     if tail.strip(b"\0\r\n\t "):
         last = _tail_frame(bytes(tail), layout)
         if last is None:
-            notes.append("the last line is cut; it was left out")
+            notes.append(CUT_LINE)
             return
         if len(layout.columns) == 1:
             notes.append("the last line does not end: if the file was cut, so was its number")
@@ -248,7 +251,7 @@ def _parsed(
                 warnings.simplefilter("always", pd.errors.ParserWarning)
                 frame = _csv(data, piece.skip, layout, "warn")
             for number, seen in skipped_lines([str(one.message) for one in said], piece.first):
-                options.damaged(source.corrupt(number, seen))
+                options.reject(source.corrupt(number, seen))
         else:
             frame = _csv(data, piece.skip, layout)
     except pd.errors.EmptyDataError:

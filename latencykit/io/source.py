@@ -48,6 +48,7 @@ __all__ = [
     "compression",
     "level_name",
     "parser_error",
+    "refuse_line",
     "refuse_rows",
     "rows_in",
     "skipped_lines",
@@ -108,6 +109,13 @@ class Tally:
         return f"{format_count(total)} corrupt {'line was' if total == 1 else 'lines were'} skipped: {', '.join(reasons)}"
 
 
+def refuse_line(
+    source: Source, options: ReadOptions, line: int | None, seen: str, expected: str
+) -> None:
+    """Raise for a corrupt line; under ``lenient`` skip it, and count it."""
+    options.reject(source.corrupt(line, seen, expected, "--lenient skips the line"))
+
+
 def refuse_rows(
     rows: Sequence[int],
     locate: Locate,
@@ -119,13 +127,13 @@ def refuse_rows(
     """Raise for the first of corrupt rows; under ``lenient`` count them, and report the first few of a file."""
     reported = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
     for line, text in locate(reported) if len(reported) else ():
-        options.damaged(
+        options.reject(
             source.corrupt(
                 line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"
             )
         )
     if len(rows) > len(reported):
-        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(reported))
+        options.reject(source.corrupt(None, seen, expected), len(rows) - len(reported))
 
 
 def rows_in(
@@ -527,7 +535,7 @@ class ReadOptions:
         """Return the unit of the stored values, and where it comes from: the option wins over the reader's `default`."""
         return (default, origin) if self.unit is None else (self.unit, "option")
 
-    def damaged(self, error: CorruptInputError, count: int = 1) -> None:
+    def reject(self, error: CorruptInputError, count: int = 1) -> None:
         """Raise `error`, or under `lenient` count its lines, and report the first few, so that the reader can go on."""
         if not self.lenient:
             raise error

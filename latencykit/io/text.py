@@ -6,17 +6,17 @@ import json
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.rows import line_chunks
-from latencykit.units import printable
+from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,8 +29,10 @@ __all__ = [
     "below",
     "command_of",
     "documents",
+    "durations",
     "entry",
     "epoch_seconds",
+    "fact",
     "has_keys",
     "iso_nanoseconds",
     "lines",
@@ -41,10 +43,13 @@ __all__ = [
     "plain",
     "plain_report",
     "runs",
+    "section_runs",
     "sections",
     "without_halves",
 ]
 
+_Key = TypeVar("_Key")
+_Kind = TypeVar("_Kind")
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
@@ -178,6 +183,39 @@ def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
         Section(text[start:end], text.count("\n", 0, start) + 1, source)
         for start, end in pairwise(bounds)
     ]
+
+
+def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:
+    """Return name → section of each run; a lone one has no name."""
+    parts = sections(source, begin)
+    if len(parts) == 1:
+        return {"": parts[0]}
+    return {f"run {number}": part for number, part in enumerate(parts, 1)}
+
+
+def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]) -> _Kind | None:
+    """Return the first group of a pattern's first match, as `kind` makes it of the text; None without a match.
+
+    In a pattern that is text, ``^`` and ``$`` match at every line.
+    """
+    match = re.search(pattern, text, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+    return None if match is None else kind(match[1])
+
+
+def durations(
+    cells: Mapping[_Key, str],
+    source: Source,
+    example: str,
+    *,
+    line: int | None = None,
+    unit: str | None = None,
+) -> dict[_Key, float]:
+    """Return durations in ns that are written with their unit (or in `unit`); another text is corruption."""
+    try:
+        return {key: round(parse_duration(cell, unit), 3) for key, cell in cells.items()}
+    except InvalidArgumentError as error:
+        seen = f"a latency that cannot be read ({error})"
+        raise source.corrupt(line, seen, f"such as {example}", "run the tool again") from None
 
 
 def command_of(text: str, *tools: str) -> str | None:
@@ -361,9 +399,9 @@ def numbered(
         except CorruptInputError as error:
             if number == first + len(rows) - 1 and not closed:
                 if notes is not None:
-                    notes.append("the last line is cut; it was left out")
+                    notes.append(CUT_LINE)
             else:
-                options.damaged(
+                options.reject(
                     source.corrupt(
                         number,
                         f"this is no JSON: {printable(line)!r}",

@@ -1,43 +1,60 @@
 """Charts: every function draws on an `ax`, returns it, and leaves showing and saving to you.
 
-``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data type, or a mapping of label to
-data type; ``fan_out`` takes one, ``compare`` two sides, and ``load_curve`` runs at different loads; ``diagnosis`` and
-``calibration`` a result; ``stall_strip`` samples. This is the only room that imports matplotlib.
+``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data
+type, or a mapping of label to data type; ``fan_out`` takes one, ``compare`` two sides, and
+``load_curve`` runs at different loads; ``diagnosis`` and ``calibration`` a result; ``stall_strip``
+samples. Each is imported, and matplotlib with it, when it is first used. This is the only package
+that imports matplotlib.
 """
 
 from __future__ import annotations
 
-from latencykit.plot import axes as _scale
-from latencykit.plot.ccdf_chart import ccdf
-from latencykit.plot.comparison_chart import compare
-from latencykit.plot.ctrlz_chart import calibration
-from latencykit.plot.dashboard_chart import dashboard
-from latencykit.plot.density_chart import density
-from latencykit.plot.diagnosis_chart import diagnosis
-from latencykit.plot.fan_out_chart import fan_out
-from latencykit.plot.heatmap_chart import heatmap
-from latencykit.plot.load_chart import load_curve
-from latencykit.plot.percentile_chart import percentiles
-from latencykit.plot.stall_chart import stall_strip
-from latencykit.plot.timeline_chart import timeline
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "calibration",
-    "ccdf",
-    "compare",
-    "dashboard",
-    "density",
-    "diagnosis",
-    "fan_out",
-    "heatmap",
-    "load_curve",
-    "percentiles",
-    "stall_strip",
-    "timeline",
-]
+if TYPE_CHECKING:
+    from latencykit.plot.ccdf_chart import ccdf as ccdf
+    from latencykit.plot.comparison_chart import compare as compare
+    from latencykit.plot.dashboard_chart import dashboard as dashboard
+    from latencykit.plot.density_chart import density as density
+    from latencykit.plot.diagnosis_chart import calibration as calibration
+    from latencykit.plot.diagnosis_chart import diagnosis as diagnosis
+    from latencykit.plot.fan_out_chart import fan_out as fan_out
+    from latencykit.plot.heatmap_chart import heatmap as heatmap
+    from latencykit.plot.load_chart import load_curve as load_curve
+    from latencykit.plot.percentile_chart import percentiles as percentiles
+    from latencykit.plot.stall_chart import stall_strip as stall_strip
+    from latencykit.plot.timeline_chart import timeline as timeline
 
-_scale.register()
+_MODULE_OF = {
+    "calibration": "diagnosis_chart",
+    "ccdf": "ccdf_chart",
+    "compare": "comparison_chart",
+    "dashboard": "dashboard_chart",
+    "density": "density_chart",
+    "diagnosis": "diagnosis_chart",
+    "fan_out": "fan_out_chart",
+    "heatmap": "heatmap_chart",
+    "load_curve": "load_chart",
+    "percentiles": "percentile_chart",
+    "stall_strip": "stall_chart",
+    "timeline": "timeline_chart",
+}
+
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the table above is the list
+
+if "matplotlib.scale" in sys.modules:  # `set_xscale("percentile")`; else the first chart does it
+    import_module("latencykit.plot.axes")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'latencykit.plot' has no attribute {name!r}")
+    value = getattr(import_module(f"latencykit.plot.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return list(__all__)

@@ -1,4 +1,4 @@
-"""The share of requests above each value, both axes logarithmic: a straight line here is a heavy tail."""
+"""The share of requests above each value, on logarithmic axes: heavy tails are straight lines."""
 
 from __future__ import annotations
 
@@ -9,46 +9,24 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from latencykit.plot.axes import ShareFormatter, fit_values
-from latencykit.plot.curves import (
-    SHADED,
+from latencykit.plot.curves import band, band_ends, curve_of, cut, end_words, shaded, spread
+from latencykit.plot.label_layout import LineLabels, head, name_curves
+from latencykit.plot.series import (
     as_series,
-    band_ends,
-    curve_of,
-    cut,
+    chart_title,
     drawable,
-    end_words,
     evidence_of,
     expect_evidence,
-    spread,
-)
-from latencykit.plot.figure import (
-    chart_title,
-    head,
     joined,
-    named_count,
     percentile_text,
-    same_words,
     slo_pairs,
 )
-from latencykit.plot.label_layout import LineLabels, outside_legend
-from latencykit.plot.style import (
-    FEW,
-    INK,
-    UNSUPPORTED,
-    current_axes,
-    plain,
-    series_styles,
-    shorten,
-    tidy,
-)
+from latencykit.plot.style import FEW, INK, UNSUPPORTED, current_axes, plain, series_styles, tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-    from latencykit.core.histogram import Evidence
     from latencykit.plot._typing import Drawable, Limits
     from latencykit.plot.curves import Curve
 
@@ -65,7 +43,7 @@ def ccdf(
     legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
-    **line_kwargs: Any,
+    **line_kwargs: object,
 ) -> Axes:
     """Draw the share of requests that took longer than each value.
 
@@ -75,9 +53,10 @@ def ccdf(
     ax : Axes, optional
         Where to draw; the current axes by default.
     unit : str, optional
-        Unit of all ticks; by default each takes the one that suits it.
+        Unit of all ticks; by default a suitable one for each tick.
     slo : optional
-        As in `percentiles`; each limit is a point at the share that it allows: curves should pass below and left of it.
+        As in `percentiles`; each limit is a point at the share that it allows: curves should pass
+        below and left of it.
     confidence : float, optional
         Draw the band of that confidence.
     legend : bool, default True
@@ -95,176 +74,76 @@ def ccdf(
     ------
     DataNotAvailableError
         For a summary, and where nothing was counted.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from latencykit.core.histogram import Histogram
+    >>> ax = ccdf(Histogram.of(range(1, 1000)), ax=Figure().add_subplot())
+    >>> ax.get_xscale(), ax.get_yscale()
+    ('log', 'log')
     """
     ax = current_axes(ax)
-    given = as_series(data)
+    measured = as_series(data)
     if confidence is not None:
-        expect_evidence(given)
-    series, empty = drawable(given, "tail")
+        expect_evidence(measured)
+    series, empty = drawable(measured, "tail")
     curves = {label: curve_of(values) for label, values in series.items()}
-    every = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
+    values = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
     stored = next(iter(curves.values())).unit
-    zero = fit_values(ax, every, stored, fixed=unit, along="x")
-    floor = 0.5 / max(
-        (curve.count or 10**6) + getattr(series[label], "censored", 0)
-        for label, curve in curves.items()
-    )
-    _share_axis(ax, floor)
-    lines = {}
+    zero = fit_values(ax, values, stored, fixed=unit, along="x")
+    largest = max((curve.count or 10**6) + curve.censored for curve in curves.values())
+    least = 0.5 / largest  # half a request
+    ax.set_yscale("log")
+    ax.set_ylim(least, 1.6)
+    powers = np.arange(math.ceil(math.log10(least)), 1)
+    ticks = 10.0 ** powers[:: max(1, math.ceil(powers.size / 9))]
+    ax.yaxis.set_major_locator(FixedLocator(ticks.tolist()))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(ShareFormatter())
+    lines, crowded = {}, len(series) > FEW
     for label, style in series_styles(series).items():
-        look: dict[str, Any] = (
-            {"linewidth": 1.8 if len(series) <= FEW else 1.4, "label": plain(label) or "_nolegend_"}
-            | style
-            | line_kwargs
-        )
-        lines[label] = _draw(ax, curves[label], look, zero, floor, crowded=len(series) > FEW)
+        look: dict[str, Any] = {"linewidth": 1.4 if crowded else 1.8}
+        look |= {"label": plain(label) or "_nolegend_"} | style | line_kwargs
+        lines[label] = _draw(ax, curves[label], look, zero, least, crowded=crowded)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
-            evidence = evidence_of(given[label], series[label])
-            _band(ax, evidence, curves[label], confidence, look["color"], zero, floor)
-    for percentile, limit in slo_pairs(slo) if slo is not None else ():
-        share = max(1 - percentile / 100, floor)
-        ax.plot(
-            [limit],
-            [share],
-            marker="s",
-            color=INK,
-            markersize=5,
-            linestyle="none",
-            zorder=5,
-            label="_slo",
-            clip_on=False,
-        )
-        ax.annotate(
-            f"SLO {percentile_text(percentile)}",
-            (limit, share),
-            (6, 3),
-            "data",
-            "offset points",
-            fontsize=8.5,
-            color=INK,
-        )
+            evidence = evidence_of(measured[label], series[label])
+            ends = band_ends(evidence, curves[label], confidence, 12)
+            band(ax, ends, look["color"], zero, across=True, least=least)
+    for percentile, limit in slo_pairs(slo):
+        at, words = (limit, max(1 - percentile / 100, least)), f"SLO {percentile_text(percentile)}"
+        mark: dict[str, Any] = {"marker": "s", "markersize": 5, "zorder": 5, "clip_on": False}
+        ax.plot(*at, color=INK, linestyle="none", label="_slo", **mark)
+        ax.annotate(words, at, (6, 3), "data", "offset points", fontsize=8.5, color=INK)
     labels = LineLabels()
-    _name(ax, labels, series, curves, lines, named=legend)
+    ends_of = {label: (curve.top, end_words(curve)) for label, curve in curves.items()}
+    places = (0.45, 0.05, 0.5)
+    name_curves(ax, labels, series, curves, ends_of, lines, places, across=True, named=legend)
     ax.add_artist(labels)
     tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
-    more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
-    wide = SHADED if any(curve.wide for curve in curves.values()) else ""
-    head(
-        ax,
-        chart_title(series),
-        joined(series, more, "dotted: the sample is too small", wide),
-        title,
-        subtitle,
-    )
+    notes = (empty, "dotted: the sample is too small", shaded(curves))
+    head(ax, chart_title(series), joined(series, *notes), title, subtitle)
     return ax
 
 
-def _share_axis(ax: Axes, floor: float) -> None:
-    """Shares from all to half a request, with ticks such as 1 % and 0.01 %."""
-    ax.set_yscale("log")
-    ax.set_ylim(floor, 1.6)
-    powers = np.arange(math.ceil(math.log10(floor)), 1)
-    ax.yaxis.set_major_locator(
-        FixedLocator((10.0 ** powers[:: max(1, math.ceil(powers.size / 9))]).tolist())
-    )
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(ShareFormatter())
-
-
 def _draw(
-    ax: Axes, curve: Curve, look: dict[str, Any], zero: float, floor: float, *, crowded: bool
+    ax: Axes, curve: Curve, look: dict[str, Any], zero: float, least: float, *, crowded: bool
 ) -> list[Line2D]:
-    """Solid as far as the sample supports it, dotted below; a mark where the maximum stands."""
+    """Draw a curve, dotted where the sample does not support it, and a mark at the maximum."""
     lines: list[Line2D] = []
-    for start, end, kind in (
-        (0.0, curve.limit, look),
-        (curve.limit, 100.0, look | {"linestyle": UNSUPPORTED}),
-    ):
+    dotted = look | {"linestyle": UNSUPPORTED}
+    for start, end, kind in ((0.0, curve.limit, look), (curve.limit, 100.0, dotted)):
         at, value = cut(curve, start, end)
         if at.size:
-            share = np.maximum(1.0 - at / 100.0, floor)
+            x, share = np.maximum(value, zero), np.maximum(1.0 - at / 100.0, least)
             style = kind if not lines else kind | {"label": "_nolegend_"}
-            # What is above one value is above every one up to the next.
-            lines += ax.plot(
-                np.maximum(value, zero), share, drawstyle="steps-post", zorder=3, **style
-            )
-    lines += spread(ax, curve, look, zero, across=True, least=floor, crowded=crowded)
+            # The share above one value applies to every value up to the next.
+            lines += ax.plot(x, share, drawstyle="steps-post", zorder=3, **style)
+    lines += spread(ax, curve, look, zero, across=True, least=least, crowded=crowded)
+    mark = {"color": look["color"], "markersize": 6, "clip_on": False, "linestyle": "none"}
     if curve.bound is None and curve.top_known:
-        ax.plot(
-            [max(curve.top, zero)],
-            [floor],
-            marker="v",
-            color=look["color"],
-            markersize=6,
-            clip_on=False,
-            linestyle="none",
-            zorder=4,
-        )
+        ax.plot([max(curve.top, zero)], [least], marker="v", zorder=4, **mark)
     elif curve.bound is not None:
-        last = max(1.0 - float(curve.percentile[-1]) / 100.0, floor)
-        ax.plot(
-            [curve.top],
-            [last],
-            marker=">",
-            color=look["color"],
-            markersize=6,
-            clip_on=False,
-            linestyle="none",
-            zorder=4,
-        )
+        last = max(1.0 - float(curve.percentile[-1]) / 100.0, least)
+        ax.plot([curve.top], [last], marker=">", zorder=4, **mark)
     return lines
-
-
-def _band(
-    ax: Axes,
-    evidence: Evidence,
-    curve: Curve,
-    confidence: float,
-    colour: str,
-    zero: float,
-    floor: float,
-) -> None:
-    grid, low, high = band_ends(evidence, curve, confidence, 12)
-    if not grid.size:  # corrected counts
-        return
-    share = np.maximum(1.0 - grid / 100.0, floor)
-    ax.fill_betweenx(
-        share,
-        np.maximum(low, zero),
-        np.maximum(high, zero),
-        step="pre",
-        color=colour,
-        alpha=0.15,
-        linewidth=0,
-        zorder=2,
-    )
-
-
-def _name(
-    ax: Axes, labels: LineLabels, series: Mapping[str, Any], curves: Mapping[str, Curve], lines: Mapping[str, list[Line2D]],
-    *, named: bool,
-) -> None:  # fmt: skip
-    """Name few series beside their curves and many in a legend, in the order in which they end."""
-    ends = {label: end_words(curve) for label, curve in curves.items()}
-    if named and len(curves) > FEW:
-        order = sorted(curves, key=lambda label: -curves[label].top)
-        outside_legend(
-            ax,
-            [lines[label][0] for label in order],
-            [f"{plain(shorten(label, 22))}   {ends[label]}" for label in order],
-        )
-        return
-    if named and len(curves) > 1:
-        for k, (label, data) in enumerate(series.items()):
-            labels.add(ax, named_count(label, data), lines[label], at=0.45 + 0.05 * k, spread=0.5)
-    for words, members in same_words(ends).items():
-        colour = lines[members[0]][0].get_color() if len(members) == 1 and len(curves) > 1 else INK
-        where = (max(curves[members[0]].top, ax.get_xlim()[0]), ax.get_ylim()[0])
-        labels.point(
-            ax,
-            words,
-            where,
-            [line for label in members for line in lines[label]],
-            color=colour,
-            fontsize=9,
-        )

@@ -1,4 +1,4 @@
-"""The shift plot: how much each percentile changed from one side to the other, and how sure that is."""
+"""The shift plot: the change of each percentile from one side to the other, with its interval."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+import latencykit.plot.axes  # noqa: F401 - the percentile scale
 from latencykit.core.histogram import histogram_of
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.figure import head, percentile_text
-from latencykit.plot.label_layout import LineLabels
+from latencykit.plot.label_layout import LineLabels, head
+from latencykit.plot.series import percentile_text
 from latencykit.plot.style import BLUE, GREY, GROUND, INK, MUTED, RED, current_axes, tidy
 from latencykit.units import format_change, format_count
 
@@ -28,10 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 _TICKS = (
-    1e-3, 1e-2, 0.05, 0.1, 0.2, 0.33, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0,
-    10.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e5, 1e6,
+    1e-3, 1e-2, 0.05, 0.1, 0.2, 0.33, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0, 1.01, 1.02, 1.05,
+    1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e5, 1e6,
 )  # fmt: skip
 _NARROWEST = 1.02
+_VERDICTS = {
+    "same": "No change",
+    "better": "Better",
+    "worse": "Worse",
+    "mixed": "Mixed",
+    "inconclusive": "Inconclusive",
+}
 
 
 def compare(
@@ -42,7 +50,7 @@ def compare(
     confidence: float = 0.95,
     title: str | None = None,
     subtitle: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> Axes:
     """Draw the relative change of each percentile with its interval.
 
@@ -54,7 +62,7 @@ def compare(
     ax : Axes, optional
         Where to draw; the current axes by default.
     confidence : float, default 0.95
-        Of the intervals; the band around the whole curve of two single runs holds for all percentiles at once.
+        Of the intervals; the band around the full curve of two single runs is simultaneous.
     title, subtitle : str, optional
         By default the verdict and what it is based on. Empty for none.
     **options
@@ -79,201 +87,149 @@ def compare(
     'change from base to new'
     """
     from latencykit.analysis.compare import Comparison
-    from latencykit.analysis.compare import compare as compare_rungs
+    from latencykit.analysis.compare import compare as compare_sides
 
     ax = current_axes(ax)
-    found = (
-        base
-        if isinstance(base, Comparison)
-        else compare_rungs(base, () if new is None else new, confidence=confidence, **options)
-    )
-    rows = [
-        row for row in found.changes if row.percentile is not None and row.base > 0 and row.new > 0
-    ]
+    curve = None
+    if isinstance(base, Comparison):
+        comparison = base
+    else:
+        given: dict[str, Any] = {"confidence": confidence} | options
+        comparison = compare_sides(base, () if new is None else new, **given)
+    changes = [row for row in comparison.changes if row.percentile is not None]
+    rows = [row for row in changes if row.base > 0 and row.new > 0]
     if not rows:
         raise DataNotAvailableError(
-            "no percentile was compared, so there is nothing to draw; compare histograms, logs or samples"
+            "no percentile was compared, so there is nothing to draw; "
+            "compare histograms, logs or samples"
         )
-    top = (
-        max(row.percentile or 0.0 for row in rows if (row.percentile or 0.0) < 100)
-        if len(rows) > 1
-        else 99.0
-    )
+    percentiles = [row.percentile or 0.0 for row in rows]
+    top = max((p for p in percentiles if p < 100), default=0.0) if len(rows) > 1 else 99.0
     nines = max(2, math.ceil(-math.log10(1 - min(top, 99.99999) / 100) - 1e-9))
-    whole = None if isinstance(base, Comparison) else _whole(base, new, confidence, nines + 0.45)
+    if base is not comparison:
+        curve = _curve(base, new, confidence, nines + 0.45)
     ax.set_xscale("percentile", nines=nines)
     ax.set_xlim(0, 100)
-    _ratio_axis(ax, rows, whole)
+    _scale_ratios(ax, rows, curve)
     ax.axhline(1.0, color=INK, linewidth=1.0, zorder=2, label="_no change")
-    if whole is not None:
-        _curve(ax, whole)
+    if curve is not None:
+        at, ratio, low, high = curve
+        look: dict[str, Any] = {"color": GREY, "linewidth": 1.3, "zorder": 2.5, "label": "_shift"}
+        ax.plot(at, ratio, drawstyle="steps-pre", **look)
+        fill: dict[str, Any] = {"color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1.5}
+        ax.fill_between(at, low, high, step="pre", **fill)
     labels = LineLabels()
-    _points(ax, rows, labels)
-    _sides(ax)
+    for row in rows:
+        _draw_change(ax, row, labels)
+    bottom, high_end = ax.get_ylim()
+    ax.axhspan(1.0, high_end, color="#fdf3f2", zorder=0, linewidth=0)
+    ax.axhspan(bottom, 1.0, color=GROUND, zorder=0, linewidth=0)
+    words: dict[str, Any] = {"transform": ax.transAxes, "ha": "left", "fontsize": 9, "color": MUTED}
+    ax.text(0.006, 0.985, "slower", va="top", **words)
+    ax.text(0.006, 0.015, "faster", va="bottom", **words)
     ax.add_artist(labels)
     tidy(ax, "percentile of requests", "change from base to new")
-    head(
-        ax,
-        _verdict(found, rows),
-        _conditions(found, whole is not None, confidence),
-        title,
-        subtitle,
-    )
+    basis = "one run per side: the intervals hold for these requests only"
+    if comparison.basis == "runs":
+        basis = f"{' against '.join(map(format_count, comparison.runs))} runs"
+    elif comparison.run_noise is not None:
+        noise = 100 * comparison.run_noise
+        basis = f"one run per side, taken to differ by {noise:.2g} % from run to run"
+    parts = [basis, f"{100 * confidence:g} % intervals"]
+    if curve is not None:
+        parts.append("grey: every percentile, with a band that holds for all at once")
+    parts += comparison.warnings[:2]
+    head(ax, _verdict(comparison, rows), " · ".join(parts), title, subtitle)
     return ax
 
 
-def _whole(
+def _curve(
     base: Any, new: Any, confidence: float, last: float
 ) -> tuple[Floats, Floats, Floats, Floats] | None:
-    """The whole shift function of two single runs, on a grid of percentiles, with its band."""
+    """Return the shift function of two single runs on a grid of percentiles, with its band."""
     from latencykit.analysis.compare import shift
 
-    sides = [one for one in (base, new) if hasattr(one, "run") and not isinstance(one, Summary)]
-    if len(sides) < 2 or any(side.run.corrected in ("us", "tool") for side in sides):
+    runs = [side for side in (base, new) if hasattr(side, "run") and not isinstance(side, Summary)]
+    if len(runs) < 2 or any(side.run.corrected in ("us", "tool") for side in runs):
         return None
-    one, two = (histogram_of(side, "a comparison") for side in sides)
-    places = np.linspace(0.02, last, 160)
-    found = shift(
-        one.counted,
-        two.counted,
-        100.0 * (1.0 - 10.0**-places),
-        confidence=confidence,
-        replicates=400,
-    )
-    timed = any(
-        hasattr(side, "starts") or getattr(side, "start", None) is not None for side in sides
-    )
-    band = (
-        (found.ratio, found.ratio) if timed else (found.low, found.high)
-    )  # the band is one of independent requests
-    return (found.percentile, found.ratio, *band) if found.percentile.size > 1 else None
+    one, two = (histogram_of(side, "a comparison").counted for side in runs)
+    percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.02, last, 160))
+    result = shift(one, two, percentiles, confidence=confidence, replicates=400)
+    if result.percentile.size < 2:
+        return None
+    # The band is one of independent requests, which those of runs that know of time are not.
+    timed = [hasattr(side, "starts") or getattr(side, "start", None) is not None for side in runs]
+    band = (result.ratio, result.ratio) if any(timed) else (result.low, result.high)
+    return result.percentile, result.ratio, *band
 
 
-def _ratio_axis(
-    ax: Axes, rows: list[Change], whole: tuple[Floats, Floats, Floats, Floats] | None
+def _scale_ratios(
+    ax: Axes, rows: list[Change], curve: tuple[Floats, Floats, Floats, Floats] | None
 ) -> None:
-    """Ratios on a logarithmic scale, around "no change"."""
-    ends = [
-        1 + end for row in rows for end in (row.change, row.low, row.high) if -1 < end < math.inf
-    ]
-    low, high = min([*ends, 1 / _NARROWEST]), max([*ends, _NARROWEST])
-    if whole is not None:
-        low, high = min(low, float(whole[2].min())), max(high, float(whole[3].max()))
-    room = (high / low) ** 0.12
+    """Scale the ratios logarithmically around "no change", with ticks as far as labels fit."""
+    ends = [end for row in rows for end in (row.change, row.low, row.high) if -1 < end < math.inf]
+    low = min([*(1 + end for end in ends), 1 / _NARROWEST])
+    high = max([*(1 + end for end in ends), _NARROWEST])
+    if curve is not None:
+        low, high = min(low, float(curve[2].min())), max(high, float(curve[3].max()))
+    margin = (high / low) ** 0.12
+    low, high = low / margin, high * margin
     ax.set_yscale("log")
-    ax.set_ylim(low / room, high * room)
-    apart = (
-        math.log(high * room * room / low)
-        * 26.0
-        / (ax.get_window_extent().height * 72.0 / ax.figure.dpi)
-    )
-    ax.yaxis.set_major_locator(FixedLocator(_ticks(low / room, high * room, apart)))
+    ax.set_ylim(low, high)
+    height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
+    apart = math.log(high / low) * 26.0 / height
+    ticks = [1.0]
+    slower = [tick for tick in _TICKS if 1 < tick <= high]
+    faster = [tick for tick in reversed(_TICKS) if low <= tick < 1]
+    for outwards in (slower, faster):
+        last = 1.0
+        for tick in outwards:
+            if abs(math.log(tick / last)) >= apart:
+                ticks.append(tick)
+                last = tick
+    ax.yaxis.set_major_locator(FixedLocator(sorted(ticks)))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(
         FuncFormatter(lambda ratio, _: "no change" if ratio == 1 else format_change(ratio - 1))
     )
 
 
-def _ticks(low: float, high: float, apart: float) -> list[float]:
-    """Round ratios from "no change" outwards, far enough from each other for their labels."""
-    found = [1.0]
-    for outwards in (
-        [tick for tick in _TICKS if 1 < tick <= high],
-        [tick for tick in reversed(_TICKS) if low <= tick < 1],
-    ):
-        last = 1.0
-        for tick in outwards:
-            if abs(math.log(tick / last)) >= apart:
-                found.append(tick)
-                last = tick
-    return sorted(found)
-
-
-def _curve(ax: Axes, whole: tuple[Floats, Floats, Floats, Floats]) -> None:
-    at, ratio, low, high = whole
-    ax.plot(at, ratio, drawstyle="steps-pre", color=GREY, linewidth=1.3, zorder=2.5, label="_shift")
-    ax.fill_between(at, low, high, step="pre", color=GREY, alpha=0.22, linewidth=0, zorder=1.5)
-
-
-def _colour(row: Change) -> str:
-    if not row.significant:
-        return MUTED
-    return RED if row.low > 0 else BLUE
-
-
-def _points(ax: Axes, rows: list[Change], labels: LineLabels) -> None:
-    """Each percentile with its interval: filled where it changed, hollow where that cannot be told."""
+def _draw_change(ax: Axes, row: Change, labels: LineLabels) -> None:
+    """Draw a percentile with its interval: filled where it changed, hollow where undecided."""
     bottom, top = ax.get_ylim()
-    for row in rows:
-        at, ratio, colour = row.percentile or 0.0, 1 + row.change, _colour(row)
-        low = 1 + row.low if row.low > -1 else bottom
-        high = 1 + row.high if math.isfinite(row.high) else top
-        bounded = row.low > -1 or math.isfinite(row.high)
-        if bounded:
-            look: dict[str, Any] = {
-                "color": colour,
-                "linewidth": 1.6,
-                "zorder": 3,
-                "solid_capstyle": "butt",
-            }
-            ax.plot([at, at], [max(low, bottom), min(high, top)], label="_interval", **look)
-        face = colour if row.significant else "white"
-        (mark,) = ax.plot(
-            [at], [ratio], marker="o" if at < 100 else "D", markersize=6.5, color=colour, markerfacecolor=face, linestyle="none",
-            zorder=4, clip_on=False, label=f"_{row.statistic}",
-        )  # fmt: skip
-        words = f"{percentile_text(at)} {format_change(row.change)}"
-        tip = min(max(high, ratio), top) if math.isfinite(row.high) else ratio
-        labels.point(ax, words, (at, tip), [mark], above=bounded, fontsize=9, color=colour)
+    at, ratio = row.percentile or 0.0, 1 + row.change
+    colour = MUTED if not row.significant else RED if row.low > 0 else BLUE
+    low = 1 + row.low if row.low > -1 else bottom
+    high = 1 + row.high if math.isfinite(row.high) else top
+    bounded = row.low > -1 or math.isfinite(row.high)
+    if bounded:
+        look: dict[str, Any] = {"linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
+        ends = [max(low, bottom), min(high, top)]
+        ax.plot([at, at], ends, color=colour, label="_interval", **look)
+    (mark,) = ax.plot(
+        [at], [ratio], marker="o" if at < 100 else "D", markersize=6.5, color=colour,
+        markerfacecolor=colour if row.significant else "white", linestyle="none", zorder=4,
+        clip_on=False, label=f"_{row.statistic}",
+    )  # fmt: skip
+    words = f"{percentile_text(at)} {format_change(row.change)}"
+    tip = min(max(high, ratio), top) if math.isfinite(row.high) else ratio
+    labels.point(ax, words, (at, tip), [mark], above=bounded, fontsize=9, color=colour)
 
 
-def _sides(ax: Axes) -> None:
-    """Say which way is which."""
-    ax.axhspan(1.0, ax.get_ylim()[1], color="#fdf3f2", zorder=0, linewidth=0)
-    ax.axhspan(ax.get_ylim()[0], 1.0, color=GROUND, zorder=0, linewidth=0)
-    for place, words, va in (
-        ((0.006, 0.985), "slower", "top"),
-        ((0.006, 0.015), "faster", "bottom"),
-    ):
-        ax.text(*place, words, transform=ax.transAxes, va=va, ha="left", fontsize=9, color=MUTED)
-
-
-def _verdict(found: Comparison, rows: list[Change]) -> str:
-    words = {
-        "same": "No change",
-        "better": "Better",
-        "worse": "Worse",
-        "mixed": "Mixed",
-        "inconclusive": "Inconclusive",
-    }
+def _verdict(comparison: Comparison, rows: list[Change]) -> str:
+    """Return the verdict with the change that is least in doubt, or the last that was tested."""
     judged = [row for row in rows if row.significant]
-    if not judged:
-        within = [row for row in rows if not math.isnan(row.p_value)] or rows
-        row = within[-1]
-        return f"{words[found.verdict]}: {percentile_text(row.percentile or 0.0)} {format_change(row.change)}{_span(row)}"
-    most = max(
-        judged,
-        key=lambda row: min(
-            abs(math.log1p(max(row.low, -0.999999))), abs(math.log1p(min(row.high, 1e12)))
-        ),
-    )
-    return f"{words[found.verdict]}: {percentile_text(most.percentile or 0.0)} {format_change(most.change)}{_span(most)}"
-
-
-def _span(row: Change) -> str:
-    if row.low <= -1 or math.isinf(row.high):
-        return ""
-    return f" ({format_change(row.low)} to {format_change(row.high)})"
-
-
-def _conditions(found: Comparison, whole: bool, confidence: float) -> str:
-    level = f"{100 * confidence:g} % intervals"
-    runs = " against ".join(format_count(number) for number in found.runs)
-    single = "one run per side: the intervals hold for these requests only"
-    if found.run_noise is not None:
-        single = (
-            f"one run per side, taken to differ by {100 * found.run_noise:.2g} % from run to run"
+    if judged:
+        row = max(
+            judged,
+            key=lambda row: min(
+                abs(math.log1p(max(row.low, -0.999999))), abs(math.log1p(min(row.high, 1e12)))
+            ),
         )
-    parts = [f"{runs} runs" if found.basis == "runs" else single, level]
-    parts += ["grey: every percentile, with a band that holds for all at once"] if whole else []
-    return " · ".join([*parts, *found.warnings[:2]])
+    else:
+        row = ([row for row in rows if not math.isnan(row.p_value)] or rows)[-1]
+    interval = ""
+    if row.low > -1 and not math.isinf(row.high):
+        interval = f" ({format_change(row.low)} to {format_change(row.high)})"
+    change = f"{percentile_text(row.percentile or 0.0)} {format_change(row.change)}"
+    return f"{_VERDICTS[comparison.verdict]}: {change}{interval}"

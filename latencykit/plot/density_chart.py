@@ -1,4 +1,4 @@
-"""Where the values lie: the modes that a single percentile hides, on a logarithmic axis."""
+"""The density of values: the modes that a single percentile hides, on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from latencykit.core.distribution import Distribution
 from latencykit.core.key_statistics import statistic_text
 from latencykit.core.quantiles import is_resolved
 from latencykit.plot.axes import ShareFormatter, value_axis
-from latencykit.plot.curves import as_series, drawable
-from latencykit.plot.figure import chart_title, head, joined, percentile_text, same_words, slo_pairs
-from latencykit.plot.label_layout import LineLabels
+from latencykit.plot.label_layout import LineLabels, head
+from latencykit.plot.series import (
+    as_series,
+    chart_title,
+    drawable,
+    joined,
+    percentile_text,
+    same_words,
+    slo_pairs,
+)
 from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
 from latencykit.units import format_value
 
@@ -36,11 +43,11 @@ _LANE = 11.0
 _SPREAD = "spread evenly within wide buckets, of which the source says no more"
 
 _OVERLAP = 1.9
-"""How far a series that stands among others may reach, in distances from one to the next."""
+"""Largest height of a series among others, in distances from one to the next."""
 
 
 def shares(data: Any, edges: Floats) -> Floats:
-    """Return the share of values in each bin; a bucket that straddles an edge is divided in proportion."""
+    """Return the share of values per bin; a bucket across an edge is divided in proportion."""
     weights, total = (
         (data.probabilities, 1.0)
         if isinstance(data, Distribution)
@@ -55,25 +62,24 @@ def shares(data: Any, edges: Floats) -> Floats:
 
 
 def modes(part: Floats, most: int = 3, weight: float = 0.02) -> list[int]:
-    """Return the positions of the highest peaks that stand out from their surroundings, the highest first.
+    """Return the positions of the highest peaks that are prominent, the highest first.
 
-    A peak stands out where it is three times as high as the valley towards any higher one, and where it holds at least
-    `weight` of all values.
+    A peak is prominent where it is three times as high as the valley towards any higher one, and
+    has at least `weight` of all values around it.
     """
     smooth = np.convolve(part, [0.25, 0.5, 0.25], "same")
-    found: list[int] = []
+    padded = np.concatenate(([0.0], smooth, [0.0]))
+    peaks: list[int] = []
     for peak in np.argsort(-smooth, kind="stable").tolist():
-        if len(found) == most or smooth[peak] <= 0:
+        if len(peaks) == most or smooth[peak] <= 0:
             break
-        if (peak > 0 and smooth[peak - 1] > smooth[peak]) or (
-            peak + 1 < smooth.size and smooth[peak + 1] > smooth[peak]
-        ):
+        if max(padded[peak], padded[peak + 2]) > smooth[peak]:
             continue
-        valleys = [smooth[min(peak, other) : max(peak, other) + 1].min() for other in found]
+        valleys = [smooth[min(peak, other) : max(peak, other) + 1].min() for other in peaks]
         around = part[max(0, peak - 4) : peak + 5].sum()
         if all(3 * valley <= smooth[peak] for valley in valleys) and around >= weight:
-            found.append(peak)
-    return found
+            peaks.append(peak)
+    return peaks
 
 
 def density(
@@ -86,18 +92,18 @@ def density(
     legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
-    **line_kwargs: Any,
+    **line_kwargs: object,
 ) -> Axes:
     """Draw the share of requests by value.
 
     Parameters
     ----------
     data : data type with buckets, Distribution, or mapping of str to such
-        More than four series stand above each other, each with a base line of its own.
+        More than four series are drawn above each other, each with a base line of its own.
     ax : Axes, optional
         Where to draw; the current axes by default.
     unit : str, optional
-        Unit of all ticks; by default each takes the one that suits it.
+        Unit of all ticks; by default a suitable one for each tick.
     slo : optional
         As in `percentiles`; the limits are drawn as upright lines.
     bins : int, default 120
@@ -117,253 +123,149 @@ def density(
     ------
     DataNotAvailableError
         For a summary, and where nothing was counted.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from latencykit.core.histogram import Histogram
+    >>> density(Histogram.of(range(1, 1000)), ax=Figure().add_subplot()).get_xscale()
+    'log'
     """
     ax = current_axes(ax)
     series, empty = drawable(as_series(data), "density")
-    stored = next(iter(series.values())).unit
-    low = min(_lowest(values) for values in series.values())
-    high = max(_highest(values) for values in series.values())
+    stored, stacked = next(iter(series.values())).unit, len(series) > FEW
+    filled = {label: _Filled(part) for label, part in series.items()}
+    low = min(part.lowest for part in filled.values())
+    high = max(part.highest for part in filled.values())
     if high < low:  # nothing but zeros
         low, high = 1.0, 10.0
     edges = np.geomspace(low / 1.02, max(high, low * 1.5) * 1.02, bins + 1)
     parts = {label: shares(values, edges) for label, values in series.items()}
-    zeros = {label: share for label, values in series.items() if (share := _zeros(values)) > 0}
-    zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=bool(zeros))
-    stacked = len(series) > FEW
+    zeros = {label: part.zeros for label, part in filled.items()}
+    zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=any(zeros.values()))
     base = {label: float(len(series) - 1 - k) if stacked else 0.0 for k, label in enumerate(series)}
     peak = max(*(float(part.max()) for part in parts.values()), *zeros.values(), 1e-12)
-    labels = LineLabels()
-    lines = {}
+    # Distance in points from one series to the next where they are drawn above each other.
+    lane = ax.get_window_extent().height * 72.0 / ax.figure.dpi / (len(series) + 1.3)
+    labels, lines, scale = LineLabels(), {}, _OVERLAP / peak if stacked else 1.0
     for label, style in series_styles(series).items():
-        scale = _OVERLAP / peak if stacked else 1.0
-        look = (
-            {"linewidth": 1.1 if stacked else 1.6, "zorder": 2.0 + len(series) - base[label]}
-            | style
-            | line_kwargs
-        )
-        look |= {"label": plain(label) or "_nolegend_"} | (
-            {"linestyle": "solid"} if stacked else {}
-        )
-        lines[label] = _draw(
-            ax,
-            edges,
-            parts[label] * scale,
-            zeros.get(label, 0.0) * scale,
-            zero,
-            base[label],
-            look,
-            stacked=stacked,
-        )
-        _tick(
-            ax,
-            series[label],
-            base[label],
-            look,
-            labelled=stacked and _lane(ax, len(series)) >= _LANE,
-        )
+        look: dict[str, Any] = {"linewidth": 1.1 if stacked else 1.6}
+        look |= {"zorder": 2.0 + len(series) - base[label]} | style | line_kwargs
+        look |= {"label": plain(label) or "_nolegend_"}
+        look |= {"linestyle": "solid"} if stacked else {}
+        steps = parts[label] * scale
+        bar = [zero, zeros[label] * scale]
+        lines[label] = _draw(ax, edges, steps, bar, base[label], look, stacked=stacked)
+        top = max(filled[label].highest, ax.get_xlim()[0])
+        above: dict[str, Any] = {"color": look["color"], "clip_on": False, "zorder": 31}
+        mark: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
+        ax.plot([top], [base[label]], linestyle="none", label="_max", **mark, **above)
+        if stacked and lane >= _LANE:
+            at: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 7.5, "color": MUTED}
+            words, tip = filled[label].maximum_text, (top, base[label])
+            ax.annotate(words, tip, (-4, 1.5), "data", "offset points", zorder=32, **at)
     if stacked:
-        _lanes(ax, base)
+        step = max(1, round(_LANE / lane))  # with little space, every second name or fewer
+        names = [plain(shorten(label, 22)) for label in list(base)[::step]]
+        ax.set_yticks(list(base.values())[::step], names)
+        ax.set_ylim(-0.25, len(base) - 1 + _OVERLAP * 1.06)
     else:
         ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
         ax.yaxis.set_major_formatter(ShareFormatter())
-        _name(ax, labels, series, parts, edges, lines, named=legend)
-    _limits(ax, slo)
+        _name(ax, labels, filled, parts, edges, lines, named=legend)
+    for percentile, limit in slo_pairs(slo):
+        ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")
+        words, units = f"SLO {percentile_text(percentile)}", ("data", "axes fraction")
+        look = {"fontsize": 8.5, "color": INK, "va": "top"}
+        ax.annotate(words, (limit, 1), (3, -3), units, "offset points", **look)
     ax.add_artist(labels)
-    a_decade = bins / math.log10(edges[-1] / edges[0])
-    height = "" if stacked else f"share of requests a bin ({a_decade:.0f} bins a decade)"
+    per_decade = bins / math.log10(edges[-1] / edges[0])
+    height = "" if stacked else f"share of requests per bin ({per_decade:.0f} bins per decade)"
     tidy(ax, "latency" if stored != "none" else "value", height)
     ax.spines["left"].set_visible(not stacked)
-    more = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
-    spread = _SPREAD if any(_wide(values).any() for values in series.values()) else ""
-    head(
-        ax,
-        chart_title(series),
-        joined(series, more, "all on one scale" if stacked else "", spread),
-        title,
-        subtitle,
-    )
+    spread = _SPREAD if any(part.wide.any() for part in filled.values()) else ""
+    notes = (empty, "all on one scale" if stacked else "", spread)
+    head(ax, chart_title(series), joined(series, *notes), title, subtitle)
     return ax
 
 
-def _limits(ax: Axes, slo: Any) -> None:
-    """An SLO's limits as upright lines."""
-    for percentile, limit in slo_pairs(slo) if slo is not None else ():
-        ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")
-        words = f"SLO {percentile_text(percentile)}"
-        ax.annotate(
-            words,
-            (limit, 1),
-            (3, -3),
-            ("data", "axes fraction"),
-            "offset points",
-            fontsize=8.5,
-            color=INK,
-            va="top",
-        )
+class _Filled:
+    """The buckets of a series that have values: their edges, and where its values begin and end."""
+
+    def __init__(self, data: Any) -> None:
+        model = isinstance(data, Distribution)
+        weights = data.probabilities if model else data.counts
+        index = data.index[weights > 0] if model else data.index
+        self.unit: str = data.unit
+        self.low, self.high = data.buckets.low(index), data.buckets.high(index)
+        # Buckets with values that may lie anywhere in more than a tenth of their value.
+        self.wide: NDArray[np.bool_] = ~is_resolved(self.low, self.high)
+        middle = np.where(self.low > 0, self.low, self.high / 2)
+        self.lowest = float(middle[middle > 0][:1].min(initial=math.inf))
+        at_zero = float(weights[data.buckets.high(data.index) <= 0].sum())
+        self.zeros = at_zero if model else at_zero / data.count
+        censored = getattr(data, "censored", 0)
+        top = float(data.max)
+        self.highest = max(top, float(data.censored_at)) if censored else top
+        self.maximum_text = f"{'≥' if censored else 'max'} {format_value(self.highest, data.unit)}"
+        if not censored and not model:
+            self.maximum_text = f"max {statistic_text(data, 'max')}"
 
 
 def _draw(
     ax: Axes,
     edges: Floats,
     part: Floats,
-    zeros: float,
-    zero: float,
+    bar: list[float],
     base: float,
     look: dict[str, Any],
     *,
     stacked: bool,
 ) -> Line2D:
-    """One series as steps over its base, and its zeros as a bar of their own."""
+    """Draw one series as steps over its base, and its zeros as a bar (place, height)."""
     x, y = np.append(edges, edges[-1]), base + np.concatenate((part, [0.0, 0.0]))
-    fill = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
+    fill: dict[str, Any] = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
     if stacked:
         ax.fill_between(x, base, y, color="white", alpha=0.75, **fill)
     ax.fill_between(x, base, y, color=look["color"], alpha=0.30 if stacked else 0.16, **fill)
     (line,) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
-    if zeros > 0:
-        ax.plot(
-            [zero, zero],
-            [base, base + zeros],
-            color=look["color"],
-            linewidth=5,
-            solid_capstyle="butt",
-            zorder=look["zorder"],
-        )
+    at, height = bar
+    if height > 0:
+        thick: dict[str, Any] = {"linewidth": 5, "solid_capstyle": "butt", "zorder": look["zorder"]}
+        ax.plot([at, at], [base, base + height], color=look["color"], **thick)
     return line
 
 
-def _tick(ax: Axes, data: Any, base: float, look: dict[str, Any], *, labelled: bool) -> None:
-    """A tick on the base line where the maximum stands."""
-    top, over = (
-        max(_highest(data), ax.get_xlim()[0]),
-        {"color": look["color"], "clip_on": False, "zorder": 31},
-    )
-    ax.plot(
-        [top],
-        [base],
-        marker="|",
-        markersize=11,
-        markeredgewidth=2,
-        linestyle="none",
-        label="_max",
-        **over,
-    )
-    if labelled:
-        ax.annotate(
-            _words(data),
-            (top, base),
-            (-4, 1.5),
-            "data",
-            "offset points",
-            ha="right",
-            va="bottom",
-            fontsize=7.5,
-            color=MUTED,
-            zorder=32,
-        )
-
-
-def _words(data: Any) -> str:
-    if getattr(data, "censored", 0) or isinstance(data, Distribution):
-        return f"{'≥' if getattr(data, 'censored', 0) else 'max'} {format_value(_highest(data), data.unit)}"
-    return f"max {statistic_text(data, 'max')}"
-
-
 def _name(
-    ax: Axes, labels: LineLabels, series: Mapping[str, Any], parts: Mapping[str, Floats], edges: Floats,
-    lines: Mapping[str, Line2D], *, named: bool,
-) -> None:  # fmt: skip
-    """Name each series at its peak, or write beside the modes of a single one where they lie; label the maxima."""
+    ax: Axes,
+    labels: LineLabels,
+    series: Mapping[str, _Filled],
+    parts: Mapping[str, Floats],
+    edges: Floats,
+    lines: Mapping[str, Line2D],
+    *,
+    named: bool,
+) -> None:
+    """Name each series at its peak, or label the modes of a single one; label the maxima."""
     middle = np.sqrt(edges[1:] * edges[:-1])
     for label, part in parts.items():
-        peak = int(np.argmax(part))
+        line, filled = [lines[label]], series[label]
         if len(parts) == 1:
+            bottom, top = filled.low[filled.wide], filled.high[filled.wide]
             for mode in modes(part):
-                if not _pinned_down(series[label], edges[mode], edges[mode + 1]):
-                    continue
-                words = format_value(float(middle[mode]), series[label].unit, 2)
-                labels.point(
-                    ax,
-                    words,
-                    (float(middle[mode]), float(part[mode])),
-                    [lines[label]],
-                    above=True,
-                    color=MUTED,
-                )
+                if ((bottom < edges[mode + 1]) & (top > edges[mode])).any():
+                    continue  # not where it was measured, only spread over a wide bucket
+                at = (float(middle[mode]), float(part[mode]))
+                words = format_value(at[0], filled.unit, 2)
+                labels.point(ax, words, at, line, above=True, color=MUTED)
         elif named:
-            where = (float(middle[peak]), float(part[peak]))
-            labels.point(
-                ax,
-                plain(shorten(label, 32)),
-                where,
-                [lines[label]],
-                above=True,
-                fontsize=9.5,
-                fontweight="bold",
-            )
-    for words, members in same_words(
-        {label: _words(data) for label, data in series.items()}
-    ).items():
+            peak = int(np.argmax(part))
+            at = (float(middle[peak]), float(part[peak]))
+            look: dict[str, Any] = {"above": True, "fontsize": 9.5, "fontweight": "bold"}
+            labels.point(ax, plain(shorten(label, 32)), at, line, **look)
+    maxima = {label: filled.maximum_text for label, filled in series.items()}
+    for words, members in same_words(maxima).items():
         colour = lines[members[0]].get_color() if len(members) == 1 and len(series) > 1 else INK
-        labels.point(
-            ax,
-            words,
-            (max(_highest(series[members[0]]), ax.get_xlim()[0]), 0.0),
-            [lines[label] for label in members],
-            above=True,
-            color=colour,
-        )
-
-
-def _wide(data: Any) -> NDArray[np.bool_]:
-    """Buckets with values that may lie anywhere in more than a tenth of their value."""
-    return ~is_resolved(data.buckets.low(_held(data)), data.buckets.high(_held(data)))
-
-
-def _pinned_down(data: Any, low: float, high: float) -> bool:
-    """Whether what lies between two edges is where it was measured, and not only spread over a wide bucket."""
-    wide = _wide(data)
-    bottom, top = data.buckets.low(_held(data))[wide], data.buckets.high(_held(data))[wide]
-    return not bool(((bottom < high) & (top > low)).any())
-
-
-def _lane(ax: Axes, number: int) -> float:
-    """Distance in points from one series to the next where they stand above each other."""
-    return float(ax.get_window_extent().height * 72.0 / ax.figure.dpi / (number + 1.3))
-
-
-def _lanes(ax: Axes, base: Mapping[str, float]) -> None:
-    """Names at the base lines of series that stand above each other."""
-    step = max(
-        1, round(_LANE / _lane(ax, len(base)))
-    )  # where there is little room, every second name or fewer
-    ax.set_yticks(
-        list(base.values())[::step], [plain(shorten(label, 22)) for label in list(base)[::step]]
-    )
-    ax.set_ylim(-0.25, len(base) - 1 + _OVERLAP * 1.06)
-
-
-def _held(data: Any) -> Any:
-    return data.index[data.probabilities > 0] if isinstance(data, Distribution) else data.index
-
-
-def _zeros(data: Any) -> float:
-    """The share of values that are zero."""
-    at_zero = data.buckets.high(data.index) <= 0
-    if isinstance(data, Distribution):
-        return float(data.probabilities[at_zero].sum())
-    return float(data.counts[at_zero].sum() / data.count)
-
-
-def _lowest(data: Any) -> float:
-    """The lowest positive value; infinity where there is none."""
-    low, high = data.buckets.low(_held(data)), data.buckets.high(_held(data))
-    middle = np.where(low > 0, low, high / 2)
-    positive = middle[middle > 0]
-    return float(positive[0]) if positive.size else math.inf
-
-
-def _highest(data: Any) -> float:
-    """The maximum, or where the censored values begin."""
-    top = float(data.max)
-    return max(top, float(data.censored_at)) if getattr(data, "censored", 0) else top
+        at = (max(series[members[0]].highest, ax.get_xlim()[0]), 0.0)
+        own = [lines[label] for label in members]
+        labels.point(ax, words, at, own, above=True, color=colour)

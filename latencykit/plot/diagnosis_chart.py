@@ -1,4 +1,4 @@
-"""A diagnosis as a picture: the course with its stalls, and what was measured beside what would have been."""
+"""The result of a diagnosis or of a freeze test as a picture: what was measured, and the truth."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
-from latencykit.plot.figure import head, joined
+from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
+from latencykit.plot.series import joined
 from latencykit.plot.style import INK, RED, current_axes, plain, shorten
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import NANOSECONDS, format_duration
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from latencykit.analysis.omission import Diagnosis
+    from latencykit.ctrlz.run import Calibration
 
-__all__ = ["diagnosis", "floor"]
+__all__ = ["calibration", "diagnosis"]
 
-_SAID = {
-    "omits": "leaves out what its stalls hit",
-    "clean": "holds what its stalls hit",
-    "unknown": "cannot be judged",
+_VERDICTS = {
+    "omits": "coordinated omission detected",
+    "clean": "no coordinated omission",
+    "unknown": "coordinated omission undecided",
 }
 _HOW = {"retime": "corrected by the schedule", "backfill": "corrected by back-filling"}
-_DEEP = 30.0  # times that the floor lies above the curve: room for words between them
+_MOST_STALLS = 12
+_DEEP = 30.0
+"""The lower bound lies this many times above the curve: space for words between them."""
 
 
 def diagnosis(
@@ -38,23 +42,25 @@ def diagnosis(
     unit: str | None = None,
     title: str | None = None,
     subtitle: str | None = None,
-    **line_kwargs: Any,
+    **line_kwargs: object,
 ) -> Axes:
-    """Draw a diagnosis: the course with its stalls above, the percentile curves below.
+    """Draw a diagnosis: latency over time with its stalls above, the percentile curves below.
 
-    The measured curve is red and the corrected one blue, dashed wherever it is based on the stalls. The floor is what a
-    stall of the whole server must leave at least, ``Q(q) ≥ d − (1 − q)·T``; where the measured curve lies below it, the
-    gap is filled.
+    The measured curve is red and the corrected one blue, dashed wherever it is based on the stalls.
+    A stall of the entire server implies a lower bound, ``Q(q) ≥ d − (1 − q)·T``; where the measured
+    curve lies below it, the gap is filled.
 
     Parameters
     ----------
     found : Diagnosis
+        Of `latencykit.diagnose`.
     ax : Axes, optional
-        The page; its own frame is hidden and its panels are laid inside. The current axes by default.
+        The page; its own frame is hidden and its panels are laid inside. The current axes by
+        default.
     name : str
         Of the series; the source's unless given.
     unit : str, optional
-        Unit of all ticks; by default each takes the one that suits it.
+        Unit of all ticks; by default a suitable one for each tick.
     title, subtitle : str, optional
         By default the verdict, and why. Empty for none.
     **line_kwargs
@@ -64,71 +70,66 @@ def diagnosis(
     -------
     Axes
         The page; ``page.child_axes`` are its panels, the curves last.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from latencykit.analysis.omission import diagnose
+    >>> from latencykit.core.samples import Samples
+    >>> start = np.arange(2000) * 10_000_000
+    >>> result = diagnose(Samples(start=start, duration=np.full(2000, 1_000_000)))
+    >>> len(diagnosis(result, ax=Figure().add_subplot()).child_axes)
+    2
     """
     page = current_axes(ax)
     page.set_axis_off()
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": ""}
-    lower = page.inset_axes((0.0, 0.0, 1.0, 1.0))
+    height = 1.0
     if found.timed is not None and len(found.timed):
-        point = page.figure.dpi / 72.0
-        gap = min(46 * point / page.get_window_extent().height, 0.2)
-        lower.remove()
-        upper = page.inset_axes((0.0, 0.5 + gap / 2, 1.0, 0.5 - gap / 2))
-        timeline(found.timed, ax=upper, stalls=_longest(found), **quiet)
-        lower = page.inset_axes((0.0, 0.0, 1.0, 0.5 - gap / 2))
-    _curves(lower, found, quiet | line_kwargs)
+        points = page.get_window_extent().height * 72.0 / page.figure.dpi
+        gap = min(46 / points, 0.2)
+        height = 0.5 - gap / 2
+        upper = page.inset_axes((0.0, 0.5 + gap / 2, 1.0, height))
+        stalls = found.found
+        order = np.sort(np.argsort(stalls.duration)[::-1][:_MOST_STALLS])
+        columns = (stalls.start[order], stalls.end[order], stalls.missing[order].astype(np.float64))
+        spans = list(zip(*(column.tolist() for column in columns), strict=True))
+        timeline(found.timed, ax=upper, stalls=spans, **quiet)
+    lower = page.inset_axes((0.0, 0.0, 1.0, height))
+    _draw_curves(lower, found, quiet | line_kwargs)
     label = plain(shorten(name or found.run.source or found.run.tool or "the measurement", 40))
-    more = [found.summary]
+    notes = [found.summary]
     if found.expected_interval:
-        more.append(f"expected interval {format_duration(found.expected_interval)}")
+        notes.append(f"expected interval {format_duration(found.expected_interval)}")
     if found.method is not None:
-        more.append(f"{_HOW[found.method]}, dashed where it is based on the stalls")
-    head(
-        page,
-        f"{label} {_SAID[found.verdict]}",
-        joined({label: found.raw}, plain(" · ".join(more), 200)),
-        title,
-        subtitle,
-    )
+        notes.append(f"{_HOW[found.method]}, dashed where it is based on the stalls")
+    conditions = joined({label: found.raw}, plain(" · ".join(notes), 200))
+    head(page, f"{label}: {_VERDICTS[found.verdict]}", conditions, title, subtitle)
     return page
 
 
-def _longest(found: Diagnosis, most: int = 12) -> list[tuple[float, float, float]]:
-    """The stalls as spans, the longest of them where there are many."""
-    stalls = found.found
-    order = np.sort(np.argsort(stalls.duration)[::-1][:most])
-    columns = (stalls.start[order], stalls.end[order], stalls.missing[order].astype(np.float64))
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _curves(ax: Axes, found: Diagnosis, options: dict[str, Any]) -> None:
-    """Raw and corrected curve, and the floor."""
-    series = (
-        {"raw": found.raw}
-        if found.corrected is None
-        else {"raw": found.raw, "corrected": found.corrected}
-    )
-    dashed = None
-    if found.corrected is None and found.verdict == "omits":
+def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
+    """Draw raw and corrected curve, and the lower bound."""
+    raw, duration, stalls = result.raw, result.duration, result.found
+    series, dashed = {"raw": raw}, None
+    if result.corrected is not None:
+        series["corrected"] = result.corrected
+        stalled = float(stalls.duration.sum()) if len(stalls) else result.longest_stall
+        share = min(1.0, stalled / duration) if duration else 1.0
+        number = max(1, len(stalls))
+        events = f"{number} stall{'' if number == 1 else 's'}"
+        dashed = {"corrected": (100.0 - 100.0 * share, events)}
+    elif result.verdict == "omits":
         options = {"color": RED} | options
-    if found.corrected is not None:
-        hit = 100.0 * min(1.0, _stalled(found) / found.duration) if found.duration else 100.0
-        number = max(1, len(found.found))
-        dashed = {"corrected": (100.0 - hit, f"{number} stall{'' if number == 1 else 's'}")}
     percentiles(series, ax=ax, dashed_from=dashed, **options)
-    if isinstance(found.raw, Summary) or not found.raw.count:
+    if isinstance(raw, Summary) or not raw.count or not result.evidence:
         return
-    stall = found.longest_stall
-    if found.duration and found.raw.unit in NANOSECONDS and found.evidence and stall > 0:
-        floor(ax, found.raw, stall, found.duration)
+    if duration and raw.unit in NANOSECONDS and result.longest_stall > 0:
+        _draw_lower_bound(ax, raw, result.longest_stall, duration)
 
 
-def _stalled(found: Diagnosis) -> float:
-    return float(found.found.duration.sum()) if len(found.found) else found.longest_stall
-
-
-def floor(ax: Axes, raw: Any, stall: float, duration: float) -> None:
-    """Draw the floor of one stall, and fill what the curve falls short of it."""
+def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None:
+    """Draw the lower bound that one stall implies, and fill the gap below it."""
     from latencykit.analysis.omission import physics_floor
 
     curve = curve_of(raw)
@@ -138,37 +139,58 @@ def floor(ax: Axes, raw: Any, stall: float, duration: float) -> None:
     shown = least > low
     if not shown.any():
         return
-    ax.plot(
-        grid[shown],
-        least[shown],
-        color=INK,
-        linewidth=1.0,
-        linestyle=(0, (1.5, 1.5)),
-        zorder=2.6,
-        label="floor",
-    )
+    look: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (1.5, 1.5))}
+    ax.plot(grid[shown], least[shown], zorder=2.6, label="floor", **look)
     measured = np.maximum(curve.at(grid), low)
     short = shown & (least > measured)
-    ax.fill_between(
-        grid, measured, least, where=short, color=RED, alpha=0.13, linewidth=0, zorder=1
-    )
-    depth = np.where(short, least / measured, 0.0)
-    if depth.max() > _DEEP:  # room for words
+    fill: dict[str, Any] = {"color": RED, "alpha": 0.13, "linewidth": 0, "zorder": 1}
+    ax.fill_between(grid, measured, least, where=short, **fill)
+    if np.where(short, least / measured, 0.0).max() > _DEEP:
         places = place_of(grid[short])
-        at = int(
-            np.flatnonzero(short)[
-                np.argmin(np.abs(places - (0.62 * places[0] + 0.38 * places[-1])))
-            ]
+        target = 0.62 * places[0] + 0.38 * places[-1]
+        at = int(np.flatnonzero(short)[np.argmin(np.abs(places - target))])
+        words = (
+            f"below what a stall of {format_duration(stall * 1e9)} implies\n"
+            "if requests had arrived meanwhile"
         )
-        words = f"less than a stall of {format_duration(stall * 1e9)} must leave,\nhad requests come meanwhile"
         middle = float(np.sqrt(measured[at] * least[at]))
-        ax.text(
-            float(grid[at]),
-            middle,
-            words,
-            fontsize=8.5,
-            color=RED,
-            ha="center",
-            va="center",
-            zorder=5,
-        )
+        style: dict[str, Any] = {"color": RED, "ha": "center", "va": "center", "zorder": 5}
+        ax.text(float(grid[at]), middle, words, fontsize=8.5, **style)
+
+
+_REPORTS = {
+    "honest": "reports the stall as users experienced it",
+    "omits": "omits the requests due during the stall",
+    "loses": "loses the delayed requests",
+    "clips": "clips the longest latencies",
+    "overcorrects": "reports more than the stall explains",
+    "unknown": "cannot be judged by this run",
+}
+
+
+def calibration(
+    result: Calibration, *, ax: Axes | None = None, title: str | None = None, **options: Any
+) -> Axes:
+    """Draw what a load generator reported (red) and the truth (blue) after its server was frozen.
+
+    Parameters
+    ----------
+    result : Calibration
+        Of `latencykit.ctrlz.run.ctrlz`.
+    ax : Axes, optional
+        Where to draw; the current axes by default.
+    title : str, optional
+        By default the verdict.
+    **options
+        As `percentiles` takes them.
+
+    Returns
+    -------
+    Axes
+    """
+    series = {"reported": result.reported, "truth": result.truth}
+    subtitle = f"server frozen for {format_duration(result.stall * 1e9)}"
+    subtitle += f"; {result.model} loop" if result.model != "unknown" else ""
+    if title is None:
+        title = f"{result.tool or 'the load generator'} {_REPORTS[result.verdict]}"
+    return percentiles(series, ax=ax, title=title, subtitle=subtitle, **options)

@@ -1,8 +1,9 @@
-"""Where labels go: beside their own curve, where nothing crosses them. Plain geometry in pixels; no artist is touched.
+"""The texts of a chart that are placed when it is drawn: labels of curves and spans, the heading.
 
-Every label brings candidate places with a cost each (how far from its curve, how far from where it would like to be).
-A place that a curve or a fixed text crosses is out; one that lies nearer to a foreign curve than to its own costs more.
-Of all labels together the cheapest set of places that do not meet is taken.
+Every label has candidate places with a cost each (how far from its curve, how far from where it
+would like to be). A place that a curve or a fixed text crosses is out; one that lies nearer to a
+foreign curve than to its own costs more. Of all labels together the cheapest set of places that do
+not overlap is taken. This is plain geometry in pixels; the artists are below.
 """
 
 from __future__ import annotations
@@ -14,49 +15,56 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import patheffects
 from matplotlib.artist import Artist
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.transforms import IdentityTransform
+from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.transforms import Bbox, IdentityTransform
 
-from latencykit.plot.style import INK, MUTED
+from latencykit.plot.series import named_count, same_words
+from latencykit.plot.style import FEW, INK, MUTED, plain, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
 __all__ = [
     "EndLabels",
-    "FileRange",
+    "Heading",
     "LabelRequest",
     "LineLabels",
+    "Placement",
     "SpanLabels",
     "along",
     "apart",
     "beside",
-    "make_room",
+    "colour_bar",
+    "head",
+    "make_space",
+    "name_curves",
     "outside_legend",
     "overlap",
     "place",
     "points_of",
     "within",
+    "wrapped",
 ]
 
 
 _CLEAR = 3.0
-"""Pixels that stay free around a label."""
+"""Pixels that remain free around a label."""
 
 _TAKEN = 400
-"""How many of a label's best places are tried against the other labels."""
+"""Number of a label's best places that are tried against the other labels."""
 
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """A label that wants a place.
+    """A label that needs a place.
 
     Attributes
     ----------
@@ -76,8 +84,8 @@ class LabelRequest:
 
 
 @dataclass(frozen=True)
-class FileRange:
-    """Where a label goes.
+class Placement:
+    """The place of a label.
 
     Attributes
     ----------
@@ -113,14 +121,14 @@ def points_of(vertices: Floats, step: float = 2.0) -> Floats:
 def along(
     curve: Floats,
     size: tuple[float, float],
-    room: tuple[float, float, float, float],
+    space: tuple[float, float, float, float],
     *,
     at: float = 0.5,
     spread: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """Return candidate places above and below a curve, and their costs."""
     width, height = size
-    left, lower, right, upper = room
+    left, lower, right, upper = space
     reach = max(right - left - width, 0.0)
     shares = np.linspace(max(0.0, at - spread), min(1.0, at + spread), 49)
     corners, costs = [], []
@@ -142,37 +150,29 @@ def along(
 def beside(
     point: tuple[float, float],
     size: tuple[float, float],
-    room: tuple[float, float, float, float],
+    space: tuple[float, float, float, float],
     *,
     above: bool = False,
 ) -> tuple[Floats, Floats]:
-    """Return candidate places around a point, right of it first, or only above it; and their costs."""
+    """Return candidate places around a point, right of it first, or only above; and their costs."""
     (x, y), (width, height) = point, size
     corners, costs = [], []
     for step, gap in enumerate((5.0, 9.0, 16.0, 30.0, 50.0, 80.0)):
-        for side, (left, lower) in enumerate((
-            (x + gap, y - height / 2), (x - gap - width, y - height / 2), (x - width / 2, y + gap), (x + gap, y + gap / 2),
-            (x - gap - width, y + gap / 2), (x + gap, y - height - gap / 2), (x - gap - width, y - height - gap / 2),
-        )):  # fmt: skip
-            if above and lower < y + 2:
-                continue
-            inside = min(
-                max(left, room[0]), room[2] - width
-            )  # a label above or below its point may slide sideways
-            if (
-                (inside == left or not lower - gap < y < lower + height)
-                and room[1] <= lower
-                and lower + height <= room[3]
-            ):
+        right, left, middle = x + gap, x - gap - width, y - height / 2
+        up, down = y + gap / 2, y - height - gap / 2
+        level = [(right, middle), (left, middle), (x - width / 2, y + gap)]
+        slanted = [(right, up), (left, up), (right, down), (left, down)]
+        for side, (start, lower) in enumerate(level + slanted):
+            # A label above or below its point may slide sideways.
+            inside = min(max(start, space[0]), space[2] - width)
+            crosses = inside != start and lower - gap < y < lower + height
+            fits = space[1] <= lower and lower + height <= space[3]
+            if fits and not crosses and not (above and lower < y + 2):
                 corners.append((inside, lower))
-                costs.append(0.06 * side + 0.4 * step + 0.02 * abs(inside - left))
-    if not corners:  # a room that is too small for any of them: as near as can be
-        corners = [
-            (
-                min(max(x - width / 2, room[0]), room[2] - width),
-                min(max(y + 5.0, room[1]), room[3] - height),
-            )
-        ]
+                costs.append(0.06 * side + 0.4 * step + 0.02 * abs(inside - start))
+    if not corners:  # the space is too small for any of them: as near as possible
+        nearest = min(max(x - width / 2, space[0]), space[2] - width)
+        corners = [(nearest, min(max(y + 5.0, space[1]), space[3] - height))]
         costs = [9.0]
     return np.array(corners).reshape(-1, 2), np.array(costs)
 
@@ -183,7 +183,7 @@ def within(
     *,
     corner: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[Floats, Floats]:
-    """Return candidate places inside a region, the cheaper the nearer to a corner of it (0..1 each way)."""
+    """Return candidate places in a region, cheaper towards one of its corners (0..1 each way)."""
     left, lower, right, upper = region
     width, height = size
     if right - left < width or upper - lower < height:
@@ -197,44 +197,34 @@ def within(
 
 
 def overlap(a: Floats, b: Floats) -> NDArray[np.bool_]:
-    """Return which boxes of `a` meet which of `b`, shape (a, b); a box is left, lower, right, upper."""
+    """Return which boxes (left, lower, right, upper) of `a` overlap which of `b`, shape (a, b)."""
     first, second = a[:, None, :], b[None, :, :]
     apart_x = (first[..., 2] <= second[..., 0]) | (second[..., 2] <= first[..., 0])
     apart_y = (first[..., 3] <= second[..., 1]) | (second[..., 3] <= first[..., 1])
     return np.asarray(~(apart_x | apart_y))
 
 
-def _distances(boxes: Floats, points: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Distance from each box to the nearest point, and how many points lie in it."""
-    if not len(points):
-        return np.full(len(boxes), np.inf), np.zeros(len(boxes), np.int64)
-    dx = np.maximum(
-        np.maximum(boxes[:, None, 0] - points[None, :, 0], points[None, :, 0] - boxes[:, None, 2]),
-        0.0,
-    )
-    dy = np.maximum(
-        np.maximum(boxes[:, None, 1] - points[None, :, 1], points[None, :, 1] - boxes[:, None, 3]),
-        0.0,
-    )
-    squares = dx * dx + dy * dy
-    return np.sqrt(squares.min(1)), (squares < _CLEAR * _CLEAR).sum(1)
-
-
 def _judged(
-    wish: LabelRequest, curves: Sequence[Floats], fixed: Floats
+    request: LabelRequest, curves: Sequence[Floats], fixed: Floats
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Boxes, costs and freedom of a wish's best places, cheapest first."""
-    boxes = np.concatenate([wish.corners, wish.corners + np.array(wish.size)], 1)
-    costs, hits = wish.costs.copy(), np.zeros(len(boxes), np.int64)
+    """Boxes of a label's best places, cheapest first, their costs, and which nothing crosses."""
+    boxes = np.concatenate([request.corners, request.corners + np.array(request.size)], 1)
+    costs, hits = request.costs.copy(), np.zeros(len(boxes), np.int64)
     own, other = np.full(len(boxes), np.inf), np.full(len(boxes), np.inf)
+    left, lower, right, upper = boxes.T[:, :, None]
     for number, points in enumerate(curves):
-        distance, inside = _distances(boxes, points)
-        hits += inside
-        if number in wish.own:
-            own = np.minimum(own, distance)
+        if not len(points):
+            continue
+        x, y = points[None, :, 0], points[None, :, 1]
+        dx = np.maximum(np.maximum(left - x, x - right), 0.0)
+        dy = np.maximum(np.maximum(lower - y, y - upper), 0.0)
+        squares = dx * dx + dy * dy
+        hits += (squares < _CLEAR * _CLEAR).sum(1)
+        if number in request.own:
+            own = np.minimum(own, np.sqrt(squares.min(1)))
         else:
-            other = np.minimum(other, distance)
-    if wish.own:
+            other = np.minimum(other, np.sqrt(squares.min(1)))
+    if request.own:
         costs = costs + 2.0 * np.clip(1.5 - other / np.maximum(own, 1.0), 0.0, 1.0)
     costs = costs + 0.8 * np.clip(1.0 - other / 14.0, 0.0, 1.0)
     if len(fixed):
@@ -246,53 +236,50 @@ def _judged(
 
 
 def place(
-    wishes: Sequence[LabelRequest], curves: Sequence[Floats], fixed: Floats | None = None
-) -> list[FileRange | None]:
-    """Return a place for every label, so that no two meet."""
+    requests: Sequence[LabelRequest], curves: Sequence[Floats], fixed: Floats | None = None
+) -> list[Placement | None]:
+    """Return a place for every label, so that no two overlap.
+
+    Each label in turn takes the cheapest place that is left. Up to four labels are tried in every
+    order, of which the cheapest counts; more in the order given.
+    """
     taken = np.zeros((0, 4)) if fixed is None else fixed
-    judged = [_judged(wish, curves, taken) for wish in wishes]
-    orders = permutations(range(len(wishes))) if len(wishes) <= 4 else [tuple(range(len(wishes)))]
-    return min((_in_order(order, judged) for order in orders), key=lambda found: found[0])[1]
-
-
-def _in_order(
-    order: Sequence[int], judged: Sequence[tuple[Floats, Floats, NDArray[np.bool_]]]
-) -> tuple[float, list[FileRange | None]]:
-    """Total cost and places when each label in turn takes the cheapest place that is left."""
-    total, boxes = 0.0, np.zeros((0, 4))
-    found: list[FileRange | None] = [None] * len(judged)
-    for k in order:
-        mine, costs, free = judged[k]
-        if not len(mine):
-            total += 1000.0
-            continue
-        clear = (
-            ~overlap(mine + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR]), boxes).any(1)
-            if len(boxes)
-            else np.ones(len(mine), bool)
-        )
-        chosen = int(np.argmax(clear)) if clear.any() else 0
-        total += float(costs[chosen]) + (0.0 if clear.any() else 500.0)
-        boxes = np.concatenate([boxes, mine[chosen : chosen + 1]])
-        found[k] = FileRange(
-            float(mine[chosen, 0]), float(mine[chosen, 1]), bool(free[chosen] and clear.any())
-        )
-    return total, found
+    judged = [_judged(request, curves, taken) for request in requests]
+    count = len(judged)
+    best: tuple[float, list[Placement | None]] | None = None
+    for order in permutations(range(count)) if count <= 4 else [range(count)]:
+        total, boxes = 0.0, np.zeros((0, 4))
+        places: list[Placement | None] = [None] * count
+        for k in order:
+            mine, costs, free = judged[k]
+            if not len(mine):
+                total += 1000.0
+                continue
+            padded = mine + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR])
+            clear = ~overlap(padded, boxes).any(1)
+            chosen = int(np.argmax(clear))
+            total += float(costs[chosen]) + (0.0 if clear.any() else 500.0)
+            boxes = np.concatenate([boxes, mine[chosen : chosen + 1]])
+            x, y = mine[chosen, :2].tolist()
+            places[k] = Placement(x, y, bool(free[chosen] and clear.any()))
+        if best is None or total < best[0]:
+            best = total, places
+    assert best is not None
+    return best[1]
 
 
 def apart(wanted: Floats, step: float, low: float, high: float) -> Floats:
-    """Return positions at least `step` apart, as near as possible to where they are wanted, within [low, high].
+    """Return positions at least `step` apart within [low, high], as near as possible to `wanted`.
 
-    Neighbours that are too near merge into a group that stands around the mean of its members' wishes. Where they do
-    not all fit, they share the room evenly.
+    Neighbours that are too near merge into a group around the mean of its members' wishes. Where
+    they do not all fit, they share the space evenly.
     """
     if not wanted.size:
         return wanted
     step = min(step, (high - low) / max(wanted.size - 1, 1))
     order = np.argsort(wanted, kind="stable")
-    groups: list[
-        list[float]
-    ] = []  # each: the sum of its members' wishes for the first place, and their number
+    # Each group: the sum of its members' wishes for the first place, and their number.
+    groups: list[list[float]] = []
     for position in np.clip(wanted[order], low, high).tolist():
         groups.append([position, 1.0])
         while (
@@ -312,9 +299,8 @@ def apart(wanted: Floats, step: float, low: float, high: float) -> Floats:
 
 # ------------------------------------------------------------
 # Labels that find their places when the chart is drawn: beside their curves, over their spans, or
-# in a legend outside.
-#
-# They are artists of their own, so that a change of size, limits or resolution places them anew.
+# in a legend outside. They are artists of their own, so that a change of size, limits or resolution
+# places them anew.
 
 _MARGIN = 4.0
 """Points between a label and the frame of its axes."""
@@ -361,7 +347,7 @@ class _Labels(Artist):
         self.stale = False
 
     def _point(self) -> float:
-        """Pixels a point."""
+        """Pixels per point."""
         return float(self.axes.figure.dpi) / 72.0  # type: ignore[union-attr]
 
 
@@ -371,15 +357,9 @@ def _size(text: Text, renderer: Any) -> tuple[float, float]:
     return float(box.width), float(box.height)
 
 
-def _pixels(line: Line2D, room: Any) -> Floats:
-    """A line's course in pixels, cut off not far outside the axes."""
-    vertices = np.asarray(line.get_transform().transform(line.get_path().vertices), np.float64)
-    return np.clip(vertices, (room.x0 - 20, room.y0 - 20), (room.x1 + 20, room.y1 + 20))
-
-
 @dataclass(frozen=True)
 class _Entry:
-    """What a label belongs to: lines, or a region of the axes."""
+    """A label, and the lines, point or region that it belongs to."""
 
     text: Text
     lines: tuple[Line2D, ...] = ()
@@ -410,7 +390,7 @@ class LineLabels(_Labels):
         spread: float = 1.0,
         **look: Any,
     ) -> None:
-        """Add a label of some lines that would like to stand at a share of the width."""
+        """Add a label of some lines, preferably at a share of the width."""
         look = {"fontsize": 9.5, "color": lines[0].get_color(), "fontweight": "bold"} | look
         self._entries.append(_Entry(self._text(ax, words, **look), tuple(lines), at, spread))
 
@@ -437,7 +417,7 @@ class LineLabels(_Labels):
     ) -> None:
         """Add a quiet sentence inside a region (pixels), near one of its corners.
 
-        The first of its forms that finds room is taken; where none does it is left out.
+        The first of its forms that finds space is taken; where none does it is left out.
         """
         text = self._text(ax, forms[0], fontsize=8, color=MUTED, linespacing=1.3)
         self._entries.append(_Entry(text, region=region, corner=corner, forms=tuple(forms)))
@@ -446,82 +426,67 @@ class LineLabels(_Labels):
         """Find places for all labels together, then for the sentences."""
         ax: Any = self.axes
         box, margin = ax.get_window_extent(renderer), _MARGIN * self._point()
-        room = (
-            box.x0 + margin,
-            box.y0 + margin + self.lower * box.height,
-            box.x1 - margin,
-            box.y1 - margin,
-        )
+        lower = box.y0 + margin + self.lower * box.height
+        space = (box.x0 + margin, lower, box.x1 - margin, box.y1 - margin)
         lines = [line for line in ax.lines if line.get_visible()]
-        curves = [points_of(_pixels(line, box)) for line in lines]
+        curves = []
+        for line in lines:  # in pixels, truncated not far outside the axes
+            vertices = line.get_transform().transform(line.get_path().vertices)
+            ends = (box.x0 - 20, box.y0 - 20), (box.x1 + 20, box.y1 + 20)
+            curves.append(points_of(np.clip(np.asarray(vertices, np.float64), *ends)))
         texts = [text for text in ax.texts if text.get_visible() and text.get_text()]
-        fixed = np.array([text.get_window_extent(renderer).extents for text in texts]).reshape(
-            -1, 4
-        )
-        firm = [entry for entry in self._entries if entry.region is None]
-        wishes = [_beside(entry, renderer, room, lines, curves) for entry in firm]
-        for entry, wish, where in zip(firm, wishes, place(wishes, curves, fixed), strict=True):
-            fixed = self._put(entry.text, where, wish.size, fixed)
-        for entry in self._entries:
-            if entry.region is not None:
-                fixed = self._put_note(entry, renderer, room, curves, fixed)
-
-    def _put_note(
-        self,
-        entry: _Entry,
-        renderer: Any,
-        room: tuple[float, float, float, float],
-        curves: list[Floats],
-        fixed: Floats,
-    ) -> Floats:
-        assert entry.region is not None
-        left, lower, right, upper = entry.region()
-        inside = (max(left, room[0]), max(lower, room[1]), min(right, room[2]), min(upper, room[3]))
-        for form in entry.forms:
-            entry.text.set_text(form)
+        extents = [text.get_window_extent(renderer).extents for text in texts]
+        fixed = np.array(extents).reshape(-1, 4)
+        labels = [entry for entry in self._entries if entry.region is None]
+        requests = []
+        for entry in labels:
+            own = tuple(k for k, line in enumerate(lines) if line in entry.lines)
             size = _size(entry.text, renderer)
-            (where,) = place(
-                [LabelRequest(size, *within(inside, size, corner=entry.corner))], curves, fixed
-            )
-            if where is not None and where.free:
-                return self._put(entry.text, where, size, fixed)
-        return self._put(entry.text, None, (0.0, 0.0), fixed)
+            if entry.point is not None:
+                axes: Any = entry.lines[0].axes
+                x, y = axes.transData.transform(entry.point).tolist()
+                candidates = beside((x, y), size, space, above=entry.above)
+            else:
+                curve = np.concatenate([curves[k] for k in own]) if own else np.zeros((0, 2))
+                candidates = along(curve, size, space, at=entry.at, spread=entry.spread)
+            requests.append(LabelRequest(size, *candidates, own))
+        for entry, request, where in zip(
+            labels, requests, place(requests, curves, fixed), strict=True
+        ):
+            fixed = self._put(entry.text, where, request.size, fixed)
+        for entry in self._entries:
+            if entry.region is None:
+                continue
+            left, lower, right, upper = entry.region()
+            inside = max(left, space[0]), max(lower, space[1])
+            region = (*inside, min(right, space[2]), min(upper, space[3]))
+            where, size = None, (0.0, 0.0)
+            for form in entry.forms:
+                entry.text.set_text(form)
+                size = _size(entry.text, renderer)
+                request = LabelRequest(size, *within(region, size, corner=entry.corner))
+                (where,) = place([request], curves, fixed)
+                if where is not None and where.free:
+                    break
+                where = None
+            fixed = self._put(entry.text, where, size, fixed)
 
     @staticmethod
     def _put(
-        text: Text, where: FileRange | None, size: tuple[float, float], fixed: Floats
+        text: Text, where: Placement | None, size: tuple[float, float], fixed: Floats
     ) -> Floats:
         """Move a text to its place, or hide it; return all boxes that are taken now."""
         text.set_visible(where is not None)
         if where is None:
             return fixed
         text.set_position((where.x, where.y))
-        text.set_path_effects(
-            [] if where.free else [patheffects.withStroke(linewidth=2.5, foreground="white")]
-        )
+        outline = patheffects.withStroke(linewidth=2.5, foreground="white")
+        text.set_path_effects([] if where.free else [outline])
         return np.concatenate([fixed, [[where.x, where.y, where.x + size[0], where.y + size[1]]]])
 
 
-def _beside(
-    entry: _Entry,
-    renderer: Any,
-    room: tuple[float, float, float, float],
-    lines: list[Line2D],
-    curves: list[Floats],
-) -> LabelRequest:
-    """The wish of a label to stand beside its lines, or beside its point."""
-    own = tuple(k for k, line in enumerate(lines) if line in entry.lines)
-    if entry.point is not None:
-        size = _size(entry.text, renderer)
-        x, y = entry.lines[0].axes.transData.transform(entry.point)  # type: ignore[union-attr]
-        return LabelRequest(size, *beside((float(x), float(y)), size, room, above=entry.above), own)
-    course = np.concatenate([curves[k] for k in own]) if own else np.zeros((0, 2))
-    size = _size(entry.text, renderer)
-    return LabelRequest(size, *along(course, size, room, at=entry.at, spread=entry.spread), own)
-
-
 class EndLabels(_Labels):
-    """Names at the right ends of lines, in the room that was left there; moved apart where they would meet."""
+    """Names at the right ends of lines, moved apart where they would overlap."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -545,7 +510,7 @@ class EndLabels(_Labels):
 
 
 class SpanLabels(_Labels):
-    """What happened in spans of time, at the top of the axes: each in its longest form that fits, or left out."""
+    """Labels of spans of time at the top of the axes, each in its longest form that fits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -590,34 +555,65 @@ class SpanLabels(_Labels):
 def outside_legend(
     ax: Axes, handles: Sequence[Any], texts: Sequence[str], title: str | None = None
 ) -> Legend:
-    """Put a legend at the right, outside the axes, in the order given; as many rows as there is height for.
+    """Put a legend at the right, outside the axes, in the order given.
 
-    What does not fit is counted in a last row.
+    A last row counts the series for which the axes are not high enough.
     """
     height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
     most = max(3, int(height / 12.5) - (2 if title else 1))
     shown, words = list(handles), list(texts)
     if len(shown) > most:
-        left = len(shown) - most + 1
-        shown, words = [*shown[: most - 1], _nothing()], [*words[: most - 1], f"and {left} more"]
+        words = [*words[: most - 1], f"and {len(shown) - most + 1} more"]
+        shown = [*shown[: most - 1], Line2D([], [], linestyle="none")]
     legend = ax.legend(
-        shown, words, loc="upper left", bbox_to_anchor=(1.015, 1.0), frameon=False, fontsize=8.5, handlelength=2.4,
-        borderaxespad=0.0, borderpad=0.0, labelspacing=0.42, handletextpad=0.6, labelcolor=INK, title=title, title_fontsize=8.5,
-        alignment="left",
+        shown, words, loc="upper left", bbox_to_anchor=(1.015, 1.0), frameon=False, fontsize=8.5,
+        handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.42, handletextpad=0.6,
+        labelcolor=INK, title=title, title_fontsize=8.5, alignment="left",
     )  # fmt: skip
     legend.get_title().set_color(MUTED)
-    make_room(ax, legend)
+    make_space(ax, legend)
     return legend
 
 
-def _nothing() -> Any:
-    from matplotlib.lines import Line2D
+def name_curves(
+    ax: Axes,
+    labels: LineLabels,
+    series: Mapping[str, Any],
+    curves: Mapping[str, Any],
+    ends: Mapping[str, tuple[float, str]],
+    lines: Mapping[str, Sequence[Line2D]],
+    places: tuple[float, float, float],
+    *,
+    across: bool = False,
+    named: bool = True,
+) -> None:
+    """Name few series beside their curves and many in a legend; label each maximum.
 
-    return Line2D([], [], linestyle="none")
+    `ends` has the highest value of each series and the words for it, by which a legend is sorted;
+    `places` is where the first name would like to be, the distance of the next, and the tolerance.
+    """
+    if named and len(series) > FEW:
+        order = sorted(series, key=lambda label: -ends[label][0])
+        texts = [
+            "   ".join(filter(None, (plain(shorten(label, 22)), ends[label][1]))) for label in order
+        ]
+        outside_legend(ax, [lines[label][0] for label in order], texts)
+        return
+    if named and len(series) > 1:
+        first, step, tolerance = places
+        for k, (label, data) in enumerate(series.items()):
+            name, at = named_count(label, data), first + step * k
+            labels.add(ax, name, lines[label], at=at, spread=tolerance)
+    for words, members in same_words({label: ends[label][1] for label in curves}).items():
+        colour = lines[members[0]][0].get_color() if len(members) == 1 and len(series) > 1 else INK
+        top, own = ends[members[0]][0], [line for label in members for line in lines[label]]
+        (left, _), (bottom, _) = ax.get_xlim(), ax.get_ylim()
+        end = (max(top, left), bottom) if across else (100.0, max(top, bottom))
+        labels.point(ax, words, end, own, color=colour, fontsize=9)
 
 
-def make_room(ax: Axes, artist: Any) -> None:
-    """Narrow the axes so that what stands at their right lies within the figure, where no layout engine does so."""
+def make_space(ax: Axes, artist: Any) -> None:
+    """Narrow the axes so that what is at their right fits, unless a layout engine does."""
     figure: Any = ax.figure
     if figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
         return
@@ -626,3 +622,120 @@ def make_room(ax: Axes, artist: Any) -> None:
     share = over / figure.bbox.width
     if over > 0 and position.width - share > 0.2:
         ax.set_position((position.x0, position.y0, position.width - share, position.height))
+
+
+def colour_bar(ax: Axes, image: Any, label: str, formatter: Any, ticks: Any = None) -> None:
+    """Draw a slim colour bar at the right; its ticks logarithmic unless given."""
+    place = ax.inset_axes((1.018, 0.0, 0.014, 1.0))
+    bar: Any = ax.figure.colorbar(image, cax=place, ticks=ticks)
+    bar.outline.set_visible(False)
+    if ticks is None:
+        bar.ax.yaxis.set_major_locator(LogLocator(numticks=8))
+        bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar.ax.yaxis.set_major_formatter(formatter)
+    bar.ax.tick_params(labelsize=8, labelcolor=INK, length=0)
+    bar.set_label(label, fontsize=8.5, color=MUTED)
+    make_space(ax, bar.ax.yaxis.label)
+
+
+# ------------------------------------------------------------
+# The title, and the grey line of conditions below it, fitted to the width of the figure.
+
+
+def wrapped(text: str, width: float, lines: int, measure: Callable[[str], float]) -> str:
+    """Return `text` broken at blanks into at most `lines` lines; an ellipsis marks the rest."""
+    rows: list[str] = []
+    words = text.split(" ")
+    while words:
+        count = len(words)
+        while count > 1 and measure(" ".join(words[:count])) > width:
+            count -= 1
+        row, words = " ".join(words[:count]), words[count:]
+        if words and len(rows) == lines - 1:
+            while count > 1 and measure(f"{row} …") > width:
+                row = row.rsplit(" ", 1)[0]
+                count -= 1
+            row, words = f"{row} …", []
+        while len(row) > 2 and measure(row) > width:
+            row = row.removesuffix("…")[:-1] + "…"
+        rows.append(row)
+    return "\n".join(rows)
+
+
+class Heading(Artist):
+    """Title and conditions above the axes, flush with their left edge."""
+
+    zorder = 5
+
+    def __init__(self, ax: Axes, title: str, conditions: str) -> None:
+        super().__init__()
+        self.title, self.conditions = title, conditions
+        look: Any = {"va": "bottom", "ha": "left", "transform": IdentityTransform()}
+        look |= {"figure": ax.figure}
+        bold: Any = {"fontsize": 12.5, "fontweight": "bold", "color": INK, "linespacing": 1.15}
+        quiet: Any = {"fontsize": 9, "color": MUTED, "linespacing": 1.25}
+        self._title = Text(0, 0, title, **bold, **look)
+        self._conditions = Text(0, 0, conditions, **quiet, **look)
+
+    def get_children(self) -> list[Artist]:
+        """Return the texts."""
+        return [text for text in (self._title, self._conditions) if text.get_text()]
+
+    def _fit(self, renderer: Any) -> list[Text]:
+        """Break the texts at the figure's right edge and stack them above the axes."""
+        axes: Any = self.axes
+        figure = axes.figure
+        point = figure.dpi / 72.0
+        box = axes.get_window_extent(renderer)
+        width = figure.bbox.x1 - box.x0 - 6 * point
+        y = box.y1 + 6 * point
+        shown = []
+        for text, full in ((self._conditions, self.conditions), (self._title, self.title)):
+            if not full:
+                continue
+
+            def measure(part: str, text: Text = text) -> float:
+                text.set_text(part)
+                return float(text.get_window_extent(renderer).width)
+
+            text.set_text(wrapped(full, width, 2, measure))
+            text.set_position((box.x0, y))
+            y = text.get_window_extent(renderer).y1 + 3 * point
+            shown.append(text)
+        return shown
+
+    def get_window_extent(self, renderer: Any = None) -> Bbox:
+        """Return the box around the texts."""
+        if renderer is None:
+            renderer = self.axes.figure.canvas.get_renderer()  # type: ignore[union-attr]
+        boxes = [text.get_window_extent(renderer) for text in self._fit(renderer)]
+        return Bbox.union(boxes) if boxes else Bbox.null()
+
+    def get_tightbbox(self, renderer: Any = None) -> Bbox | None:
+        """Return the space that a layout has to leave."""
+        return self.get_window_extent(renderer) if self.title or self.conditions else None
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the texts."""
+        if self.get_visible():
+            for text in self._fit(renderer):
+                text.draw(renderer)
+        self.stale = False
+
+
+def head(
+    ax: Axes,
+    finding: str,
+    conditions: str,
+    title: str | None = None,
+    subtitle: str | None = None,
+) -> None:
+    """Put a heading above the axes, in place of an earlier one."""
+    finding = finding if title is None else plain(title, 200)
+    conditions = conditions if subtitle is None else plain(subtitle, 300)
+    for artist in [artist for artist in ax.artists if isinstance(artist, Heading)]:
+        artist.remove()
+    if finding or conditions:
+        heading = Heading(ax, finding, conditions)
+        ax.add_artist(heading)
+        heading.set_clip_on(False)

@@ -1,4 +1,4 @@
-"""Latency against load: percentiles, the throughput that was achieved, and the largest load within the SLO."""
+"""Latency against load: percentiles, the throughput achieved, and the capacity within the SLO."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import fit_values
-from latencykit.plot.figure import head, percentile_text, slo_pairs
-from latencykit.plot.label_layout import LineLabels
+from latencykit.plot.label_layout import LineLabels, head
+from latencykit.plot.series import percentile_text, slo_pairs
 from latencykit.plot.style import BLUE, COLOURS, GREY, INK, RED, current_axes, tidy
+from latencykit.plot.timeline_chart import foot_strip
 from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from latencykit.analysis.capacity import LoadCurve, LoadRow
+    from latencykit.analysis.slo import SLO
     from latencykit.core import Data
-    from latencykit.plot._typing import Limits
+
+    Floats = NDArray[np.float64]
 
 __all__ = ["load_curve"]
 
@@ -35,14 +39,14 @@ def load_curve(
     data: LoadCurve | Mapping[str, Data],
     *,
     ax: Axes | None = None,
-    slo: Limits | None = None,
+    slo: SLO | str | None = None,
     percentiles: Sequence[float] = (50.0, 90.0, 99.0, _TAIL),
     confidence: float = 0.95,
     unit: str | None = None,
     log: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
-    **line_kwargs: Any,
+    **line_kwargs: object,
 ) -> Axes:
     """Draw percentiles against load, with the throughput that each run achieved below.
 
@@ -53,11 +57,12 @@ def load_curve(
     ax : Axes, optional
         Where to draw; the current axes by default.
     slo : SLO or str, optional
-        Its limits, and the largest load that meets them, between the last load that did and the first that did not.
+        Its limits, and the capacity: the largest load that meets them, between the last load that
+        did and the first that did not.
     percentiles : sequence of float
-        A line each; the highest, the tail, is the boldest.
+        One line each; the highest, the tail, is the boldest.
     confidence : float, default 0.95
-        Of the bars around the tail's points, and of what meets the SLO.
+        Of the bars around the tail's points, and of the check against the SLO.
     unit, log, title, subtitle
         As in `percentiles`.
     **line_kwargs
@@ -70,7 +75,7 @@ def load_curve(
     Raises
     ------
     DataNotAvailableError
-        Where no run holds one of the percentiles.
+        Where no run has one of the percentiles.
 
     Examples
     --------
@@ -81,235 +86,149 @@ def load_curve(
     >>> [line.get_label() for line in ax.lines if not line.get_label().startswith("_")]
     ['p50', 'p90', 'p99', 'p99.9']
     """
+    from latencykit.analysis import capacity  # it imports much that no other chart needs
+
     ax = current_axes(ax)
-    curve = _curve_of(data, slo, confidence)
-    lines = _values(curve, percentiles)
+    if not isinstance(data, capacity.LoadCurve):
+        curve = capacity.load_curve(data, slo, confidence)
+    elif slo is not None:
+        curve = capacity.load_curve({row.name: row.data for row in data.rows}, slo, confidence)
+    else:
+        curve = data
+    lines = {
+        p: np.array([curve.percentiles(row, [p]).get(p, math.nan) for row in curve.rows])
+        for p in percentiles
+    }
+    lines = {p: values for p, values in lines.items() if not np.isnan(values).all()}
     if not lines:
         raise DataNotAvailableError(
-            "no run holds the percentiles asked for, so there is nothing to draw"
+            "no run has the percentiles asked for, so there is nothing to draw"
         )
+    pairs, stored = slo_pairs(curve.slo), curve.rows[0].data.unit
+    drawn = np.concatenate([*lines.values(), [limit for _, limit in pairs]])
+    fit_values(ax, drawn, stored, fixed=unit, log=log)
     rates = np.array([row.rate for row in curve.rows])
-    pairs = slo_pairs(curve.slo) if curve.slo is not None else []
-    stored = curve.rows[0].data.unit
-    fit_values(
-        ax,
-        np.concatenate([*lines.values(), [limit for _, limit in pairs]]),
-        stored,
-        fixed=unit,
-        log=log,
-    )
-    _load_axis(ax, rates)
-    if log:  # the strip below takes room, which the logarithmic axis gives
-        low, high = ax.get_ylim()
-        ax.set_ylim(low / (high / low) ** ((_STRIP + _GAP) / (1 - _STRIP - _GAP)), high)
-    labels = LineLabels(lower=_STRIP + _GAP)
-    _draw(ax, curve, lines, rates, labels, confidence, line_kwargs)
-    _limits(ax, curve, pairs, labels, stored)
-    _strip(ax, curve)
-    ax.add_artist(labels)
-    tidy(ax, "load, requests per second")
-    hollow = any(not _supported(row, p, confidence) for row in curve.rows for p in lines)
-    head(ax, _finding(curve), _conditions(curve, hollow), title, subtitle)
-    return ax
-
-
-def _curve_of(data: LoadCurve | Mapping[str, Any], slo: Any, confidence: float) -> LoadCurve:
-    from latencykit.analysis.capacity import (  # not for those who draw other charts: it loads much
-        LoadCurve,
-        load_curve,
-    )
-
-    if not isinstance(data, LoadCurve):
-        return load_curve(data, slo, confidence)
-    return (
-        data
-        if slo is None
-        else load_curve({row.name: row.data for row in data.rows}, slo, confidence)
-    )
-
-
-def _values(curve: LoadCurve, percentiles: Sequence[float]) -> dict[float, Any]:
-    """Percentile → one value per run, NaN where a run does not hold it; only those that some run holds."""
-    table = {
-        p: [curve.percentiles(row, [p]).get(p, math.nan) for row in curve.rows] for p in percentiles
-    }
-    return {p: np.array(values) for p, values in table.items() if not np.isnan(values).all()}
-
-
-def _bounds(row: LoadRow, p: float) -> tuple[float, float]:
-    """What the source pins a percentile down between, where that is no number."""
-    if isinstance(row.data, Summary) or not row.data.count:
-        return math.nan, math.nan
-    (found,) = row.data.percentile_rows([p])
-    return (
-        (math.nan, math.nan)
-        if found.resolved or math.isinf(found.bucket_high)
-        else (found.bucket_low, found.bucket_high)
-    )
-
-
-def _load_axis(ax: Axes, rates: Any) -> None:
     span = float(rates.max() - rates.min()) or float(rates.max())
     ax.set_xlim(max(0.0, float(rates.min()) - 0.08 * span), float(rates.max()) + 0.12 * span)
     ax.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda rate, _: f"{rate:,.10g}"))
-
-
-def _draw(
-    ax: Axes, curve: LoadCurve, lines: Mapping[float, Any], rates: Any, labels: LineLabels, confidence: float,
-    line_kwargs: dict[str, Any],
-) -> None:  # fmt: skip
-    """A line per percentile; hollow where the sample does not support it, and the tail's intervals."""
-    tail = max(lines)
-    for k, (p, uppers) in enumerate(lines.items()):
-        ranges = np.array([_bounds(row, p) for row in curve.rows])
-        values = np.where(np.isfinite(ranges[:, 1]), math.nan, uppers)
-        colour = RED if p == tail and len(lines) > 1 else COLOURS[k % len(COLOURS)]
-        look: dict[str, Any] = {
-            "color": colour,
-            "linewidth": 2.2 if p == tail else 1.4,
-            "zorder": 3,
-        } | line_kwargs
-        drawn = ax.plot(*_course(rates, values), label=percentile_text(p), **look)
-        sure = np.array([_supported(row, p, confidence) for row in curve.rows])
-        for held, face in ((sure, colour), (~sure, "white")):
-            look = {
-                "linestyle": "none",
-                "marker": "o",
-                "markersize": 5,
-                "color": colour,
-                "markerfacecolor": face,
-                "zorder": 4,
-            }
-            ax.plot(rates[held], values[held], label="_runs", **look)
-        # A range is a bar: no line runs through a number that nobody knows.
-        ax.vlines(
-            rates,
-            *np.maximum(ranges, ax.get_ylim()[0]).T,
-            color=colour,
-            linewidth=3 if p == tail else 2,
-            zorder=3,
-        )
-        between = ax.plot(
-            rates,
-            np.sqrt(ranges[:, 0] * ranges[:, 1]),
-            linestyle="none",
-            marker="",
-            color=colour,
-            label="_range",
-        )
-        labels.add(ax, percentile_text(p), [*drawn, *between], at=0.3, spread=0.7)
-    bars = [_ends(row, tail, confidence) for row in curve.rows]
-    ax.vlines(
-        rates,
-        [low for low, _ in bars],
-        [high for _, high in bars],
-        color=RED,
-        alpha=0.35,
-        linewidth=4,
-        zorder=2,
-    )
-
-
-def _course(rates: Any, values: Any) -> tuple[Any, Any]:
-    """A line through the runs, straight in the latency's reciprocal: as a queue near its pole, and as capacities are read."""
-    known = np.isfinite(values) & (values > 0)
-    x, y = rates[known], values[known]
-    if x.size < 2:
-        return x, y
-    between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
-    return between, 1.0 / np.interp(between, x, 1.0 / y)
+    if log:  # the strip below takes space, which the logarithmic axis gives
+        low, high = ax.get_ylim()
+        ax.set_ylim(low / (high / low) ** ((_STRIP + _GAP) / (1 - _STRIP - _GAP)), high)
+    labels = LineLabels(lower=_STRIP + _GAP)
+    for k, p in enumerate(lines):
+        boldest = p == max(lines)
+        colour = RED if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
+        look: dict[str, Any] = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
+        _draw_line(ax, curve, p, lines[p], labels, confidence, look, line_kwargs)
+    ends = np.array([_interval(row, max(lines), confidence) for row in curve.rows])
+    ax.vlines(rates, *ends.T, color=RED, alpha=0.35, linewidth=4, zorder=2)
+    _draw_slo(ax, curve, pairs, labels, stored)
+    _draw_throughput(ax, curve)
+    ax.add_artist(labels)
+    tidy(ax, "load, requests per second")
+    hollow = not all(_supported(row, p, confidence) for row in curve.rows for p in lines)
+    head(ax, _finding(curve), _conditions(curve, hollow=hollow), title, subtitle)
+    return ax
 
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
-    if isinstance(row.data, Summary):
-        return True
-    return row.percentile_rows([p], confidence)[0].supported
+    return isinstance(row.data, Summary) or row.percentile_rows([p], confidence)[0].supported
 
 
-def _ends(row: LoadRow, p: float, confidence: float) -> tuple[float, float]:
-    """The interval of a percentile, up to the maximum where it has no upper end."""
+def _interval(row: LoadRow, p: float, confidence: float) -> tuple[float, float]:
+    """Return the interval of a percentile, up to the maximum where it has no upper end."""
     if isinstance(row.data, Summary):
         return math.nan, math.nan
-    found = row.percentile_rows([p], confidence)[0]
-    high = found.high if math.isfinite(found.high) else max(row.data.max, found.value)
-    return (found.low, high) if math.isfinite(found.low) else (found.bucket_low, found.bucket_high)
+    (known,) = row.percentile_rows([p], confidence)
+    high = known.high if math.isfinite(known.high) else max(row.data.max, known.value)
+    return (known.low, high) if math.isfinite(known.low) else (known.bucket_low, known.bucket_high)
 
 
-def _limits(
+def _draw_line(
+    ax: Axes,
+    curve: LoadCurve,
+    p: float,
+    uppers: Floats,
+    labels: LineLabels,
+    confidence: float,
+    look: dict[str, Any],
+    line_kwargs: dict[str, Any],
+) -> None:
+    """Draw a percentile's line and its points, hollow where the sample does not support it."""
+    rates, ranges = (
+        np.array([row.rate for row in curve.rows]),
+        np.full((len(curve.rows), 2), np.nan),
+    )
+    for k, row in enumerate(curve.rows):
+        if not isinstance(row.data, Summary) and row.data.count:
+            (known,) = row.data.percentile_rows([p])
+            if not known.resolved and not math.isinf(known.bucket_high):
+                ranges[k] = known.bucket_low, known.bucket_high
+    values = np.where(np.isfinite(ranges[:, 1]), math.nan, uppers)
+    # Straight in the latency's reciprocal: as a queue near its pole, and as capacities are read.
+    exact = np.isfinite(values) & (values > 0)
+    x, y = rates[exact], values[exact]
+    if x.size > 1:
+        between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
+        x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
+    line = ax.plot(x, y, label=percentile_text(p), **look | {"zorder": 3} | line_kwargs)
+    supported = np.array([_supported(row, p, confidence) for row in curve.rows])
+    mark: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
+    mark |= {"color": look["color"], "label": "_runs"}
+    for chosen, face in ((supported, look["color"]), (~supported, "white")):
+        ax.plot(rates[chosen], values[chosen], markerfacecolor=face, **mark)
+    # A range is a bar: no line runs through a number that is not known.
+    bar: dict[str, Any] = {"color": look["color"], "linewidth": 3 if look["linewidth"] > 2 else 2}
+    ax.vlines(rates, *np.maximum(ranges, ax.get_ylim()[0]).T, zorder=3, **bar)
+    invisible: dict[str, Any] = {"linestyle": "none", "marker": "", "label": "_range"}
+    middle = np.sqrt(ranges[:, 0] * ranges[:, 1])
+    line += ax.plot(rates, middle, color=look["color"], **invisible)
+    labels.add(ax, percentile_text(p), line, at=0.3, spread=0.7)
+
+
+def _draw_slo(
     ax: Axes, curve: LoadCurve, pairs: Sequence[tuple[float, float]], labels: LineLabels, unit: str
 ) -> None:
-    """The SLO's limits across, and the largest load that meets it with its bracket."""
+    """Draw the SLO's limits across, and the capacity with its bracket."""
     for p, limit in pairs:
         line = ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=2.5)
-        labels.add(
-            ax,
-            f"SLO {percentile_text(p)} {format_value(limit, unit)}",
-            [line],
-            at=0.0,
-            spread=0.9,
-            fontsize=9,
-            color=INK,
-        )
-    found = curve.capacity
-    if found is None or math.isnan(found.rate):
+        words = f"SLO {percentile_text(p)} {format_value(limit, unit)}"
+        labels.add(ax, words, [line], at=0.0, spread=0.9, fontsize=9, color=INK)
+    capacity = curve.capacity
+    if capacity is None or math.isnan(capacity.rate):
         return
-    if math.isfinite(found.high):
-        ax.axvspan(found.low, found.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
-    line = ax.axvline(
-        found.rate,
-        color=BLUE,
-        linewidth=1.4,
-        linestyle=(0, (5.5, 1.8)),
-        label="_capacity",
-        zorder=2.5,
-    )
-    words = (
-        f"{_rounded(found.rate)}/s" if math.isfinite(found.high) else f"≥ {_rounded(found.rate)}/s"
-    )
-    top = ax.get_ylim()[1]
-    labels.point(ax, words, (found.rate, top), [line], fontsize=9.5, color=BLUE, fontweight="bold")
+    words = f"{_rounded(capacity.rate)}/s"
+    if math.isfinite(capacity.high):
+        ax.axvspan(capacity.low, capacity.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
+    else:
+        words = f"≥ {words}"
+    dashes: dict[str, Any] = {"linewidth": 1.4, "linestyle": (0, (5.5, 1.8)), "zorder": 2.5}
+    line = ax.axvline(capacity.rate, color=BLUE, label="_capacity", **dashes)
+    look: dict[str, Any] = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
+    labels.point(ax, words, (capacity.rate, ax.get_ylim()[1]), [line], **look)
 
 
-def _strip(ax: Axes, curve: LoadCurve) -> None:
-    """What each run achieved, as bars at the foot; red where that is less than was offered."""
+def _draw_throughput(ax: Axes, curve: LoadCurve) -> None:
+    """Draw the throughput of each run as bars at the foot; red where less than was offered."""
     rows = [row for row in curve.rows if not math.isnan(row.achieved)]
     if not rows:
         return
-    strip: Axes = ax.inset_axes((0.0, 0.0, 1.0, _STRIP), sharex=ax)
-    strip.patch.set_alpha(0.0)
+    top = max(max(row.achieved, row.offered if row.saturated else 0.0) for row in rows)
+    strip = foot_strip(ax, _STRIP, top, top * 1.05, f"{_rate(top)}/s")
     left, right = ax.get_xlim()
     width = 0.022 * (right - left)
-    colours = [RED if row.saturated else GREY for row in rows]
-    strip.bar(
-        [row.rate for row in rows],
-        [row.achieved for row in rows],
-        width,
-        color=colours,
-        alpha=0.7,
-        label="achieved",
-    )
+    bars: dict[str, Any] = {"color": [RED if row.saturated else GREY for row in rows]}
+    heights = [row.achieved for row in rows]
+    strip.bar([row.rate for row in rows], heights, width, alpha=0.7, label="achieved", **bars)
     for row in rows:
         if row.saturated:
-            strip.plot(
-                [row.rate - width / 2, row.rate + width / 2],
-                [row.offered] * 2,
-                color=INK,
-                linewidth=1.2,
-            )
-    top = max(max(row.achieved, row.offered if row.saturated else 0.0) for row in rows)
-    strip.set_ylim(0, top * 1.05)
-    strip.set_yticks([0, top], ["0", f"{_rate(top)}/s"])
-    tidy(strip)
-    strip.grid(visible=False)
-    strip.xaxis.set_visible(False)
-    strip.tick_params(labelsize=8, labelcolor=INK)
-    for name, side in strip.spines.items():
-        side.set_visible(name == "left")
+            ends = [row.rate - width / 2, row.rate + width / 2]
+            strip.plot(ends, [row.offered] * 2, color=INK, linewidth=1.2)
 
 
 def _rounded(rate: float) -> str:
-    """Three digits, never more than there is, and no exponent."""
+    """Return three digits, rounded down, and no exponent."""
     step = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
     return f"{float(f'{math.floor(rate / step + 1e-9) * step:.3g}'):,.10g}"
 
@@ -319,28 +238,28 @@ def _rate(rate: float) -> str:
 
 
 def _finding(curve: LoadCurve) -> str:
-    found = curve.capacity
-    runs = f"{format_count(len(curve.rows))} runs from {_rate(curve.rows[0].rate)} to {_rate(curve.rows[-1].rate)} requests/s"
-    if found is None:
-        return runs
-    if math.isnan(found.rate):
+    capacity, rows = curve.capacity, curve.rows
+    if capacity is None:
+        ends = f"{_rate(rows[0].rate)} to {_rate(rows[-1].rate)} requests/s"
+        return f"{format_count(len(rows))} runs from {ends}"
+    if math.isnan(capacity.rate):
         return "No load that was measured meets the SLO"
-    if math.isinf(found.high):
-        return f"The SLO is met up to {_rate(found.rate)} requests/s, the highest load measured"
-    return f"About {_rounded(found.rate)} requests/s within the SLO: between {_rate(found.low)} (met) and {_rate(found.high)} (not)"
+    if math.isinf(capacity.high):
+        return f"The SLO is met up to {_rate(capacity.rate)} requests/s, the highest load measured"
+    bracket = f"between {_rate(capacity.low)} (met) and {_rate(capacity.high)} (not)"
+    return f"About {_rounded(capacity.rate)} requests/s within the SLO: {bracket}"
 
 
-def _conditions(curve: LoadCurve, hollow: bool) -> str:
-    parts = [f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else ""]
-    parts.append(curve.capacity.reason if curve.capacity is not None else "")
+def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
     lost = any(row.saturated for row in curve.rows)
-    parts.append(
+    runs = [row.data.run for row in curve.rows]
+    assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
+    parts = [
+        f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
+        curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
-        + (", red where it fell short of what was offered" if lost else "")
-    )
-    parts.append("hollow: the sample is too small" if hollow else "")
-    guessed = dict.fromkeys(
-        row.data.run.unit for row in curve.rows if row.data.run.unit_note is not None
-    )
-    parts += [f"values assumed to be {unit}" for unit in guessed]
+        + (", red where it fell short of what was offered" if lost else ""),
+        "hollow: the sample is too small" if hollow else "",
+        *(f"values assumed to be {unit}" for unit in assumed),
+    ]
     return " · ".join(filter(None, parts))

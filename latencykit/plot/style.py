@@ -1,4 +1,4 @@
-"""Colours, dashes and the quiet frame that all charts share; nothing here touches matplotlib's global settings."""
+"""Colours, dashes and the quiet frame that all charts share; global settings stay untouched."""
 
 from __future__ import annotations
 
@@ -12,28 +12,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "AMBER", "BLUE", "COLOURS", "DASHES", "FEW", "GAP", "GREY", "GRID", "GROUND", "INK", "MUTED", "RED", "UNSUPPORTED",
-    "current_axes", "plain", "role_of", "series_styles", "shorten", "tidy",
+    "AMBER", "BLUE", "COLOURS", "DASHES", "FEW", "GAP", "GREY", "GRID", "GROUND", "INK", "MUTED",
+    "RED", "UNSUPPORTED", "current_axes", "plain", "role_of", "series_styles", "shorten", "tidy",
 ]  # fmt: skip
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
-INK, GREY, MUTED, GRID, GROUND, EDGE, GAP = (
-    "#1a1d23",
-    "#8a909a",
-    "#5f6672",
-    "#e6e8eb",
-    "#f2f4f6",
-    "#a9aeb6",
-    "#e7e9ec",
-)
+INK, GREY, MUTED, EDGE = "#1a1d23", "#8a909a", "#5f6672", "#a9aeb6"
+GRID, GROUND, GAP = "#e6e8eb", "#f2f4f6", "#e7e9ec"
 
 COLOURS = (BLUE, "#d17d00", "#00876c", "#9c2f8f", "#30343b", "#4f9fdc")
-"""Told apart with normal sight and by deuteranopes, protanopes and tritanopes; each comes back with another dash."""
+"""Distinct with normal sight and to deuteranopes, protanopes and tritanopes."""
 
 DASHES: tuple[Any, ...] = ("solid", (0, (5.5, 1.8)), (0, (7.0, 1.6, 1.4, 1.6)), (0, (2.6, 1.6)))
 
 FEW = 4
-"""Up to so many series are named beside their curves; more in a legend, or on lanes of their own."""
+"""At most this many series are labelled beside their curves; more in a legend, or on lanes."""
 
 UNSUPPORTED = (0, (1.1, 1.7))
 """The dots of what the sample cannot support."""
@@ -54,28 +47,26 @@ _HONEST = {
 def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return label → colour and dash.
 
-    Where raw and corrected measurements stand side by side, the raw ones are red and the corrected ones blue, each further
-    one with another dash; otherwise colours come in turn, and after each round another dash: 24 series stay apart.
+    Where there are raw and corrected measurements, the raw ones are red and the corrected ones
+    blue, each further one with another dash; otherwise colours come in turn, and after each round
+    another dash: 24 series remain distinct.
     """
     roles = [role_of(label, data) for label, data in series.items()]
     if {"raw", "honest"} <= set(roles):
-        spare = iter([colour for colour in COLOURS if colour != BLUE] * len(roles))
-        colours = [{"raw": RED, "honest": BLUE}.get(role or "") or next(spare) for role in roles]
-        dashes = [
-            DASHES[roles[:k].count(role) % len(DASHES) if role else 0]
-            for k, role in enumerate(roles)
-        ]
-        looks = zip(series, colours, dashes, strict=True)
-        return {label: {"color": colour, "linestyle": dash} for label, colour, dash in looks}
-    rounds = len(COLOURS)
+        others = iter([colour for colour in COLOURS if colour != BLUE] * len(roles))
+        colours = [{"raw": RED, "honest": BLUE}.get(role or "") or next(others) for role in roles]
+        dashes = [roles[:k].count(role) if role else 0 for k, role in enumerate(roles)]
+    else:
+        colours = [COLOURS[k % len(COLOURS)] for k in range(len(roles))]
+        dashes = [k // len(COLOURS) for k in range(len(roles))]
     return {
-        label: {"color": COLOURS[k % rounds], "linestyle": DASHES[k // rounds % len(DASHES)]}
-        for k, label in enumerate(series)
+        label: {"color": colour, "linestyle": DASHES[dash % len(DASHES)]}
+        for label, colour, dash in zip(series, colours, dashes, strict=True)
     }
 
 
 def role_of(label: str, data: Any) -> str | None:
-    """Whether a series omits or is honest, by its provenance, else by its name."""
+    """Return "raw" or "honest" by a series' provenance, else by its name; None for neither."""
     corrected = getattr(getattr(data, "run", None), "corrected", "unknown")
     if corrected in ("us", "schedule"):
         return "honest"
@@ -86,15 +77,15 @@ def role_of(label: str, data: Any) -> str | None:
 
 
 def plain(text: str, limit: int = 60) -> str:
-    r"""Return foreign text that matplotlib draws as it is: nothing unprintable, no mathematics between dollar signs."""
+    r"""Return untrusted text that matplotlib draws literally: printable, without $ … $."""
     return printable(text, limit).replace("$", r"\$")
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return a name that fits, without its middle: what tells names apart stands at their ends."""
-    return (
-        text if len(text) <= limit else text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
-    )
+    """Return a name that fits, without its middle: names differ at their ends."""
+    if len(text) <= limit:
+        return text
+    return text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
 
 
 def current_axes(ax: Axes | None) -> Axes:
@@ -107,7 +98,7 @@ def current_axes(ax: Axes | None) -> Axes:
 
 
 def tidy(ax: Axes, x: str = "", y: str = "") -> None:
-    """Give the axes the house look: a grid that is barely visible, no upper and right spine, quiet ticks; and their names."""
+    """Give the axes the common look: a faint grid, two spines, quiet ticks; and name them."""
     if x:
         ax.set_xlabel(x, fontsize=9.5, color=INK)
     if y:

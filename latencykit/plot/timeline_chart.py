@@ -1,4 +1,4 @@
-"""The course of a series over time: intervals in order, gaps as gaps, and no spike lost however few pixels there are."""
+"""Latency over time: intervals in order, gaps as gaps, and no spike lost however few pixels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,15 @@ from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import DecadeLocator, EvenLocator, time_axis, value_axis
-from latencykit.plot.curves import as_series
-from latencykit.plot.figure import chart_title, head, joined, measured, percentile_text, slo_pairs
-from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, outside_legend
+from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, outside_legend
+from latencykit.plot.series import (
+    as_series,
+    chart_title,
+    joined,
+    percentile_text,
+    series_title,
+    slo_pairs,
+)
 from latencykit.plot.style import (
     AMBER,
     BLUE,
@@ -34,7 +40,7 @@ from latencykit.plot.style import (
 from latencykit.units import format_count, format_duration, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -44,43 +50,39 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
-    "STRIP",
-    "Course",
     "Envelope",
+    "Intervals",
     "as_log",
     "clock",
-    "course_of",
-    "draw_strip",
+    "draw_stalls",
     "envelope",
     "failures",
-    "highest_limit",
+    "foot_strip",
+    "intervals_of",
     "log_title",
-    "shade",
     "slo_line",
     "spans_of",
     "steps",
-    "taken",
     "timeline",
-    "together",
 ]
 
 
 _NICE = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
 _SLACK = 0.05
-"""Intervals that lie apart by less than this share of their length follow each other."""
+"""Intervals that are separated by less than this share of their length follow each other."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """What each interval of a series says, in order of time and without overlaps.
+class Intervals:
+    """Statistics of each interval of a series, in order of time and without overlaps.
 
     Attributes
     ----------
     start, end : ndarray of float64, shape (intervals,)
         Seconds from the start of the log.
     count : ndarray of float64, shape (intervals,)
-    values : dict of str to ndarray of float64, shape (intervals,)
-        ``max`` and the percentiles asked for; NaN where nothing was counted.
+    values : dict of float to ndarray of float64, shape (intervals,)
+        By percentile, 100 for the maximum; NaN where nothing was counted.
     unit : str
     lows : dict of float to ndarray of float64, shape (intervals,)
         The least that these can be: the lower edges of their buckets.
@@ -95,7 +97,7 @@ class Course:
 
     @property
     def gap(self) -> NDArray[np.bool_]:
-        """Whether time is missing after each interval but the last, bool, shape (intervals − 1,)."""
+        """True after each interval but the last where time is missing, shape (intervals − 1,)."""
         return np.asarray(self.start[1:] - self.end[:-1] > _SLACK * self.typical + 2e-3)
 
     @property
@@ -105,13 +107,10 @@ class Course:
 
     @property
     def rate(self) -> Floats:
-        """Requests per second of each interval; NaN of one too short to tell, such as what is left when a log is closed."""
+        """Requests per second of each interval; NaN for the short rest of a log that was closed."""
         length = self.end - self.start
-        gaps = length > _SLACK * self.typical
-        return np.asarray(
-            np.divide(self.count, length, out=np.full(length.shape, np.nan), where=gaps),
-            np.float64,
-        )
+        long, rate = length > _SLACK * self.typical, np.full(length.shape, np.nan)
+        return np.asarray(np.divide(self.count, length, out=rate, where=long), np.float64)
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,9 @@ class Envelope:
     low, high : ndarray of float64, shape (columns,)
         NaN where nothing is known.
     merged : int
-        How many intervals per column holds at most; 1 where each has its own.
+        The largest number of intervals in a column; 1 where each has its own.
+    gap : ndarray of bool, shape (columns − 1,)
+        True where time is missing after a column.
     """
 
     start: Floats
@@ -132,36 +133,44 @@ class Envelope:
     low: Floats
     high: Floats
     merged: int
+    gap: NDArray[np.bool_]
+
+    def line(self, value: Floats) -> tuple[Floats, Floats]:
+        """Return the corners of a step line through one value per column."""
+        return steps(self.start, self.end, value, self.gap)
 
 
 def as_log(label: str, data: Any) -> HistogramLog:
     """Return the data type as a log of intervals.
 
-    Samples are counted into intervals of a round length: some hundreds of them, each with a hundred requests or so.
+    Samples are counted into some hundreds of intervals of a round length, each with about a
+    hundred requests or more.
     """
     log = data
     if isinstance(data, Samples) and data.start is not None and len(data):
         span = data.elapsed
-        wanted = max(span / 300, 100 * span / len(data))
-        log = data.to_log(
-            next((step for step in _NICE if step >= min(wanted, span / 20)), _NICE[-1])
-        )
+        length = min(max(span / 300, 100 * span / len(data)), span / 20)
+        log = data.to_log(next((step for step in _NICE if step >= length), _NICE[-1]))
     if not isinstance(log, HistogramLog):
-        name = f"{label}: " if label else ""
         raise DataNotAvailableError(
-            f"{name}this source knows no time, so it has no timeline; a log or samples with start times would"
+            f"{label}{': ' if label else ''}this source has no times, so it has no timeline; "
+            "a log or samples with start times would"
         )
     if not len(log):
         raise DataNotAvailableError(
-            f"{label or 'this log'}: holds no interval, so there is nothing to draw; was the range too narrow?"
+            f"{label or 'this log'}: contains no interval, so there is nothing to draw; "
+            "was the range too narrow?"
         )
     return log
 
 
-def course_of(log: HistogramLog, percentiles: Sequence[float], until: float = np.inf) -> Course:
-    """Return the course of one series, in one pass over its payloads; intervals of one time (hosts) are summed.
+def intervals_of(
+    log: HistogramLog, percentiles: Sequence[float], until: float = np.inf
+) -> Intervals:
+    """Return maxima and percentiles of a log by interval, in one pass over its payloads.
 
-    Where the measurement ended within the last interval, `until` says so.
+    Intervals of one time (of several hosts) are summed; `until` is the end of a measurement that
+    ended within the last interval.
     """
     order = np.argsort(log.starts, kind="stable")
     start, length = log.starts[order], log.lengths[order]
@@ -176,46 +185,34 @@ def course_of(log: HistogramLog, percentiles: Sequence[float], until: float = np
     near = np.abs(start[1:] - end[:-1]) <= _SLACK * typical + 2e-3
     end[:-1] = np.where(near, start[1:], np.minimum(end[:-1], start[1:]))
     end[-1] = max(min(end[-1], until), start[-1] + 1e-9)
-    values = {100.0: series.max[order]} | {
-        p: series.values[order, k] for k, p in enumerate(series.percentiles)
-    }
+    values = {100.0: series.max[order]}
+    values |= {p: series.values[order, k] for k, p in enumerate(series.percentiles)}
     lows = dict(zip(values, series.lows[order].T, strict=True))
-    return Course(start, end, series.count[order].astype(np.float64), values, series.unit, lows)
+    count = series.count[order].astype(np.float64)
+    return Intervals(start, end, count, values, series.unit, lows)
 
 
-def together(courses: Sequence[Course], columns: int) -> Envelope:
-    """Return the extremes of the maxima of several courses, on common columns."""
-    start = np.concatenate([course.start for course in courses])
-    order = np.argsort(start, kind="stable")
-    end = np.concatenate([course.end for course in courses])[order]
-    value = np.concatenate([course.values[100.0] for course in courses])[order]
-    every = Course(start[order], end, np.zeros(0), {}, courses[0].unit)
-    span = float(end.max() - start.min())
-    intervals = max(1, round(span / max(every.typical, 1e-9)))
-    return _merged(every, value, min(columns, intervals))
+def envelope(intervals: Intervals, value: Floats, columns: int) -> Envelope:
+    """Return the extremes of a value in each of at most `columns` columns; they are exact.
 
-
-def envelope(course: Course, value: Floats, columns: int) -> Envelope:
-    """Return the extremes of a value in each of at most so many columns: minima and maxima stay exact.
-
-    Columns are of equal width in time. With no more intervals than columns, each interval is its own.
+    Columns are of equal width in time. With no more intervals than columns, each has its own.
     """
-    if course.start.size <= columns:
-        return Envelope(course.start, course.end, value, value, 1)
-    return _merged(course, value, columns)
+    if intervals.start.size > columns:
+        return _merged(intervals.start, intervals.end, value, columns)
+    return Envelope(intervals.start, intervals.end, value, value, 1, intervals.gap)
 
 
-def _merged(course: Course, value: Floats, columns: int) -> Envelope:
-    begin = course.start[0]
-    width = (course.end.max() - begin) / columns
-    column = np.minimum(((course.start - begin) / width + 1e-9).astype(np.int64), columns - 1)
+def _merged(interval_start: Floats, interval_end: Floats, value: Floats, columns: int) -> Envelope:
+    begin = interval_start[0]
+    width = (interval_end.max() - begin) / columns
+    column = ((interval_start - begin) / width + 1e-9).astype(np.int64)
+    column = np.minimum(column, columns - 1)
     first = np.flatnonzero(np.diff(column, prepend=-1))
-    held = column[first]
-    start, end = begin + held * width, begin + (held + 1) * width
+    filled = column[first]
+    start, end = begin + filled * width, begin + (filled + 1) * width
     merged = int(np.diff(np.append(first, column.size)).max())
-    return Envelope(
-        start, end, np.fmin.reduceat(value, first), np.fmax.reduceat(value, first), merged
-    )
+    low, high = np.fmin.reduceat(value, first), np.fmax.reduceat(value, first)
+    return Envelope(start, end, low, high, merged, start[1:] > end[:-1] + 1e-9)
 
 
 def steps(
@@ -228,146 +225,101 @@ def steps(
     return x, y
 
 
-def failures(data: Any, course: Course) -> Floats | None:
-    """Return the failed requests a second of each interval, where the source knows when they failed."""
-    if (
-        not isinstance(data, Samples)
-        or data.outcome is None
-        or data.start is None
-        or data.good.all()
-    ):
+def failures(data: Any, intervals: Intervals) -> Floats | None:
+    """Return the failed requests per second of each interval, None if their times are unknown."""
+    timed = isinstance(data, Samples) and data.start is not None
+    if not timed or data.outcome is None or data.good.all():
         return None
-    moment = (data.offsets + data.duration / 1e9)[~data.good]
-    slot = np.searchsorted(course.start, moment, "right") - 1
-    inside = (slot >= 0) & (moment <= course.end[np.maximum(slot, 0)])
-    number = np.bincount(slot[inside], minlength=course.start.size).astype(np.float64)
-    return number / np.maximum(course.end - course.start, 1e-9)
+    end = (data.offsets + data.duration / 1e9)[~data.good]
+    interval = np.searchsorted(intervals.start, end, "right") - 1
+    inside = (interval >= 0) & (end <= intervals.end[np.maximum(interval, 0)])
+    number = np.bincount(interval[inside], minlength=intervals.start.size).astype(np.float64)
+    return number / np.maximum(intervals.end - intervals.start, 1e-9)
 
 
 # ------------------------------------------------------------
 # What charts over time share: the start on the clock, stalls as grey blocks, an SLO's limit as a
-# line.
+# line, and the strip of a rate at the foot.
 
 
 def clock(begun: float | None) -> str:
-    """The start as UTC, where it is known and plausible."""
+    """Return the start as UTC, where it is known and plausible."""
     if begun is None or not 0 < begun < 253_402_300_799:
         return ""
     return f", {datetime.fromtimestamp(begun, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def log_title(label: str, log: Any, count: int) -> str:
+def log_title(label: str, log: HistogramLog, count: int) -> str:
     """Return a log's title: its name, and what was measured."""
     run = log.run.replace(duration=log.run.duration or log.duration or None)
-    return " · ".join(filter(None, (plain(shorten(label, 60)), measured(run, count))))
-
-
-def highest_limit(slo: Any) -> tuple[float, float] | None:
-    """The percentile and value of the limit that a timeline can show: the highest."""
-    pairs = slo_pairs(slo) if slo is not None else []
-    return pairs[-1] if pairs else None
+    return series_title(label, run, count)
 
 
 def slo_line(ax: Axes, slo: Any, unit: str) -> None:
     """Draw an SLO's highest limit as a line across, with its value."""
-    limit = highest_limit(slo)
-    if limit is not None:
-        ax.axhline(limit[1], color=INK, linewidth=1.1, label="_slo", zorder=4)
-        words = f"SLO {percentile_text(limit[0])} {format_value(limit[1], unit)}"
-        ax.annotate(
-            words, (0, limit[1]), (5, 2), ("axes fraction", "data"), "offset points", fontsize=8.5, color=INK, zorder=7,
-            path_effects=[patheffects.withStroke(linewidth=2.5, foreground="white")],
-        )  # fmt: skip
+    for percentile, limit in slo_pairs(slo)[-1:]:
+        ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=4)
+        words = f"SLO {percentile_text(percentile)} {format_value(limit, unit)}"
+        look: dict[str, Any] = {"fontsize": 8.5, "color": INK, "zorder": 7}
+        look |= {"path_effects": [patheffects.withStroke(linewidth=2.5, foreground="white")]}
+        at, units = (0, limit), ("axes fraction", "data")
+        ax.annotate(words, at, (5, 2), units, "offset points", **look)
 
 
-def spans_of(stalls: Any) -> list[tuple[float, float, float]]:
-    """Stalls as start, end, and missing requests (NaN where unknown)."""
+def spans_of(stalls: StallRows | None) -> list[tuple[float, float, float | None]]:
+    """Return stalls as start, end, and missing requests, None or NaN where unknown."""
     if stalls is None:
         return []
-    rows = (
-        stalls[["start", "end", "missing"]].to_numpy().tolist()
-        if hasattr(stalls, "columns")
-        else stalls
-    )
-    return [
-        (float(start), float(end), float("nan") if missing is None else float(missing))
-        for start, end, missing in rows
-    ]
+    table: Any = stalls
+    if hasattr(table, "columns"):
+        table = table[["start", "end", "missing"]].to_numpy().tolist()
+    return [tuple(row) for row in table]
 
 
-def shade(ax: Axes, blocks: Sequence[tuple[float, float, float]]) -> None:
-    """Grey blocks with their length and the missing requests."""
+def draw_stalls(ax: Axes, spans: Iterable[tuple[float, float, float | None]]) -> None:
+    """Draw stalls as grey blocks with their length and the missing requests."""
     labels = SpanLabels()
-    for start, end, missing in blocks:
+    for start, end, missing in spans:
         ax.axvspan(start, end, color=GREY, alpha=0.22, linewidth=0, zorder=0)
         length = format_duration((end - start) * 1e9, 2)
         forms = [f"stall {length}", length]
-        if missing >= 1:
+        if missing is not None and missing >= 1:
             forms.insert(0, f"stall {length} · {format_count(missing)} missing")
             forms.insert(0, f"stall {length} · ~{format_count(missing)} requests missing")
-        labels.add(ax, start, end, forms)
-    if blocks:
+        labels.add(ax, float(start), float(end), forms)
+    if labels.texts:
         ax.add_artist(labels)
 
 
-# ------------------------------------------------------------
-# The strip at the foot of a timeline: requests per second of each interval, the failed ones in
-# red.
-
 STRIP = 0.16
-"""Share of the chart's height that the strip takes."""
+"""Share of a timeline's height that the strip of the rate takes."""
 
 
-def taken(ax: Axes) -> float:
+def _taken(ax: Axes) -> float:
     """Return the share of the height that the strip and the gap above it take."""
     return min(0.4, STRIP + 13.0 * ax.figure.dpi / 72.0 / max(ax.get_window_extent().height, 1.0))
 
 
-def draw_strip(
-    ax: Axes,
-    courses: Mapping[str, Course],
-    styles: Mapping[str, dict[str, Any]],
-    columns: int,
-    failed: Mapping[str, Floats | None],
-) -> None:
-    """Draw the strip along the foot of the chart."""
-    strip: Axes = ax.inset_axes((0.0, 0.0, 1.0, STRIP), sharex=ax)
+def foot_strip(ax: Axes, height: float, top: float, limit: float, text: str) -> Axes:
+    """Return axes along the foot of a chart, from 0 to `limit`, with `top` as their only tick."""
+    strip: Axes = ax.inset_axes((0.0, 0.0, 1.0, height), sharex=ax)
     strip.patch.set_alpha(0.0)
-    top = 0.0
-    for label, course in courses.items():
-        colour = GREY if len(courses) == 1 else styles[label]["color"]
-        shown = envelope(course, course.rate, columns)
-        gap = course.gap if shown.merged == 1 else shown.start[1:] > shown.end[:-1] + 1e-9
-        x, y = steps(shown.start, shown.end, shown.high, gap)
-        strip.plot(x, y, color=colour, linewidth=0.9, label="rate")
-        if len(courses) == 1:
-            low = steps(shown.start, shown.end, shown.low, gap)[1]
-            strip.fill_between(x, 0, low, color=colour, alpha=0.30, linewidth=0)
-            strip.fill_between(x, low, y, color=colour, alpha=0.15, linewidth=0)
-        bad = failed[label]
-        if bad is not None:
-            worst = envelope(course, bad, columns)
-            x, y = steps(worst.start, worst.end, worst.high, gap)
-            strip.fill_between(x, 0, y, color=RED, alpha=0.75, linewidth=0, label="failed")
-        top = max(top, float(np.nanmax(shown.high, initial=0.0)))
-    strip.set_ylim(0, top * 1.02 or 1.0)
+    strip.set_ylim(0, limit)
     tidy(strip)
     strip.grid(visible=False)
     strip.xaxis.set_visible(False)
-    text = f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"
     strip.set_yticks([0, top] if top else [0], ["0", text] if top else ["0"])
     strip.tick_params(labelsize=8, labelcolor=INK)
-    for side in strip.spines.values():
-        side.set_visible(False)
-    strip.spines["left"].set_visible(True)
+    for name, side in strip.spines.items():
+        side.set_visible(name == "left")
+    return strip
 
 
 # ------------------------------------------------------------
-# The course over time: maximum and percentiles of each interval as steps, gaps as gaps, the rate
-# underneath.
+# Maximum and percentiles of each interval as steps, gaps as gaps, the rate underneath.
 
 _COARSE = 90
-"""More than a few series are drawn in so many columns, and without their maxima, which one line shows for all."""
+"""Columns of more than a few series, which share one line for their maxima."""
 
 _RAMP = (RED, AMBER, BLUE, "#00876c", GREY)
 
@@ -385,27 +337,30 @@ def timeline(
     legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
-    **line_kwargs: Any,
+    **line_kwargs: object,
 ) -> Axes:
     """Draw maximum and percentiles of every interval.
 
-    Where there are more intervals than pixels, each column of the picture shows the highest value of its intervals as a
-    line and reaches down to the lowest as a band: no spike is lost.
+    Where there are more intervals than pixels, each column of the picture shows the highest value
+    of its intervals as a line and reaches down to the lowest as a band: no spike is lost.
 
     Parameters
     ----------
     data : HistogramLog or Samples, or mapping of str to such
-        Of several series only the highest of `percentiles` is drawn, and the maximum as a thin line.
+        Of several series only the highest of `percentiles` is drawn, and the maximum as a thin
+        line.
     ax : Axes, optional
         Where to draw; the current axes by default.
     unit : str, optional
-        Unit of all ticks; by default each takes the one that suits it.
+        Unit of all ticks; by default a suitable one for each tick.
     slo : optional
-        As in `percentiles`; the limit for the maximum, else for the highest percentile, is drawn as a line.
+        As in `percentiles`; the limit for the maximum, else for the highest percentile, is drawn as
+        a line.
     percentiles : sequence of float, default (99, 50)
         In 0..100; the maximum is always drawn.
     stalls : iterable of (start, end, missing), or DataFrame with these columns, optional
-        Shaded and labelled; seconds from the start, and the number of requests that are missing (NaN: unknown).
+        Shaded and labelled; seconds from the start, and the number of requests that are missing
+        (NaN: unknown).
     log : bool, default True
         Logarithmic values.
     rate : bool, default True
@@ -424,93 +379,87 @@ def timeline(
     Raises
     ------
     DataNotAvailableError
-        Where a source knows no time.
+        Where a source has no times.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> start = np.arange(1000) * 10_000_000
+    >>> samples = Samples(start=start, duration=start % 7_000_000 + 1)
+    >>> timeline(samples, ax=Figure().add_subplot()).get_xlabel()
+    'time from the start'
     """
     ax = current_axes(ax)
     series = as_series(data)
-    logs = {label: as_log(label, held_data) for label, held_data in series.items()}
-    wanted = sorted(percentiles, reverse=True)[: None if len(logs) == 1 else 1]
-    courses = {
-        label: course_of(one, wanted, getattr(series[label], "elapsed", np.inf))
-        for label, one in logs.items()
+    logs = {label: as_log(label, part) for label, part in series.items()}
+    single, many = len(logs) == 1, len(logs) > FEW
+    chosen = sorted(percentiles, reverse=True)[: None if single else 1]
+    timed = {
+        label: intervals_of(part, chosen, getattr(series[label], "elapsed", np.inf))
+        for label, part in logs.items()
     }
-    columns = (
-        int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
-        if len(logs) <= FEW
-        else _COARSE
-    )
+    first = next(iter(timed.values()))
+    columns = _COARSE
+    if not many:
+        columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
     blocks = spans_of(stalls)
-    limit = highest_limit(slo)
-    zero = _scale(ax, courses, limit, unit, log=log, strip=rate, room=bool(blocks))
+    zero = _scale(ax, timed, slo, unit, log=log, strip=rate, labels=bool(blocks))
     styles = series_styles(logs)
-    lines, merged = _lines(ax, courses, styles, columns, zero, line_kwargs)
-    slo_line(ax, slo, next(iter(courses.values())).unit)
-    shade(ax, blocks)
+    lines, merged = _lines(ax, timed, styles, columns, zero, line_kwargs)
+    slo_line(ax, slo, first.unit)
+    draw_stalls(ax, blocks)
     if rate:
-        failed = {label: failures(held_data, courses[label]) for label, held_data in series.items()}
-        draw_strip(ax, courses, styles, columns, failed)
-    _times(ax, courses, room=len(logs) == 1)
-    _name(ax, courses, lines, styles, named=legend)
+        _draw_rate(ax, series, timed, styles, columns)
+    begin = min(float(part.start.min(initial=0.0)) for part in timed.values())
+    end = max(float(part.end.max(initial=0.0)) for part in timed.values())
+    begin = 0.0 if begin < 0.1 * max(end, 1e-9) else begin
+    points = ax.get_window_extent().width * 72.0 / ax.figure.dpi
+    names = 38.0 / max(points, 1.0) if single else 0.0  # space for names at the right ends
+    time_axis(ax, begin, end + (end - begin) * names)
+    _name(ax, timed, lines, styles, named=legend)
+    tidy(ax, f"time from the start{clock(next(iter(logs.values())).start if single else None)}")
     note = ""
     if merged > 1:
-        length = format_duration(next(iter(courses.values())).typical * 1e9)
+        length = format_duration(first.typical * 1e9)
         note = f"a column is up to {merged} intervals of {length}: the line is the highest"
-        note += ", the band reaches to the lowest" if len(logs) <= FEW else ""
-    begun = next(iter(logs.values())).start if len(logs) == 1 else None
-    tidy(ax, f"time from the start{clock(begun)}")
-    _head(ax, logs, courses, title, subtitle, note)
-    return ax
-
-
-def _head(
-    ax: Axes,
-    logs: Mapping[str, Any],
-    courses: Mapping[str, Course],
-    title: str | None,
-    subtitle: str | None,
-    note: str,
-) -> None:
-    first = next(iter(courses.values()))
+        note += "" if many else ", the band reaches to the lowest"
     main = percentile_text(min(first.values))
-    said = chart_title(
-        logs, f"{main} of each, max of all" if len(logs) > FEW else f"{main} bold, max thin"
-    )
-    if len(logs) == 1:
-        ((label, log),) = logs.items()
-        said = log_title(label, log, int(first.count.sum()))
-    head(ax, said, joined(logs, note), title, subtitle)
+    finding = chart_title(logs, f"{main} of each, max of all" if many else f"{main} bold, max thin")
+    if single:
+        ((label, part),) = logs.items()
+        finding = log_title(label, part, int(first.count.sum()))
+    head(ax, finding, joined(logs, note), title, subtitle)
+    return ax
 
 
 def _scale(
     ax: Axes,
-    courses: Mapping[str, Course],
-    limit: tuple[float, float] | None,
+    timed: Mapping[str, Intervals],
+    slo: Any,
     unit: str | None,
     *,
     log: bool,
     strip: bool,
-    room: bool,
+    labels: bool,
 ) -> float:
-    """Scale the value axis, leaving room for the strip below and for labels of stalls above; return where zeros go."""
-    flat = np.concatenate(
-        [value for course in courses.values() for value in course.values.values()]
-    )
+    """Scale the values, with space for the strip and for labels; return the place of zeros."""
+    flat = np.concatenate([value for part in timed.values() for value in part.values.values()])
     known = flat[np.isfinite(flat)]
     positive = known[known > 0]
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
-    high = max(high, limit[1]) if limit is not None else high
-    stored = next(iter(courses.values())).unit
+    high = max([high, *(limit for _, limit in slo_pairs(slo)[-1:])])
     zeros = bool((known == 0).any())
+    stored = next(iter(timed.values())).unit
     zero = value_axis(ax, low, high, stored, fixed=unit, log=log, zeros=zeros)
     bottom, top = ax.get_ylim()
-    share = taken(ax) if strip else 0.0
-    above = min(0.2, 18.0 * ax.figure.dpi / 72.0 / ax.get_window_extent().height) if room else 0.0
+    share = _taken(ax) if strip else 0.0
+    height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
+    above = min(0.2, 18.0 / height) if labels else 0.0
     if log:
         span = np.log10(top / bottom) / (1 - share - above)
         ax.set_ylim(bottom / 10 ** (share * span), top * 10 ** (above * span))
-        ax.yaxis.set_major_locator(
-            DecadeLocator(bottom * (1.0001 if zeros else 1.0), zero if zeros else None, top)
-        )
+        least = bottom * (1.0001 if zeros else 1.0)
+        ax.yaxis.set_major_locator(DecadeLocator(least, zero if zeros else None, top))
     else:
         span = (top - bottom) / (1 - share - above)
         ax.set_ylim(bottom - share * span, top + above * span)
@@ -522,100 +471,106 @@ def _scale(
 
 def _lines(
     ax: Axes,
-    courses: Mapping[str, Course],
+    timed: Mapping[str, Intervals],
     styles: Mapping[str, dict[str, Any]],
     columns: int,
     zero: float,
     line_kwargs: dict[str, Any],
 ) -> tuple[dict[str, dict[float, Any]], int]:
-    """Draw all lines; return them by series and percentile, and how many intervals per column holds at most."""
-    drawn: dict[str, dict[float, Any]] = {label: {} for label in courses}
-    merged = 1
-    for label, course in courses.items():
-        for number, (percentile, value) in enumerate(course.values.items()):
-            if percentile == 100 and len(courses) > FEW and len(course.values) > 1:
+    """Draw all lines; return them by series and percentile, and the most intervals per column."""
+    lines: dict[str, dict[float, Any]] = {label: {} for label in timed}
+    merged, single, many = 1, len(timed) == 1, len(timed) > FEW
+    for label, intervals in timed.items():
+        for number, (percentile, value) in enumerate(intervals.values.items()):
+            if percentile == 100 and many and len(intervals.values) > 1:
                 continue
-            look: dict[str, Any] = {
-                "linewidth": 1.4,
-                "zorder": 3 - 0.1 * number,
-                "solid_joinstyle": "miter",
-            }
-            if len(courses) == 1:
+            look: dict[str, Any] = {"linewidth": 1.4, "zorder": 3 - 0.1 * number}
+            look |= {"solid_joinstyle": "miter"}
+            if single:
                 look |= {"color": _RAMP[min(number, 4)], "label": percentile_text(percentile)}
             elif percentile == 100:
-                look |= {
-                    "color": styles[label]["color"],
-                    "linewidth": 0.7,
-                    "alpha": 0.6,
-                    "label": "_max",
-                }
+                look |= {"color": styles[label]["color"], "linewidth": 0.7}
+                look |= {"alpha": 0.6, "label": "_max"}
             else:
                 look |= styles[label] | {"label": plain(label)}
-            shown = envelope(course, np.maximum(value, zero), columns)
-            merged = max(merged, shown.merged)
-            least = np.maximum(course.lows[percentile], zero)
-            wide = np.isfinite(value) & ~is_resolved(course.lows[percentile], value)
-            if wide.any():
-                _spread(
-                    ax,
-                    course,
-                    np.where(wide, least, np.nan),
-                    np.where(wide, np.maximum(value, zero), np.nan),
-                    columns,
-                    look,
+            high, low = np.maximum(value, zero), np.maximum(intervals.lows[percentile], zero)
+            merged = max(merged, envelope(intervals, high, columns).merged)
+            wide = np.isfinite(value) & ~is_resolved(intervals.lows[percentile], value)
+            if wide.any():  # fill between the edges of wide buckets: the source says no more
+                lower = envelope(intervals, np.where(wide, low, np.nan), columns)
+                upper = envelope(intervals, np.where(wide, high, np.nan), columns)
+                (x, top), (_, bottom) = upper.line(upper.high), lower.line(lower.low)
+                fill: dict[str, Any] = {"color": look["color"], "alpha": 0.2, "linewidth": 0}
+                ax.fill_between(x, bottom, top, zorder=2, **fill)
+                edge_look: dict[str, Any] = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7}
+                for edge in (bottom, top):
+                    ax.plot(x, edge, zorder=2.2, label="_edge", **edge_look)
+            shown = envelope(intervals, np.where(wide, np.nan, high), columns)
+            x, y = shown.line(shown.high)
+            if shown.merged > 1 and percentile < 100 and not many:
+                band: dict[str, Any] = {"alpha": 0.22, "linewidth": 0, "zorder": 2}
+                ax.fill_between(
+                    x, shown.line(shown.low)[1], y, color=(look | line_kwargs)["color"], **band
                 )
-                shown = envelope(course, np.where(wide, np.nan, np.maximum(value, zero)), columns)
-            drawn[label][percentile] = _draw(
-                ax,
-                course,
-                shown,
-                look | line_kwargs,
-                banded=percentile < 100 and len(courses) <= FEW,
+            (lines[label][percentile],) = ax.plot(x, y, **look | line_kwargs)
+    if many:
+        start, end, value = (
+            np.concatenate(parts)
+            for parts in zip(
+                *((part.start, part.end, part.values[100.0]) for part in timed.values()),
+                strict=True,
             )
-    if len(courses) > FEW:
-        every = together(list(courses.values()), columns)
-        gap = every.start[1:] > every.end[:-1] + 1e-9
-        x, y = steps(every.start, every.end, np.maximum(every.high, zero), gap)
-        drawn[""] = {
-            100.0: ax.plot(x, y, color=MUTED, linewidth=0.9, zorder=2, label="max of all")[0]
-        }
-    return drawn, merged
+        )
+        order = np.argsort(start, kind="stable")
+        start, end, value = start[order], end[order], value[order]
+        typical = max(float(np.median(end - start)), 1e-9)
+        most = max(1, round(float(end.max() - start.min()) / typical))
+        all_of = _merged(start, end, value, min(columns, most))
+        x, y = all_of.line(np.maximum(all_of.high, zero))
+        look = {"color": MUTED, "linewidth": 0.9, "zorder": 2, "label": "max of all"}
+        lines[""] = {100.0: ax.plot(x, y, **look)[0]}
+    return lines, merged
 
 
-def _spread(
-    ax: Axes, course: Course, low: Floats, high: Floats, columns: int, look: dict[str, Any]
+def _draw_rate(
+    ax: Axes,
+    series: Mapping[str, Any],
+    timed: Mapping[str, Intervals],
+    styles: Mapping[str, dict[str, Any]],
+    columns: int,
 ) -> None:
-    """Fill between the edges of wide buckets: the source says no more."""
-    lower, upper = envelope(course, low, columns), envelope(course, high, columns)
-    gap = course.gap if upper.merged == 1 else upper.start[1:] > upper.end[:-1] + 1e-9
-    x, top = steps(upper.start, upper.end, upper.high, gap)
-    bottom = steps(lower.start, lower.end, lower.low, gap)[1]
-    ax.fill_between(x, bottom, top, color=look["color"], alpha=0.2, linewidth=0, zorder=2)
-    for edge in (bottom, top):
-        ax.plot(x, edge, color=look["color"], linewidth=0.7, alpha=0.7, zorder=2.2, label="_edge")
-
-
-def _draw(ax: Axes, course: Course, shown: Envelope, look: dict[str, Any], *, banded: bool) -> Any:
-    """One line through the highest values, and a band down to the lowest ones where intervals were merged."""
-    gap = course.gap if shown.merged == 1 else shown.start[1:] > shown.end[:-1] + 1e-9
-    x, y = steps(shown.start, shown.end, shown.high, gap)
-    if shown.merged > 1 and banded:
-        low = steps(shown.start, shown.end, shown.low, gap)[1]
-        ax.fill_between(x, low, y, color=look["color"], alpha=0.22, linewidth=0, zorder=2)
-    return ax.plot(x, y, **look)[0]
+    """Draw requests per second of each interval along the foot, the failed ones in red."""
+    rates = {label: envelope(part, part.rate, columns) for label, part in timed.items()}
+    top = max(float(np.nanmax(shown.high, initial=0.0)) for shown in rates.values())
+    text = f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"
+    strip = foot_strip(ax, STRIP, top, top * 1.02 or 1.0, text)
+    for label, shown in rates.items():
+        colour = GREY if len(rates) == 1 else styles[label]["color"]
+        x, y = shown.line(shown.high)
+        strip.plot(x, y, color=colour, linewidth=0.9, label="rate")
+        if len(rates) == 1:
+            low = shown.line(shown.low)[1]
+            strip.fill_between(x, 0, low, color=colour, alpha=0.30, linewidth=0)
+            strip.fill_between(x, low, y, color=colour, alpha=0.15, linewidth=0)
+        failed = failures(series[label], timed[label])
+        if failed is not None:
+            worst = envelope(timed[label], failed, columns)
+            look: dict[str, Any] = {"color": RED, "alpha": 0.75, "linewidth": 0, "label": "failed"}
+            x, y = worst.line(worst.high)
+            strip.fill_between(x, 0, y, **look)
 
 
 def _name(
     ax: Axes,
-    courses: Mapping[str, Course],
+    timed: Mapping[str, Intervals],
     lines: Mapping[str, Mapping[float, Any]],
     styles: Mapping[str, dict[str, Any]],
     *,
     named: bool,
 ) -> None:
-    """Name one series' lines at their right ends, few series' beside their lines, many in a legend; the peak has its value."""
-    labels = LineLabels(taken(ax))
-    if named and len(courses) == 1:
+    """Name lines at their right ends, beside them, or in a legend; and label the highest point."""
+    labels = LineLabels(_taken(ax))
+    if named and len(timed) == 1:
         ends = EndLabels()
         for percentile, line in list(next(iter(lines.values())).items())[::-1]:
             known = np.flatnonzero(np.isfinite(line.get_ydata()))
@@ -623,52 +578,25 @@ def _name(
                 x, y = line.get_xdata()[known[-1]], line.get_ydata()[known[-1]]
                 ends.add(ax, percentile_text(percentile), float(x), float(y), line.get_color())
         ax.add_artist(ends)
-    elif named and len(courses) > FEW:
-        last = {label: _last(course) for label, course in courses.items()}
-        order = sorted(courses, key=lambda label: -last[label])
-        main = [lines[""][100.0], *(lines[label][min(lines[label])] for label in order)]
-        outside_legend(ax, main, ["max of all", *(plain(shorten(label, 22)) for label in order)])
+    elif named and len(timed) > FEW:
+        last = {}
+        for label, intervals in timed.items():
+            value = intervals.values[min(intervals.values)]
+            last[label] = float(np.append(0.0, value[np.isfinite(value)])[-1])
+        order = sorted(timed, key=lambda label: -last[label])
+        handles = [lines[""][100.0], *(lines[label][min(lines[label])] for label in order)]
+        outside_legend(ax, handles, ["max of all", *(plain(shorten(label, 22)) for label in order)])
     elif named:
-        for label, mine in lines.items():
-            name = percentile_text(min(mine))
-            labels.add(
-                ax,
-                f"{plain(shorten(label, 28))} {name}",
-                [mine[min(mine)]],
-                at=0.8,
-                spread=0.8,
-                color=styles[label]["color"],
-            )
-    _peak(
-        ax,
-        labels,
-        [mine[100.0] for mine in lines.values() if 100.0 in mine],
-        next(iter(courses.values())).unit,
-    )
+        for label, own in lines.items():
+            words = f"{plain(shorten(label, 28))} {percentile_text(min(own))}"
+            colour = styles[label]["color"]
+            labels.add(ax, words, [own[min(own)]], at=0.8, spread=0.8, color=colour)
+    maxima = [own[100.0] for own in lines.values() if 100.0 in own]
+    tops = [float(np.nanmax(line.get_ydata(), initial=-np.inf)) for line in maxima]
+    if tops and np.isfinite(max(tops)):
+        line, top = maxima[int(np.argmax(tops))], max(tops)
+        at = np.flatnonzero(line.get_ydata() == top)
+        x = float(np.mean(np.asarray(line.get_xdata())[at][:2]))
+        words = f"max {format_value(top, next(iter(timed.values())).unit)}"
+        labels.point(ax, words, (x, top), [line])
     ax.add_artist(labels)
-
-
-def _peak(ax: Axes, labels: LineLabels, lines: Sequence[Any], unit: str) -> None:
-    """Write its value beside the highest point."""
-    tops = [float(np.nanmax(line.get_ydata(), initial=-np.inf)) for line in lines]
-    if not tops or not np.isfinite(max(tops)):
-        return
-    line, top = lines[int(np.argmax(tops))], max(tops)
-    at = float(np.mean(np.asarray(line.get_xdata())[np.flatnonzero(line.get_ydata() == top)][:2]))
-    labels.point(ax, f"max {format_value(top, unit)}", (at, top), [line])
-
-
-def _last(course: Course) -> float:
-    """The value at which a series' main line ends."""
-    value = course.values[min(course.values)]
-    known = value[np.isfinite(value)]
-    return float(known[-1]) if known.size else 0.0
-
-
-def _times(ax: Axes, courses: Mapping[str, Course], *, room: bool) -> None:
-    """Scale the time axis; leave room for names at the right ends."""
-    begin = min(float(course.start.min(initial=0.0)) for course in courses.values())
-    end = max(float(course.end.max(initial=0.0)) for course in courses.values())
-    begin = 0.0 if begin < 0.1 * max(end, 1e-9) else begin
-    names = 38.0 * ax.figure.dpi / 72.0 / max(ax.get_window_extent().width, 1.0) if room else 0.0
-    time_axis(ax, begin, end + (end - begin) * names)

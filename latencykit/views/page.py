@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -19,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.summary import Summary
-from latencykit.plot.curves import as_series
-from latencykit.plot.figure import conditions, measured
+from latencykit.plot.series import as_series, conditions, measured
 from latencykit.views.page_data import edges_of, fitted, page_series, script_json
 from latencykit.views.page_sections import (
     Found,
@@ -61,7 +61,21 @@ if TYPE_CHECKING:
 __all__ = ["page_html", "report"]
 
 
-_SCRIPTS = ("numbers", "data", "events", "draw", "timeline", "curve", "heat", "fanout", "main")
+_MODULES = (
+    "numbers",
+    "data",
+    "events",
+    "draw",
+    "timeline",
+    "curve",
+    "heat",
+    "fanout",
+    "controls",
+    "main",
+)
+_BETWEEN_MODULES = re.compile(
+    r"^import [^;]*;\n|^export (?=(?:async )?function|const)", re.MULTILINE
+)
 
 _WORDS = {
     "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the numbers of a selection",
@@ -89,9 +103,6 @@ def page_html(
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
-    # The moment when the series began, where all began at the same one.
-    starts = {one.data.run.start for one in series if one.slots is not None}
-    epoch = starts.pop() if len(starts) == 1 else None
     model: dict[str, Any] = {
         "unit": series[0].counted.unit,
         "series": [one.record() for one in series],
@@ -99,7 +110,7 @@ def page_html(
         "slo": slo_steps(checked),
         "fanOut": fan_out_model(measured_series),
         "words": _WORDS,
-        "epoch": epoch if epoch is not None and 0 < epoch < 253_402_300_799 else None,
+        "epoch": _epoch(series),
         "edges": edges_of(series),
         "percentiles": percentiles,
     }
@@ -127,14 +138,24 @@ def page_html(
     return _document(heading, "".join(parts), model)
 
 
+def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
+    """Return the linked views without the rest of a page: HTML, and the model that they draw."""
+    found = found_in(page_series(as_series(data)), {})
+    series = fitted([one.series for one in found])
+    percentiles = shown_percentiles(series)
+    spoken = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
+    body = f"{_explorer(series, percentiles)}{_heat_map(series)}{spoken}<p id='trouble' hidden></p>"
+    model = {
+        "unit": series[0].counted.unit, "series": [one.record() for one in series],
+        "stalls": stalls_model(found), "slo": [], "fanOut": [], "words": _WORDS,
+        "epoch": _epoch(series), "edges": edges_of(series), "percentiles": percentiles,
+    }  # fmt: skip
+    return body, model
+
+
 def _document(title: str, body: str, model: dict[str, Any]) -> str:
-    style, script = (
-        _asset("page.css"),
-        "\n".join(
-            ["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"]
-        ),
-    )
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    style, script = asset("page.css"), f'(() => {{\n"use strict";\n{script_of("page")}}})();'
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     return (
         "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -145,14 +166,28 @@ def _document(title: str, body: str, model: dict[str, Any]) -> str:
     )
 
 
+def script_of(home: str) -> str:
+    """Return the modules of the engine and of its home, a page or a widget, as one text."""
+    texts = (_BETWEEN_MODULES.sub("", asset(f"{name}.js")) for name in (*_MODULES, home))
+    return "\n".join(texts)
+
+
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file of the engine."""
     return resources.files("latencykit.views").joinpath("assets", name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:
     """What a content security policy knows an inline script or style by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+def _epoch(series: Sequence[PageSeries]) -> float | None:
+    """The moment when the series began, where all began at the same one."""
+    starts = {one.data.run.start for one in series if one.slots is not None}
+    start = starts.pop() if len(starts) == 1 else None
+    return start if start is not None and 0 < start < 253_402_300_799 else None
 
 
 def _title(series: Sequence[PageSeries]) -> str:

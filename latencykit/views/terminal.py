@@ -12,10 +12,10 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, MissingPackageError
 from latencykit.plot.axes import log_ticks
-from latencykit.plot.curves import as_series, curve_of, drawable, end_words, place_of
-from latencykit.plot.figure import measured
+from latencykit.plot.curves import curve_of, end_words, place_of
+from latencykit.plot.series import as_series, drawable, measured
 from latencykit.plot.style import BLUE, RED, series_styles
-from latencykit.plot.timeline_chart import as_log, course_of, envelope, steps
+from latencykit.plot.timeline_chart import as_log, envelope, intervals_of, steps
 from latencykit.units import format_percentile, format_value, printable
 from latencykit.views.page_data import nice_width
 
@@ -105,7 +105,7 @@ def _looks(named: Mapping[str, Any]) -> list[tuple[int, int, int]]:
 
 
 def _timeline(plotext: Any, timed: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
-    courses = {name: course_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()}
+    courses = {name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()}
     lines: list[Line] = []
     for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
         drawn = _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import latencykit as lk
 from latencykit.ctrlz.run import Calibration
 from latencykit.ctrlz.verdict import CalibrationRow
-from latencykit.plot.ctrlz_chart import calibration
+from latencykit.plot.diagnosis_chart import calibration
 
 if TYPE_CHECKING:
     from pathlib import Path

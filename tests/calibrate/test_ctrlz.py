@@ -1,4 +1,4 @@
-"""The whole test, against real processes. Stalls are short; what is compared leaves room for a slow machine."""
+"""The full test with real processes. Stalls are short; tolerances allow for a slow machine."""
 
 from __future__ import annotations
 
@@ -163,9 +163,11 @@ def test_a_command_that_is_not_there_is_told() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {"stall": 5, "duration": 4}, {"duration": 9999}, {"rate": 0}, {"connections": 0}, {"at": "start"}, {"repeat": 0},
+        {"stall": 5, "duration": 4}, {"duration": 9999}, {"rate": 0}, {"connections": 0},
+        {"at": "start"}, {"repeat": 0},
         {"partial": "5/4"}, {"partial": "x"}, {"partial": "1/4", "server": "x {port}"}, {"url": "http://127.0.0.1:1/"},
-        {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1}, {"command": "x {rate}", "rate": 5000},
+        {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1},
+        {"command": "x {rate}", "rate": 5000},
     ],
 )  # fmt: skip
 def test_what_cannot_be_tested_is_refused(bad) -> None:

@@ -83,7 +83,7 @@ def test_a_killed_parent_thaws(victim) -> None:
 def test_a_killed_watchdog_is_told_and_thaws(victim) -> None:
     freezer = Freezer([victim.pid])
     freezer.stop(60)
-    os.kill(freezer._dog.pid, signal.SIGKILL)
+    os.kill(freezer._watchdog.pid, signal.SIGKILL)
     with pytest.raises(LatencyKitError, match="watchdog"):
         freezer.wait()
     freezer.close()
@@ -93,7 +93,7 @@ def test_a_killed_watchdog_is_told_and_thaws(victim) -> None:
 def test_the_watchdog_ignores_ctrl_c(victim) -> None:
     with Freezer([victim.pid]) as freezer:
         freezer.stop(0.1)
-        os.kill(freezer._dog.pid, signal.SIGINT)
+        os.kill(freezer._watchdog.pid, signal.SIGINT)
         freezer.wait()
 
 
@@ -101,12 +101,12 @@ def test_what_must_not_be_frozen_is_refused(victim) -> None:
     assert ancestors(os.getpid())[1] == os.getppid()
     victim.kill()
     victim.wait()
-    for pid, said in (
+    for pid, words in (
         (os.getpid(), "this program"),
         (os.getppid(), "this program"),
-        (victim.pid, "no process"),
+        (victim.pid, "does not exist"),
     ):
-        with pytest.raises(InvalidArgumentError, match=said):
+        with pytest.raises(InvalidArgumentError, match=words):
             Freezer([pid])
 
 

@@ -20,8 +20,8 @@ STALL = Stall(7.0, 13.0)
 TRUTH = scheduled_truth(STALL, 20.0, rate=200, base=1.3 * MS)
 
 
-def _judge(rung):
-    return judge(rung, TRUTH, 6e9, STALL.held(20.0))
+def _judge(data):
+    return judge(data, TRUTH, 6e9, STALL.share_due(20.0))
 
 
 def _printed(rows: dict[float, float], count: int = 4000, **known) -> lk.Histogram:
@@ -114,7 +114,7 @@ def test_summaries_are_judged_by_what_they_hold() -> None:
 
 
 def test_percentiles_between_printed_rows_are_not_invented() -> None:
-    """Rebuilt buckets reach up to the maximum, which would make p99.9 of a tool that prints none look honest."""
+    """Rebuilt buckets reach up to the maximum: p99.9 of a tool that reports none looks honest."""
     held = reported_percentiles(_printed({50: 1.7, 90: 2, 99: 6.3, 100: 6005}), 6e9)
     assert held == {
         50: 1.7 * MS,
@@ -148,11 +148,11 @@ def test_what_waits_tells_the_model(early, late, paced, model) -> None:
 def test_unread_bytes_are_found_in_the_kernel_s_table(tmp_path) -> None:
     table = tmp_path / "tcp"
     table.write_text(
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-        "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000002 00:00000000 00000000     0        0 1\n"
-        "   1: 0100007F:1F90 0100007F:9C40 01 00000000:00000055 00:00000000 00000000     0        0 2\n"
-        "   2: 0100007F:1F90 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 3\n"
-        "   3: 0100007F:9C40 0100007F:1F90 01 00000000:00000099 00:00000000 00000000     0        0 4\n"
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n"
+        "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000002 00:00000000\n"
+        "   1: 0100007F:1F90 0100007F:9C40 01 00000000:00000055 00:00000000\n"
+        "   2: 0100007F:1F90 0100007F:9C41 01 00000000:00000000 00:00000000\n"
+        "   3: 0100007F:9C40 0100007F:1F90 01 00000000:00000099 00:00000000\n"
     )
     assert waiting_requests(8080, (str(table),)) == Waiting(2, 0x55)
     assert waiting_requests(8080, (str(tmp_path / "none"),)) is None

@@ -4,7 +4,11 @@ import pytest
 
 from latencykit.ctrlz.server import MOST_BYTES, ProtocolError, parse_http, parse_resp, speaks_resp
 
-HTTP = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbodyHEAD / HTTP/1.0\r\n\r\n"
+HTTP = (
+    b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+    b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"
+    b"HEAD / HTTP/1.0\r\n\r\n"
+)
 RESP = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\na\r\nb\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
 
 

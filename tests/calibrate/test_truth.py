@@ -26,7 +26,7 @@ def test_the_closed_form_holds_above_the_quiet_part() -> None:
 
 def test_a_stall_over_the_end_counts_what_was_due() -> None:
     truth = scheduled_truth(Stall(9.0, 14.0), 12.0, rate=100, base=MS)
-    assert Stall(9.0, 14.0).held(12.0) == 0.25
+    assert Stall(9.0, 14.0).share_due(12.0) == 0.25
     assert truth.percentile([50, 99]) == pytest.approx([MS, 4.88e9], rel=2e-3)
     assert truth.count_above(2.1e9) == pytest.approx(290, abs=2)  # those due from 9 s to 11.9 s
 
@@ -34,7 +34,7 @@ def test_a_stall_over_the_end_counts_what_was_due() -> None:
 def test_a_part_of_the_server_holds_up_that_part_of_the_requests() -> None:
     stall = Stall(4.0, 8.0, 0.25)
     truth = scheduled_truth(stall, 16.0, rate=1000)
-    assert stall.held(16.0) == 1 / 16
+    assert stall.share_due(16.0) == 1 / 16
     assert truth.count_above(MS) == 1000
     assert truth.quantile(1 - 1 / 32) == pytest.approx(2e9, rel=0.01)
 

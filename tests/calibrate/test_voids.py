@@ -12,15 +12,18 @@ from latencykit.ctrlz.verdict import Stall, Waiting
 
 MS = 1_000_000
 SEEN = Observed(
-    begin=0, stall=Stall(4.0, 8.0), elapsed=12.0, base=1.2 * MS, waiting=(Waiting(4, 360), Waiting(4, 360)),
+    begin=0, stall=Stall(4.0, 8.0), elapsed=12.0, base=1.2 * MS,
+    waiting=(Waiting(4, 360), Waiting(4, 360)),
     around=False, before=200.0, busy=0.1, drain=0.05, requests=1600, notes=(),
 )  # fmt: skip
 
 
 def _plan(**changes) -> Plan:
     given = {
-        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "url": None, "stall": 4.0,
-        "duration": 12.0, "rate": 200.0, "connections": 4, "at": "middle", "partial": None, "service_time": 1e6,
+        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "url": None,
+        "stall": 4.0,
+        "duration": 12.0, "rate": 200.0, "connections": 4, "at": "middle", "partial": None,
+        "service_time": 1e6,
         "series": None, "format": None, "progress": print,
     }  # fmt: skip
     return Plan(**given | changes)

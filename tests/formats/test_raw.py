@@ -49,7 +49,7 @@ def test_a_lone_column_of_any_spelling_is_read_in_its_unit(read_text, header, un
 def test_without_a_unit_one_clear_question(read_text, header):
     with pytest.raises(
         InvalidArgumentError,
-        match=rf"x\.csv: column '{header}' states no unit; say it with --unit ns, us, ms or s",
+        match=rf"x\.csv: column '{header}' states no unit; give it with --unit ns, us, ms or s",
     ) as caught:
         read_text(f"{header}\n1\n2\n", "x.csv")
     assert "\n" not in str(caught.value)
@@ -74,7 +74,7 @@ def test_the_surest_name_wins_and_the_others_are_told(read_text):
         assert only(
             read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv", column=wanted)
         ).duration.tolist() == [20 * MS]
-    with pytest.raises(InvalidArgumentError, match="there is no column 'nope'"):
+    with pytest.raises(InvalidArgumentError, match="no column 'nope'"):
         read_text("a,b\n1,20\n", "x.csv", column="nope")
 
 
@@ -209,7 +209,7 @@ def test_what_is_left_out_is_told(read_text):
 
 
 def test_only_empty_cells_are_no_latencies(read_text):
-    with pytest.raises(CorruptInputError, match="holds no latencies"):
+    with pytest.raises(CorruptInputError, match=r"(?:holds|contains) no latencies"):
         read_text("start_s,latency_ms\n0,\n1,\n", "x.csv")
 
 
@@ -320,7 +320,7 @@ def test_json_lines_of_uneven_objects(read_text, monkeypatch):
     assert s.duration.tolist() == [1_500_000, 2 * MS]
     assert any("2 rows without a latency" in note for note in s.run.notes)
     flat = '{"latency_ms": 1, "status": 200}\n{"latency_ms": NaN, "status": "504"}\n{"status": 200, "latency_ms": 2.5}\n[1]\n'
-    with pytest.raises(CorruptInputError, match=r"x\.jsonl:4: this is no object"):
+    with pytest.raises(CorruptInputError, match=r"x\.jsonl:4: this is not an object"):
         read_text(flat, "x.jsonl")
     quick = only(read_text(flat[:-4], "x.jsonl"))
     monkeypatch.setattr(objects, "_fast_parser", lambda columns: lambda chunk: None)
@@ -333,7 +333,7 @@ def test_pickles_are_never_loaded(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{}, 1], object), allow_pickle=True)
     np.savez(tmp_path / "x.npz", latency_ms=np.array([{}, 1], object))
     for name in ("x.npy", "x.npz"):
-        with pytest.raises(LatencyKitError, match=r"no arrays? of numbers"):
+        with pytest.raises(LatencyKitError, match=r"not an array of numbers|not arrays of numbers"):
             read(tmp_path / name)
 
 
@@ -445,7 +445,7 @@ def test_a_date_that_nanoseconds_cannot_hold_is_damage_not_another_date(year):
     times = values.times_of(
         pd.Series(["1970-01-01T00:00:01Z", f"{year}-01-01T00:00:00Z"], dtype=object), "moment", "ns"
     )
-    assert (times.ns.tolist(), times.damaged.tolist()) == ([10**9, 0], [False, True])
+    assert (times.ns.tolist(), times.corrupt.tolist()) == ([10**9, 0], [False, True])
     frame = pd.DataFrame(
         {
             "start": pd.to_datetime(pd.Series(["2026-01-01", f"{year}-01-01"]), errors="coerce"),

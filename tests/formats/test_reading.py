@@ -384,7 +384,7 @@ def test_an_argument_error_from_a_file_names_the_file(file, only):
 @pytest.mark.parametrize("series", [{}, {"": Summary()}])
 def test_an_output_without_latencies_is_an_error(file, only, series):
     only(fake("alpha", series=series))
-    with pytest.raises(CorruptInputError, match="holds no latencies"):
+    with pytest.raises(CorruptInputError, match=r"(?:holds|contains) no latencies"):
         lk.read(file("alpha"))
 
 
@@ -477,7 +477,7 @@ def test_measures(file, only):
     with pytest.raises(DataNotAvailableError, match="holds service times only"):
         lk.read(file("beta"), measure="response")
     only(fake("beta", series={"": Samples(duration=[1, 2])}))
-    with pytest.raises(DataNotAvailableError, match="do not know when each request was due"):
+    with pytest.raises(DataNotAvailableError, match="do not state when each request was due"):
         lk.read(file("beta"), measure="response")
 
 
@@ -498,9 +498,9 @@ def test_units(file, only):
 def test_damage_is_raised_or_reported():
     error = CorruptInputError("a", 7, "seen")
     with pytest.raises(CorruptInputError):
-        ReadOptions().damaged(error)
+        ReadOptions().reject(error)
     said: list[str] = []
-    ReadOptions(lenient=True, report=said.append).damaged(error)
+    ReadOptions(lenient=True, report=said.append).reject(error)
     assert said == ["skipped: a:7: seen"]
 
 

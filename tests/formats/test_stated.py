@@ -13,7 +13,7 @@ import latencykit as lk
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError, InvalidArgumentError
-from latencykit.io.build import rung_of_points
+from latencykit.io.build import data_from_points
 from latencykit.io.sanity_checks import stated, whole_count
 from tests.conftest import DATA
 from tests.formats.test_wrk import WRK
@@ -123,7 +123,7 @@ def test_a_count_that_is_none_is_refused(count):
     with pytest.raises(InvalidArgumentError):
         whole_count(count)
     with pytest.raises(InvalidArgumentError):
-        rung_of_points({50: 1.0, 90: 2.0}, count, {"max": 3.0}, Run())
+        data_from_points({50: 1.0, 90: 2.0}, count, {"max": 3.0}, Run())
 
 
 def test_buckets_are_believed_rather_than_what_is_said_of_them(read_text):

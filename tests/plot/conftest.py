@@ -1,4 +1,4 @@
-"""What the chart tests share: figures that are laid out without a file, and questions about their texts."""
+"""Shared by the chart tests: figures laid out without a file, and queries of their texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 import latencykit as lk
 from latencykit.core.blocks import MemoryPart, block_of_rows
-from latencykit.plot.figure import figure_of
+from latencykit.plot.files import figure_of
 from tests.conftest import DATA
 
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import latencykit as lk
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
-from latencykit.plot.curves import as_series, curve_of, drawable
+from latencykit.plot.curves import curve_of
+from latencykit.plot.series import as_series, drawable
 
 
 def test_a_curve_says_what_the_histogram_says(raw):
@@ -103,10 +104,10 @@ def test_what_cannot_be_drawn_is_said():
         as_series([lk.Histogram.of([1])])
     with pytest.raises(IncompatibleDataError, match="no axis in common"):
         as_series({"a": lk.Histogram.of([1]), "b": lk.Histogram.of([1], unit="none")})
-    with pytest.raises(DataNotAvailableError, match="go: a summary holds no buckets"):
+    with pytest.raises(DataNotAvailableError, match="go: a summary has no buckets"):
         drawable({"go": lk.Summary({"mean": 1.0})}, "density")
     empty = lk.Histogram.of(np.zeros(0, np.int64))
     with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         drawable({"a": empty}, "curve")
-    held, left = drawable({"a": empty, "b": lk.Histogram.of([1])}, "curve")
-    assert (list(held), left) == (["b"], ["a"])
+    series, note = drawable({"a": empty, "b": lk.Histogram.of([1])}, "curve")
+    assert (list(series), note) == (["b"], "nothing counted: a")

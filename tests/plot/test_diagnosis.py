@@ -14,7 +14,7 @@ from latencykit import plot
 from latencykit.cli import cli
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io.hlog import write_hlog
-from latencykit.plot.figure import figure_of, save
+from latencykit.plot.files import figure_of, save
 from latencykit.plot.style import BLUE, RED
 from latencykit.simulate.generators import fixed, open_loop, paced_loop
 from latencykit.simulate.server import Server, Stall, exponential
@@ -43,7 +43,7 @@ def test_course_above_and_curves_below() -> None:
     assert line(lower, "raw").get_color() == RED
     assert line(lower, "corrected").get_color() == BLUE
     heading = page.artists[-1]
-    assert heading.title == "hey leaves out what its stalls hit"
+    assert heading.title == "hey: coordinated omission detected"
     assert heading.conditions.startswith("coordinated omission detected: about 599 requests")
     assert "10 ms" in heading.conditions
 

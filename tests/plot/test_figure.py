@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import latencykit as lk
 from latencykit import plot
 from latencykit.errors import InvalidArgumentError
-from latencykit.plot.figure import save
+from latencykit.plot.files import save
 
 CHARTS = (plot.percentiles, plot.timeline, plot.heatmap, plot.density, plot.ccdf, plot.dashboard)
 
@@ -72,11 +72,36 @@ def test_letters_that_no_font_has_are_no_warning(tmp_path):
 def test_neither_charts_nor_files_import_pyplot(tmp_path):
     code = (
         "import sys, latencykit as lk; from pathlib import Path; from latencykit import plot\n"
-        "from latencykit.plot.figure import save\n"
+        "from latencykit.plot.files import save\n"
         "h = lk.Histogram.of([1, 2, 3])\n"
-        f"[save(c, h, Path({str(tmp_path)!r}) / 'x.png') for c in (plot.percentiles, plot.density, plot.ccdf, plot.dashboard)]\n"
-        "assert 'matplotlib.pyplot' not in sys.modules and 'scipy.stats' not in sys.modules and 'pandas' not in sys.modules"
+        f"[save(c, h, Path({str(tmp_path)!r}) / 'x.png') for c in (plot.percentiles, "
+        "plot.density, plot.ccdf, plot.dashboard)]\n"
+        "assert 'matplotlib.pyplot' not in sys.modules and 'scipy.stats' not in sys.modules and "
+        "'pandas' not in sys.modules"
     )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_quick_import_puts_off_works_later():
+    code = (
+        "import sys\n"
+        "from latencykit.plot.files import figure_of\n"
+        "from matplotlib.figure import Figure\n"
+        "from matplotlib.lines import Line2D\n"
+        "assert 'mpl_toolkits.mplot3d' not in sys.modules\n"
+        "line = Line2D([], [])\n"
+        "line.set(color='red')\n"
+        "assert line.get_color() == 'red'\n"
+        "class Ours(Line2D):\n"
+        "    pass\n"
+        "assert 'linestyle' in Ours.set.__doc__\n"
+        "assert type(Figure().add_subplot(projection='3d')).__name__ == 'Axes3D'\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_page_needs_no_matplotlib():
+    code = "import sys, latencykit.views.page; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

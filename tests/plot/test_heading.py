@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from matplotlib.figure import Figure
 
-from latencykit.plot.figure import Heading, head, wrapped
+from latencykit.plot.label_layout import Heading, head, wrapped
 
 
 def headings(ax):

@@ -111,5 +111,5 @@ def test_texts_are_tidy_at_every_size(raw, size):
 def test_one_series_only(raw, ax):
     with pytest.raises(InvalidArgumentError, match="a heat map shows one series, not 2"):
         plot.heatmap({"a": raw, "b": raw}, ax=ax)
-    with pytest.raises(DataNotAvailableError, match="knows no time"):
+    with pytest.raises(DataNotAvailableError, match="has no times"):
         plot.heatmap(raw.histogram(), ax=ax)

@@ -1,4 +1,4 @@
-"""Charts of sources that give ranges: an area between their edges, points where the tool printed a number, no line elsewhere."""
+"""Charts of ranges: an area between edges, points for reported numbers, no line elsewhere."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.timeline_chart import as_log, course_of, envelope, failures, steps
+from latencykit.plot.timeline_chart import as_log, envelope, failures, intervals_of, steps
 from tests.plot.conftest import assert_tidy, drawn, legend_words, log_of, words_of
 
 
@@ -32,17 +32,17 @@ def test_each_interval_is_a_step_and_a_gap_is_a_gap(ax, raw):
 def test_values_are_the_logs_own():
     log = log_of(20, 50)
     table = log.by_interval([99])
-    course = course_of(log, [99])
-    assert course.values[99].tolist() == table["p99"].tolist()
-    assert course.values[100.0].tolist() == table["max"].tolist()
-    assert course.rate.tolist() == [50.0] * 20
+    intervals = intervals_of(log, [99])
+    assert intervals.values[99].tolist() == table["p99"].tolist()
+    assert intervals.values[100.0].tolist() == table["max"].tolist()
+    assert intervals.rate.tolist() == [50.0] * 20
 
 
 @pytest.mark.parametrize("left", [0.0, 0.001])
 def test_what_is_left_when_a_log_is_closed_has_no_rate_of_its_own(ax, left):
     log = log_of(20, 50)
     log.lengths = np.append(log.lengths[:-1], left)
-    rate = course_of(log, [99]).rate
+    rate = intervals_of(log, [99]).rate
     assert rate[:-1].tolist() == [50.0] * 19
     assert np.isnan(rate[-1])
     plot.timeline(log, ax=ax)
@@ -72,22 +72,24 @@ def test_a_long_timeline_loses_no_spike_and_few_points_are_drawn(ax):
 
 def test_columns_hold_the_extremes_of_their_intervals():
     random = np.random.default_rng(2)
-    course = course_of(log_of(1000, 20), [50])
+    intervals = intervals_of(log_of(1000, 20), [50])
     value = random.random(1000)
     value[::7] = np.nan
-    found = envelope(course, value, 64)
+    found = envelope(intervals, value, 64)
     assert found.start.size == 64
     assert found.merged == 16
     for k in (0, 10, 63):
-        inside = (course.start >= found.start[k] - 1e-6) & (course.start < found.end[k] - 1e-6)
+        inside = (intervals.start >= found.start[k] - 1e-6) & (
+            intervals.start < found.end[k] - 1e-6
+        )
         assert found.high[k] == np.nanmax(value[inside])
         assert found.low[k] == np.nanmin(value[inside])
-    assert envelope(course, value, 1000).merged == 1
+    assert envelope(intervals, value, 1000).merged == 1
 
 
 def test_a_gap_wider_than_a_column_stays_one():
-    course = course_of(log_of(5000, 5, gap=(2000, 2600)), [50])
-    found = envelope(course, course.values[100.0], 100)
+    intervals = intervals_of(log_of(5000, 5, gap=(2000, 2600)), [50])
+    found = envelope(intervals, intervals.values[100.0], 100)
     assert found.start.size < 100
     x, y = steps(found.start, found.end, found.high, found.start[1:] > found.end[:-1] + 1e-9)
     assert not np.isfinite(y[(x > 2010) & (x < 2590)]).any()
@@ -95,9 +97,9 @@ def test_a_gap_wider_than_a_column_stays_one():
 
 def test_intervals_of_several_hosts_are_summed():
     logs = [log_of(30, 10, seed=k) for k in range(3)]
-    course = course_of(lk.merge(logs, align="relative"), [50])
-    assert course.start.size == 30
-    assert course.count.tolist() == [30.0] * 30
+    intervals = intervals_of(lk.merge(logs, align="relative"), [50])
+    assert intervals.start.size == 30
+    assert intervals.count.tolist() == [30.0] * 30
 
 
 def test_unsorted_intervals_are_drawn_in_order(ax):
@@ -127,11 +129,11 @@ def test_failures_are_counted_where_they_happened():
     start = np.arange(100) * 100_000_000
     outcome = np.where((np.arange(100) >= 50) & (np.arange(100) < 60), "error", "ok")
     samples = lk.Samples(start=start, duration=np.full(100, 1_000_000), outcome=outcome)
-    course = course_of(as_log("", samples), [50], samples.elapsed)
-    bad = failures(samples, course)
-    assert (bad * (course.end - course.start)).sum() == pytest.approx(10)
-    assert not bad[course.end < 5.0].any()
-    assert failures(log_of(5, 5), course) is None
+    intervals = intervals_of(as_log("", samples), [50], samples.elapsed)
+    bad = failures(samples, intervals)
+    assert (bad * (intervals.end - intervals.start)).sum() == pytest.approx(10)
+    assert not bad[intervals.end < 5.0].any()
+    assert failures(log_of(5, 5), intervals) is None
 
 
 def test_stalls_are_shaded_and_labelled(raw):
@@ -187,9 +189,9 @@ def test_zeros_have_a_place():
 
 
 def test_what_knows_no_time_has_no_timeline(ax, raw):
-    with pytest.raises(DataNotAvailableError, match="a: this source knows no time"):
+    with pytest.raises(DataNotAvailableError, match="a: this source has no times"):
         plot.timeline({"a": raw.histogram()}, ax=ax)
-    with pytest.raises(DataNotAvailableError, match="holds no interval"):
+    with pytest.raises(DataNotAvailableError, match="contains no interval"):
         plot.timeline(raw.between(1e6, 2e6), ax=ax)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import latencykit as lk
 from latencykit.plot.curves import curve_of, two_stories
-from latencykit.plot.figure import chart_title, conditions, joined, measured, named_count
+from latencykit.plot.series import chart_title, conditions, joined, measured, named_count
 from latencykit.units import sure_percentile
 
 
@@ -26,7 +26,8 @@ def test_conditions_are_what_the_run_says():
     )
     said = conditions(lk.Histogram.of([1], run=run))
     assert said == [
-        "wrk2", "500 requests/s offered", "open loop", "10 connections", "response times", "timed from the schedule",
+        "wrk2", "500 requests/s offered", "open loop", "10 connections", "response times",
+        "timed from the schedule",
         "8 timed out",
     ]  # fmt: skip
 

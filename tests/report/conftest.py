@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +21,8 @@ from tests.conftest import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+TOKEN = "test"
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
 
 
@@ -99,3 +106,42 @@ def opened(browser: Any) -> Iterator[Any]:
     yield open_page
     for one in held:
         one.context.close()
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The address and the folder of a JupyterLab with a home of its own."""
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    share = tmp_path / "share" / "labextensions"
+    share.mkdir(parents=True)
+    (share / "latencykit").symlink_to(Path(lk.__file__).parent / "jupyter" / "labextension")
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    options = [
+        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}", f"--IdentityProvider.token={TOKEN}",
+        "--no-browser", "--ServerApp.allow_root=True", "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.jpserver_extensions={'latencykit.jupyter': True}",
+    ]  # fmt: skip
+    environment = dict(os.environ, **{name: str(tmp_path / name) for name in names})
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    environment["JUPYTER_PATH"] = str(share.parent)
+    with (tmp_path / "log.txt").open("wb") as log:
+        command = [sys.executable, "-m", "jupyterlab", *options]
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
+        try:
+            end = time.monotonic() + 90
+            while True:
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/api?token={TOKEN}", timeout=2)
+                    break
+                except OSError:
+                    assert time.monotonic() < end
+                    time.sleep(0.2)
+            yield f"http://127.0.0.1:{port}", folder
+        finally:
+            server.terminate()
+            server.wait(20)

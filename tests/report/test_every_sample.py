@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.plot.curves import as_series
+from latencykit.plot.series import as_series
 from latencykit.views.page import page_html
 from tests.formats.test_contract import cases
 

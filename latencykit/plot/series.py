@@ -1,0 +1,312 @@
+"""The series of a chart, and what a chart says of them in words; none of it needs matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from latencykit.core.distribution import Distribution
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
+from latencykit.plot.style import FEW, plain, shorten
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_duration,
+    format_percentile,
+    format_row,
+    format_value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.core.histogram import Evidence
+
+__all__ = [
+    "as_histogram",
+    "as_series",
+    "chart_title",
+    "conditions",
+    "dashes_note",
+    "drawable",
+    "evidence_of",
+    "expect_evidence",
+    "joined",
+    "measured",
+    "named_count",
+    "only_series",
+    "percentile_text",
+    "requests_of",
+    "same_words",
+    "series_title",
+    "slo_finding",
+    "slo_pairs",
+    "time_text",
+    "weak_from",
+]
+
+
+def as_series(data: Any) -> dict[str, Any]:
+    """Return label → data type, in nanoseconds where a unit is known; one series per tag."""
+    if isinstance(data, Mapping):
+        labelled = {str(label): values for label, values in data.items()}
+    elif hasattr(data, "run"):
+        labelled = {data.run.source or ", ".join(data.run.tags): data}
+    else:
+        raise InvalidArgumentError(
+            "a chart takes a data type or a mapping of label to data type, "
+            f"not {type(data).__name__}"
+        )
+    series: dict[str, Any] = {}
+    for label, values in labelled.items():
+        parts = {"": values}
+        if hasattr(values, "by_tag") and len(values.tags) > 1:
+            parts = {tag or "untagged": part for tag, part in values.by_tag().items()}
+        for tag, part in parts.items():
+            name = " ".join(filter(None, (label if len(labelled) > 1 or not tag else "", tag)))
+            series[name] = part.to_unit("ns") if part.unit in NANOSECONDS else part
+    if not series:
+        raise InvalidArgumentError("there is nothing to draw")
+    if len({values.unit for values in series.values()}) > 1:
+        raise IncompatibleDataError(
+            "bare numbers and times have no axis in common; "
+            "name the unit of the former with unit= (--unit)"
+        )
+    return series
+
+
+def only_series(data: Any, chart: str) -> tuple[str, Any]:
+    """Return label and data type of the one series that a chart can show."""
+    series = as_series(data)
+    if len(series) > 1:
+        names = ", ".join(plain(label, 24) for label in list(series)[:6])
+        raise InvalidArgumentError(
+            f"{chart} shows one series, not {len(series)} ({names}); "
+            "choose one with --series or --tag"
+        )
+    return next(iter(series.items()))
+
+
+def as_histogram(data: Any) -> Any:
+    """Return what can be drawn as a curve: a histogram, a model, or a summary."""
+    return data if isinstance(data, Histogram | Distribution | Summary) else data.histogram()
+
+
+def drawable(series: Mapping[str, Any], quantity: str) -> tuple[dict[str, Any], str]:
+    """Return the series with values as histograms or models, and a note that names empty ones."""
+    counted = {label: as_histogram(data) for label, data in series.items()}
+    for label, data in counted.items():
+        if isinstance(data, Summary):
+            raise DataNotAvailableError(
+                f"{label}: a summary has no buckets, so its {quantity} is unknown; "
+                "a histogram or samples would show it"
+            )
+    empty = [
+        label for label, data in counted.items() if isinstance(data, Histogram) and not data.count
+    ]
+    if empty and len(empty) == len(counted):
+        raise DataNotAvailableError(
+            f"{', '.join(filter(None, empty)) or 'this'}: nothing was counted, "
+            "so there is nothing to draw; was the range too narrow?"
+        )
+    note = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
+    return {label: data for label, data in counted.items() if label not in empty}, note
+
+
+# ------------------------------------------------------------
+# What is known of a series' tail: from which percentile on a few events dominate it.
+
+
+def expect_evidence(series: Mapping[str, Any]) -> None:
+    """Have the pass that sums a log also record how its requests cluster."""
+    for data in series.values():
+        if isinstance(data, HistogramLog):
+            data.expect()
+
+
+def evidence_of(data: Any, counted: Any) -> Evidence:
+    """Return how far the numbers can be trusted: by time where time is known, else by ranks."""
+    timed = isinstance(data, Samples | HistogramLog)
+    evidence: Evidence = data.evidence(counted) if timed else counted.evidence()
+    return evidence
+
+
+def weak_from(
+    series: Mapping[str, Any], counted: Mapping[str, Any]
+) -> dict[str, tuple[float, str]]:
+    """Return label → percentile from which a curve is based on a few events, and these events."""
+    weak: dict[str, tuple[float, str]] = {}
+    for label, data in series.items() if len(series) <= FEW else ():
+        total = counted.get(label)
+        timed = isinstance(data, Samples | HistogramLog)
+        if timed and isinstance(total, Histogram) and total.count:
+            at, events = data.evidence(total).solid_up_to()
+            weak |= {label: (at, events)} if events else {}
+    return weak
+
+
+def dashes_note(weak: Mapping[str, tuple[float, str]]) -> str:
+    """Return what the dashes of a chart mean, or nothing where there are none."""
+    events = dict.fromkeys(plain(text) for _, text in weak.values() if text)
+    return f"dashed: based on {', '.join(events)}" if events else ""
+
+
+# ------------------------------------------------------------
+# Titles and conditions: source, count, duration and rate; how it was measured; the finding of an
+# SLO where there is one.
+
+_LOOPS = {"open": "open loop", "paced": "paced loop", "closed": "closed loop"}
+_MEASURES = {"service": "service times", "response": "response times"}
+_CORRECTIONS = {
+    "tool": "corrected by the tool",
+    "us": "corrected for coordinated omission",
+    "schedule": "timed from the schedule",
+    "none": "not corrected",
+}
+
+
+def percentile_text(percentile: float) -> str:
+    """Return a percentile's name: p99.9, or the maximum."""
+    return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
+
+
+def time_text(seconds: float) -> str:
+    """Return a time from the start as a tick shows it."""
+    size = abs(seconds)
+    if size < 60:
+        return format_duration(seconds * 1e9)
+    for unit, length, part in (("d", 86_400, 3600), ("h", 3600, 60), ("min", 60, 1)):
+        if size >= length and not (unit == "d" and (size % length or size < 2 * length)):
+            count, rest = divmod(round(seconds), length)
+            return f"{count}:{rest // part:02d} {unit}" if rest else f"{count} {unit}"
+    return f"{seconds:g} s"
+
+
+def measured(run: Any, count: int | None) -> str:
+    """Return count, duration and rate."""
+    parts = []
+    if count is not None:
+        parts.append(f"{format_count(count)} requests" if count != 1 else "1 request")
+    if run.duration:
+        parts.append(f"in {time_text(run.duration)}")
+        rate = count / run.duration if count else None
+        if rate:
+            parts.append(f"({rate:,.0f}/s)" if rate >= 10 else f"({rate:.2g}/s)")
+    return " ".join(parts)
+
+
+def requests_of(data: Any) -> int | None:
+    """Return the number of good requests, those above a limit included, or None if unknown."""
+    return getattr(data, "requests", getattr(data, "count", None))
+
+
+def named_count(label: str, data: Any) -> str:
+    """Return a series' name and number of requests, the label of its curve."""
+    count = requests_of(data)
+    number = f"n = {format_count(count)}" if count is not None else ""
+    return "  ".join(filter(None, (plain(shorten(label, 32)), number)))
+
+
+def conditions(data: Any) -> list[str]:
+    """Return how it was measured: tool, loop, connections, latency type, correction, failures."""
+    run = data.run
+    parts = [plain(" ".join(filter(None, (run.tool, run.version))), 40)]
+    parts.append(f"{run.rate:,.6g} requests/s offered" if run.rate else "")
+    parts.append(_LOOPS.get(run.loop, ""))
+    if run.connections:
+        parts.append("1 connection" if run.connections == 1 else f"{run.connections:,} connections")
+    parts += [_MEASURES.get(run.measure, ""), _CORRECTIONS.get(run.corrected, "")]
+    losses = {
+        "failed": run.failed,
+        "timed out": run.timeouts,
+        "dropped": run.dropped,
+        "unfinished": run.unfinished,
+    }
+    parts += [f"{format_count(number)} {word}" for word, number in losses.items() if number]
+    parts.append(f"values assumed to be {run.unit}" if run.unit_note is not None else "")
+    return [part for part in parts if part]
+
+
+def joined(series: Mapping[str, Any], *first: str) -> str:
+    """Return `first` and then the conditions that all series share, in one line."""
+    listed = {label: conditions(data) for label, data in series.items()}
+    head, *others = listed.values() if listed else [[]]
+    shared = [part for part in head if all(part in other for other in others)]
+    shared += [
+        f"{parts[-1]} in {plain(shorten(label, 40))}"  # an assumed unit, which comes last
+        for label, parts in listed.items()
+        if series[label].run.unit_note is not None and parts and parts[-1] not in shared
+    ]
+    return " · ".join((*filter(None, first), *shared))
+
+
+def series_title(label: str, run: Any, count: int | None) -> str:
+    """Return the title of one series: its name, and what was measured."""
+    return " · ".join(filter(None, (plain(shorten(label, 60)), measured(run, count))))
+
+
+def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
+    """Return the title of a chart where no finding is known."""
+    if len(series) == 1:
+        ((label, data),) = series.items()
+        return series_title(label, data.run, requests_of(data))
+    counts = [requests_of(data) for data in series.values()]
+    total = f"{format_count(sum(filter(None, counts)))} requests" if any(counts) else ""
+    if kind == "runs":
+        return " · ".join(filter(None, (f"{len(series)} runs", total)))
+    names = [plain(shorten(label, 24)) for label in series]
+    few = f"{', '.join(names[:-1])} and {names[-1]}"
+    named = few if len(names) <= 3 else f"{len(names)} series"
+    return " · ".join(filter(None, (named, kind, total)))
+
+
+def slo_pairs(slo: Any) -> list[tuple[float, float]]:
+    """Return an SLO's percentiles and limits in ns, ascending; of an `SLO`, its text, or pairs."""
+    if slo is None:
+        return []
+    if isinstance(slo, str):
+        from latencykit.analysis.slo import SLO
+
+        slo = SLO.parse(slo)
+    if hasattr(slo, "limits"):
+        slo = [(row.percentile, row.limit) for row in slo.limits if row.percentile is not None]
+    return sorted((float(percentile), float(limit)) for percentile, limit in slo)
+
+
+def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> str | None:
+    """Return whether one series meets an SLO's limits, where that is certain."""
+    if not pairs or not hasattr(data, "percentile_rows"):
+        return None
+    rows = data.percentile_rows([percentile for percentile, _ in pairs])
+    judged = [(row, limit) for row, (_, limit) in zip(rows, pairs, strict=True)]
+    over = [(row, limit) for row, limit in judged if row.value > limit]
+    # A bucket that contains the limit decides nothing.
+    missed = [(row, limit) for row, limit in over if row.bucket_low > limit]
+    name = plain(shorten(label, 40)) or "this"
+    if missed:
+        row, limit = max(missed, key=lambda miss: miss[0].value / miss[1])
+
+        def show(value: float) -> str:
+            return format_value(value, data.unit)
+
+        values = f"{format_row(replace(row, supported=True), show)}, limit {show(limit)}"
+        return f"{name} misses its SLO: {percentile_text(row.percentile)} is {values}"
+    certain = not over and all(row.supported or row.percentile >= 100 for row in rows)
+    return f"{name} meets its SLO" if certain else None
+
+
+def same_words(words: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return text → the labels that share it; the text itself reports that all do."""
+    groups: dict[str, list[str]] = {}
+    for label, text in words.items():
+        groups.setdefault(text, []).append(label)
+    shared = {1: "", 2: " (both)"}.get(len(words), f" (all {len(words)})")
+    return {
+        text + (shared if len(members) == len(words) else ""): members
+        for text, members in groups.items()
+    }
