@@ -177,10 +177,6 @@ def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
 
 
 # ------------------------------------------------------------
-# Files that commands write, whole or not at all: charts and others.
-
-
-# ------------------------------------------------------------
 # The files of a command: read here, or where it pays by processes or on a Dask cluster.
 
 HELD = 256 << 20

@@ -108,7 +108,7 @@ def write_chart(
     **options: Any,
 ) -> None:
     """Plot into a file."""
-    from latencykit.plot.figure import save
+    from latencykit.plot.files import save
 
     with atomic(target, files, *others) as temporary, progress(f"drawing {target.name}"):
         save(chart, data, temporary, **options)

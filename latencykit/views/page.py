@@ -187,6 +187,13 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
+def _epoch(series: Sequence[PageSeries]) -> float | None:
+    """The moment when the series began, where all began at the same one."""
+    starts = {one.data.run.start for one in series if one.slots is not None}
+    start = starts.pop() if len(starts) == 1 else None
+    return start if start is not None and 0 < start < 253_402_300_799 else None
+
+
 def _title(series: Sequence[PageSeries]) -> str:
     names = [one.name for one in series]
     counts = [getattr(one.counted, "count", None) for one in series]
@@ -234,7 +241,7 @@ def _explorer(
     if len(series) > 1:
         shown = "".join(
             f"<button type='button' data-series='{k}' aria-pressed='true'>"
-            f"<i class='swatch {one.look[0]}'></i>{esc(one.name, 60)}</button>"
+            f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.name, 60)}</button>"
             for k, one in enumerate(series)
         )
     selection = timeline = ""

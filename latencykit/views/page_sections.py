@@ -360,7 +360,7 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             text = "" if row is None else _cell(row, record)
             cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-        name = f"<th scope='row'><i class='swatch {one.look[0]}'></i>{esc(one.name)}</th>"
+        name = f"<th scope='row'><i class='swatch {' '.join(one.look)}'></i>{esc(one.name)}</th>"
         body.append(f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>")
     return (
         f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead>"
@@ -725,9 +725,10 @@ def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
             and isinstance(own.data, HistogramLog)
         ):
             slots, data = slots_of(back_filled(own.data, interval))
-        look = ("honest", "")
-        if len(found) > 1:
-            look = ("honest" if own.look[0] == "raw" else own.look[0], "dash3")
+        # A colour that no other series has, and a dash beside several.
+        taken = {other.series.look[0] for other in found} | {one.look[0] for one in series}
+        free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
+        look = (next(free, "c0"), "dash3" if len(found) > 1 else "")
         # The correction supplies the values from where they are twice the raw ones.
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
