@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from latencykit.record.recorder import Recorder as Recorder
     from latencykit.views.explore import explore as explore
     from latencykit.views.explore import link as link
-    from latencykit.views.page import report as report
+    from latencykit.views.report import Report as Report
+    from latencykit.views.report import report as report
 
 __version__ = "0.1.0"
 
@@ -105,7 +106,8 @@ _MODULE_OF = {
     "Recorder": "record.recorder",
     "explore": "views.explore",
     "link": "views.explore",
-    "report": "views.page",
+    "Report": "views.report",
+    "report": "views.report",
 }
 
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the table above is the list

@@ -14,8 +14,8 @@ import hashlib
 import re
 from dataclasses import replace
 from functools import cache
+from html import escape
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
@@ -51,14 +51,12 @@ from latencykit.views.page_sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from latencykit.analysis.slo import SLO
-    from latencykit.core import Data
     from latencykit.views.page_data import PageSeries
     from latencykit.views.page_sections import InputFile
 
-__all__ = ["page_html", "report"]
+__all__ = ["asset", "explorer_parts", "frame", "page_html", "script_of"]
 
 
 _MODULES = (
@@ -126,6 +124,15 @@ def page_html(
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ]
     return _document(heading, "".join(parts), model)
+
+
+def frame(document: str, png: str = "", height: int = 900) -> str:
+    """Return a page in a frame; its content is what a viewer shows that removes frames."""
+    picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
+    return (
+        f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
+        f"style='border:0' srcdoc=\"{escape(document)}\">{picture}</iframe>"
+    )
 
 
 def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
@@ -291,84 +298,3 @@ def _heat_map(series: Sequence[PageSeries]) -> str:
         "<p class='quiet'>The darker, the larger the share of that moment's requests; "
         "the red line is the maximum.</p><div id='plot-heat' class='plot'></div></div>"
     )
-
-
-def report(
-    series: Data | Mapping[str, Data],
-    path: str | Path,
-    *,
-    title: str | None = None,
-    slo: SLO | str | None = None,
-    files: Sequence[str | Path] = (),
-    command: str | None = None,
-    expected_interval: str | float | None = None,
-    rate: float | None = None,
-    connections: int | None = None,
-    duration: str | float | None = None,
-) -> Path:
-    """Write an interactive, self-contained HTML page.
-
-    Parameters
-    ----------
-    series : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
-        A tagged log gives one series per tag. The others are compared with the first series.
-    path : str or Path
-    title : str, optional
-        By default the names of the series and what was measured.
-    slo : SLO or str, optional
-        Limits to draw and to check, such as ``"99.9=20ms, max=1s"``.
-    files : sequence of paths
-        Files whose sizes and hashes are shown.
-    command : str, optional
-        The command that made the page, to be shown.
-    expected_interval, rate, connections, duration
-        See `lk.diagnose`.
-
-    Returns
-    -------
-    Path
-        The page. It appears complete, or not at all.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is nothing to show, if the suffix is not ``.html`` or ``.htm``, or if the page
-        would replace one of `files`.
-    IncompatibleDataError
-        If some series have bare numbers and others times.
-    LatencyKitError
-        If the page cannot be written.
-
-    Notes
-    -----
-    The page fetches nothing: its content security policy forbids all requests, and evaluation of
-    text. Series over time are shown in about 300 time bins at most, and in buckets of two digits;
-    counts and maxima are exact.
-
-    Examples
-    --------
-    >>> import latencykit as lk, tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = lk.Histogram.of([1_000_000, 2_000_000])
-    ...     page = lk.report(data, pathlib.Path(folder) / "report.html")
-    ...     "Half of the 2 requests" in page.read_text()
-    True
-    """
-    from latencykit._files import checked_page, whole
-    from latencykit.views.page_sections import input_file
-
-    target = checked_page(Path(path))
-    text = page_html(
-        series,
-        title=title,
-        slo=slo,
-        files=[input_file(one) for one in files],
-        command=command,
-        expected_interval=expected_interval,
-        rate=rate,
-        connections=connections,
-        duration=duration,
-    )
-    with whole(target, files) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return target

@@ -492,6 +492,7 @@ class PageSeries:
             "cls": self.look[0],
             "dash": self.look[1],
             "shadow": self.shadow,
+            "source": getattr(self.counted.run, "source", None),
             "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
             "reason": self.reason,
         }

@@ -726,7 +726,7 @@ def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
         ):
             slots, data = slots_of(back_filled(own.data, interval))
         # A colour that no other series has, and a dash beside several.
-        taken = {other.series.look[0] for other in found} | {one.look[0] for one in series}
+        taken = {other.series.look[0] for other in found} | {shadow.look[0] for shadow in shadows}
         free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
         look = (next(free, "c0"), "dash3" if len(found) > 1 else "")
         # The correction supplies the values from where they are twice the raw ones.

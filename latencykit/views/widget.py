@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 import json
 from typing import Any
@@ -79,14 +78,5 @@ class Explorer(anywidget.AnyWidget):
         figure.savefig(picture, format="png", dpi=80)
         png = base64.b64encode(picture.getvalue()).decode()
         bundle["image/png"] = png
-        bundle["text/html"] = frame(page.page_html(self._data), png)
+        bundle["text/html"] = page.frame(page.page_html(self._data), png)
         return (bundle, *metadata)
-
-
-def frame(document: str, png: str | None = None, height: int = 900) -> str:
-    """Return a page in a frame; its content is what is shown where frames are removed."""
-    picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
-    return (
-        f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
-        f"style='border:0' srcdoc=\"{html.escape(document)}\">{picture}</iframe>"
-    )
