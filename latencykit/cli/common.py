@@ -73,7 +73,8 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
         found += [(label, match) for match in matches]
     if [path for _, path in found].count("-") > 1:
         raise InvalidArgumentError(
-            "-: standard input is named more than once, and it can be read once only; write it to a file"
+            "-: standard input is named more than once, and it can be read once only; write it to "
+            "a file"
         )
     return found
 
@@ -102,7 +103,7 @@ def load(
     counted: bool = False,
     again: bool = False,
 ) -> list[Input]:
-    """Read every series of every file that the options select; `again`: `ask` asks more than once."""
+    """Read the series that the options select; `again`: `ask` asks more than once."""
     from latencykit.io.reading import unique_names
 
     entries = [
@@ -126,7 +127,7 @@ def load_files(
     counted: bool = False,
     again: bool = False,
 ) -> list[list[Input]]:
-    """Read as `load` does, and return the series file by file, under names that are their file's own."""
+    """Read as `load` does, and return the series file by file, under their names in the file."""
     files: list[list[Input]] = []
     labelled = expand(given.files)
     paths = [path for _, path in labelled]
@@ -164,7 +165,7 @@ def print_notes(loaded: Sequence[Input]) -> None:
 
 
 def warn_duplicate_files(files: Sequence[str]) -> None:
-    """Say on standard error which files are named more than once where their counts are added up."""
+    """Note which files are named more than once where their counts are added up."""
     found = twice(files)
     if found:
         more = f", and {len(found) - 1:,} others" if len(found) > 1 else ""
@@ -237,7 +238,7 @@ def read_each(
 def _spread_each(
     given: Inputs, paths: Sequence[str], read: functools.partial[PartResult], travel: float
 ) -> list[PartResult]:
-    """The results of all files; data that nothing is asked of travels with `travel` bytes at most."""
+    """The results of all files; data without a question travels with `travel` bytes at most."""
     from latencykit.distributed import executors
     from latencykit.distributed.results import TRAVELS, carried
 
@@ -343,7 +344,7 @@ def _tell(texts: Sequence[str]) -> None:
 def pairs_of(
     given: Inputs, base: tuple[str, ...], new: tuple[str, ...]
 ) -> dict[str, tuple[list[Any], list[Any]]]:
-    """Series → the runs of either side; files of one series each are a pair whatever it is called."""
+    """Series → the runs of either side; files of one series each are a pair whatever its name."""
     from latencykit.errors import InvalidArgumentError
 
     if (
@@ -352,7 +353,8 @@ def pairs_of(
         or bool(base) != bool(new)
     ):
         raise InvalidArgumentError(
-            "a comparison takes two FILES, BASE and NEW, or several runs per side: --base 'a*.txt' --new 'b*.txt', "
+            "a comparison takes two FILES, BASE and NEW, or several runs per side: --base "
+            "'a*.txt' --new 'b*.txt', "
             "or a --base or --new for each run"
         )
     chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
@@ -360,7 +362,8 @@ def pairs_of(
     again = [path for files in chosen for path in twice(files)]
     if again:
         raise InvalidArgumentError(
-            f"{again[0]}: is named twice on one side; a run counts once, or its copies would pass for more evidence"
+            f"{again[0]}: is named twice on one side; a run counts once, or its copies would pass "
+            "for more evidence"
         )
     read = _each_file(replace(given, files=(*paths[0], *paths[1])))
     sides = [read[: len(paths[0])], read[len(paths[0]) :]]
@@ -370,7 +373,8 @@ def pairs_of(
     common = [name for name in held[0] if all(name in run for run in held)]
     if not common:
         raise InvalidArgumentError(
-            f"the files share no series: {' and '.join(', '.join(run) for run in held[:2])}; choose with --series"
+            f"the files share no series: {' and '.join(', '.join(run) for run in held[:2])}; "
+            "choose with --series"
         )
     here = len(sides[0])
     return {

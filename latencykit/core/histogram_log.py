@@ -934,7 +934,8 @@ class Tails(Evidence):
             if not sure:
                 rows[k] = replace(row, low=math.nan, high=math.nan)
                 continue
-            # The interval is at least as wide as that of independent requests; corrected counts have none.
+            # The interval is at least as wide as that of independent requests; corrected counts
+            # have none.
             top = top if supported and share < 1 else math.inf
             highest = max(top, row.value if math.isnan(row.high) else row.high)
             lowest = min(bottom, row.value if math.isnan(row.low) else row.low)

@@ -65,12 +65,12 @@ def nanoseconds_of(values: ArrayLike, unit: str) -> Floats:
 
 
 def in_nanoseconds(values: Mapping[_Key, Any], unit: str) -> dict[_Key, float]:
-    """Return a mapping's values (numbers, or their text) in nanoseconds, without those that are None."""
+    """Return a mapping's values (numbers, or their text) in nanoseconds, without None."""
     return {key: nanoseconds(value, unit) for key, value in values.items() if value is not None}
 
 
 def base_unit(unit: str) -> str:
-    """Return the unit in which data of a source's unit is kept: ``ns``, or ``none`` for bare numbers."""
+    """Return the unit in which data is kept: ``ns``, or ``none`` for bare numbers."""
     return "none" if unit == "none" else "ns"
 
 

@@ -62,7 +62,7 @@ class Spectrum:
         As printed; percentiles in 0..100.
     counts : list of int
         Values counted up to each row.
-    told : dict of str to float
+    reported : dict of str to float
         ``mean``, ``std``, ``max`` of the footer.
     unit : str or None
         Unit that the header names, or latencykit's own comment.

@@ -195,7 +195,7 @@ def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:
 
 
 def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]) -> _Kind | None:
-    """Return the first group of a pattern's first match, as `kind` makes it of the text; None without a match.
+    """Return the first group of a pattern's first match as `kind`; None without a match.
 
     In a pattern that is text, ``^`` and ``$`` match at every line.
     """
@@ -211,7 +211,7 @@ def durations(
     line: int | None = None,
     unit: str | None = None,
 ) -> dict[_Key, float]:
-    """Return durations in ns that are written with their unit (or in `unit`); another text is corruption."""
+    """Return durations with their units (or in `unit`) in ns; other text is corrupt."""
     try:
         return {key: round(parse_duration(cell, unit), 3) for key, cell in cells.items()}
     except InvalidArgumentError as error:

@@ -121,7 +121,8 @@ class _Meter:
         with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603
             assert sampler.stdout is not None
             with contextlib.suppress(ImportError, AttributeError, OSError):
-                import fcntl  # a pipe as large as a minute of rows: a slow disk must not delay the sampler
+                # a pipe as large as a minute of rows: a slow disk must not delay the sampler
+                import fcntl
 
                 fcntl.fcntl(sampler.stdout, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
             try:

@@ -76,10 +76,12 @@ _BETWEEN_MODULES = re.compile(
 )
 
 _WORDS = {
-    "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the numbers of a selection",
+    "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
+    "numbers of a selection",
     "curve": "Percentile curve; arrow keys walk along it, and the table below has its numbers",
     "heat": "Heat map: the share of each time bin's requests by latency",
-    "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the numbers",
+    "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the "
+    "numbers",
     "clock": "from the start",
     "whole": "the whole run",
 }
@@ -166,14 +168,19 @@ def _model(
 
 def _document(title: str, body: str, model: dict[str, Any]) -> str:
     style, script = asset("page.css"), f'(() => {{\n"use strict";\n{script_of("page")}}})();'
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
     return (
         "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<meta name='color-scheme' content='light dark'>\n"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<meta "
+        "name='color-scheme' content='light dark'>\n"
         f"<title>{esc(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
         "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>\n"
-        f"<script type='application/json' id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+        "<script type='application/json' "
+        f"id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
@@ -277,7 +284,8 @@ def _explorer(
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div><div class='views'>{timeline}{_heat_map(measured_series)}"
-        "<div class='percentiles'><h2>Percentiles</h2><div id='plot-curve' class='plot' tabindex='0' role='group' "
+        "<div class='percentiles'><h2>Percentiles</h2><div id='plot-curve' class='plot' "
+        "tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it'></div>"
         "<p class='quiet'>Of what is selected. In brackets: sample too small for this percentile. "
         "A range: the source does not say more precisely where the value lies.</p>"

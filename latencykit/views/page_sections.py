@@ -712,7 +712,7 @@ def _too_large(one: PageSeries) -> bool:
 
 def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
     """Return the corrected series of those that omit, over time where back-filling keeps it."""
-    shadows = []
+    shadows: list[PageSeries] = []
     for one in found:
         own, diagnosis = one.series, one.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits" or diagnosis.corrected is None:

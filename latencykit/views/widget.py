@@ -49,7 +49,7 @@ class Explorer(anywidget.AnyWidget):
 
     @property
     def selected(self) -> Any:
-        """The data within the selection, in the type that was given; of several series a mapping."""
+        """The data within the selection, in its own type; of several series a mapping."""
         if self.selection is None:
             return self._data
         span: Any = self.selection
@@ -57,7 +57,8 @@ class Explorer(anywidget.AnyWidget):
         def within(data: Any) -> Any:
             if not hasattr(data, "between"):
                 raise DataNotAvailableError(
-                    f"a {type(data).__name__} has no times; a selection needs a HistogramLog or Samples"
+                    f"a {type(data).__name__} has no times; a selection needs a HistogramLog or "
+                    "Samples"
                 )
             return data.between(*span)
 

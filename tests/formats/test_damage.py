@@ -39,7 +39,10 @@ CASES = {
     ),
     "csv": (
         table_with_rubbish,
-        "502 corrupt lines were skipped: 501 × this is not a row of this table, 1 × a row of more fields than there are columns",
+        (
+            "502 corrupt lines were skipped: 501 × this is not a row of this table, 1 × a row of more "
+            "fields than there are columns"
+        ),
         12,
     ),
     "jsonl": (objects_with_rubbish, "500 corrupt lines were skipped: 500 × this is not JSON", 11),
@@ -110,7 +113,8 @@ def test_strangers_cannot_make_many_kinds():
     assert reported_stats == 12
     assert tally.unreported == 9988
     assert tally.note == (
-        "10,000 corrupt lines were skipped: 1 × kind 0 of corruption, 1 × kind 1 of corruption, 1 × kind 2 of corruption, "
+        "10,000 corrupt lines were skipped: 1 × kind 0 of corruption, 1 × kind 1 of corruption, 1 "
+        "× kind 2 of corruption, "
         "1 × kind 3 of corruption, 9,996 × others"
     )
     assert Tally().note is None

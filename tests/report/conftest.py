@@ -122,7 +122,8 @@ def lab(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     (share / "latencykit").symlink_to(Path(lk.__file__).parent / "jupyter" / "labextension")
     names = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     options = [
-        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}", f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}",
+        f"--IdentityProvider.token={TOKEN}",
         "--no-browser", "--ServerApp.allow_root=True", "--ServerApp.ip=127.0.0.1",
         "--ServerApp.jpserver_extensions={'latencykit.jupyter': True}",
     ]  # fmt: skip

@@ -42,7 +42,8 @@ def test_it_reaches_for_nothing(page):
     addresses = set(re.findall(r"\bhttps?://[^\s\"'<>)]+", page))
     assert addresses <= {"http://www.w3.org/2000/svg"}
     assert not re.search(
-        r"<(link|iframe|object|embed|base)\b|\bsrc=|@import|url\((?!#)|\beval\(|new Function|innerHTML",
+        r"<(link|iframe|object|embed|base)\b|\bsrc=|@import|url\((?!#)|\beval\(|new "
+        r"Function|innerHTML",
         page,
     )
 
@@ -160,7 +161,8 @@ def test_the_fan_out_is_the_rooms_own(raw):
         (
             [1_000_000, 2_000_000, 9_000_000],
             (
-                "Half of the 3 requests took 2 ms or less, the worst 9 ms; the mean, 4 ms, describes "
+                "Half of the 3 requests took 2 ms or less, the worst 9 ms; the mean, 4 ms, "
+                "describes "
                 "none of them."
             ),
         ),
