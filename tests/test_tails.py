@@ -97,14 +97,14 @@ def test_long_logs_keep_their_stalls_in_few_slots():
 def test_samples_tell_events_too():
     slow = np.where(np.arange(20_000) // 1000 == 4, 900, 1)
     record = series_record("a", lk.Samples(start=np.arange(20_000), duration=slow, unit="ms"))
-    assert "1 stall" in record["rests_on"]
-    assert series_record("a", lk.Samples(duration=slow, unit="ms"))["rests_on"] is None
+    assert "1 stall" in record["tail_note"]
+    assert series_record("a", lk.Samples(duration=slow, unit="ms"))["tail_note"] is None
 
 
 def test_nothing_counted():
     empty = lk.HistogramLog([], [], [])
     assert empty.percentile_rows([50])[0].events is None
-    assert series_record("a", empty)["rests_on"] is None
+    assert series_record("a", empty)["tail_note"] is None
 
 
 def test_trimmed_means_of_a_histogram():

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Real, drawing, note, picture, print_json, printing
+from latencykit.cli.options import Real, chart_option, format_option, note
+from latencykit.cli.output import print_json, write_chart
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from latencykit.ctrlz.run import Calibration
 
 __all__ = ["command"]
 
@@ -25,17 +24,15 @@ __all__ = ["command"]
     metavar="D",
     default="4s",
     show_default=True,
-    help="How long the server is stopped.",
+    help="How long the server is paused.",
 )
-@click.option(
-    "--duration", metavar="D", default="12s", show_default=True, help="How long the run is."
-)
+@click.option("--duration", metavar="D", default="12s", show_default=True, help="Length of a run.")
 @click.option(
     "--rate",
     type=Real(0, min_open=True),
     default=200,
     show_default=True,
-    help="Requests per second, of all connections.",
+    help="Requests per second, over all connections.",
 )
 @click.option(
     "--connections",
@@ -49,39 +46,39 @@ __all__ = ["command"]
     type=click.Choice(["middle", "end"]),
     default="middle",
     show_default=True,
-    help="When it freezes.",
+    help="When the server is paused.",
 )
-@click.option("--partial", metavar="1/4", help="Freeze a part of several server processes.")
+@click.option("--partial", metavar="1/4", help="Pause this part of several server processes.")
 @click.option(
     "--repeat",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Runs; what most of them say counts.",
+    help="Number of runs; the verdict of the majority counts.",
 )
 @click.option(
     "--service-time",
     metavar="D",
     default="1ms",
     show_default=True,
-    help="Of the test's own server.",
+    help="Service time of the built-in server.",
 )
 @click.option(
-    "--server", metavar="CMD", help="Starts a server of yours on {port}, instead of the test's own."
+    "--server",
+    metavar="CMD",
+    help="Command that starts your server on {port}, in place of the built-in one.",
 )
 @click.option(
-    "--pid", type=int, help="A server of yours that runs already; it will be stopped and continued."
+    "--pid",
+    type=int,
+    help="PID of a running server, which is paused and resumed (SIGSTOP, SIGCONT).",
 )
-@click.option("--url", help="Where --server or --pid listens.")
-@click.option(
-    "--series", metavar="NAME", help="Which series of the output, where there are several."
-)
-@click.option(
-    "--format-in", metavar="NAME", help="Format of the output, where it is not recognised."
-)
-@click.option("--yes", is_flag=True, help="Freeze --pid without asking.")
-@drawing
-@printing
+@click.option("--url", help="URL of the server of --server or --pid.")
+@click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
+@click.option("--format-in", metavar="NAME", help="Format of the output; detected by default.")
+@click.option("--yes", is_flag=True, help="Pause --pid without asking.")
+@chart_option
+@format_option
 def command(
     load_generator: tuple[str, ...],
     out: Path | None,
@@ -90,22 +87,26 @@ def command(
     format_in: str | None,
     **test: Any,
 ) -> int:
-    """Freeze a server under a load generator and tell whether its report shows the stall that users felt.
+    """Freeze a server to test whether the load generator reports the stall.
 
-    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in CMD are filled in.
-    Without --server or --pid the test runs its own server (HTTP, and RESP for redis-benchmark) on this machine.
-    Exit status 1 for every verdict but honest and unknown.
+    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in
+    CMD are replaced by their values. Without --server or --pid the test runs a built-in server
+    (HTTP, and RESP for redis-benchmark) on this machine. Exit status 1 for every verdict except
+    honest and unknown.
 
     \b
     latencykit ctrlz -- hey -z {duration}s -c {connections} -q {rate_per_connection} {url}
     latencykit ctrlz --stall 4s -- wrk -t2 -c{connections} -d{duration}s --latency {url}
-    latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -c {connections} -n 20000 -t get
+    latencykit ctrlz --repeat 3 -- redis-benchmark -p {port} -c {connections} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
+    from latencykit.units import format_duration
+    from latencykit.views.tables import Table
+    from latencykit.views.text import percentile_name
 
     if test["pid"] is not None and not yes:
         click.confirm(
-            f"freeze process {test['pid']} for {test['stall']}, and all who wait for it?",
+            f"pause process {test['pid']} for {test['stall']}, and all its clients?",
             abort=True,
             err=True,
         )
@@ -113,27 +114,24 @@ def command(
     if out is not None:
         from latencykit.plot.diagnosis_chart import calibration
 
-        picture(calibration, result, out, ())
+        write_chart(calibration, result, out, ())
+        note(f"wrote {out}")
     if style == "json":
         print_json(result.record())
     else:
-        click.echo(_told(result, style))
+        table = Table(style)
+        for row in result.rows:
+            table.add(
+                {
+                    "percentile": table.either(row.percentile, percentile_name(row.percentile)),
+                    "reported": table.either(row.reported, format_duration(row.reported)),
+                    "truth": table.either(row.truth, format_duration(row.truth)),
+                    "ratio": table.either(row.ratio, f"{row.ratio:.2f}"),
+                }
+            )
+        if style != "csv":
+            tool = result.tool or "load generator"
+            click.echo(f"{tool}: {result.verdict} ({result.model} loop)")
+            click.echo("\n".join(f"  {reason}" for reason in result.reasons) + "\n")
+        click.echo(table.render())
     return 0 if result.verdict in ("honest", "unknown") else 1
-
-
-def _told(result: Calibration, style: str) -> str:
-    """The verdict, why, and the rows."""
-    from latencykit.units import format_duration, format_percentile
-    from latencykit.views.tables import styled
-
-    cells = [
-        ["max" if row.percentile == 100 else f"p{format_percentile(row.percentile)}", format_duration(row.reported),
-         format_duration(row.truth), f"{row.ratio:.2f}"]
-        for row in result.rows
-    ]  # fmt: skip
-    bare = [[row.percentile, row.reported, row.truth, row.ratio] for row in result.rows]
-    table = styled(style, ["percentile", "reported", "truth", "ratio"], cells, bare)
-    if style == "csv":
-        return table
-    why = "\n".join(f"  {reason}" for reason in result.reasons)
-    return f"{result.tool or 'load generator'}: {result.verdict} ({result.model} loop)\n{why}\n\n{table}"

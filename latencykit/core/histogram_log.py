@@ -111,7 +111,7 @@ def slot_edges(slot: Floats, width: float) -> Floats:
 
 
 _FARTHEST = 1e18  # seconds
-_AT_ONCE = 64  # intervals that iteration decodes at a time
+_AT_ONCE = 64  # intervals that are decoded, or put together, at a time
 _TURN = 8192  # intervals of a log of several parts that are summed at a time
 _ENTRIES = 1 << 15  # buckets of slots that are handed on together
 

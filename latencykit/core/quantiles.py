@@ -43,7 +43,6 @@ __all__ = [
     "poisson_at_most",
     "poisson_mean",
     "poisson_rarer",
-    "quantile_positions",
     "rank_interval",
     "ranks",
     "row_mean_std",
@@ -221,13 +220,6 @@ def surely_within(percentiles: ArrayLike, total: int) -> Ints:
     # 99.9 % of a million is not 999,000 in binary.
     near = np.abs(exact - nearest) <= 1e-12 * total + 1e-9
     return np.minimum(np.where(near, nearest, np.floor(exact)), total).astype(np.int64)
-
-
-def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
-    """Return the position in `counts` of the bucket of each percentile."""
-    cumulative = np.cumsum(np.asarray(counts, np.int64))
-    position = np.searchsorted(cumulative, ranks(percentiles, cumulative[-1]), "left")
-    return np.minimum(position, cumulative.size - 1).astype(np.int64)
 
 
 def running_sums(counts: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""From what a tool prints to a rung: values in nanoseconds, percentile tables, one series per operation."""
+"""From a tool's output to data types: nanoseconds, percentile tables, one series per operation."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.0
 
 
 def nanoseconds(value: float | str, unit: str) -> float:
-    """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are."""
+    """Return a value in nanoseconds, without the conversion's noise; bare numbers are unchanged."""
     return round(float(value) * NANOSECONDS.get(unit, 1.0), 3)
 
 
 def nanoseconds_of(values: ArrayLike, unit: str) -> Floats:
-    """Return values of a unit in nanoseconds, float64 of the same shape, rounded to a thousandth."""
+    """Return values in nanoseconds, float64 of the same shape, rounded to a thousandth."""
     return np.round(np.asarray(values, np.float64) * NANOSECONDS.get(unit, 1.0), 3)
 
 
 def in_nanoseconds(values: Mapping[_Key, Any], unit: str) -> dict[_Key, float]:
-    """Return a mapping's values (numbers, or their text) in nanoseconds, without those that are None."""
+    """Return a mapping's values (numbers, or their text) in nanoseconds, without None."""
     return {key: nanoseconds(value, unit) for key, value in values.items() if value is not None}
 
 
 def base_unit(unit: str) -> str:
-    """Return the unit in which data of a source's unit is kept: ``ns``, or ``none`` for bare numbers."""
+    """Return the unit in which data is kept: ``ns``, or ``none`` for bare numbers."""
     return "none" if unit == "none" else "ns"
 
 
@@ -88,8 +88,8 @@ def outcome_codes(**rows: NDArray[np.bool_]) -> NDArray[np.int8] | None:
 def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     """Return points in time of a unit as whole nanoseconds, int64 of the same shape.
 
-    A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its nanoseconds would be off
-    by up to 128.
+    A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its
+    nanoseconds would be off by up to 128.
     """
     given = np.asarray(stamps)
     micro = NANOSECONDS[unit] / 1e3
@@ -144,10 +144,11 @@ def data_from_points(
 def data_from_values(
     values: ArrayLike, run: Run, counts: ArrayLike | None = None
 ) -> Histogram | Samples:
-    """Return single values (ns, with fractions) as samples, or as an exact histogram where that loses less.
+    """Return single values (ns, with fractions) as samples, or as an exact histogram.
 
-    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that, so values
-    below 10 µs, and values with counts, become a histogram whose buckets are the values themselves.
+    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that,
+    so values below 10 µs, and values with counts, become a histogram whose buckets are the values
+    themselves.
     """
     given = np.asarray(values, np.float64)
     unit = "none" if run.unit == "none" else "ns"
@@ -204,7 +205,7 @@ def mixed_note(failed: int, what: str = "failed requests") -> tuple[str, ...]:
     """Return the note of a tool that counts failed requests' times among the others, or nothing."""
     word = what.removesuffix("s") if failed == 1 else what
     return (
-        (f"the times of {failed:,} {word} are among the values: the tool does not tell them apart",)
+        (f"the times of {failed:,} {word} are among the values: the tool does not separate them",)
         if failed
         else ()
     )
@@ -220,8 +221,9 @@ def histogram_of_both(
 ) -> Histogram:
     """Return the finest histogram that buckets and percentiles of the same values allow.
 
-    A bucket says between which values some ranks lie; a percentile says that no lower rank has a higher value and no
-    higher rank a lower one. Cut at every rank that either names, each part is bounded by both.
+    A bucket says between which values some ranks lie; a percentile says that no lower rank has a
+    higher value and no higher rank a lower one. Cut at every rank that either names, each part is
+    bounded by both.
     """
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
@@ -259,7 +261,7 @@ def histogram_of_both(
 
 
 def nothing_answered(source: Source, run: Run) -> CorruptInputError:
-    """Return the error for a run of which no request was answered well: there is no latency to tell of."""
+    """Return the error for a run without a good request, which has no latencies."""
     others = {
         "failed": run.failed,
         "timed out": run.timeouts,

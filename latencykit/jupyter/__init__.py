@@ -1,6 +1,7 @@
-"""JupyterLab: a double click on a log opens its report. `server` renders it, `labextension` shows it.
+"""JupyterLab: a double click on a log opens its report, which `server` renders.
 
-The part in the browser is plain JavaScript in the form that JupyterLab loads, so that installing needs no Node.
+The part in the browser is plain JavaScript in the form that JupyterLab loads, so that installing
+needs no Node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The server's half: a report of a file under the server's root, rendered in a process of its own."""
+"""A report of a file under the Jupyter server's root, rendered in a process of its own."""
 
 from __future__ import annotations
 

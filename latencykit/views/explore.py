@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latencykit.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from traitlets import link as Link  # noqa: N812 - a class
 
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import HistogramLog
@@ -59,7 +61,7 @@ def explore(data: AnyData | Mapping[str, AnyData]) -> Explorer:
     return Explorer(data)
 
 
-def link(first: Explorer, second: Explorer) -> Any:
+def link(first: Explorer, second: Explorer) -> Link:
     """Keep the selections of two explorers equal, such as those of two runs.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 import json
 from typing import Any
@@ -50,7 +49,7 @@ class Explorer(anywidget.AnyWidget):
 
     @property
     def selected(self) -> Any:
-        """The data within the selection, in the type that was given; of several series a mapping."""
+        """The data within the selection, in its own type; of several series a mapping."""
         if self.selection is None:
             return self._data
         span: Any = self.selection
@@ -58,7 +57,8 @@ class Explorer(anywidget.AnyWidget):
         def within(data: Any) -> Any:
             if not hasattr(data, "between"):
                 raise DataNotAvailableError(
-                    f"a {type(data).__name__} has no times; a selection needs a HistogramLog or Samples"
+                    f"a {type(data).__name__} has no times; a selection needs a HistogramLog or "
+                    "Samples"
                 )
             return data.between(*span)
 
@@ -79,14 +79,5 @@ class Explorer(anywidget.AnyWidget):
         figure.savefig(picture, format="png", dpi=80)
         png = base64.b64encode(picture.getvalue()).decode()
         bundle["image/png"] = png
-        bundle["text/html"] = frame(page.page_html(self._data), png)
+        bundle["text/html"] = page.frame(page.page_html(self._data), png)
         return (bundle, *metadata)
-
-
-def frame(document: str, png: str | None = None, height: int = 900) -> str:
-    """Return a page in a frame; its content is what is shown where frames are removed."""
-    picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
-    return (
-        f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
-        f"style='border:0' srcdoc=\"{html.escape(document)}\">{picture}</iframe>"
-    )

@@ -1,9 +1,11 @@
 """The benchmark: ours and its peers side by side in one run, as ratios, printed as Markdown.
 
-``python -m tests.benchmarks`` takes about half an hour; ``--quick`` shows in a minute or two what comes out, on sizes too
-small to quote; ``--only logs,commands,start`` picks sections; ``--folder DIR`` keeps corpora and built peers.
+``python -m tests.benchmarks`` takes about half an hour; ``--quick`` shows in a minute or two what
+comes out, on sizes too small to quote; ``--only logs,commands,start`` picks sections; ``--folder
+DIR`` keeps corpora and built peers.
 
-Processor seconds are user and system time of whole processes, with the start of the interpreter. Quote ratios, not seconds.
+Processor seconds are user and system time of whole processes, with the start of the interpreter.
+Quote ratios, not seconds.
 """
 
 from __future__ import annotations

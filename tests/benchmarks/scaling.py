@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _END = (
     "import resource, json, sys\n"
     "u = resource.getrusage(resource.RUSAGE_SELF)\n"
-    "print(json.dumps([u.ru_utime + u.ru_stime, u.ru_maxrss * (1 if sys.platform == 'darwin' else 1024) / 1e6]))"
+    "print(json.dumps([u.ru_utime + u.ru_stime, u.ru_maxrss * (1 if sys.platform == 'darwin' else "
+    "1024) / 1e6]))"
 )
 SERIES = (
     "t, s = log.totals_fold(), log.series_fold([50, 99]); log.scan(t, s); print(s.values.sum())\n"

@@ -154,7 +154,7 @@ def test_json_damage(read_text):
     good = {"msec": 1.5, "status": 200, "request_time": 0.001}
     with pytest.raises(CorruptInputError, match=r"a\.log:2: an object without request_time"):
         read_text(lines(good, {"msec": 1.5, "status": 200}), "a.log")
-    with pytest.raises(CorruptInputError, match=r"a\.log:2: this is no JSON"):
+    with pytest.raises(CorruptInputError, match=r"a\.log:2: this is not JSON"):
         read_text(lines(good) + "{oops\n" + lines(good), "a.log")
     assert (
         len(read_text(lines(good) + "{oops\n" + lines(good), "a.log", lenient=True)["a.log"]) == 2

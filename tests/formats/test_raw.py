@@ -109,7 +109,8 @@ def test_statistics_are_no_samples(name):
         "start_s,latency_ms\n0.0,1.5\n0.5,2.25\n", "start_s\tlatency_ms\n0.0\t1.5\n0.5\t2.25\n", "start_s;latency_ms\n0,0;1,5\n0,5;2,25\n",
         "start_s|latency_ms\n0.0|1.5\n0.5|2.25\n", "start_s latency_ms\n0.0 1.5\n0.5    2.25\n", "# start_s latency_ms\n0.0 1.5\n0.5 2.25\n",
         "# a comment\n\nstart_s,latency_ms\n0.0,1.5\n# another\n0.5,2.25\n", 'sep=;\n"start_s";"latency_ms"\n"0,0";"1,5"\n"0,5";"2,25"\n',
-        "\ufeffstart_s,latency_ms\r\n0.0,1.5\r\n0.5,2.25\r\n", "start_s, latency_ms\n0.0, 1.5\n0.5, 2.25\n", "start_s,latency_ms\n0.0,1.5\n0.5,2.25",
+        "\ufeffstart_s,latency_ms\r\n0.0,1.5\r\n0.5,2.25\r\n", ("start_s, latency_ms\n0.0, "
+                                                               "1.5\n0.5, 2.25\n"), "start_s,latency_ms\n0.0,1.5\n0.5,2.25",
         "start_s,latency_ms\r0.0,1.5\r0.5,2.25\r", 'start_s,text,latency_ms\n0.0,"two\nlines",1.5\n0.5,,2.25\n',
     ],
 )  # fmt: skip
@@ -287,7 +288,8 @@ def test_every_container_gives_the_same(tmp_path):
 
 def test_our_own_csv_comes_back(tmp_path):
     samples = Samples(
-        start=[10**18, 10**18 + 5], duration=[7, 9], intended=[10**18 - 1, 10**18 + 5], outcome=["ok", "timeout"], connection=[3, 4], tag=["a", "b"],
+        start=[10**18, 10**18 + 5], duration=[7, 9], intended=[10**18 - 1, 10**18 + 5],
+        outcome=["ok", "timeout"], connection=[3, 4], tag=["a", "b"],
     )  # fmt: skip
     write({"run": samples}, tmp_path / "x.csv")
     again = read(tmp_path / "x.csv")
@@ -313,8 +315,10 @@ def test_our_own_csv_comes_back(tmp_path):
 
 def test_json_lines_of_uneven_objects(read_text, monkeypatch):
     lines = [
-        {"http": {"latency_ms": 1.5}, "time": "2026-01-31T12:00:00Z"}, {"time": "2026-01-31T12:00:01Z", "http": {"latency_ms": 2}},
-        {"http": {"latency_ms": None, "x": [1]}, "time": "2026-01-31T12:00:02Z"}, {"time": "2026-01-31T12:00:03Z"},
+        {"http": {"latency_ms": 1.5}, "time": "2026-01-31T12:00:00Z"},
+        {"time": "2026-01-31T12:00:01Z", "http": {"latency_ms": 2}},
+        {"http": {"latency_ms": None, "x": [1]}, "time": "2026-01-31T12:00:02Z"},
+        {"time": "2026-01-31T12:00:03Z"},
     ]  # fmt: skip
     s = only(read_text("\n".join(map(json.dumps, lines)) + "\n", "x.jsonl"))
     assert s.duration.tolist() == [1_500_000, 2 * MS]
@@ -355,7 +359,8 @@ def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged,
     dice = np.random.default_rng(7)
     start = 10**18 + np.arange(2000) * 1_000_000
     frame = pd.DataFrame({
-        "start_ns": start, "latency_ns": dice.lognormal(14, 1, 2000).astype(int), "intended_ns": start - 500_000,
+        "start_ns": start, "latency_ns": dice.lognormal(14, 1, 2000).astype(int),
+        "intended_ns": start - 500_000,
         "status": dice.choice([200, 500, 504], 2000, p=[0.9, 0.05, 0.05]),
     })  # fmt: skip
     if tagged:

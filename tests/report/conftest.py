@@ -1,4 +1,4 @@
-"""What the tests of reports share: logs to show, the data inside a page, and pages opened without a network."""
+"""Logs to show, the data inside a page, and pages opened without a network."""
 
 from __future__ import annotations
 
@@ -71,15 +71,19 @@ class Opened:
         self.page.wait_for_selector("html[data-ready]", timeout=60_000)
 
     def rows(self) -> dict[str, dict[float, float]]:
-        """Percentile → value of each series, as the table of what is selected holds them."""
-        script = """() => [...document.querySelectorAll('#numbers tr')].map(row => [row.cells[0].textContent,
-            [...row.querySelectorAll('[data-percentile]')].map(cell => [+cell.dataset.percentile, +cell.dataset.value])])"""
+        """Percentile → value of each series, in the table of the selection."""
+        script = """() => [...document.querySelectorAll('#numbers tr')].map(row => [
+            row.cells[0].textContent,
+            [...row.querySelectorAll('[data-percentile]')].map(
+                cell => [+cell.dataset.percentile, +cell.dataset.value])])"""
         return {name: dict(map(tuple, cells)) for name, cells in self.page.evaluate(script)}
 
     def drag(self, begin: float, end: float) -> None:
         """Drag with the mouse across the timeline, from one moment to another (seconds)."""
-        script = """() => { const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
-            return [box.left, box.width, box.top + box.height / 2, ...window.latencykit.extent()] }"""
+        script = """() => {
+            const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
+            const {left, width, top, height} = box;
+            return [left, width, top + height / 2, ...window.latencykit.extent()] }"""
         self.page.locator("#plot-timeline").scroll_into_view_if_needed()
         left, width, y, first, last = self.page.evaluate(script)
         x = [left + width * (moment - first) / (last - first) for moment in (begin, end)]
@@ -118,7 +122,8 @@ def lab(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     (share / "latencykit").symlink_to(Path(lk.__file__).parent / "jupyter" / "labextension")
     names = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     options = [
-        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}", f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}",
+        f"--IdentityProvider.token={TOKEN}",
         "--no-browser", "--ServerApp.allow_root=True", "--ServerApp.ip=127.0.0.1",
         "--ServerApp.jpserver_extensions={'latencykit.jupyter': True}",
     ]  # fmt: skip

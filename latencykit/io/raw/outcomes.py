@@ -125,8 +125,8 @@ _GRPC_CODES = (
     _ERROR, _ERROR,
 )  # fmt: skip
 _HTTP = frozenset(
-    (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 449, 451,
-     460, 463,      *range(494, 500), *range(500, 512), *range(520, 531), 561, 598, 599)
+    (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 449,
+     451, 460, 463, *range(494, 500), *range(500, 512), *range(520, 531), 561, 598, 599)
 )  # fmt: skip
 _STATUS_LINE = re.compile(r"(?:http(?:/[\d.]+)?\s*)?([1-5])(\d\d|xx)(?![\w.]).*", re.DOTALL)
 _WHOLE = re.compile(r"[-+]?\d+(?:\.0+)?")

@@ -50,7 +50,7 @@ export function placeOf(percentile) {
   return percentile >= 100 ? Infinity : -Math.log10(1 - percentile / 100);
 }
 
-// Highest percentile that so many independent values bound from above.
+// The highest percentile that a number of independent values bounds from above.
 function supportedBy(total) {
   return total > 0 ? 100 * Math.exp(Math.log(0.025) / total) : 0;
 }
@@ -60,8 +60,8 @@ export function isResolved(low, high) {
   return high <= 1.1 * low * (1 + 1e-12);
 }
 
-// The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, and it
-// holds up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
+// The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, valid
+// up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
 export function distribution(data, first, last) {
   const counts = new Float64Array(data.high.length);
   for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];

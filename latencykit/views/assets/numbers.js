@@ -9,7 +9,7 @@ export function plain(number, digits) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-// To so many significant digits; a tie goes to the even digit, as in Python.
+// To a number of significant digits; a tie goes to the even digit, as in Python.
 function rounded(number, digits) {
   const near = Number(number.toPrecision(digits)), [head, power] = Math.abs(number).toExponential(60).split("e");
   const every = head.replace(".", ""), kept = every.slice(0, digits);

@@ -1,7 +1,8 @@
 """Readers of logs in other languages, built where their toolchain is installed.
 
-Each adds all intervals of a log up and takes p50, p99 and the maximum of each, and prints count, maximum and the sum of the
-series. ``HDRHISTOGRAM_JAR`` and ``HDRHISTOGRAM_C`` (a source tree) choose sources; otherwise the package clients fetch them.
+Each adds all intervals of a log up and takes p50, p99 and the maximum of each, and prints count,
+maximum and the sum of the series. ``HDRHISTOGRAM_JAR`` and ``HDRHISTOGRAM_C`` (a source tree)
+choose sources; otherwise the package clients fetch them.
 """
 
 from __future__ import annotations
