@@ -653,7 +653,7 @@ class Facts:
     data: Any
     histogram: Any = None  # of all values; None for a summary
     trace: Trace | None = None  # sends and replies, for samples with start times
-    first_pass: tuple[IntervalSeries, TopFold] | None = None  # over a log
+    first_pass: tuple[IntervalSeries, TopFold | None] | None = None  # over a log
     given_rate: float | None = None  # requests per second
     given_interval: float | None = None  # ns between two requests of one connection
     given_connections: int | None = None

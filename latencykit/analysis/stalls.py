@@ -125,7 +125,7 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
 
 def stalls_of(
     data: Any,
-    first_pass: tuple[IntervalSeries, TopFold] | None = None,
+    first_pass: tuple[IntervalSeries, TopFold | None] | None = None,
     trace: Trace | None = None,
 ) -> Stalls:
     """Return the stalls as arrays; `first_pass` over a log, or `trace`, if at hand."""
@@ -590,14 +590,19 @@ class _Rows:
         return first, np.maximum(last, first + 1)
 
 
-def first_pass_over(log: HistogramLog) -> tuple[IntervalSeries, TopFold]:
-    """Return each interval's numbers and highest values; the pass also sums the log."""
+def first_pass_over(log: HistogramLog) -> tuple[IntervalSeries, TopFold | None]:
+    """Return each interval's numbers and highest values; the pass also sums the log.
+
+    After an earlier pass the highest values are None: only stalls need them, and decode them then.
+    """
+    if log.is_scanned():
+        return log.series((50,)), None
     top = TopFold(LEVELS[0])
     log.histogram_and(top)
     return log.series((50,)), top
 
 
-def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold) -> Stalls:
+def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | None) -> Stalls:
     factor = NANOSECONDS.get(series.unit, 1.0)
     order = np.argsort(series.start, kind="stable")
     rate, middle = usual_rate(series), series.values[order, 0] * factor / 1e9
@@ -645,7 +650,7 @@ def _placed(rows: _Rows, late: Flags, limit: float) -> tuple[Floats, Floats]:
 
 def _confirmed(
     log: HistogramLog,
-    top: TopFold,
+    top: TopFold | None,
     rows: _Rows,
     order: Ints,
     late: Flags,
@@ -723,13 +728,19 @@ def _confirmed(
 
 
 def _slow_counts(
-    log: HistogramLog, top: TopFold, rows: _Rows, order: Ints, reference: Floats, factor: float
+    log: HistogramLog,
+    top: TopFold | None,
+    rows: _Rows,
+    order: Ints,
+    reference: Floats,
+    factor: float,
 ) -> Ints:
     """Requests slower than each of `LEVELS` × the reference, shape (levels, rows)."""
     by_row = np.empty(reference.size)
     by_row[order] = reference * 1e9 / factor
     fold = SlowFold(by_row)
-    kept = top.blocks()  # enough where no value exceeds the latency that it is compared with
+    # They are enough where no value exceeds the latency that it is compared with.
+    kept = None if top is None else top.blocks()
     if kept is not None and (rows.worst <= reference).all():
         feed(kept, (fold,))
     else:

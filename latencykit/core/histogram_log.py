@@ -498,6 +498,10 @@ class HistogramLog(HistogramBacked, Value):
         request = Request(True, tuple(float(p) for p in percentiles), evidence)
         self._shelf.expected = request | (self._shelf.expected or request)
 
+    def is_scanned(self) -> bool:
+        """Return True if the sums and the usual percentiles of this log are remembered."""
+        return self._cached() is not None
+
     def _cached(self) -> tuple[LogCache, Ints] | None:
         """The cache and the rows of this log in it, where it covers all of them."""
         cache = self._shelf.cache

@@ -110,7 +110,7 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     text = page_html(raw)
     model = model_of(text)
     measured, corrected = model["series"]
-    assert (measured["cls"], corrected["cls"]) == ("raw", "honest")
+    assert (measured["cls"], corrected["cls"]) == ("raw", "c0")
     assert corrected["shadow"]
     assert "band" not in corrected
     assert 50 < corrected["curve"]["solid"] < 65  # beyond, the stall supplies it
