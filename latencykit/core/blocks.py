@@ -129,15 +129,9 @@ class MemoryPart:
             if chosen.size < block.rows.size:
                 block = block.take(chosen)
             if chosen.size:
-                yield (
-                    block
-                    if block.index.dtype == block.counts.dtype == np.int64
-                    else replace(
-                        block,
-                        index=block.index.astype(np.int64),
-                        counts=block.counts.astype(np.int64),
-                    )
-                )
+                index = block.index.astype(np.int64, copy=False)
+                counts = block.counts.astype(np.int64, copy=False)
+                yield Block(block.rows, block.indptr, index, counts, block.buckets)
 
 
 def blocks_by_layout(

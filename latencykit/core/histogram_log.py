@@ -449,7 +449,8 @@ class HistogramLog(HistogramBacked, Value):
             mine = mine[np.argsort(row_of[mine], kind="stable")]
             wanted = row_of[mine]
             for block in part.blocks(wanted) if mine.size else ():
-                yield replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
+                own = mine[np.searchsorted(wanted, block.rows)]
+                yield Block(own, block.indptr, block.index, block.counts, block.buckets)
 
     def scan(self, *folds: Fold) -> None:
         """Pass every block to every fold, and keep what is decoded for later questions."""
@@ -1103,8 +1104,10 @@ class _Table:
             fresh = places[np.unique(step, return_inverse=True)[1].reshape(-1)]
             known = self._columns[buckets] = np.concatenate((known, fresh))
             more = len(self._place) - self.table.shape[1]
-            self.table = np.pad(self.table, ((0, 0), (0, more)))
-            self.tags = np.pad(self.tags, ((0, 0), (0, more)))
+            if more > 0:  # and some for what comes later: the table is large
+                more += self.table.shape[1] // 8
+                self.table = np.pad(self.table, ((0, 0), (0, more)))
+                self.tags = np.pad(self.tags, ((0, 0), (0, more)))
         return known
 
     def close(self) -> None:
@@ -1127,7 +1130,7 @@ def column_of(values: Floats) -> Ints:
 
 def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, Floats]:
     """Put columns together to some hundred, fine in the tail, empty ones left out."""
-    sums = table.sum(axis=0)
+    sums = table[:, : steps.size].sum(axis=0)
     order = np.argsort(steps)
     held = order[sums[order] > 0]
     if not held.size:

@@ -9,10 +9,8 @@ from the payloads to the last bit.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import weakref
-import zipfile
 import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -114,7 +112,8 @@ class LogCache:
             self._windows.add(block)
             return
         narrow = np.min_scalar_type(block.width)
-        kept = replace(block, index=block.index.astype(narrow), counts=_narrowed(block.counts))
+        index, counts = block.index.astype(narrow), _narrowed(block.counts)
+        kept = Block(block.rows, block.indptr, index, counts, block.buckets)
         self._blocks.append(kept)
         self._bytes += kept.nbytes
         expected = self._bytes
@@ -476,6 +475,8 @@ def sidecar_of(path: Path) -> Path:
 
 def _key_of(path: Path, rows: int) -> NDArray[np.uint8]:
     """What a log file is recognized by."""
+    import hashlib  # which loads a library of megabytes
+
     facts = path.stat()
     digest = hashlib.blake2b(digest_size=32)
     with path.open("rb") as stream:
@@ -503,6 +504,8 @@ def write_sidecar(cache: LogCache, path: Path, key: NDArray[np.uint8]) -> None:
 
 def read_sidecar(cache: LogCache, path: Path) -> bool:
     """Fill a cache from the file beside its log; False where there is none, or not for this log."""
+    from zipfile import BadZipFile
+
     try:
         with (
             sidecar_of(path).open("rb") as stream,
@@ -514,7 +517,7 @@ def read_sidecar(cache: LogCache, path: Path) -> bool:
             if not np.array_equal(archive["check"], _check(arrays)):
                 return False
         cache.restore(arrays)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return False
     return True
 
