@@ -37,9 +37,11 @@ __all__ = [
 
 def print_json(record: Any) -> None:
     """Print JSON on standard output, and nothing else there."""
-    from latencykit.views.tables import json_text
+    from latencykit.views.tables import json_pieces
 
-    click.echo(json_text(record))
+    for piece in json_pieces(record):
+        click.echo(piece, nl=False)
+    click.echo()
 
 
 def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:

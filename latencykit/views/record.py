@@ -17,6 +17,8 @@ from latencykit.units import NANOSECONDS, format_percentile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from latencykit.core.histogram import PercentileRow
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
@@ -250,26 +252,33 @@ def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[d
     limits = np.array([highest_supported_percentile(size, confidence) for size in sizes.tolist()])[
         which.reshape(-1)
     ]
-    records = []
-    columns = (series.start, series.length, series.count, values, limits, series.lows, wide)
-    for start, length, count, row, limit, lows, flags in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
-        largest, *numbers = map(number, row)
-        ranges = {
-            name: {"low": number(low), "high": number(high)}
-            for name, low, high, flag in zip(("max", *names), lows, row, flags, strict=True)
-            if flag
+    ranges: list[dict[str, Any]] = [{} for _ in values]
+    for row, column in zip(*np.nonzero(wide), strict=True):
+        low, high = number(series.lows[row, column]), number(values[row, column])
+        ranges[row][("max", *names)[column]] = {"low": low, "high": high}
+    columns = (
+        *map(_numbers, (series.start, series.length)),
+        series.count.tolist(),
+        zip(*map(_numbers, values.T), strict=True),
+        limits.tolist(),
+        ranges,
+    )
+    return [
+        {
+            "start": start,
+            "length": length,
+            "count": count,
+            "max": largest,
+            "percentiles": dict(zip(names, row, strict=True)),
+            "supported_up_to": limit,
+            "ranges": known,
         }
-        records.append(
-            {
-                "start": number(start),
-                "length": number(length),
-                "count": count,
-                "max": largest,
-                "percentiles": dict(zip(names, numbers, strict=True)),
-                "supported_up_to": limit,
-                "ranges": ranges,
-            }
-        )
-    return records
+        for start, length, count, (largest, *row), limit, known in zip(*columns, strict=True)
+    ]
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:
+    """Each value as `number` returns it; at once where all are integers."""
+    if (np.abs(values) < 2.0**53).all() and (values == np.rint(values)).all():
+        return list(values.astype(np.int64).tolist())
+    return [number(value) for value in values.tolist()]

@@ -22,9 +22,9 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Table", "json_text", "shown", "text_table"]
+__all__ = ["Table", "json_pieces", "json_text", "shown", "text_table"]
 
 _BRACKETS = "(in brackets: sample too small for this percentile)"
 _RANGES = "(a–b: between these, the source says no more)"
@@ -159,6 +159,7 @@ def shown(value: float | None, unit: str, style: str = "table", out_unit: str | 
 # ------------------------------------------------------------
 # JSON.
 
+_RECORDS = 4096
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
@@ -166,19 +167,37 @@ def json_text(value: Any, indent: str = "") -> str:
     """Return JSON with one record per line; only what contains lists of records is indented.
 
     Such lines are encoded in C, which `json.dumps` with ``indent`` is not: 86,400 intervals take a
-    fifth of the time.
+    tenth of the time.
     """
+    return "".join(json_pieces(value, indent))
+
+
+def json_pieces(value: Any, indent: str = "") -> Iterator[str]:
+    """Yield the text of `json_text` some thousand records at a time."""
     inner = f"{indent} "
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        parts = [json_text(record, inner) for record in value]
-        brackets = "[]"
+    if _is_table(value):
+        yield "["
+        for first in range(0, len(value), _RECORDS):
+            yield ",\n" if first else "\n"
+            yield _lines(value[first : first + _RECORDS], inner)
+        yield f"\n{indent}]"
     elif isinstance(value, dict) and (not indent or any(map(_is_table, value.values()))):
-        parts = [f"{_encode(str(key))}: {json_text(part, inner)}" for key, part in value.items()]
-        brackets = "{}"
+        yield "{"
+        for number, (key, part) in enumerate(value.items()):
+            yield f"{',' if number else ''}\n{inner}{_encode(str(key))}: "
+            yield from json_pieces(part, inner)
+        yield f"\n{indent}}}"
     else:
-        return _encode(value)
-    lines = ",\n".join(f"{inner}{part}" for part in parts)
-    return f"{brackets[0]}\n{lines}\n{indent}{brackets[1]}"
+        yield _encode(value)
+
+
+def _lines(records: list[dict[str, Any]], indent: str) -> str:
+    """Records a line each, encoded together where none contains records."""
+    text, begins = _encode(records)[1:-1], f"{{{_encode(next(iter(records[0]), ''))}: "
+    # Between braces, this can only be where the next record begins: quotes are escaped in text.
+    if "[{" not in text and text.count(f"}}, {begins}") == len(records) - 1:
+        return indent + text.replace(f"}}, {begins}", f"}},\n{indent}{begins}")
+    return ",\n".join(f"{indent}{json_text(record, indent)}" for record in records)
 
 
 def _is_table(value: Any) -> bool:
