@@ -176,10 +176,15 @@ def json_pieces(value: Any, indent: str = "") -> Iterator[str]:
     """Yield the text of `json_text` some thousand records at a time."""
     inner = f"{indent} "
     if _is_table(value):
+        step = 1 if any(map(_is_table, value[0].values())) else _RECORDS
         yield "["
-        for first in range(0, len(value), _RECORDS):
+        for first in range(0, len(value), step):
             yield ",\n" if first else "\n"
-            yield _lines(value[first : first + _RECORDS], inner)
+            if step == 1:
+                yield inner
+                yield from json_pieces(value[first], inner)
+            else:
+                yield _lines(value[first : first + step], inner)
         yield f"\n{indent}]"
     elif isinstance(value, dict) and (not indent or any(map(_is_table, value.values()))):
         yield "{"
