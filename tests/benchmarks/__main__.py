@@ -190,7 +190,7 @@ lk.plot.percentiles({"small": lk.read(sys.argv[2])}); lk.read(sys.argv[2]).by_in
 before = peak()
 first = timed(lambda: log.histogram())
 kept = peak() - before
-span = log.run.duration
+span = log.duration
 questions = {
     "histogram again": lambda: log.histogram(),
     "between(a quarter, three quarters).histogram()": lambda: log.between(span / 4, 3 * span / 4).histogram(),

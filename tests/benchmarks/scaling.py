@@ -19,9 +19,7 @@ _END = (
     "print(json.dumps([u.ru_utime + u.ru_stime, u.ru_maxrss * (1 if sys.platform == 'darwin' else "
     "1024) / 1e6]))"
 )
-SERIES = (
-    "t, s = log.totals_fold(), log.series_fold([50, 99]); log.scan(t, s); print(s.values.sum())\n"
-)
+SERIES = "s = log.series([50, 99]); print(s.values.sum())\n"
 """A series of percentiles through the API, for the jobs of the benchmark."""
 _MADE = (
     "import numpy as np, sys\nsize = int(sys.argv[2])\n"
