@@ -127,10 +127,14 @@ def _told(result: Calibration, style: str) -> str:
     from latencykit.views.tables import styled
 
     cells = [
-        ["max" if row.percentile == 100 else f"p{format_percentile(row.percentile)}", format_duration(row.reported),
-         format_duration(row.truth), f"{row.ratio:.2f}"]
+        [
+            "max" if row.percentile == 100 else f"p{format_percentile(row.percentile)}",
+            format_duration(row.reported),
+            "unknown" if row.truth is None else format_duration(row.truth),
+            "" if row.ratio is None else f"{row.ratio:.2f}",
+        ]
         for row in result.rows
-    ]  # fmt: skip
+    ]
     bare = [[row.percentile, row.reported, row.truth, row.ratio] for row in result.rows]
     table = styled(style, ["percentile", "reported", "truth", "ratio"], cells, bare)
     if style == "csv":

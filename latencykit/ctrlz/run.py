@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import shlex
@@ -321,8 +322,8 @@ class Observed:
     stall : Stall
     elapsed : float
         Seconds from the first request to the tool's end.
-    base : float
-        Usual time of a request, ns; 0 where it could not be measured.
+    base : float or None
+        Usual time of a request, ns; None where it could not be measured.
     waiting : tuple of two Waiting or None
         Early and late in the stall.
     around : bool
@@ -341,7 +342,7 @@ class Observed:
     begin: int
     stall: Stall
     elapsed: float
-    base: float
+    base: float | None
     waiting: tuple[Waiting | None, Waiting | None]
     around: bool
     before: float | None
@@ -383,7 +384,7 @@ def observe(
     awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
     rate = None if before is None else before["requests"] / plan.stop_after
     return Observed(
-        begin, stall, (ended - begin) / 1e9, base or 0.0, waiting, before=rate,
+        begin, stall, (ended - begin) / 1e9, base, waiting, before=rate,
         around=sent is not None and rate is not None and sent > _AROUND * rate,
         busy=None if opening is None or after is None else (after["cpu"] - opening["cpu"]) / awake,
         drain=drain, requests=None if after is None else after["requests"], notes=notes,
@@ -445,6 +446,8 @@ def _during(
 
 _BUSY = 0.7
 _DRAIN = 0.2
+_OVERLOAD = 0.33  # the queue after the thaw is then half as long as the one in the stall
+_TURNS = 3  # a stall shorter than N intervals of a connection hides little from a closed loop
 
 
 @dataclass(frozen=True)
@@ -453,7 +456,7 @@ class Calibration:
 
     Attributes
     ----------
-    verdict : {"honest", "omits", "loses", "clips", "overcorrects", "unknown"}
+    verdict : {"honest", "partly", "omits", "loses", "clips", "overcorrects", "unknown"}
     model : {"open", "paced", "closed", "unknown"}
     stall : float
         Seconds that the server was frozen.
@@ -570,9 +573,15 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
     duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
     count = observed.requests if rate is None else None
-    stall = observed.stall
-    truth = scheduled_truth(stall, duration, rate=rate, count=count, base=observed.base)
-    judgement = judge(data, truth, stall.seconds * 1e9, stall.share_due(duration))
+    stall, base, sent = observed.stall, observed.base, None
+    truth = scheduled_truth(stall, duration, rate=rate, count=count, base=base or 0.0)
+    if rate is not None and observed.requests is not None:
+        reached = min(1.0, (observed.before or rate) / rate)
+        sent = min(1.0, observed.requests / (rate * duration * max(reached, 0.1)))
+    judgement = judge(
+        data, truth, stall.seconds * 1e9, stall.share_due(duration), base=base,
+        sent=sent, stretched=data.run.corrected == "tool" and not scheduled,
+    )  # fmt: skip
     paced = _paced(observed, data, scheduled=scheduled)
     model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
     judgement, model = _unless_void(plan, observed, judgement, model, rate, data.run.timeouts)
@@ -581,6 +590,14 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
         (*reasons, *observed.notes), tuple(argv), data.run.tool, data.run.version, data, truth,
     )  # fmt: skip
+
+
+def _load(plan: Plan, observed: Observed) -> float:
+    """Return the utilisation of the server, or of the connections where that is higher."""
+    connections = 0.0
+    if plan.takes("rate", "rate_per_connection") and plan.takes("connections"):
+        connections = plan.rate * (observed.base or 0.0) / 1e9 / plan.connections
+    return max(observed.busy or 0.0, connections)
 
 
 def _unless_void(
@@ -596,6 +613,10 @@ def _unless_void(
     late, before = observed.waiting[1], observed.before
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
+    load = _load(plan, observed)
+    turns = math.inf
+    if model == "paced" and late is not None and late.connections:
+        turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
     if judgement.verdict != "honest" and observed.around:
         why = (
             "requests due meanwhile went to the other processes: "
@@ -617,6 +638,15 @@ def _unless_void(
         why = (
             f"{before:,.0f} of {rate:,.0f} requests per second were reached before the stall; "
             "lower the rate"
+        )
+    elif over and load > _OVERLOAD:
+        why = f"at a utilisation of {load:.0%} the queue after the thaw explains it; lower the rate"
+    elif over and late is None and observed.busy is None:
+        why = "the backlog after the thaw cannot be seen here, and may explain it"
+    elif judgement.verdict == "honest" and turns < _TURNS:
+        why = (
+            f"each connection was due to send {turns:.1f} requests in the stall, too few to tell "
+            "loops that wait from those that do not; freeze the server for longer, or raise the rate"
         )
     else:
         return judgement, model
@@ -654,9 +684,10 @@ def _remarks(
         ratio = plan.partial.denominator / plan.partial.numerator
         remarks.append(f"one connection in {ratio:g} led to a frozen process")
     if observed.before is None:
+        usual = "unknown" if observed.base is None else format_duration(observed.base)
         remarks.append(
             "the run is taken to begin when the command was started; "
-            f"the base time is {format_duration(observed.base)}"
+            f"the usual time of a request is {usual}"
         )
     return remarks
 
@@ -672,7 +703,8 @@ def _combined(runs: list[Calibration]) -> Calibration:
     for row in chosen.rows:
         same = [other for run in runs for other in run.rows if other.percentile == row.percentile]
         reported = median(other.reported for other in same)
-        rows.append(replace(row, reported=reported, truth=median(other.truth for other in same)))
+        truths = [other.truth for other in same if other.truth is not None]
+        rows.append(replace(row, reported=reported, truth=median(truths) if truths else None))
     vote = f"{votes} of {len(runs)} runs: {verdict}"
     if len(verdicts) > 1:
         vote += f" ({', '.join(f'{name} {count}' for name, count in verdicts.items())})"

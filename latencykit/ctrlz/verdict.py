@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +21,7 @@ __all__ = [
     "CalibrationRow",
     "Judgement",
     "Model",
+    "SlowShare",
     "Stall",
     "Verdict",
     "Waiting",
@@ -28,6 +29,7 @@ __all__ = [
     "model_of",
     "reported_percentiles",
     "scheduled_truth",
+    "slow_shares",
     "waiting_requests",
 ]
 
@@ -141,19 +143,30 @@ def waiting_requests(
 # ------------------------------------------------------------
 # From the report and the truth to a verdict, and the reasons for it.
 
-Verdict = Literal["honest", "omits", "loses", "clips", "overcorrects", "unknown"]
+Verdict = Literal["honest", "partly", "omits", "loses", "clips", "overcorrects", "unknown"]
 Model = Literal["open", "paced", "closed", "unknown"]
 
-_ASKED = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+# The share of requests slower than a part of the stall, reported over true, separates the verdicts:
+# loops that wait have 0 to 0.13, loops with too few workers 0.6 to 0.7, honest ones 1 to 1.4 (the
+# queue after the thaw is above 1), and a correction by too short an interval 3. The gaps between
+# these bounds are not judged.
+OMITS = 0.35
+PARTLY = 0.72
+HONEST = (0.8, 1.5)
+OVER = 2.0
+# The mean covers every request, but a few slow ones weigh more in it: narrower bounds.
+MEAN_PARTLY = 0.85
+MEAN_HONEST = (0.9, 1.4)
+# Above half of the stall a few requests that waited from its beginning look like all of them.
+PARTS = (0.1, 0.2, 0.3, 0.4, 0.5)
+ENOUGH = 50  # requests that should be slower than the part, for an honest verdict
 NEAR = 0.15  # of the truth at the highest percentile that the stall decides: honest
-HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
+HALF = 0.5  # of the truth: below it at the maximum the stall is lost
 ABOVE = 1.5  # of the truth, and by
 DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
 # A percentile this far inside the stalled share is decided by the stall: neither by the drain nor
-# by
-# a correction's interval that the stall itself has stretched (wrk's, which fills h / (1 + h) where
-# h
-# was stalled).
+# by a correction's interval that the stall itself has stretched (wrk's).
 DEEP = 0.6
 
 
@@ -164,21 +177,23 @@ class CalibrationRow:
     Attributes
     ----------
     percentile : float
-    reported, truth : float
+    reported : float
         In ns.
+    truth : float or None
+        In ns; None where the usual time of a request is unknown.
     decisive : bool
         True where the stall alone decides the truth.
     """
 
     percentile: float
     reported: float
-    truth: float
+    truth: float | None
     decisive: bool
 
     @property
-    def ratio(self) -> float:
-        """Reported over true."""
-        return self.reported / self.truth if self.truth else float("nan")
+    def ratio(self) -> float | None:
+        """Reported over true; None where the truth is unknown."""
+        return self.reported / self.truth if self.truth else None
 
 
 @dataclass(frozen=True)
@@ -198,13 +213,13 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     its edge.
     """
     if isinstance(data, Summary):
-        values = {p: data.percentile(p) for p in _ASKED[:-1] if p in data.reported_percentiles}
+        values = {p: v for p, v in data.reported_percentiles.items() if p in _PERCENTILES}
         return values | ({100.0: data.max} if "max" in data.stats else {})
-    histogram: Histogram = data if isinstance(data, Histogram) else data.histogram()
+    histogram = data.histogram()
     if not histogram.count:
         return {}
-    values = {100.0: histogram.max}
-    for row in histogram.percentile_rows(_ASKED[:-1]):
+    values = {100.0: histogram.max} if np.isfinite(histogram.bracket("max")[1]) else {}
+    for row in histogram.percentile_rows(_PERCENTILES[:-1]):
         width = row.bucket_high - row.bucket_low
         sharp = row.bucket_high <= 1.25 * row.bucket_low or width <= 0.05 * stall
         covered = histogram.count * (1 - row.percentile / 100) >= 1
@@ -213,15 +228,127 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     return values
 
 
-def judge(data: Data, truth: Histogram, stall: float, due: float) -> Judgement:
-    """Compare a report with the truth; `stall` in ns, `due` the share of requests due in it."""
+@dataclass(frozen=True)
+class SlowShare:
+    """The share of requests slower than a limit: bounds from the report, and the truth.
+
+    Attributes
+    ----------
+    limit : float
+        In ns.
+    low, high : float
+        The report puts the share between them: equal for samples, and at reported percentiles.
+    truth : float
+    due : float
+        Number of requests that should be slower.
+    """
+
+    limit: float
+    low: float
+    high: float
+    truth: float
+    due: float
+
+    def __str__(self) -> str:
+        share = f"{100 * self.high:.2g}%" if self.high < 0.1 else f"{self.high:.0%}"
+        share = f"at most {share}" if self.high > 1.05 * self.low + 0.001 else share
+        return (
+            f"{share} of the requests took longer than {format_duration(self.limit)} by the report, "
+            f"{self.truth:.0%} by the schedule"
+        )
+
+
+def slow_shares(
+    data: Data,
+    truth: Histogram,
+    stall: float,
+    usual: float,
+    cap: float | None = None,
+    sent: float = 1.0,
+) -> list[SlowShare]:
+    """Return the shares of requests slower than parts of the stall (ns), by ascending part.
+
+    The parts are fixed ones and those at which the tool reports a percentile; they are well above
+    the `usual` time of a request, and below the value at which the tool clips. Shares are of the
+    requests due, of which the share `sent` arrived: those never sent are not slow ones either.
+    """
+    low = high = counts = np.empty(0)
+    censored, total, bound = 0, 0, np.inf
+    if isinstance(data, Summary):
+        points = dict(data.reported_percentiles)
+    else:
+        histogram = data.histogram()
+        low, high, counts = (getattr(histogram.counted, name) for name in ("low", "high", "counts"))
+        censored, bound = histogram.censored, histogram.censored_at
+        total = histogram.count + censored
+        points = dict(zip(*histogram.reported_percentiles, strict=True))
+    if isinstance(data, Summary) and "max" in data.stats:
+        points[100.0] = data.max
+    most = min(0.5 * stall, np.inf if cap is None else 0.9 * cap)
+    limits = {part * min(stall, 2 * most) for part in PARTS}
+    limits |= {value for value in points.values() if 0.05 * stall <= value <= most}
+    shares = []
+    for limit in sorted(limits):
+        due = truth.count_above(limit)
+        if limit < 5 * usual or not due:
+            continue
+        surely, perhaps = 0.0, 1.0
+        if total:
+            surely = (counts[low >= limit].sum() + (censored if bound >= limit else 0)) / total
+            perhaps = (counts[high > limit].sum() + censored) / total
+        surely = max([surely, *(1 - p / 100 for p, value in points.items() if value >= limit)])
+        perhaps = min([perhaps, *(1 - p / 100 for p, value in points.items() if value <= limit)])
+        bounds = sent * surely, sent * max(surely, perhaps)
+        shares.append(SlowShare(limit, *bounds, due / truth.count, float(due)))
+    return shares
+
+
+def judge(
+    data: Data,
+    truth: Histogram,
+    stall: float,
+    due: float,
+    *,
+    base: float | None = None,
+    sent: float | None = None,
+    stretched: bool = False,
+) -> Judgement:
+    """Compare a report with the truth.
+
+    Parameters
+    ----------
+    data : data type
+        The report, in ns.
+    truth : Histogram
+        Of `scheduled_truth`, in ns.
+    stall : float
+        In ns.
+    due : float
+        Share of the requests due in the stall.
+    base : float, optional
+        Usual time of a request, ns.
+    sent : float, optional
+        Share of the due requests that arrived at the server.
+    stretched : bool, default False
+        True for a correction whose interval the stall itself has stretched: wrk's fills in
+        1 / (1 + h) of what is due, where the stall is the share h of the run.
+    """
+    data = data if isinstance(data, Summary) else data.histogram()
     rows = tuple(
-        CalibrationRow(p, value, truth.percentile(p), p < 100 and 1 - p / 100 <= DEEP * due)
+        CalibrationRow(
+            p,
+            value,
+            None if base is None and true < 1.0 else true,
+            p < 100 and 1 - p / 100 <= DEEP * due,
+        )
         for p, value in sorted(reported_percentiles(data, stall).items())
+        for true in [truth.percentile(p)]
     )
-    if not rows:
-        return Judgement("unknown", (), ("the report has no percentiles and no maximum",))
-    verdict, reason = _rule(rows, data, truth, stall, due)
+    mean = _mean(data)
+    if not rows and mean is None:
+        why = "the report has no percentiles, no maximum and no mean"
+        return Judgement("unknown", (), (why,))
+    verdict, reason = _rule(rows, mean, data, truth, stall, due, base, sent, stretched)
     admitted = {
         "timed out": data.run.timeouts,
         "were cut off at the end": data.run.unfinished,
@@ -237,59 +364,173 @@ def judge(data: Data, truth: Histogram, stall: float, due: float) -> Judgement:
     return Judgement(verdict, rows, (reason, *reasons))
 
 
+def _mean(data: Data) -> float | None:
+    """Return the mean if the report pins it down to a twentieth."""
+    if isinstance(data, Summary):
+        return data.stats.get("mean")
+    histogram = data.histogram()
+    low, high = histogram.bracket("mean") if histogram.count else (0.0, np.inf)
+    return histogram.mean if np.isfinite(high) and high <= 1.05 * low else None
+
+
 def _rule(
-    rows: tuple[CalibrationRow, ...], data: Data, truth: Histogram, stall: float, due: float
+    rows: tuple[CalibrationRow, ...],
+    mean: float | None,
+    data: Data,
+    truth: Histogram,
+    stall: float,
+    due: float,
+    base: float | None,
+    sent: float | None,
+    stretched: bool,
 ) -> tuple[Verdict, str]:
-    decisive = [row for row in rows if row.decisive]
-    quiet = [row for row in rows if 1 - row.percentile / 100 >= 1.5 * due]
-    inflated = [row for row in quiet if row.reported > row.truth + DRAIN * stall]
-    inflated += [
-        row for row in decisive if row.ratio > ABOVE and row.reported > row.truth + DRAIN * stall
-    ]
-    if inflated:
-        why = "more than any queue behind the stall explains"
-        return "overcorrects", f"{_words(inflated[0])}: {why}"
-    top, limit = rows[-1], _limit(data, truth)
-    if top.reported < HALF * min(stall, truth.max) and not (limit and top.reported >= 0.9 * limit):
+    decisive = [row for row in rows if row.decisive and row.truth is not None]
+    top = rows[-1] if rows and rows[-1].percentile == 100 else None
+    cap = _limit(data, truth)
+    # The least value reported is the usual time where no probe measured it.
+    least = min([row.reported for row in rows if row.percentile < 100], default=0.0)
+    usual = base if base is not None else min(least, 0.05 * stall)
+    # Fewer requests in the report than were due: never sent, or a sample of those that were. Where
+    # the server did not count them, an accusation takes the one for true, an acquittal the other.
+    # A report of more requests than arrived has been corrected.
+    counted = min(1.0, (data.count or 0) / truth.count) if truth.run.rate else 1.0
+    at_least = counted if sent is None else max(sent, counted)
+    shares = slow_shares(data, truth, stall, usual, cap, 1.0 if sent is None else at_least)
+    fill = 1 / (1 + due) if stretched else 1.0
+    delay, excess = truth.mean - (base or 0.0), None
+    if mean is not None and delay > 2.5 * usual:
+        excess = (mean - usual) / delay
+
+    for share in shares:
+        most = max(OVER, 1 + 4 / share.due**0.5) * share.truth
+        most = min(most, 0.6 + 0.4 * share.truth)  # of the others, at least 0.4 are quick
+        if share.low >= most and share.due >= ENOUGH:
+            why = "more than any queue behind the stall explains"
+            return "overcorrects", f"{replace(share, high=share.low)}: {why}"
+    for row in decisive:
+        assert row.truth is not None
+        if row.reported > max(ABOVE * row.truth, row.truth + DRAIN * stall):
+            why = "more than any queue behind the stall explains"
+            return "overcorrects", f"{_words(row)}: {why}"
+    if top is not None and not cap and top.reported < HALF * min(stall, truth.max):
         return "loses", f"{_words(top)}: the delayed requests are not in the report"
-    missing = [row for row in decisive if row.ratio < HALF]
-    capped = [
-        row for row in decisive if row.ratio < 1 - NEAR and limit and row.reported >= 0.9 * limit
+
+    missing = []
+    for share in shares:
+        if share.low / share.truth >= HONEST[0] * fill:
+            break  # all are there, and some of them are reported as faster than they were
+        if share.high / share.truth <= min(PARTLY, 1 - 3 / share.due**0.5) * fill:
+            missing.append((share.high / share.truth, share))
+    if missing:
+        ratio, worst = min(missing, key=lambda pair: pair[0])
+        timed_out = data.run.timeouts / (data.run.timeouts + max(truth.count, 1))
+        if data.run.timeouts and worst.high + timed_out >= HONEST[0] * fill * worst.truth:
+            return "loses", f"{worst}: those that timed out are not among the latencies"
+        if ratio <= OMITS or (excess is not None and excess <= OMITS):
+            why = "the requests that should have been sent meanwhile are missing"
+            return "omits", f"{worst}: {why}"
+        why = "some of the requests that should have been sent meanwhile are missing, or sent late"
+        return "partly", f"{worst}: {why}"
+    enough = 1.0 / max(due * truth.count, 1.0) ** 0.5
+    words = f"the mean is reported as {format_duration(mean or 0.0)} where the truth is "
+    words += format_duration(truth.mean)
+    there = [share for share in shares if share.low / share.truth >= HONEST[0] * fill]
+    cut = cap or data.run.timeouts or (top is not None and top.reported < 0.9 * truth.max)
+    if excess is not None and not cut and not there:
+        if excess <= OMITS - enough:
+            why = "the requests that should have been sent meanwhile are missing"
+            return "omits", f"{words}: {why}"
+        if excess * (1.0 if sent is None else at_least) <= (MEAN_PARTLY - 2 * enough) * fill:
+            why = "some of the requests that should have been sent meanwhile are missing"
+            return "partly", f"{words}: {why}, or sent late"
+        if excess >= OVER + 4 * enough:
+            return "overcorrects", f"{words}: more than any queue behind the stall explains"
+    if cap and decisive and top is not None:
+        capped = [row for row in decisive if row.ratio is not None and row.ratio < 1 - NEAR]
+        if capped and capped[-1].reported >= 0.9 * cap:
+            why = f"nothing above {format_duration(cap)} is reported"
+            return "clips", f"{why}; {_words(capped[-1])}"
+
+    low, high = HONEST[0] * fill, HONEST[1]
+    strict = slow_shares(data, truth, stall, usual, cap, at_least)
+    below = any(share.high / share.truth < low for share in strict)
+    settled = [
+        share
+        for share in strict
+        if share.due >= ENOUGH
+        and low <= share.low / share.truth
+        and share.high / share.truth <= high
     ]
-    if missing and missing != capped:
-        why = "the requests that should have been sent meanwhile are missing"
-        return "omits", f"{_words(missing[-1])}: {why}"
-    if capped and limit:
-        return "clips", f"nothing above {format_duration(limit)} is reported; {_words(capped[-1])}"
-    if not decisive:
-        why = "the report has no percentile that this stall decides"
-        return "unknown", f"{why}; freeze it for a larger part of the run"
-    last = decisive[-1]
-    if abs(last.ratio - 1) <= NEAR:
-        return "honest", _words(last)
-    return "unknown", f"{_words(last)}: neither near the truth nor without the stall"
+    near = [row for row in (decisive[-1:] or [row for row in (top,) if row]) if row.ratio]
+    far = [
+        row
+        for row in near
+        if row.truth is not None
+        and not (1 - NEAR) * row.truth
+        <= row.reported
+        <= max((1 + NEAR) * row.truth, row.truth + DRAIN * stall)
+    ]
+    if far:
+        return "unknown", f"{_words(far[0])}: neither near the truth nor without the stall"
+    by_mean = (
+        excess is not None
+        and enough <= 0.15
+        and MEAN_HONEST[0] * fill <= excess * (at_least)
+        and excess <= MEAN_HONEST[1]
+    )
+    if not below and (settled or by_mean):
+        if near:
+            return "honest", _words(near[-1])
+        if by_mean:
+            return "honest", words
+        return "honest", str(settled[0])
+    if not shares:
+        why = "a request usually takes too long for this stall; freeze the server for longer"
+        return "unknown", why
+    if due * truth.count < ENOUGH:
+        why = f"only {due * truth.count:.0f} requests were due in the stall"
+        return "unknown", f"{why}; raise the rate, or freeze the server for longer"
+    return "unknown", _advice(rows, shares)
+
+
+def _advice(rows: tuple[CalibrationRow, ...], shares: list[SlowShare]) -> str:
+    """Return why a report is not judged, and the share of the run to freeze for a verdict."""
+    between = [s for s in shares if s.low == s.high or s.low / s.truth > HONEST[1]]
+    if between:
+        return f"{between[0]}: neither near the truth nor without the stall"
+    # At twice the reported share, its percentile lies at half of the stall.
+    parts = [1 - row.percentile / 100 for row in rows if row.percentile < 100]
+    best = min((2 * part for part in parts), key=lambda part: abs(part - 0.2), default=0.2)
+    return (
+        "the report has no percentile that this stall decides; "
+        f"freeze the server for about {best:.0%} of the run"
+    )
 
 
 def _limit(data: Data, truth: Histogram) -> float | None:
     """Return the value at which the tool clips latencies, known or a pile at the top, if any."""
-    if isinstance(data, Histogram):
-        if data.censored and data.censored_at < 0.9 * truth.max and not data.run.timeouts:
-            return data.censored_at
-        if data.reported_percentiles[0] or not data.count:
-            return None
-    if isinstance(data, Summary):
+    if isinstance(data, Summary) or data.run.timeouts:
         return None
-    histogram = data if isinstance(data, Histogram) else data.histogram()
-    if histogram.max >= 0.9 * truth.max:
+    histogram = data.histogram()
+    if not histogram.count:
         return None
-    near = histogram.count_above(0.995 * histogram.max)
-    return histogram.max if near >= max(10, 0.005 * histogram.count) else None
+    top, reported = histogram.max, dict(zip(*histogram.reported_percentiles, strict=True))
+    if reported:
+        pile = histogram.count * (
+            1 - min((p for p, v in reported.items() if v >= top), default=100) / 100
+        )
+    elif histogram.censored:
+        top, pile = histogram.censored_at, float(histogram.censored)
+    else:
+        pile = float(histogram.count_above(0.995 * top))
+    many = pile >= max(10, 0.005 * histogram.count)
+    return top if many and 0.05 * truth.max <= top < 0.9 * truth.max else None
 
 
 def _words(row: CalibrationRow) -> str:
     name = "the maximum" if row.percentile == 100 else f"p{format_percentile(row.percentile)}"
-    reported, truth = format_duration(row.reported), format_duration(row.truth)
-    return f"{name} is reported as {reported} where the truth is {truth}"
+    truth = "unknown" if row.truth is None else format_duration(row.truth)
+    return f"{name} is reported as {format_duration(row.reported)} where the truth is {truth}"
 
 
 def model_of(

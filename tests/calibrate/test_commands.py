@@ -48,7 +48,7 @@ def judged(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "code"), [("omits", 1), ("loses", 1), ("honest", 0), ("unknown", 0)]
+    ("verdict", "code"), [("omits", 1), ("partly", 1), ("loses", 1), ("honest", 0), ("unknown", 0)]
 )
 @pytest.mark.usefixtures("judged")
 def test_the_verdict_is_the_exit_status(run, verdict, code):
