@@ -573,23 +573,46 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
     duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
     count = observed.requests if rate is None else None
-    stall, base, sent = observed.stall, observed.base, None
-    truth = scheduled_truth(stall, duration, rate=rate, count=count, base=base or 0.0)
+    base, sent, skipped = observed.base, None, _skipped(data)
+    # The schedule of what the tool reports: without the time in which it warms up.
+    stall = replace(
+        observed.stall, start=observed.stall.start - skipped, end=observed.stall.end - skipped
+    )
+    span = max(duration - skipped, 0.001)
+    if count is not None:
+        count = round(count * span / duration)
+    truth = scheduled_truth(stall, span, rate=rate, count=count, base=base or 0.0)
     if rate is not None and observed.requests is not None:
         reached = min(1.0, (observed.before or rate) / rate)
         sent = min(1.0, observed.requests / (rate * duration * max(reached, 0.1)))
     judgement = judge(
-        data, truth, stall.seconds * 1e9, stall.share_due(duration), base=base,
+        data, truth, stall.seconds * 1e9, stall.share_due(span), base=base,
         sent=sent, stretched=data.run.corrected == "tool" and not scheduled,
     )  # fmt: skip
     paced = _paced(observed, data, scheduled=scheduled)
     model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
     judgement, model = _unless_void(plan, observed, judgement, model, rate, data.run.timeouts)
+    if skipped and stall.start < min(1.0, skipped):
+        least = plan.stall + 2 * (skipped + 2) if plan.at == "middle" else skipped + 2 + plan.stall
+        why = (
+            f"the server was frozen {observed.stall.start:.2g} s after the first request, but the "
+        )
+        why += f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
+        judgement = Judgement("unknown", judgement.rows, (why,))
     reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
     return Calibration(
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
         (*reasons, *observed.notes), tuple(argv), data.run.tool, data.run.version, data, truth,
     )  # fmt: skip
+
+
+_LEFT_OUT = re.compile(r"the first ([\d.]+) s\b.* not among the values")
+
+
+def _skipped(data: Data) -> float:
+    """Return the seconds at the start that the report leaves out, as its reader notes."""
+    matches = (_LEFT_OUT.search(text) for text in data.run.notes)
+    return max((float(match[1]) for match in matches if match), default=0.0)
 
 
 def _load(plan: Plan, observed: Observed) -> float:

@@ -124,3 +124,19 @@ def test_an_unknown_usual_time_is_null() -> None:
     record = json.loads(json.dumps(result.record(), allow_nan=False))
     assert (record["truth"]["50"], record["rows"][0]["ratio"]) == (None, None)
     assert "usual time of a request is unknown" in " ".join(result.reasons)
+
+
+def test_what_the_tool_leaves_out_is_not_expected() -> None:
+    """wrk2 calibrates for 10 s, and forgets what it measured meanwhile."""
+    run = lk.Run(
+        tool="wrk2", notes=("the first 10 s, in which wrk2 calibrates, are not among the values",)
+    )
+    long = replace(SEEN, stall=Stall(13.0, 17.0), elapsed=30.0, requests=6000)
+    response = scheduled_truth(Stall(3.0, 7.0), 20.0, rate=200.0, base=1.2 * MS).with_run(
+        notes=run.notes, tool="wrk2"
+    )
+    found = _judged(_plan(duration=30.0), long, ["wrk2"], response)
+    assert (found.verdict, found.truth.run.duration) == ("honest", 20.0)
+    short = _judged(_plan(), SEEN, ["wrk2"], _report(*LOST, notes=run.notes))
+    assert short.verdict == "unknown"
+    assert "use --duration 28s" in short.reasons[0]
