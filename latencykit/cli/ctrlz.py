@@ -25,31 +25,35 @@ __all__ = ["command"]
     metavar="D",
     default="4s",
     show_default=True,
-    help="How long the server is stopped.",
+    help="How long the server is frozen; a bare number is in seconds.",
 )
 @click.option(
-    "--duration", metavar="D", default="12s", show_default=True, help="How long the run is."
+    "--duration",
+    metavar="D",
+    default="12s",
+    show_default=True,
+    help="Length of the run; a bare number is in seconds.",
 )
 @click.option(
     "--rate",
     type=Real(0, min_open=True),
     default=200,
     show_default=True,
-    help="Requests per second, of all connections.",
+    help="Requests per second, over all connections.",
 )
 @click.option(
     "--connections",
     type=click.IntRange(1),
     default=4,
     show_default=True,
-    help="Connections that send requests.",
+    help="Number of connections.",
 )
 @click.option(
     "--at",
     type=click.Choice(["middle", "end"]),
     default="middle",
     show_default=True,
-    help="When it freezes.",
+    help="When the server is frozen.",
 )
 @click.option("--partial", metavar="1/4", help="Freeze a part of several server processes.")
 @click.option(
@@ -57,29 +61,31 @@ __all__ = ["command"]
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Runs; what most of them say counts.",
+    help="Number of runs; the majority decides.",
 )
 @click.option(
     "--service-time",
     metavar="D",
     default="1ms",
     show_default=True,
-    help="Of the test's own server.",
+    help="Service time of the test's own server; a bare number is in seconds.",
 )
 @click.option(
-    "--server", metavar="CMD", help="Starts a server of yours on {port}, instead of the test's own."
+    "--server", metavar="CMD", help="Command that starts a server on {port}; it is frozen instead."
 )
 @click.option(
-    "--pid", type=int, help="A server of yours that runs already; it will be stopped and continued."
+    "--pid",
+    type=int,
+    help="PID of a running server, which is paused and resumed (SIGSTOP, SIGCONT), with its child "
+    "processes and all that listen on the port of --url.",
 )
-@click.option("--url", help="Where --server or --pid listens.")
 @click.option(
-    "--series", metavar="NAME", help="Which series of the output, where there are several."
+    "--container", metavar="NAME", help="Container of a running server (docker or podman pause)."
 )
-@click.option(
-    "--format-in", metavar="NAME", help="Format of the output, where it is not recognised."
-)
-@click.option("--yes", is_flag=True, help="Freeze --pid without asking.")
+@click.option("--url", help="Address of --server, --pid or --container.")
+@click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
+@click.option("--format-in", metavar="NAME", help="Format of the output, if it is not recognised.")
+@click.option("--yes", is_flag=True, help="Freeze --pid or --container without asking.")
 @drawing
 @printing
 def command(
@@ -90,25 +96,29 @@ def command(
     format_in: str | None,
     **test: Any,
 ) -> int:
-    """Freeze a server under a load generator and tell whether its report shows the stall that users felt.
+    """Freeze a server under a load generator, and test whether its report shows the stall.
 
-    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in CMD are filled in.
-    Without --server or --pid the test runs its own server (HTTP, and RESP for redis-benchmark) on this machine.
+    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in
+    CMD are filled in. Without --server, --pid or --container the test runs its own server (HTTP,
+    and RESP for redis-benchmark) on this machine.
     Exit status 1 for every verdict but honest and unknown.
 
     \b
     latencykit ctrlz -- hey -z {duration}s -c {connections} -q {rate_per_connection} {url}
     latencykit ctrlz --stall 4s -- wrk -t2 -c{connections} -d{duration}s --latency {url}
-    latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -c {connections} -n 20000 -t get
+    latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
 
-    if test["pid"] is not None and not yes:
-        click.confirm(
-            f"freeze process {test['pid']} for {test['stall']}, and all who wait for it?",
-            abort=True,
-            err=True,
-        )
+    if not yes and (test["pid"] is not None or test["container"] is not None):
+        from latencykit.ctrlz.freeze import program
+        from latencykit.errors import InvalidArgumentError
+
+        named = f"the container {test['container']}"
+        if test["pid"] is not None:
+            named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
+        if not click.confirm(f"freeze {named} for {test['stall']}?", err=True):
+            raise InvalidArgumentError("nothing was frozen")
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
         from latencykit.plot.diagnosis_chart import calibration
@@ -117,12 +127,12 @@ def command(
     if style == "json":
         print_json(result.record())
     else:
-        click.echo(_told(result, style))
+        click.echo(_report(result, style))
     return 0 if result.verdict in ("honest", "unknown") else 1
 
 
-def _told(result: Calibration, style: str) -> str:
-    """The verdict, why, and the rows."""
+def _report(result: Calibration, style: str) -> str:
+    """Return the verdict, its reasons and the rows."""
     from latencykit.units import format_duration, format_percentile
     from latencykit.views.tables import styled
 

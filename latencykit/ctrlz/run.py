@@ -38,6 +38,7 @@ from latencykit.ctrlz.verdict import (
     Stall,
     Verdict,
     Waiting,
+    connected_clients,
     judge,
     model_of,
     scheduled_truth,
@@ -204,6 +205,7 @@ class Plan:
     command: tuple[str, ...]
     server: str | Sequence[str] | None
     pid: int | None
+    container: str | None
     url: str | None
     stall: float
     duration: float
@@ -242,15 +244,16 @@ class Plan:
             )
         if self.at not in ("middle", "end"):
             raise InvalidArgumentError(f"at is 'middle' or 'end', not {self.at!r}")
-        if sum(value is not None for value in (self.server, self.pid, self.partial)) > 1:
+        servers = (self.server, self.pid, self.container)
+        if sum(value is not None for value in (*servers, self.partial)) > 1:
             raise InvalidArgumentError(
-                "a server command, a process id and partial exclude each other: "
+                "a server command, a process id, a container and partial exclude each other: "
                 "partial applies to the test's own server"
             )
         if self.url is not None:
-            if self.server is None and self.pid is None:
+            if all(value is None for value in servers):
                 raise InvalidArgumentError(
-                    "url= (--url) is your own server's address: name its command or its pid, too"
+                    "url= (--url) is your own server's address: name its command, pid or container"
                 )
             loopback(self.url.replace("{port}", "1"))
 
@@ -258,8 +261,8 @@ class Plan:
         """Return the server to freeze, not yet started."""
         if self.server is not None:
             return CommandTarget(self.server, self.url)
-        if self.pid is not None:
-            return ProcessTarget(self.pid, self.url)
+        if self.pid is not None or self.container is not None:
+            return ProcessTarget(self.pid or self.container or "", self.url)
         part = self.partial or Fraction(1)
         return OwnTarget(self.service_time, part.denominator, part.numerator)
 
@@ -328,6 +331,8 @@ class Observed:
         Early and late in the stall.
     around : bool
         True if requests went to processes that were not frozen instead.
+    answered : bool
+        True if a request sent during the stall was answered before its end.
     before : float or None
         Requests per second before the stall.
     busy : float or None
@@ -345,6 +350,7 @@ class Observed:
     base: float | None
     waiting: tuple[Waiting | None, Waiting | None]
     around: bool
+    answered: bool
     before: float | None
     busy: float | None
     drain: float
@@ -353,10 +359,18 @@ class Observed:
 
 
 def observe(
-    plan: Plan, target: Target, freezer: Freezer, tool: Tool, base: float | None
+    plan: Plan,
+    target: Target,
+    freezer: Freezer,
+    tool: Tool,
+    base: float | None,
+    connections: set[str] | None = None,
 ) -> Observed:
-    """Freeze in time, and return what the server sees."""
-    begin = _first_request(target, tool)
+    """Freeze in time, and return what the server sees.
+
+    `connections` are those to the server before the tool was started, where they can be seen.
+    """
+    begin = _first_request(target, tool, connections)
     opening = target.stats()
     if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
         raise LatencyKitError(
@@ -366,8 +380,8 @@ def observe(
         )
     before = target.stats()
     plan.progress(f"the server is frozen for {plan.stall:g} s")
-    started = freezer.stop(plan.stall)
-    waiting, sent = _during(plan, target, tool, started)
+    started = freezer.stop(plan.stall, target.frozen())
+    waiting, sent, answered = _during(plan, target, tool, started)
     window = freezer.wait()
     plan.progress("the server runs again")
     drain = _drain(target, tool, window.end, waiting[1])
@@ -386,7 +400,7 @@ def observe(
     return Observed(
         begin, stall, (ended - begin) / 1e9, base, waiting, before=rate,
         around=sent is not None and rate is not None and sent > _AROUND * rate,
-        busy=None if opening is None or after is None else (after["cpu"] - opening["cpu"]) / awake,
+        answered=answered, busy=None if opening is None or after is None else (after["cpu"] - opening["cpu"]) / awake,
         drain=drain, requests=None if after is None else after["requests"], notes=notes,
     )  # fmt: skip
 
@@ -403,15 +417,23 @@ def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float
     return (time.perf_counter_ns() - thaw) / 1e9
 
 
-def _first_request(target: Target, tool: Tool) -> int:
-    """Return the time of the first request to our own server; of the tool's start for others."""
-    if target.stats() is None:
+def _first_request(target: Target, tool: Tool, connections: set[str] | None) -> int:
+    """Return the time of the first request to our own server, of the first connection to others.
+
+    Where connections cannot be seen, the run begins when the tool is started.
+    """
+    own = target.stats() is not None
+    if not own and (connections is None or not target.url):
         return tool.started
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         stats = target.stats()
         if stats is not None and stats["first"] is not None:
             return int(stats["first"])
+        if not own and (connected_clients(loopback(target.url)[1]) or set()) - (
+            connections or set()
+        ):
+            return time.perf_counter_ns()
         if tool.code is not None:
             raise LatencyKitError(
                 f"{tool.command[0]} ended without a request to {target.url}; "
@@ -426,18 +448,25 @@ def _first_request(target: Target, tool: Tool) -> int:
 
 def _during(
     plan: Plan, target: Target, tool: Tool, started: int
-) -> tuple[tuple[Waiting | None, Waiting | None], float | None]:
-    """Return the backlog early and late in the stall; requests per second to other processes."""
+) -> tuple[tuple[Waiting | None, Waiting | None], float | None, bool]:
+    """Return the backlog early and late in the stall, and what other processes answered.
+
+    That is the requests per second to the processes of our own server that were not frozen, and
+    whether another server answered a request of our own.
+    """
     port = loopback(target.url)[1] if target.url else None
+    own, answered = isinstance(target, OwnTarget), False
     backlogs, counts, times = [], [], []
     for part in (0.35, 0.85):
         tool.sleep_until(started + round(part * plan.stall * 1e9))
         backlogs.append(None if port is None else waiting_requests(port))
         times.append(time.perf_counter_ns())
         counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
+        if not own and not answered and part < 0.5 and target.url:
+            answered = probe(target.url, 1, 0.3 * plan.stall) is not None
     rate = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
     partial = plan.partial is not None and plan.partial < 1
-    return (backlogs[0], backlogs[1]), rate if partial else None
+    return (backlogs[0], backlogs[1]), rate if partial else None, answered
 
 
 # ------------------------------------------------------------
@@ -511,6 +540,7 @@ def ctrlz(
     *,
     server: str | Sequence[str] | None = None,
     pid: int | None = None,
+    container: str | None = None,
     url: str | None = None,
     stall: str | float = "4s",
     duration: str | float = "12s",
@@ -534,7 +564,7 @@ def ctrlz(
         raise InvalidArgumentError(f"repeat must be 1 to 100, not {repeat}")
     plan = Plan(
         command=tuple(shlex.split(command) if isinstance(command, str) else command),
-        server=server, pid=pid, url=url, stall=parse_duration(stall, "s") / 1e9,
+        server=server, pid=pid, container=container, url=url, stall=parse_duration(stall, "s") / 1e9,
         duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
         connections=int(connections), at=at, partial=parse_part(partial),
         service_time=parse_duration(service_time, "s"), series=series, format=format,
@@ -550,9 +580,11 @@ def _single_run(plan: Plan) -> Calibration:
             argv = plan.filled(target.url, folder)
             base = probe(target.url) if target.url else None
             target.reset()
+            port = loopback(target.url)[1] if target.url else None
+            connections = None if port is None else connected_clients(port)
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
-                observed = observe(plan, target, freezer, tool, base)
+                observed = observe(plan, target, freezer, tool, base, connections)
                 failed = ""
                 if tool.code:
                     failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
@@ -592,6 +624,14 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
     paced = _paced(observed, data, scheduled=scheduled)
     model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
     judgement, model = _unless_void(plan, observed, judgement, model, rate, data.run.timeouts)
+    longest = max((row.reported for row in judgement.rows), default=0.0)
+    if longest > 1.02e9 * observed.elapsed + 1e8:
+        why = (
+            f"the maximum is reported as {format_duration(longest)}, longer than the whole run of "
+        )
+        why += f"{observed.elapsed:.3g} s: is the time before it counted twice?"
+        verdict = "unknown" if judgement.verdict == "honest" else judgement.verdict
+        judgement = Judgement(verdict, judgement.rows, (why, *judgement.reasons))
     if skipped and stall.start < min(1.0, skipped):
         least = plan.stall + 2 * (skipped + 2) if plan.at == "middle" else skipped + 2 + plan.stall
         why = (
@@ -640,7 +680,13 @@ def _unless_void(
     turns = math.inf
     if model == "paced" and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
-    if judgement.verdict != "honest" and observed.around:
+    if observed.answered:
+        why = (
+            "the server answered while it should have been frozen: other processes serve the port, "
+            "too; name the right --pid"
+        )
+        model = "unknown"
+    elif judgement.verdict != "honest" and observed.around:
         why = (
             "requests due meanwhile went to the other processes: "
             "a partial stall does not delay this tool"
@@ -709,7 +755,7 @@ def _remarks(
     if observed.before is None:
         usual = "unknown" if observed.base is None else format_duration(observed.base)
         remarks.append(
-            "the run is taken to begin when the command was started; "
+            "the run is taken to begin with the first connection; "
             f"the usual time of a request is {usual}"
         )
     return remarks

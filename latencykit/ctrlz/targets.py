@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from latencykit.ctrlz.client import loopback
+from latencykit.ctrlz.freeze import Target as Freezable
+from latencykit.ctrlz.freeze import listeners
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 
@@ -45,8 +48,8 @@ class Target(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def frozen(self) -> list[int]:
-        """Return the process ids to freeze, a group as a negative number."""
+    def frozen(self) -> list[Freezable]:
+        """Return the process ids to freeze, a group as a negative number, or a container."""
 
     def reset(self) -> None:
         """Forget the requests so far."""
@@ -144,7 +147,7 @@ class OwnTarget:
         for worker in self._workers:
             worker.close()
 
-    def frozen(self) -> list[int]:
+    def frozen(self) -> list[Freezable]:
         """Return the processes to freeze."""
         return [worker.process.pid for worker in self._workers[: self._freeze]]
 
@@ -230,13 +233,15 @@ class CommandTarget:
             time.sleep(0.02)
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, None)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
 
-    def frozen(self) -> list[int]:
-        """Return the process group."""
-        return [-self._process.pid]
+    def frozen(self) -> list[Freezable]:
+        """Return the process group, and whatever else listens on the port."""
+        return [-self._process.pid, *listeners(self._address[1])]
 
     def reset(self) -> None:
         """Do nothing: only our own server has counters."""
@@ -246,14 +251,23 @@ class CommandTarget:
 
 
 class ProcessTarget:
-    """A process that is already running."""
+    """A process that is already running, with its descendants, or a container."""
 
-    def __init__(self, pid: int, url: str | None = None) -> None:
-        if pid <= 1:
-            raise InvalidArgumentError(f"a process id is a number above 1, not {pid}")
+    def __init__(self, process: int | str, url: str | None = None) -> None:
+        if isinstance(process, int) and process <= 1:
+            raise InvalidArgumentError(f"a process id is a number above 1, not {process}")
         if url is not None:
             loopback(url)
-        self._pid, self.url = pid, url or ""
+        self._process, self.url = process, url or ""
+        if isinstance(process, str):
+            engine = next((name for name in ("docker", "podman") if shutil.which(name)), None)
+            if engine is None:
+                raise InvalidArgumentError(
+                    "a container needs docker or podman, and neither is installed"
+                )
+            if not process or process.startswith("-") or not process.isprintable():
+                raise InvalidArgumentError(f"{process!r} is not the name of a container")
+            self._process = f"{engine} {process}"
 
     def __enter__(self) -> Self:
         return self
@@ -261,9 +275,11 @@ class ProcessTarget:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def frozen(self) -> list[int]:
-        """Return the process."""
-        return [self._pid]
+    def frozen(self) -> list[Freezable]:
+        """Return the container, or the process and whatever else listens on the port."""
+        if isinstance(self._process, str) or not self.url:
+            return [self._process]
+        return list(dict.fromkeys([self._process, *listeners(loopback(self.url)[1])]))
 
     def reset(self) -> None:
         """Do nothing: only our own server has counters."""
@@ -278,13 +294,13 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def probe(url: str, count: int = 30) -> float | None:
+def probe(url: str, count: int = 30, timeout: float = 2.0) -> float | None:
     """Return the median time of a few requests to an HTTP server (ns); None without a reply."""
     host, port = loopback(url)
     request = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
     times = []
     try:
-        with socket.create_connection((host, port), timeout=2.0) as wire:
+        with socket.create_connection((host, port), timeout) as wire:
             for _ in range(count):
                 begin = time.perf_counter_ns()
                 wire.sendall(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +26,7 @@ __all__ = [
     "Stall",
     "Verdict",
     "Waiting",
+    "connected_clients",
     "judge",
     "model_of",
     "reported_percentiles",
@@ -102,7 +104,7 @@ def scheduled_truth(
 # The requests that wait for a frozen server: what a load generator does without replies shows its
 # model.
 
-_ESTABLISHED = "01"
+_ESTABLISHED, _LISTENS = "01", "0A"
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,26 @@ def waiting_requests(
             if state == _ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
                 unread.append(int(queues.rpartition(":")[2], 16))
     return Waiting(len(unread), sum(unread)) if readable else None
+
+
+def connected_clients(
+    port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")
+) -> set[str] | None:
+    """Return the addresses of both ends of all connections to a port, closed ones included.
+
+    None without the tables that only Linux has.
+    """
+    clients: set[str] = set()
+    readable = False
+    for table in tables:
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                _, *ends, state = line.split()[:4]
+                ports = [int(end.rpartition(":")[2], 16) for end in ends]
+                if state != _LISTENS and port in ports:
+                    clients.add(" ".join(sorted(ends)))
+            readable = True
+    return clients if readable else None
 
 
 # ------------------------------------------------------------

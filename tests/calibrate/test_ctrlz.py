@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +19,7 @@ import pytest
 
 from latencykit.ctrlz.league import ENTRIES, Result, markdown, run_league
 from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output
+from latencykit.ctrlz.targets import probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.registry import builtin_formats
@@ -123,6 +128,48 @@ def test_a_process_that_runs_already() -> None:
     with OwnTarget(1e6) as target:
         found = ctrlz(_own("closed", *PACED), pid=target.frozen()[0], url=target.url, **SHORT)
     assert found.verdict == "omits"
+
+
+FORKING = """
+import http.server, os, socket, sys
+sock = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=128)
+for _ in range(2):
+    if not os.fork():
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            def log_message(self, *_): pass
+        server = http.server.ThreadingHTTPServer(("", 0), Handler, bind_and_activate=False)
+        server.socket = sock
+        server.serve_forever()
+os.wait()
+"""
+
+
+@live
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
+@pytest.mark.parametrize("worker", [False, True])
+def test_all_processes_of_a_server_are_frozen(worker) -> None:
+    """A worker's brother would answer meanwhile: it listens on the same port."""
+    from latencykit.ctrlz.freeze import tree
+    from latencykit.ctrlz.targets import free_port
+
+    port = free_port()
+    with subprocess.Popen([sys.executable, "-c", FORKING, str(port)]) as server:
+        try:
+            url = f"http://127.0.0.1:{port}/"
+            deadline = time.monotonic() + 10
+            while probe(url, 1) is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            pid = tree([server.pid])[1] if worker else server.pid
+            found = ctrlz(_own("open", *PACED), pid=pid, url=url, **SHORT)
+        finally:
+            for process in reversed(tree([server.pid])):
+                os.kill(process, signal.SIGKILL)
+    assert found.verdict == "honest", found.reasons
 
 
 @live

@@ -15,13 +15,13 @@ MS = 1_000_000
 SEEN = Observed(
     begin=0, stall=Stall(4.0, 8.0), elapsed=12.0, base=1.2 * MS,
     waiting=(Waiting(4, 360), Waiting(4, 360)),
-    around=False, before=200.0, busy=0.1, drain=0.05, requests=1600, notes=(),
+    around=False, answered=False, before=200.0, busy=0.1, drain=0.05, requests=1600, notes=(),
 )  # fmt: skip
 
 
 def _plan(**changes) -> Plan:
     given = {
-        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "url": None,
+        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "container": None, "url": None,
         "stall": 4.0,
         "duration": 12.0, "rate": 200.0, "connections": 4, "at": "middle", "partial": None,
         "service_time": 1e6,
@@ -140,3 +140,14 @@ def test_what_the_tool_leaves_out_is_not_expected() -> None:
     short = _judged(_plan(), SEEN, ["wrk2"], _report(*LOST, notes=run.notes))
     assert short.verdict == "unknown"
     assert "use --duration 28s" in short.reasons[0]
+
+
+def test_who_answers_was_not_frozen() -> None:
+    verdict, model, why = _verdict(_report(*OMITTING), answered=True)
+    assert (verdict, model, "other processes serve the port" in why) == ("unknown", "unknown", True)
+
+
+def test_a_latency_longer_than_the_run_is_doubted() -> None:
+    verdict, _, why = _verdict(_report(1.2, 3, 13_000), requests=2400)
+    assert "counted twice?" in why
+    assert verdict != "honest"
