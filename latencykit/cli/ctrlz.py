@@ -82,10 +82,22 @@ __all__ = ["command"]
 @click.option(
     "--container", metavar="NAME", help="Container of a running server (docker or podman pause)."
 )
-@click.option("--url", help="Address of --server, --pid or --container.")
+@click.option(
+    "--through",
+    metavar="HOST:PORT",
+    help="Address of a running server of any protocol: requests pass through the test's own proxy, "
+    "which is frozen in its place. The best choice for servers of your own.",
+)
+@click.option(
+    "--url",
+    help="Address of --server, --pid or --container, or for --through its protocol and path: "
+    "http://, redis://, postgres://, grpc://, tcp:// …",
+)
 @click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
 @click.option("--format-in", metavar="NAME", help="Format of the output, if it is not recognised.")
-@click.option("--yes", is_flag=True, help="Freeze --pid or --container without asking.")
+@click.option(
+    "--yes", is_flag=True, help="Do not ask: freeze --pid or --container, load a remote --through."
+)
 @drawing
 @printing
 def command(
@@ -99,13 +111,14 @@ def command(
     """Freeze a server under a load generator, and test whether its report shows the stall.
 
     {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in
-    CMD are filled in. Without --server, --pid or --container the test runs its own server (HTTP,
-    and RESP for redis-benchmark) on this machine.
+    CMD are filled in. Without --through, --server, --pid or --container the test runs its own server
+    (HTTP, and RESP for redis-benchmark) on this machine.
     Exit status 1 for every verdict but honest and unknown.
 
     \b
     latencykit ctrlz -- hey -z {duration}s -c {connections} -q {rate_per_connection} {url}
     latencykit ctrlz --stall 4s -- wrk -t2 -c{connections} -d{duration}s --latency {url}
+    latencykit ctrlz --through 127.0.0.1:8080 -- wrk -c{connections} -d{duration}s --latency {url}
     latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
@@ -119,6 +132,15 @@ def command(
             named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
         if not click.confirm(f"freeze {named} for {test['stall']}?", err=True):
             raise InvalidArgumentError("nothing was frozen")
+    if test["through"] is not None:
+        from latencykit.ctrlz.targets import ProxyTarget
+        from latencykit.errors import InvalidArgumentError
+
+        proxy = ProxyTarget(test["through"], test["url"], remote=True)
+        question = f"{proxy.host} is not this machine; do its owners agree to the load?"
+        if not (yes or proxy.local or click.confirm(question, err=True)):
+            raise InvalidArgumentError("nothing was sent")
+        test["remote"] = True
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
         from latencykit.plot.diagnosis_chart import calibration

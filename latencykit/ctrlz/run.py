@@ -20,7 +20,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.ctrlz.client import loopback
+from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Freezer
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
@@ -28,6 +28,7 @@ from latencykit.ctrlz.targets import (
     CommandTarget,
     OwnTarget,
     ProcessTarget,
+    ProxyTarget,
     Target,
     probe,
 )
@@ -206,6 +207,8 @@ class Plan:
     server: str | Sequence[str] | None
     pid: int | None
     container: str | None
+    through: str | None
+    remote: bool
     url: str | None
     stall: float
     duration: float
@@ -244,18 +247,19 @@ class Plan:
             )
         if self.at not in ("middle", "end"):
             raise InvalidArgumentError(f"at is 'middle' or 'end', not {self.at!r}")
-        servers = (self.server, self.pid, self.container)
+        servers = (self.server, self.pid, self.container, self.through)
         if sum(value is not None for value in (*servers, self.partial)) > 1:
             raise InvalidArgumentError(
-                "a server command, a process id, a container and partial exclude each other: "
-                "partial applies to the test's own server"
+                "a server command, a process id, a container, through and partial exclude each "
+                "other: partial applies to the test's own server"
             )
-        if self.url is not None:
-            if all(value is None for value in servers):
-                raise InvalidArgumentError(
-                    "url= (--url) is your own server's address: name its command, pid or container"
-                )
-            loopback(self.url.replace("{port}", "1"))
+        if self.url is not None and all(value is None for value in servers):
+            raise InvalidArgumentError(
+                "url= (--url) is your own server's address: name its command, pid or container, "
+                "or its address by through= (--through)"
+            )
+        if self.url is not None and self.through is None:
+            loopback(self.url.replace("{port}", "1"), PORTS)
 
     def target(self) -> Target:
         """Return the server to freeze, not yet started."""
@@ -263,8 +267,17 @@ class Plan:
             return CommandTarget(self.server, self.url)
         if self.pid is not None or self.container is not None:
             return ProcessTarget(self.pid or self.container or "", self.url)
+        if self.through is not None:
+            return ProxyTarget(self.through, self.url, remote=self.remote)
         part = self.partial or Fraction(1)
         return OwnTarget(self.service_time, part.denominator, part.numerator)
+
+    @property
+    def speaks_http(self) -> bool:
+        """True if the server is known to speak HTTP: only then it is sent a request of our own."""
+        if self.url is None:
+            return self.takes("url") or (self.server, self.pid, self.through) == (None, None, None)
+        return self.url.startswith("http://")
 
     def filled(self, url: str, folder: Path) -> list[str]:
         """Return the command with its places filled."""
@@ -274,7 +287,7 @@ class Plan:
             "requests": str(round(self.rate * self.duration)), "out": str(folder / "out"),
         }  # fmt: skip
         if url:
-            host, port = loopback(url)
+            host, port = loopback(url, PORTS)
             values |= {"url": url, "host": host, "port": str(port)}
         return fill(self.command, values)
 
@@ -335,6 +348,8 @@ class Observed:
         True if a request sent during the stall was answered before its end.
     before : float or None
         Requests per second before the stall.
+    hidden : bool
+        True if the server's own backlog after the thaw cannot be seen.
     busy : float or None
         CPU share of the server while it was not frozen.
     drain : float
@@ -352,6 +367,7 @@ class Observed:
     around: bool
     answered: bool
     before: float | None
+    hidden: bool
     busy: float | None
     drain: float
     requests: int | None
@@ -396,11 +412,17 @@ def observe(
     start, end = ((moment - begin) / 1e9 for moment in (window.start, window.end))
     stall = Stall(start, end, float(plan.partial or 1))
     awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
-    rate = None if before is None else before["requests"] / plan.stop_after
+    rate = None
+    if before is not None and before["requests"] is not None:
+        rate = before["requests"] / plan.stop_after
+    busy = None
+    if opening is not None and after is not None and after["cpu"] is not None:
+        busy = (after["cpu"] - opening["cpu"]) / awake
     return Observed(
         begin, stall, (ended - begin) / 1e9, base, waiting, before=rate,
         around=sent is not None and rate is not None and sent > _AROUND * rate,
-        answered=answered, busy=None if opening is None or after is None else (after["cpu"] - opening["cpu"]) / awake,
+        answered=answered, busy=busy,
+        hidden=isinstance(target, ProxyTarget) and not target.local,
         drain=drain, requests=None if after is None else after["requests"], notes=notes,
     )  # fmt: skip
 
@@ -409,10 +431,13 @@ def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float
     """Return the seconds until the server has read all but a twentieth of the backlog."""
     if late is None:
         return 0.0
-    port = loopback(target.url)[1]
+    # A proxy passes its backlog on: it is drained when the server behind it has read it.
+    ports = [loopback(target.url, PORTS)[1]]
+    if isinstance(target, ProxyTarget) and target.local:
+        ports.append(target.port)
     while tool.sleep_until(time.perf_counter_ns() + 10_000_000):
-        left = waiting_requests(port)
-        if left is None or left.octets <= 0.05 * late.octets:
+        left = [waiting for waiting in map(waiting_requests, ports) if waiting is not None]
+        if sum(waiting.octets for waiting in left) <= 0.05 * late.octets:
             break
     return (time.perf_counter_ns() - thaw) / 1e9
 
@@ -430,7 +455,7 @@ def _first_request(target: Target, tool: Tool, connections: set[str] | None) -> 
         stats = target.stats()
         if stats is not None and stats["first"] is not None:
             return int(stats["first"])
-        if not own and (connected_clients(loopback(target.url)[1]) or set()) - (
+        if not own and (connected_clients(loopback(target.url, PORTS)[1]) or set()) - (
             connections or set()
         ):
             return time.perf_counter_ns()
@@ -454,15 +479,15 @@ def _during(
     That is the requests per second to the processes of our own server that were not frozen, and
     whether another server answered a request of our own.
     """
-    port = loopback(target.url)[1] if target.url else None
-    own, answered = isinstance(target, OwnTarget), False
+    port = loopback(target.url, PORTS)[1] if target.url else None
+    own, answered = isinstance(target, OwnTarget | ProxyTarget), False
     backlogs, counts, times = [], [], []
     for part in (0.35, 0.85):
         tool.sleep_until(started + round(part * plan.stall * 1e9))
         backlogs.append(None if port is None else waiting_requests(port))
         times.append(time.perf_counter_ns())
         counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
-        if not own and not answered and part < 0.5 and target.url:
+        if not own and not answered and part < 0.5 and target.url and plan.speaks_http:
             answered = probe(target.url, 1, 0.3 * plan.stall) is not None
     rate = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
     partial = plan.partial is not None and plan.partial < 1
@@ -541,6 +566,8 @@ def ctrlz(
     server: str | Sequence[str] | None = None,
     pid: int | None = None,
     container: str | None = None,
+    through: str | None = None,
+    remote: bool = False,
     url: str | None = None,
     stall: str | float = "4s",
     duration: str | float = "12s",
@@ -564,7 +591,8 @@ def ctrlz(
         raise InvalidArgumentError(f"repeat must be 1 to 100, not {repeat}")
     plan = Plan(
         command=tuple(shlex.split(command) if isinstance(command, str) else command),
-        server=server, pid=pid, container=container, url=url, stall=parse_duration(stall, "s") / 1e9,
+        server=server, pid=pid, container=container, through=through,
+        remote=remote, url=url, stall=parse_duration(stall, "s") / 1e9,
         duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
         connections=int(connections), at=at, partial=parse_part(partial),
         service_time=parse_duration(service_time, "s"), series=series, format=format,
@@ -578,9 +606,9 @@ def _single_run(plan: Plan) -> Calibration:
         folder = Path(name)
         with plan.target() as target, Freezer(target.frozen()) as freezer:
             argv = plan.filled(target.url, folder)
-            base = probe(target.url) if target.url else None
+            base = probe(target.url) if target.url and plan.speaks_http else None
             target.reset()
-            port = loopback(target.url)[1] if target.url else None
+            port = loopback(target.url, PORTS)[1] if target.url else None
             connections = None if port is None else connected_clients(port)
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
@@ -710,7 +738,7 @@ def _unless_void(
         )
     elif over and load > _OVERLOAD:
         why = f"at a utilisation of {load:.0%} the queue after the thaw explains it; lower the rate"
-    elif over and late is None and observed.busy is None:
+    elif over and (observed.hidden or (late is None and observed.busy is None)):
         why = "the backlog after the thaw cannot be seen here, and may explain it"
     elif judgement.verdict == "honest" and turns < _TURNS:
         why = (
@@ -752,7 +780,7 @@ def _remarks(
     if plan.partial is not None:
         ratio = plan.partial.denominator / plan.partial.numerator
         remarks.append(f"one connection in {ratio:g} led to a frozen process")
-    if observed.before is None:
+    if observed.before is None and plan.through is None:
         usual = "unknown" if observed.base is None else format_duration(observed.base)
         remarks.append(
             "the run is taken to begin with the first connection; "

@@ -19,7 +19,7 @@ import pytest
 
 from latencykit.ctrlz.league import ENTRIES, Result, markdown, run_league
 from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output
-from latencykit.ctrlz.targets import probe
+from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.registry import builtin_formats
@@ -123,8 +123,6 @@ def test_a_server_of_the_user_s_own_is_frozen() -> None:
 
 @live
 def test_a_process_that_runs_already() -> None:
-    from latencykit.ctrlz.targets import OwnTarget
-
     with OwnTarget(1e6) as target:
         found = ctrlz(_own("closed", *PACED), pid=target.frozen()[0], url=target.url, **SHORT)
     assert found.verdict == "omits"
@@ -173,6 +171,31 @@ def test_all_processes_of_a_server_are_frozen(worker) -> None:
 
 
 @live
+@pytest.mark.parametrize(("mode", "verdict"), [("open", "honest"), ("closed", "omits")])
+def test_a_proxy_is_frozen_in_the_server_s_place(mode, verdict) -> None:
+    with OwnTarget(1e6) as server:
+        address = server.url.removeprefix("http://").strip("/")
+        found = ctrlz(_own(mode, *PACED), through=address, url="http://x/", **SHORT)
+        assert server.stats()["requests"] > 100
+    assert found.verdict == verdict, found.reasons
+    assert found.rows[0].truth is not None
+
+
+@live
+@pytest.mark.needs_tool
+@pytest.mark.skipif(shutil.which("redis-benchmark") is None, reason="needs redis-benchmark")
+def test_a_proxy_speaks_any_protocol() -> None:
+    with OwnTarget(1e6) as server:
+        address = server.url.removeprefix("http://").strip("/")
+        found = ctrlz(
+            "redis-benchmark -h {host} -p {port} -c {connections} -n 6000 -t get",
+            through=address, url="redis://127.0.0.1/0", stall=1.0, duration=3.0,
+        )  # fmt: skip
+    assert found.verdict in ("omits", "partly"), found.reasons
+    assert found.rows[0].truth is None
+
+
+@live
 def test_repeated_runs_are_put_together() -> None:
     found = ctrlz(_own("closed", *PACED), repeat=2, stall=0.6, duration=1.8)
     assert found.verdict == "omits"
@@ -214,7 +237,10 @@ def test_a_command_that_is_not_there_is_told() -> None:
         {"at": "start"}, {"repeat": 0},
         {"partial": "5/4"}, {"partial": "x"}, {"partial": "1/4", "server": "x {port}"}, {"url": "http://127.0.0.1:1/"},
         {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1},
-        {"command": "x {rate}", "rate": 5000},
+        {"command": "x {rate}", "rate": 5000}, {"through": "x"}, {"through": "127.0.0.1:99999"},
+        {"through": "example.org:80"}, {"through": "127.0.0.1:80", "pid": 99},
+        {"through": "127.0.0.1:80", "url": "gopher://x/"}, {"through": "127.0.0.1:1"},
+        {"pid": 99, "url": "redis://example.org/"},
     ],
 )  # fmt: skip
 def test_what_cannot_be_tested_is_refused(bad) -> None:
