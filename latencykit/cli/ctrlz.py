@@ -111,8 +111,8 @@ def command(
     """Freeze a server under a load generator, and test whether its report shows the stall.
 
     {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in
-    CMD are filled in. Without --through, --server, --pid or --container the test runs its own server
-    (HTTP, and RESP for redis-benchmark) on this machine.
+    CMD are filled in. Without --through, --server, --pid or --container the test runs its own
+    server (HTTP, and RESP for redis-benchmark) on this machine.
     Exit status 1 for every verdict but honest and unknown.
 
     \b
@@ -172,4 +172,5 @@ def _report(result: Calibration, style: str) -> str:
     if style == "csv":
         return table
     why = "\n".join(f"  {reason}" for reason in result.reasons)
-    return f"{result.tool or 'load generator'}: {result.verdict} ({result.model} loop)\n{why}\n\n{table}"
+    verdict = f"{result.tool or 'load generator'}: {result.verdict} ({result.model} loop)"
+    return f"{verdict}\n{why}\n\n{table}"

@@ -743,7 +743,8 @@ def _unless_void(
     elif judgement.verdict == "honest" and turns < _TURNS:
         why = (
             f"each connection was due to send {turns:.1f} requests in the stall, too few to tell "
-            "loops that wait from those that do not; freeze the server for longer, or raise the rate"
+            "loops that wait from those that do not; freeze the server for longer, or raise the "
+            "rate"
         )
     else:
         return judgement, model

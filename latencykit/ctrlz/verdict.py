@@ -275,7 +275,8 @@ class SlowShare:
         share = f"{100 * self.high:.2g}%" if self.high < 0.1 else f"{self.high:.0%}"
         share = f"at most {share}" if self.high > 1.05 * self.low + 0.001 else share
         return (
-            f"{share} of the requests took longer than {format_duration(self.limit)} by the report, "
+            f"{share} of the requests took longer than {format_duration(self.limit)} by the "
+            "report, "
             f"{self.truth:.0%} by the schedule"
         )
 
@@ -366,11 +367,8 @@ def judge(
         for p, value in sorted(reported_percentiles(data, stall).items())
         for true in [truth.percentile(p)]
     )
-    mean = _mean(data)
-    if not rows and mean is None:
-        why = "the report has no percentiles, no maximum and no mean"
-        return Judgement("unknown", (), (why,))
-    verdict, reason = _rule(rows, mean, data, truth, stall, due, base, sent, stretched)
+    case = _Case(data, rows, truth, stall, due, base, sent, 1 / (1 + due) if stretched else 1.0)
+    verdict, reason = case.by_shares() or case.by_mean() or case.clipped() or case.rest()
     admitted = {
         "timed out": data.run.timeouts,
         "were cut off at the end": data.run.unfinished,
@@ -386,6 +384,135 @@ def judge(
     return Judgement(verdict, rows, (reason, *reasons))
 
 
+_MORE = "more than any queue behind the stall explains"
+_MISSING = "the requests that should have been sent meanwhile are missing"
+_SOME_MISSING = f"some of {_MISSING}, or sent late"
+
+
+class _Case:
+    """A report and the truth, with what the rules ask of them; `fill` is what an honest one has."""
+
+    def __init__(
+        self,
+        data: Data,
+        rows: tuple[CalibrationRow, ...],
+        truth: Histogram,
+        stall: float,
+        due: float,
+        base: float | None,
+        sent: float | None,
+        fill: float,
+    ) -> None:
+        self.rows, self.truth, self.stall, self.fill = rows, truth, stall, fill
+        self.timeouts, self.due = data.run.timeouts, due * truth.count
+        self.decisive = [row for row in rows if row.decisive and row.truth is not None]
+        self.top = rows[-1] if rows and rows[-1].percentile == 100 else None
+        self.cap = _limit(data, truth)
+        # The least value reported is the usual time where no probe measured it.
+        least = min([row.reported for row in rows if row.percentile < 100], default=0.0)
+        usual = base if base is not None else min(least, 0.05 * stall)
+        # Fewer requests in the report than were due: never sent, or a sample of those that were.
+        # Where the server did not count them, an accusation takes the one for true, an acquittal
+        # the other. A report of more requests than arrived has been corrected.
+        counted = min(1.0, (data.count or 0) / truth.count) if truth.run.rate else 1.0
+        self.at_least = counted if sent is None else max(sent, counted)
+        self.at_most = 1.0 if sent is None else self.at_least
+        self.shares = slow_shares(data, truth, stall, usual, self.cap, self.at_most)
+        self.strict = slow_shares(data, truth, stall, usual, self.cap, self.at_least)
+        mean, delay = _mean(data), truth.mean - (base or 0.0)
+        self.excess = (mean - usual) / delay if mean is not None and delay > 2.5 * usual else None
+        self.mean = "" if mean is None else f"the mean is reported as {format_duration(mean)} "
+        self.mean += f"where the truth is {format_duration(truth.mean)}"
+        self.spread = 1.0 / max(self.due, 1.0) ** 0.5  # of a number of random arrivals
+
+    def by_shares(self) -> tuple[Verdict, str] | None:
+        """Return an accusation that the shares of slow requests, or percentiles, support."""
+        for share in self.shares:
+            most = max(OVER, 1 + 4 / share.due**0.5) * share.truth
+            most = min(most, 0.6 + 0.4 * share.truth)  # of the others, at least 0.4 are quick
+            if share.low >= most and share.due >= ENOUGH:
+                return "overcorrects", f"{replace(share, high=share.low)}: {_MORE}"
+        for row in self.decisive:
+            if row.truth and row.reported > max(ABOVE * row.truth, row.truth + DRAIN * self.stall):
+                return "overcorrects", f"{_words(row)}: {_MORE}"
+        top = self.top
+        if top and not self.cap and top.reported < HALF * min(self.stall, self.truth.max):
+            return "loses", f"{_words(top)}: the delayed requests are not in the report"
+        missing = []
+        for share in self.shares:
+            if share.low / share.truth >= HONEST[0] * self.fill:
+                break  # all are there, and some of them are reported as faster than they were
+            if share.high / share.truth <= min(PARTLY, 1 - 3 / share.due**0.5) * self.fill:
+                missing.append((share.high / share.truth, share))
+        if not missing:
+            return None
+        ratio, worst = min(missing, key=lambda pair: pair[0])
+        timed_out = self.timeouts / (self.timeouts + self.truth.count)
+        if self.timeouts and worst.high + timed_out >= HONEST[0] * self.fill * worst.truth:
+            return "loses", f"{worst}: those that timed out are not among the latencies"
+        if ratio <= OMITS or (self.excess is not None and self.excess <= OMITS):
+            return "omits", f"{worst}: {_MISSING}"
+        return "partly", f"{worst}: {_SOME_MISSING}"
+
+    def by_mean(self) -> tuple[Verdict, str] | None:
+        """Return an accusation that the mean supports, where shares decide nothing."""
+        there = any(share.low / share.truth >= HONEST[0] * self.fill for share in self.shares)
+        low_top = self.top is not None and self.top.reported < 0.9 * self.truth.max
+        if self.excess is None or there or low_top or self.cap or self.timeouts:
+            return None
+        if self.excess <= OMITS - self.spread:
+            return "omits", f"{self.mean}: {_MISSING}"
+        if self.excess * self.at_most <= (MEAN_PARTLY - 2 * self.spread) * self.fill:
+            return "partly", f"{self.mean}: {_SOME_MISSING}"
+        if self.excess >= OVER + 4 * self.spread:
+            return "overcorrects", f"{self.mean}: {_MORE}"
+        return None
+
+    def clipped(self) -> tuple[Verdict, str] | None:
+        """Return the verdict on a report that has all requests, the slowest with a lower value."""
+        low = [row for row in self.decisive if row.ratio is not None and row.ratio < 1 - NEAR]
+        if self.cap and low and low[-1].reported >= 0.9 * self.cap:
+            why = f"nothing above {format_duration(self.cap)} is reported"
+            return "clips", f"{why}; {_words(low[-1])}"
+        return None
+
+    def rest(self) -> tuple[Verdict, str]:
+        """Return "honest" where the report contains what the stall delayed, otherwise "unknown"."""
+        row = self.decisive[-1] if self.decisive else self.top
+        if row is not None and row.truth:
+            most = max((1 + NEAR) * row.truth, row.truth + DRAIN * self.stall)
+            if not (1 - NEAR) * row.truth <= row.reported <= most:
+                return "unknown", f"{_words(row)}: neither near the truth nor without the stall"
+        low, high = HONEST[0] * self.fill, HONEST[1]
+        below = any(share.high / share.truth < low for share in self.strict)
+        settled = [
+            share
+            for share in self.strict
+            if share.due >= ENOUGH
+            and share.low / share.truth >= low
+            and share.high / share.truth <= high
+        ]
+        by_mean = (
+            self.excess is not None
+            and self.spread <= 0.15
+            and self.excess * self.at_least >= MEAN_HONEST[0] * self.fill
+            and self.excess <= MEAN_HONEST[1]
+        )
+        if not below and (settled or by_mean):
+            if row is not None and row.truth:
+                return "honest", _words(row)
+            return "honest", self.mean if by_mean else str(settled[0])
+        if not self.rows and self.excess is None:
+            return "unknown", "the report has no percentiles, no maximum and no mean to judge by"
+        if not self.shares:
+            why = "a request usually takes too long for this stall; freeze the server for longer"
+            return "unknown", why
+        if self.due < ENOUGH:
+            why = f"only {self.due:.0f} requests were due in the stall"
+            return "unknown", f"{why}; raise the rate, or freeze the server for longer"
+        return "unknown", _advice(self.rows, self.shares)
+
+
 def _mean(data: Data) -> float | None:
     """Return the mean if the report pins it down to a twentieth."""
     if isinstance(data, Summary):
@@ -393,126 +520,6 @@ def _mean(data: Data) -> float | None:
     histogram = data.histogram()
     low, high = histogram.bracket("mean") if histogram.count else (0.0, np.inf)
     return histogram.mean if np.isfinite(high) and high <= 1.05 * low else None
-
-
-def _rule(
-    rows: tuple[CalibrationRow, ...],
-    mean: float | None,
-    data: Data,
-    truth: Histogram,
-    stall: float,
-    due: float,
-    base: float | None,
-    sent: float | None,
-    stretched: bool,
-) -> tuple[Verdict, str]:
-    decisive = [row for row in rows if row.decisive and row.truth is not None]
-    top = rows[-1] if rows and rows[-1].percentile == 100 else None
-    cap = _limit(data, truth)
-    # The least value reported is the usual time where no probe measured it.
-    least = min([row.reported for row in rows if row.percentile < 100], default=0.0)
-    usual = base if base is not None else min(least, 0.05 * stall)
-    # Fewer requests in the report than were due: never sent, or a sample of those that were. Where
-    # the server did not count them, an accusation takes the one for true, an acquittal the other.
-    # A report of more requests than arrived has been corrected.
-    counted = min(1.0, (data.count or 0) / truth.count) if truth.run.rate else 1.0
-    at_least = counted if sent is None else max(sent, counted)
-    shares = slow_shares(data, truth, stall, usual, cap, 1.0 if sent is None else at_least)
-    fill = 1 / (1 + due) if stretched else 1.0
-    delay, excess = truth.mean - (base or 0.0), None
-    if mean is not None and delay > 2.5 * usual:
-        excess = (mean - usual) / delay
-
-    for share in shares:
-        most = max(OVER, 1 + 4 / share.due**0.5) * share.truth
-        most = min(most, 0.6 + 0.4 * share.truth)  # of the others, at least 0.4 are quick
-        if share.low >= most and share.due >= ENOUGH:
-            why = "more than any queue behind the stall explains"
-            return "overcorrects", f"{replace(share, high=share.low)}: {why}"
-    for row in decisive:
-        assert row.truth is not None
-        if row.reported > max(ABOVE * row.truth, row.truth + DRAIN * stall):
-            why = "more than any queue behind the stall explains"
-            return "overcorrects", f"{_words(row)}: {why}"
-    if top is not None and not cap and top.reported < HALF * min(stall, truth.max):
-        return "loses", f"{_words(top)}: the delayed requests are not in the report"
-
-    missing = []
-    for share in shares:
-        if share.low / share.truth >= HONEST[0] * fill:
-            break  # all are there, and some of them are reported as faster than they were
-        if share.high / share.truth <= min(PARTLY, 1 - 3 / share.due**0.5) * fill:
-            missing.append((share.high / share.truth, share))
-    if missing:
-        ratio, worst = min(missing, key=lambda pair: pair[0])
-        timed_out = data.run.timeouts / (data.run.timeouts + max(truth.count, 1))
-        if data.run.timeouts and worst.high + timed_out >= HONEST[0] * fill * worst.truth:
-            return "loses", f"{worst}: those that timed out are not among the latencies"
-        if ratio <= OMITS or (excess is not None and excess <= OMITS):
-            why = "the requests that should have been sent meanwhile are missing"
-            return "omits", f"{worst}: {why}"
-        why = "some of the requests that should have been sent meanwhile are missing, or sent late"
-        return "partly", f"{worst}: {why}"
-    enough = 1.0 / max(due * truth.count, 1.0) ** 0.5
-    words = f"the mean is reported as {format_duration(mean or 0.0)} where the truth is "
-    words += format_duration(truth.mean)
-    there = [share for share in shares if share.low / share.truth >= HONEST[0] * fill]
-    cut = cap or data.run.timeouts or (top is not None and top.reported < 0.9 * truth.max)
-    if excess is not None and not cut and not there:
-        if excess <= OMITS - enough:
-            why = "the requests that should have been sent meanwhile are missing"
-            return "omits", f"{words}: {why}"
-        if excess * (1.0 if sent is None else at_least) <= (MEAN_PARTLY - 2 * enough) * fill:
-            why = "some of the requests that should have been sent meanwhile are missing"
-            return "partly", f"{words}: {why}, or sent late"
-        if excess >= OVER + 4 * enough:
-            return "overcorrects", f"{words}: more than any queue behind the stall explains"
-    if cap and decisive and top is not None:
-        capped = [row for row in decisive if row.ratio is not None and row.ratio < 1 - NEAR]
-        if capped and capped[-1].reported >= 0.9 * cap:
-            why = f"nothing above {format_duration(cap)} is reported"
-            return "clips", f"{why}; {_words(capped[-1])}"
-
-    low, high = HONEST[0] * fill, HONEST[1]
-    strict = slow_shares(data, truth, stall, usual, cap, at_least)
-    below = any(share.high / share.truth < low for share in strict)
-    settled = [
-        share
-        for share in strict
-        if share.due >= ENOUGH
-        and low <= share.low / share.truth
-        and share.high / share.truth <= high
-    ]
-    near = [row for row in (decisive[-1:] or [row for row in (top,) if row]) if row.ratio]
-    far = [
-        row
-        for row in near
-        if row.truth is not None
-        and not (1 - NEAR) * row.truth
-        <= row.reported
-        <= max((1 + NEAR) * row.truth, row.truth + DRAIN * stall)
-    ]
-    if far:
-        return "unknown", f"{_words(far[0])}: neither near the truth nor without the stall"
-    by_mean = (
-        excess is not None
-        and enough <= 0.15
-        and MEAN_HONEST[0] * fill <= excess * (at_least)
-        and excess <= MEAN_HONEST[1]
-    )
-    if not below and (settled or by_mean):
-        if near:
-            return "honest", _words(near[-1])
-        if by_mean:
-            return "honest", words
-        return "honest", str(settled[0])
-    if not shares:
-        why = "a request usually takes too long for this stall; freeze the server for longer"
-        return "unknown", why
-    if due * truth.count < ENOUGH:
-        why = f"only {due * truth.count:.0f} requests were due in the stall"
-        return "unknown", f"{why}; raise the rate, or freeze the server for longer"
-    return "unknown", _advice(rows, shares)
 
 
 def _advice(rows: tuple[CalibrationRow, ...], shares: list[SlowShare]) -> str:
@@ -538,9 +545,10 @@ def _limit(data: Data, truth: Histogram) -> float | None:
         return None
     top, reported = histogram.max, dict(zip(*histogram.reported_percentiles, strict=True))
     if reported:
-        pile = histogram.count * (
-            1 - min((p for p, v in reported.items() if v >= top), default=100) / 100
-        )
+        tied = [p for p, value in reported.items() if value >= top and p < 100]
+        if len(tied) < (1 if np.isfinite(histogram.bracket("max")[1]) else 2):
+            return None
+        pile = histogram.count * (1 - min(tied) / 100)
     elif histogram.censored:
         top, pile = histogram.censored_at, float(histogram.censored)
     else:

@@ -67,7 +67,7 @@ def _full_speed(stall: Stall, duration: float, rate: float) -> np.ndarray:
 
 
 def _wrk(stall: Stall, duration: float, rate: float) -> np.ndarray:
-    """The correction that wrk makes by itself: by the mean interval of a connection over the whole run."""
+    """The correction that wrk makes by itself: by the mean interval of a connection."""
     samples = _full_speed(stall, duration, rate)
     interval = duration * S * CONNECTIONS / len(samples)
     filled = np.arange(stall.seconds * S - interval, interval, -interval)
@@ -154,7 +154,8 @@ FORMS = {
     "mean": lambda samples: _summary(samples, "mean"),
     "maximum": lambda samples: _summary(samples, "max"),
 }
-# Where a form cannot distinguish two accusations, the weaker one is made; no other error is allowed.
+# Where a form cannot distinguish two accusations, the weaker one is made; no other error is
+# allowed.
 WEAKER = {"omits": {"partly"}, "loses": {"omits", "partly"}}
 
 
@@ -199,7 +200,7 @@ def test_no_verdict_is_wrong(mode, form, counted) -> None:
 @pytest.mark.parametrize("form", ["samples", "buckets", "hey", "k6", "wrk"])
 @pytest.mark.parametrize("mode", MODES)
 def test_there_is_no_blind_zone(mode, form) -> None:
-    """With 4 s frozen, 200 requests per second and a server that counts, verdicts are not evaded."""
+    """With 4 s frozen, 200 requests per second and a server that counts, verdicts are given."""
     right = MODES[mode][1]
     undecided = [
         part

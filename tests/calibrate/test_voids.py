@@ -15,13 +15,15 @@ MS = 1_000_000
 SEEN = Observed(
     begin=0, stall=Stall(4.0, 8.0), elapsed=12.0, base=1.2 * MS,
     waiting=(Waiting(4, 360), Waiting(4, 360)),
-    around=False, answered=False, hidden=False, before=200.0, busy=0.1, drain=0.05, requests=1600, notes=(),
+    around=False, answered=False, hidden=False, before=200.0, busy=0.1, drain=0.05, requests=1600,
+    notes=(),
 )  # fmt: skip
 
 
 def _plan(**changes) -> Plan:
     given = {
-        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "container": None, "through": None, "remote": False, "url": None,
+        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "container": None,
+        "through": None, "remote": False, "url": None,
         "stall": 4.0,
         "duration": 12.0, "rate": 200.0, "connections": 4, "at": "middle", "partial": None,
         "service_time": 1e6,
