@@ -96,6 +96,15 @@ __all__ = ["command"]
 @click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
 @click.option("--format-in", metavar="NAME", help="Format of the output, if it is not recognised.")
 @click.option(
+    "--unit",
+    type=click.Choice(["ns", "us", "ms", "s"]),
+    help="Unit of the values in the output, if it does not state one.",
+)
+@click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples.")
+@click.option(
+    "--check", is_flag=True, help="Run for two seconds without a freeze: is the output read?"
+)
+@click.option(
     "--yes", is_flag=True, help="Do not ask: freeze --pid or --container, load a remote --through."
 )
 @drawing
@@ -110,8 +119,8 @@ def command(
 ) -> int:
     """Freeze a server under a load generator, and test whether its report shows the stall.
 
-    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in
-    CMD are filled in. Without --through, --server, --pid or --container the test runs its own
+    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out}
+    {out.json} {out.csv} in CMD are filled in. Without --through, --server, --pid or --container the test runs its own
     server (HTTP, and RESP for redis-benchmark) on this machine.
     Exit status 1 for every verdict but honest and unknown.
 

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Freezer
 from latencykit.ctrlz.server import BACKLOG
@@ -42,6 +44,7 @@ from latencykit.ctrlz.verdict import (
     connected_clients,
     judge,
     model_of,
+    reported_percentiles,
     scheduled_truth,
     waiting_requests,
 )
@@ -78,6 +81,7 @@ __all__ = [
     "observe",
     "parse_part",
     "read_output",
+    "written_files",
 ]
 
 
@@ -85,21 +89,22 @@ PLACES = (
     "url", "host", "port", "rate", "connections", "duration", "rate_per_connection", "requests",
     "out",
 )  # fmt: skip
-"""Names in braces that a command may contain."""
+"""Names in braces that a command may contain; ``{out.json}`` is ``{out}`` with a suffix."""
 
-_PLACE = re.compile(r"\{(" + "|".join(PLACES) + r")\}")
+_PLACE = re.compile(r"\{(" + "|".join(PLACES) + r")((?<=out)\.\w+)?\}")
 MOST_OUTPUT = 1 << 28
+MOST_FILES = 200
 
 
 def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Return the command with its ``{places}`` filled; other braces remain as they are."""
-    missing = {name for word in command for name in _PLACE.findall(word)} - set(values)
+    missing = {match[1] for word in command for match in _PLACE.finditer(word)} - set(values)
     if missing:
         raise InvalidArgumentError(
             f"{{{min(missing)}}} cannot be filled in: "
             "--pid of a server needs --url to know where it listens"
         )
-    return [_PLACE.sub(lambda match: values[match[1]], word) for word in command]
+    return [_PLACE.sub(lambda match: values[match[1]] + (match[2] or ""), word) for word in command]
 
 
 class Tool:
@@ -163,13 +168,25 @@ class Tool:
         return "nothing"
 
 
+def written_files(folder: Path) -> list[Path]:
+    """Return the files that a tool wrote to ``{out}``, beside it or below it, largest first."""
+    printed = (folder / "stdout.txt", folder / "stderr.txt")
+    files = [path for path in sorted(folder.rglob("*"))[:MOST_FILES] if path.is_file()]
+    written = [path for path in files if path not in printed]
+    return [*sorted(written, key=lambda path: -path.stat().st_size), *printed]
+
+
 def read_output(
     paths: Sequence[Path],
     command: Sequence[str],
     format: str | None = None,  # noqa: A002
+    options: ReadOptions | None = None,
 ) -> dict[str, Data]:
-    """Read the one of a tool's outputs that is recognised best; the first among equals."""
-    best: tuple[int, Path] | None = None
+    """Read the one of a tool's outputs that is recognised best; the first among equals.
+
+    Distributions come before mere summaries, which several tools write as well.
+    """
+    candidates: list[tuple[int, Path]] = []
     for path in paths:
         if not path.exists() or not path.stat().st_size:
             continue
@@ -178,18 +195,27 @@ def read_output(
                 f"{command[0]} printed more than {MOST_OUTPUT >> 20} MiB; run it for a shorter time"
             )
         source = Source(path)
+        with contextlib.suppress(UnknownFormatError, CorruptInputError):
+            candidates.append((-int(detect(source, format).sniff(source.head)), path))
+    best: dict[str, Data] = {}
+    errors: list[CorruptInputError] = []
+    for _, path in sorted(candidates, key=lambda candidate: candidate[0]):
         try:
-            confidence = int(detect(source, format).sniff(source.head))
-        except (UnknownFormatError, CorruptInputError):
+            series = read_source(Source(path), options or ReadOptions(), format)
+        except CorruptInputError as error:
+            errors.append(error)
             continue
-        if best is None or confidence > best[0]:
-            best = (confidence, path)
-    if best is None:
-        raise LatencyKitError(
-            f"no reader knows the output of {shlex.join(command)}; make it print its full output "
-            "(`latencykit formats` lists what can be read), or write a file to {out}"
-        )
-    return read_source(Source(best[1]), ReadOptions(), format)
+        if not all(isinstance(data, Summary) for data in series.values()):
+            return series
+        best = best or series
+    if best:
+        return best
+    if errors:
+        raise errors[0]
+    raise LatencyKitError(
+        f"no reader knows the output of {shlex.join(command)}; make it print its full output "
+        "(`latencykit formats` lists what can be read), or write a file to {out}"
+    )
 
 
 # ------------------------------------------------------------
@@ -219,6 +245,7 @@ class Plan:
     service_time: float
     series: str | None
     format: str | None
+    options: ReadOptions
     progress: Callable[[str], None]
 
     def __post_init__(self) -> None:
@@ -579,13 +606,17 @@ def ctrlz(
     service_time: str | float = "1ms",
     series: str | None = None,
     format: str | None = None,  # noqa: A002 - the contract's name
+    unit: str | None = None,
+    column: str | None = None,
+    check: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Calibration:
     """Run a load generator against a server that is frozen for a while, and judge its report.
 
     The truth is the schedule's: requests at a constant rate over the run, those due in the stall
     waiting for its end. For a closed loop at full speed these are the latencies of users who do not
-    wait for each other.
+    wait for each other. With `check` nothing is frozen, and nothing judged: the tool runs for two
+    seconds, and its output is read.
     """
     if not 1 <= repeat <= 100:
         raise InvalidArgumentError(f"repeat must be 1 to 100, not {repeat}")
@@ -596,8 +627,11 @@ def ctrlz(
         duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
         connections=int(connections), at=at, partial=parse_part(partial),
         service_time=parse_duration(service_time, "s"), series=series, format=format,
+        options=ReadOptions(unit=unit, column=column),
         progress=progress or (lambda _: None),
     )  # fmt: skip
+    if check:
+        return _checked_run(plan)
     return _combined([_single_run(plan) for _ in range(repeat)])
 
 
@@ -616,16 +650,48 @@ def _single_run(plan: Plan) -> Calibration:
                 failed = ""
                 if tool.code:
                     failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
-        try:
-            output = read_output([folder / "out", tool.stdout, tool.stderr], argv, plan.format)
-        except LatencyKitError as error:
-            raise LatencyKitError(f"{error}{failed}") from None
-        name = plan.series if plan.series is not None else next(iter(output))
-        if name not in output:
-            raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
-        data = output[name]
+        data = _read(plan, folder, argv, failed)
         data = data.histogram() if isinstance(data, HistogramLog) else data
         return _judged(plan, observed, argv, data.to_unit("ns"))
+
+
+def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:
+    """Return the series of the tool's output; keep an output that cannot be read."""
+    try:
+        output = read_output(written_files(folder), argv, plan.format, plan.options)
+    except LatencyKitError as error:
+        kept = Path(tempfile.mkdtemp(prefix="ctrlz-output-"))
+        shutil.copytree(folder, kept, dirs_exist_ok=True)
+        raise LatencyKitError(f"{error}{failed}; the output is kept in {kept}") from None
+    name = plan.series if plan.series is not None else next(iter(output))
+    if name not in output:
+        raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
+    return output[name]
+
+
+def _checked_run(plan: Plan) -> Calibration:
+    """Run the tool for two seconds without a freeze, and read its output."""
+    plan = replace(plan, duration=2.0, stall=0.5)
+    with tempfile.TemporaryDirectory(prefix="ctrlz-") as name:
+        folder = Path(name)
+        with plan.target() as target, Tool(plan.filled(target.url, folder), folder) as tool:
+            if not tool.wait(plan.duration + _GRACE):
+                tool.__exit__()
+            failed = ""
+            if tool.code:
+                failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
+        data = _read(plan, folder, tool.command, failed).to_unit("ns")
+        data = data.histogram() if isinstance(data, HistogramLog) else data
+    rows = tuple(
+        CalibrationRow(p, value, None, decisive=False)
+        for p, value in sorted(reported_percentiles(data, plan.stall * 1e9).items())
+    )
+    why = f"the output is read as {data.run.format}; nothing was frozen"
+    truth = scheduled_truth(Stall(0.0, 0.0), plan.duration)
+    return Calibration(
+        "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command), data.run.tool,
+        data.run.version, data, truth,
+    )  # fmt: skip
 
 
 def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Calibration:

@@ -184,7 +184,7 @@ MEAN_HONEST = (0.9, 1.4)
 PARTS = (0.1, 0.2, 0.3, 0.4, 0.5)
 ENOUGH = 50  # requests that should be slower than the part, for an honest verdict
 NEAR = 0.15  # of the truth at the highest percentile that the stall decides: honest
-HALF = 0.5  # of the truth: below it at the maximum the stall is lost
+HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
 ABOVE = 1.5  # of the truth, and by
 DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
 # A percentile this far inside the stalled share is decided by the stall: neither by the drain nor
@@ -451,7 +451,8 @@ class _Case:
         if self.timeouts and worst.high + timed_out >= HONEST[0] * self.fill * worst.truth:
             return "loses", f"{worst}: those that timed out are not among the latencies"
         if ratio <= OMITS or (self.excess is not None and self.excess <= OMITS):
-            return "omits", f"{worst}: {_MISSING}"
+            low = [row for row in self.decisive if row.ratio is not None and row.ratio < HALF]
+            return "omits", f"{_words(low[-1]) if low else worst}: {_MISSING}"
         return "partly", f"{worst}: {_SOME_MISSING}"
 
     def by_mean(self) -> tuple[Verdict, str] | None:

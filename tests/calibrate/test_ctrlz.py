@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from latencykit.ctrlz.league import ENTRIES, Result, markdown, run_league
-from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output
+from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output, written_files
 from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -221,7 +221,7 @@ def test_a_tool_that_sends_nothing_is_told() -> None:
 @live
 def test_output_that_nobody_can_read_is_told() -> None:
     client = " ".join(_own("closed", *PACED)).replace("{out}", "/dev/null")
-    with pytest.raises(LatencyKitError, match=r"no reader knows .* ended with status 3"):
+    with pytest.raises(LatencyKitError, match=r"no reader knows .* ended with status 3.*kept in"):
         ctrlz(["sh", "-c", f"{client}; echo nonsense; exit 3"], **SHORT)
 
 
@@ -267,6 +267,32 @@ def test_braces_of_the_command_itself_stay() -> None:
     assert fill(["-d", '{"k": {}}', "{rate}/s"], {"rate": "5"}) == ["-d", '{"k": {}}', "5/s"]
     with pytest.raises(InvalidArgumentError, match="--url"):
         fill(["{url}"], {})
+
+
+def test_out_may_have_a_suffix() -> None:
+    assert fill(["{out.json}", "{out}_x", "{url.json}"], {"out": "/t/o", "url": "u"}) == [
+        "/t/o.json", "/t/o_x", "{url.json}",
+    ]  # fmt: skip
+
+
+def test_reports_beside_and_below_out_are_found(tmp_path) -> None:
+    csv = "start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9))
+    (tmp_path / "stdout.txt").write_text("done\n")
+    below = tmp_path / "out" / "2026-11-22" / "report.csv"
+    below.parent.mkdir(parents=True)
+    below.write_text(csv)
+    (tmp_path / "out_notes").write_text("nothing to see\n")
+    assert written_files(tmp_path)[0] == below
+    (data,) = read_output(written_files(tmp_path), ["tool"]).values()
+    assert data.count == 9
+
+
+@live
+def test_a_check_freezes_nothing() -> None:
+    found = ctrlz(_own("closed", *PACED), check=True)
+    assert (found.verdict, found.stall) == ("unknown", 0.0)
+    assert "is read as csv" in found.reasons[0]
+    assert found.rows[-1].reported < 0.5e9
 
 
 def test_the_surest_output_is_read(tmp_path) -> None:

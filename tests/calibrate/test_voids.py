@@ -27,7 +27,7 @@ def _plan(**changes) -> Plan:
         "stall": 4.0,
         "duration": 12.0, "rate": 200.0, "connections": 4, "at": "middle", "partial": None,
         "service_time": 1e6,
-        "series": None, "format": None, "progress": print,
+        "series": None, "format": None, "options": None, "progress": print,
     }  # fmt: skip
     return Plan(**given | changes)
 
