@@ -24,9 +24,15 @@ __all__ = ["command"]
     metavar="D",
     default="4s",
     show_default=True,
-    help="How long the server is paused.",
+    help="How long the server is frozen; a bare number is in seconds.",
 )
-@click.option("--duration", metavar="D", default="12s", show_default=True, help="Length of a run.")
+@click.option(
+    "--duration",
+    metavar="D",
+    default="12s",
+    show_default=True,
+    help="Length of the run; a bare number is in seconds.",
+)
 @click.option(
     "--rate",
     type=Real(0, min_open=True),
@@ -39,44 +45,67 @@ __all__ = ["command"]
     type=click.IntRange(1),
     default=4,
     show_default=True,
-    help="Connections that send requests.",
+    help="Number of connections.",
 )
 @click.option(
     "--at",
     type=click.Choice(["middle", "end"]),
     default="middle",
     show_default=True,
-    help="When the server is paused.",
+    help="When the server is frozen.",
 )
-@click.option("--partial", metavar="1/4", help="Pause this part of several server processes.")
+@click.option("--partial", metavar="1/4", help="Freeze a part of several server processes.")
 @click.option(
     "--repeat",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Number of runs; the verdict of the majority counts.",
+    help="Number of runs; the majority decides.",
 )
 @click.option(
     "--service-time",
     metavar="D",
     default="1ms",
     show_default=True,
-    help="Service time of the built-in server.",
+    help="Service time of the test's own server; a bare number is in seconds.",
 )
 @click.option(
-    "--server",
-    metavar="CMD",
-    help="Command that starts your server on {port}, in place of the built-in one.",
+    "--server", metavar="CMD", help="Command that starts a server on {port}; it is frozen instead."
 )
 @click.option(
     "--pid",
     type=int,
-    help="PID of a running server, which is paused and resumed (SIGSTOP, SIGCONT).",
+    help="PID of a running server, which is paused and resumed (SIGSTOP, SIGCONT), with its child "
+    "processes and all that listen on the port of --url.",
 )
-@click.option("--url", help="URL of the server of --server or --pid.")
+@click.option(
+    "--container", metavar="NAME", help="Container of a running server (docker or podman pause)."
+)
+@click.option(
+    "--through",
+    metavar="HOST:PORT",
+    help="Address of a running server of any protocol: requests pass through the test's own proxy, "
+    "which is frozen in its place. The best choice for servers of your own.",
+)
+@click.option(
+    "--url",
+    help="Address of --server, --pid or --container, or for --through its protocol and path: "
+    "http://, redis://, postgres://, grpc://, tcp:// …",
+)
 @click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
-@click.option("--format-in", metavar="NAME", help="Format of the output; detected by default.")
-@click.option("--yes", is_flag=True, help="Pause --pid without asking.")
+@click.option("--format-in", metavar="NAME", help="Format of the output, if it is not recognised.")
+@click.option(
+    "--unit",
+    type=click.Choice(["ns", "us", "ms", "s"]),
+    help="Unit of the values in the output, if it does not state one.",
+)
+@click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples.")
+@click.option(
+    "--check", is_flag=True, help="Run for two seconds without a freeze: is the output read?"
+)
+@click.option(
+    "--yes", is_flag=True, help="Do not ask: freeze --pid or --container, load a remote --through."
+)
 @chart_option
 @format_option
 def command(
@@ -87,29 +116,42 @@ def command(
     format_in: str | None,
     **test: Any,
 ) -> int:
-    """Freeze a server to test whether the load generator reports the stall.
+    """Freeze a server under a load generator, and test whether its report shows the stall.
 
-    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out} in
-    CMD are replaced by their values. Without --server or --pid the test runs a built-in server
-    (HTTP, and RESP for redis-benchmark) on this machine. Exit status 1 for every verdict except
-    honest and unknown.
+    {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out}
+    {out.json} {out.csv} in CMD are filled in. Without --through, --server, --pid or --container the
+    test runs its own server (HTTP, and RESP for redis-benchmark) on this machine.
+    Exit status 1 for every verdict but honest and unknown.
 
     \b
     latencykit ctrlz -- hey -z {duration}s -c {connections} -q {rate_per_connection} {url}
     latencykit ctrlz --stall 4s -- wrk -t2 -c{connections} -d{duration}s --latency {url}
-    latencykit ctrlz --repeat 3 -- redis-benchmark -p {port} -c {connections} -n 20000 -t get
+    latencykit ctrlz --through 127.0.0.1:8080 -- wrk -c{connections} -d{duration}s --latency {url}
+    latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
     from latencykit.units import format_duration
     from latencykit.views.tables import Table
     from latencykit.views.text import percentile_name
 
-    if test["pid"] is not None and not yes:
-        click.confirm(
-            f"pause process {test['pid']} for {test['stall']}, and all its clients?",
-            abort=True,
-            err=True,
-        )
+    if not yes and (test["pid"] is not None or test["container"] is not None):
+        from latencykit.ctrlz.freeze import program
+        from latencykit.errors import InvalidArgumentError
+
+        named = f"the container {test['container']}"
+        if test["pid"] is not None:
+            named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
+        if not click.confirm(f"freeze {named} for {test['stall']}?", err=True):
+            raise InvalidArgumentError("nothing was frozen")
+    if test["through"] is not None:
+        from latencykit.ctrlz.targets import ProxyTarget
+        from latencykit.errors import InvalidArgumentError
+
+        proxy = ProxyTarget(test["through"], test["url"], remote=True)
+        question = f"{proxy.host} is not this machine; do its owners agree to the load?"
+        if not (yes or proxy.local or click.confirm(question, err=True)):
+            raise InvalidArgumentError("nothing was sent")
+        test["remote"] = True
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
         from latencykit.plot.diagnosis_chart import calibration
@@ -121,12 +163,14 @@ def command(
     else:
         table = Table(style)
         for row in result.rows:
+            truth = "unknown" if row.truth is None else format_duration(row.truth)
+            ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
             table.add(
                 {
                     "percentile": table.either(row.percentile, percentile_name(row.percentile)),
                     "reported": table.either(row.reported, format_duration(row.reported)),
-                    "truth": table.either(row.truth, format_duration(row.truth)),
-                    "ratio": table.either(row.ratio, f"{row.ratio:.2f}"),
+                    "truth": table.either(row.truth, truth),
+                    "ratio": table.either(row.ratio, ratio),
                 }
             )
         if style != "csv":

@@ -31,9 +31,9 @@ from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyK
 from latencykit.units import format_count, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["MODES", "Load", "Row", "csv_lines", "generate", "loopback", "main"]
+__all__ = ["MODES", "PORTS", "Load", "Row", "csv_lines", "generate", "loopback", "main"]
 
 
 MODES = ("open", "closed", "catchup")
@@ -45,18 +45,27 @@ Row = tuple[int, int, int, int, int]
 """Start, intended start (ns since the epoch), latency (ns), connection, HTTP status or 0."""
 
 
-def loopback(url: str) -> tuple[str, int]:
-    """Return host and port of an ``http://`` URL on this machine."""
+PORTS = {
+    "http": 80, "https": 443, "ws": 80, "wss": 443, "grpc": 50051, "grpcs": 50051, "redis": 6379,
+    "rediss": 6379, "postgres": 5432, "postgresql": 5432, "mysql": 3306, "mongodb": 27017,
+    "amqp": 5672, "nats": 4222, "kafka": 9092, "memcached": 11211, "tcp": 0,
+}  # fmt: skip
+"""Default ports of the protocols that an address may name."""
+
+
+def loopback(url: str, schemes: Iterable[str] = ("http",)) -> tuple[str, int]:
+    """Return host and port of a URL on this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
         local = host == "localhost" or ipaddress.ip_address(host).is_loopback
-        port = parts.port or 80
+        port = parts.port or PORTS.get(parts.scheme, 0)
     except ValueError:
         local, port = False, 0
-    if parts.scheme != "http" or not local:
+    if parts.scheme not in schemes or not local or not port:
+        hint = "" if "redis" not in schemes else ", or redis://, postgres://, grpc://, tcp://"
         raise InvalidArgumentError(
-            f"{url!r} is not an address on this machine; write http://127.0.0.1:PORT/"
+            f"{url!r} is not an address on this machine; write http://127.0.0.1:PORT/{hint}"
         )
     return host, port
 

@@ -1,8 +1,10 @@
 """Freeze processes, and always thaw them.
 
-``python -m latencykit.ctrlz.freeze TARGET…`` is the watchdog, a process and a session of its own.
-It stops the targets when its parent asks for it, and continues them when the time is over or its
-input ends, whichever comes first: a parent that is killed, by whatever signal, thaws them by dying.
+``python -m latencykit.ctrlz.freeze`` is the watchdog, a process and a session of its own. It stops
+the targets that its parent names, with all their descendants, and continues them when the time is
+over or its input ends, whichever comes first: a parent that is killed, by whatever signal, thaws
+them by dying. A target is a process id, a process group as a negative number, or a container:
+``docker NAME``, ``podman NAME``.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Freezer", "Window", "ancestors"]
+__all__ = ["Freezer", "Target", "Window", "ancestors", "listeners", "program", "tree"]
+
+Target = int | str
 
 LONGEST = 600.0
 """No freeze is longer than this, seconds."""
@@ -51,30 +56,15 @@ class Window:
 class Freezer:
     """Freezes processes through a watchdog; a context manager that leaves nothing frozen behind."""
 
-    def __init__(self, targets: Sequence[int]) -> None:
+    def __init__(self, targets: Sequence[Target]) -> None:
         if sys.platform == "win32":
             raise InvalidArgumentError(
                 "Windows cannot stop a process (it has no SIGSTOP); "
                 "run this on Linux or macOS, or in WSL"
             )
-        self.targets = tuple(targets)
-        ours = ancestors(os.getpid())
-        for target in self.targets:
-            try:
-                if target in (0, -1, *ours) or (target < 0 and os.getpgid(0) == -target):
-                    raise InvalidArgumentError(
-                        f"process {target} is this program, or has started it; it cannot be frozen"
-                    )
-                os.kill(target, 0)
-            except ProcessLookupError:
-                raise InvalidArgumentError(f"process {target} does not exist") from None
-            except PermissionError:
-                raise InvalidArgumentError(
-                    f"process {target} belongs to another user; it cannot be frozen"
-                ) from None
-        command = [sys.executable, "-m", "latencykit.ctrlz.freeze", "--", *map(str, self.targets)]
-        self._watchdog = subprocess.Popen(  # noqa: S603 - our own
-            command,
+        self.targets = _checked(targets)
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-m", "latencykit.ctrlz.freeze"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -82,14 +72,20 @@ class Freezer:
         )
         self._receive("ready")
 
-    def stop(self, seconds: float) -> int:
-        """Freeze the targets; return the time (``perf_counter_ns``) as soon as they stop."""
+    def stop(self, seconds: float, targets: Sequence[Target] | None = None) -> int:
+        """Freeze the targets; return the time (``perf_counter_ns``) as soon as they stop.
+
+        `targets` are those of now, where they are not those of the beginning: servers start
+        processes as they need them.
+        """
+        if targets is not None:
+            self.targets = _checked(targets)
         if not 0 < seconds <= LONGEST:
             raise InvalidArgumentError(
                 f"a stall must be longer than nothing and at most {LONGEST:g} s, not {seconds:g} s"
             )
         assert self._watchdog.stdin is not None
-        self._watchdog.stdin.write(f"{seconds}\n")
+        self._watchdog.stdin.write(json.dumps([seconds, *self.targets]) + "\n")
         self._watchdog.stdin.flush()
         self._start = self._receive("stopped")
         return self._start
@@ -108,12 +104,12 @@ class Freezer:
 
     def close(self) -> None:
         """Thaw whatever is frozen, and end the watchdog."""
-        _signal(self.targets, signal.SIGCONT)  # even if somebody killed the watchdog
         for pipe in (self._watchdog.stdin, self._watchdog.stdout):
             assert pipe is not None
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-        self._watchdog.wait()
+        if self._watchdog.wait():  # somebody killed it
+            _thaw(_expanded(self.targets))
 
     def __enter__(self) -> Self:
         return self
@@ -138,53 +134,155 @@ def ancestors(pid: int) -> list[int]:
     return line
 
 
-def _signal(targets: Sequence[int], number: int) -> str:
-    """Signal all targets; return the errors."""
+def _checked(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the targets; refuse this program, and what does not exist or belongs to others."""
+    ours = ancestors(os.getpid())
+    for target in targets:
+        if isinstance(target, str):
+            continue
+        try:
+            if target in (0, -1, *ours) or (target < 0 and os.getpgid(0) == -target):
+                raise InvalidArgumentError(
+                    f"process {target} is this program, or has started it; it cannot be frozen"
+                )
+            os.kill(target, 0)
+        except ProcessLookupError:
+            raise InvalidArgumentError(f"process {target} does not exist") from None
+        except PermissionError:
+            raise InvalidArgumentError(
+                f"process {target} belongs to another user; it cannot be frozen"
+            ) from None
+    return tuple(targets)
+
+
+def tree(pids: Sequence[int]) -> list[int]:
+    """Return processes and their descendants, parents first, by ``/proc`` or ``ps``."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    if not parents:
+        answer = subprocess.run(
+            ["ps", "-A", "-o", "pid=,ppid="],  # noqa: S607 - wherever the system keeps it
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        pairs = (line.split() for line in answer.stdout.splitlines())
+        parents = {int(pid): int(parent) for pid, parent in pairs}
+    family = list(pids)
+    for pid in family:  # grows while it is walked
+        family += [child for child, parent in parents.items() if parent == pid]
+    return list(dict.fromkeys(family))
+
+
+def program(pid: int) -> str:
+    """Return the name of a process, by ``/proc`` or ``ps``; "process" where it is unknown."""
+    with contextlib.suppress(OSError):
+        return printable(Path(f"/proc/{pid}/comm").read_text(errors="replace").strip())
+    answer = subprocess.run(  # noqa: S603 - a number
+        ["ps", "-o", "comm=", "-p", str(pid)],  # noqa: S607 - wherever the system keeps it
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return printable(answer.stdout.strip()) or "process"
+
+
+def listeners(port: int) -> list[int]:
+    """Return the processes that listen on a local port, as far as ``/proc`` shows them."""
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    sockets.add(f"socket:[{fields[9]}]")
+    pids = []
+    for folder in Path("/proc").glob("[0-9]*/fd") if sockets else ():
+        with contextlib.suppress(OSError):  # another user's
+            if any(str(handle.readlink()) in sockets for handle in folder.iterdir()):
+                pids.append(int(folder.parent.name))
+    return sorted(pid for pid in pids if pid > 1)  # 1 may hold the sockets of all services
+
+
+def _expanded(targets: Sequence[Target]) -> list[Target]:
+    """Return the targets and the descendants of those that are processes."""
+    groups = [target for target in targets if isinstance(target, str) or target < 0]
+    leaders = [abs(target) for target in targets if not isinstance(target, str)]
+    members = [pid for pid in tree(leaders) if -pid not in groups]
+    ours = set(ancestors(os.getpid()))  # the watchdog is a child of its parent, never of a target
+    return [*groups, *(pid for pid in members if pid not in ours)]
+
+
+def _signal(targets: Sequence[Target], number: signal.Signals) -> str:
+    """Stop or continue all targets; return the errors. One that has ended since is not an error."""
     wrong = []
     for target in targets:
         try:
-            os.kill(target, number)
+            if isinstance(target, str):
+                engine, _, name = target.partition(" ")
+                verb = "pause" if number == signal.SIGSTOP else "unpause"
+                subprocess.run(  # noqa: S603 - the user's own container
+                    [engine, verb, name], check=True, capture_output=True, text=True
+                )
+            else:
+                os.kill(target, number)
+        except subprocess.CalledProcessError as error:
+            wrong.append(f"{target}: {error.stderr.strip() or error}")
+        except ProcessLookupError:
+            pass
         except OSError as error:
             wrong.append(f"process {target}: {error.strerror}")
     return "; ".join(wrong)
 
 
+def _thaw(targets: Sequence[Target]) -> None:
+    _signal(list(reversed(targets)), signal.SIGCONT)
+
+
 # ------------------------------------------------------------ the watchdog
 
 
-def watch(targets: Sequence[int], commands: IO[str]) -> None:
+def watch(commands: IO[str]) -> None:
     """Freeze on command, thaw in time, and thaw when the commands end."""
+    frozen: list[Target] = []
     try:
         _say(ready=time.perf_counter_ns())
         while line := commands.readline():
-            wrong = _signal(targets, signal.SIGSTOP)
-            if wrong or not _stopped_within(targets, 1.0):
-                _signal(targets, signal.SIGCONT)
-                _say(error=wrong or "it did not stop within a second")
+            seconds, *targets = json.loads(line)
+            wrong = ""
+            # A process may start another one until it is stopped itself.
+            while not wrong and (new := [t for t in _expanded(targets) if t not in frozen]):
+                frozen += new
+                wrong = _signal(new, signal.SIGSTOP)
+                if not wrong and not _stopped_within(new, 1.0):
+                    wrong = "it did not stop within a second"
+            if wrong:
+                _thaw(frozen)
+                frozen = []
+                _say(error=wrong)
                 continue
             start = time.perf_counter_ns()
             _say(stopped=start)
-            remaining = float(line) - (time.perf_counter_ns() - start) / 1e9
+            remaining = seconds - (time.perf_counter_ns() - start) / 1e9
             gone, _, _ = select.select([commands], [], [], max(remaining, 0.0))
             end = time.perf_counter_ns()
-            _signal(targets, signal.SIGCONT)
+            _thaw(frozen)
+            frozen = []
             if gone:
                 return
             _say(thawed=end)
     finally:
-        _signal(targets, signal.SIGCONT)
+        _thaw(frozen)
 
 
-def _stopped_within(targets: Sequence[int], seconds: float) -> bool:
+def _stopped_within(targets: Sequence[Target], seconds: float) -> bool:
     """Wait until every target is stopped, as far as ``/proc`` shows; False if that takes longer."""
     deadline = time.monotonic() + seconds
-    waiting = [target for target in targets if target > 0]
+    waiting = [target for target in targets if isinstance(target, int) and target > 0]
     while time.monotonic() < deadline:
         running = []
         for target in waiting:
             with contextlib.suppress(OSError):
                 fields = Path(f"/proc/{target}/stat").read_text().rpartition(")")[2].split()
-                running += [target] if fields[0] != "T" else []
+                running += [target] if fields[0] not in "TZX" else []
         if not running:
             return True
         waiting = running
@@ -203,7 +301,7 @@ def main() -> None:
     """Run the watchdog."""
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):  # it ends when its parent does
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    watch([int(word) for word in sys.argv[1:] if word != "--"], sys.stdin)
+    watch(sys.stdin)
     os._exit(0)  # nobody reads what a broken pipe could not take
 
 

@@ -46,12 +46,15 @@ class Entry:
         With places to fill, as `ctrlz` takes it.
     advice : str
         The flags that make its report honest.
+    least : float
+        Seconds that a run must last at least: the tool leaves out its beginning.
     """
 
     tool: str
     mode: str
     command: tuple[str, ...]
     advice: str
+    least: float = 0.0
 
     @property
     def installed(self) -> bool:
@@ -69,8 +72,8 @@ def _own(mode: str, flags: str, label: str, advice: str) -> Entry:
     return Entry("latencykit", label, (*_OWN, *command.split()), advice)
 
 
-def _entry(tool: str, mode: str, command: str, advice: str) -> Entry:
-    return Entry(tool, mode, tuple(shlex.split(command)), advice)
+def _entry(tool: str, mode: str, command: str, advice: str, least: float = 0.0) -> Entry:
+    return Entry(tool, mode, tuple(shlex.split(command)), advice, least)
 
 
 _PACED = "--rate {rate} --connections {connections}"
@@ -151,7 +154,7 @@ ENTRIES: tuple[Entry, ...] = (
         f"wrk {_WRK} --timeout 60s {{url}}",
         "none needed: it corrects by itself",
     ),
-    _entry("wrk2", "`-R`, corrected", f"wrk2 {_WRK} -R {{rate}} {{url}}", _UNTIL_AFTER),
+    _entry("wrk2", "`-R`, corrected", f"wrk2 {_WRK} -R {{rate}} {{url}}", _UNTIL_AFTER, 30.0),
 )
 
 _VERSION_FLAGS = {
@@ -201,9 +204,9 @@ def run_league(
     **options: Any,
 ) -> list[Result]:
     """Test every entry whose program is installed."""
-    quiet = (parse_duration(duration, "s") - parse_duration(stall, "s")) / 1e9
-    many = str(round(0.75 * connections * quiet / 0.001))
-    options |= {"stall": stall, "duration": duration, "connections": connections}
+    seconds, frozen = (parse_duration(value, "s") / 1e9 for value in (duration, stall))
+    many = str(round(0.75 * connections * (seconds - frozen) / 0.001))
+    options |= {"stall": stall, "connections": connections}
     table = []
     for entry in entries:
         if not entry.installed:
@@ -213,7 +216,11 @@ def run_league(
         command = [word.replace(_MANY, many) for word in entry.command]
         version = _version(entry.tool)
         try:
-            table.append(Result(entry, ctrlz(command, **options), version))
+            table.append(
+                Result(
+                    entry, ctrlz(command, duration=max(seconds, entry.least), **options), version
+                )
+            )
         except LatencyKitError as error:
             table.append(Result(entry, None, version, str(error)))
         last = table[-1].calibration

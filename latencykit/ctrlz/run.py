@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +21,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.ctrlz.client import loopback
+from latencykit.core.summary import Summary
+from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Freezer
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
@@ -27,6 +30,7 @@ from latencykit.ctrlz.targets import (
     CommandTarget,
     OwnTarget,
     ProcessTarget,
+    ProxyTarget,
     Target,
     probe,
 )
@@ -37,8 +41,10 @@ from latencykit.ctrlz.verdict import (
     Stall,
     Verdict,
     Waiting,
+    connected_clients,
     judge,
     model_of,
+    reported_percentiles,
     scheduled_truth,
     waiting_requests,
 )
@@ -75,6 +81,7 @@ __all__ = [
     "observe",
     "parse_part",
     "read_output",
+    "written_files",
 ]
 
 
@@ -82,21 +89,22 @@ PLACES = (
     "url", "host", "port", "rate", "connections", "duration", "rate_per_connection", "requests",
     "out",
 )  # fmt: skip
-"""Names in braces that a command may contain."""
+"""Names in braces that a command may contain; ``{out.json}`` is ``{out}`` with a suffix."""
 
-_PLACE = re.compile(r"\{(" + "|".join(PLACES) + r")\}")
+_PLACE = re.compile(r"\{(" + "|".join(PLACES) + r")((?<=out)\.\w+)?\}")
 MOST_OUTPUT = 1 << 28
+MOST_FILES = 200
 
 
 def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Return the command with its ``{places}`` filled; other braces remain as they are."""
-    missing = {name for word in command for name in _PLACE.findall(word)} - set(values)
+    missing = {match[1] for word in command for match in _PLACE.finditer(word)} - set(values)
     if missing:
         raise InvalidArgumentError(
             f"{{{min(missing)}}} cannot be filled in: "
             "--pid of a server needs --url to know where it listens"
         )
-    return [_PLACE.sub(lambda match: values[match[1]], word) for word in command]
+    return [_PLACE.sub(lambda match: values[match[1]] + (match[2] or ""), word) for word in command]
 
 
 class Tool:
@@ -160,13 +168,25 @@ class Tool:
         return "nothing"
 
 
+def written_files(folder: Path) -> list[Path]:
+    """Return the files that a tool wrote to ``{out}``, beside it or below it, largest first."""
+    printed = (folder / "stdout.txt", folder / "stderr.txt")
+    files = [path for path in sorted(folder.rglob("*"))[:MOST_FILES] if path.is_file()]
+    written = [path for path in files if path not in printed]
+    return [*sorted(written, key=lambda path: -path.stat().st_size), *printed]
+
+
 def read_output(
     paths: Sequence[Path],
     command: Sequence[str],
     format: str | None = None,  # noqa: A002
+    options: ReadOptions | None = None,
 ) -> dict[str, Data]:
-    """Read the one of a tool's outputs that is recognised best; the first among equals."""
-    best: tuple[int, Path] | None = None
+    """Read the one of a tool's outputs that is recognised best; the first among equals.
+
+    Distributions come before mere summaries, which several tools write as well.
+    """
+    candidates: list[tuple[int, Path]] = []
     for path in paths:
         if not path.exists() or not path.stat().st_size:
             continue
@@ -175,18 +195,27 @@ def read_output(
                 f"{command[0]} printed more than {MOST_OUTPUT >> 20} MiB; run it for a shorter time"
             )
         source = Source(path)
+        with contextlib.suppress(UnknownFormatError, CorruptInputError):
+            candidates.append((-int(detect(source, format).sniff(source.head)), path))
+    best: dict[str, Data] = {}
+    errors: list[CorruptInputError] = []
+    for _, path in sorted(candidates, key=lambda candidate: candidate[0]):
         try:
-            confidence = int(detect(source, format).sniff(source.head))
-        except (UnknownFormatError, CorruptInputError):
+            series = read_source(Source(path), options or ReadOptions(), format)
+        except CorruptInputError as error:
+            errors.append(error)
             continue
-        if best is None or confidence > best[0]:
-            best = (confidence, path)
-    if best is None:
-        raise LatencyKitError(
-            f"no reader knows the output of {shlex.join(command)}; make it print its full output "
-            "(`latencykit formats` lists what can be read), or write a file to {out}"
-        )
-    return read_source(Source(best[1]), ReadOptions(), format)
+        if not all(isinstance(data, Summary) for data in series.values()):
+            return series
+        best = best or series
+    if best:
+        return best
+    if errors:
+        raise errors[0]
+    raise LatencyKitError(
+        f"no reader knows the output of {shlex.join(command)}; make it print its full output "
+        "(`latencykit formats` lists what can be read), or write a file to {out}"
+    )
 
 
 # ------------------------------------------------------------
@@ -203,6 +232,9 @@ class Plan:
     command: tuple[str, ...]
     server: str | Sequence[str] | None
     pid: int | None
+    container: str | None
+    through: str | None
+    remote: bool
     url: str | None
     stall: float
     duration: float
@@ -213,6 +245,7 @@ class Plan:
     service_time: float
     series: str | None
     format: str | None
+    options: ReadOptions
     progress: Callable[[str], None]
 
     def __post_init__(self) -> None:
@@ -241,26 +274,37 @@ class Plan:
             )
         if self.at not in ("middle", "end"):
             raise InvalidArgumentError(f"at is 'middle' or 'end', not {self.at!r}")
-        if sum(value is not None for value in (self.server, self.pid, self.partial)) > 1:
+        servers = (self.server, self.pid, self.container, self.through)
+        if sum(value is not None for value in (*servers, self.partial)) > 1:
             raise InvalidArgumentError(
-                "a server command, a process id and partial exclude each other: "
-                "partial applies to the test's own server"
+                "a server command, a process id, a container, through and partial exclude each "
+                "other: partial applies to the test's own server"
             )
-        if self.url is not None:
-            if self.server is None and self.pid is None:
-                raise InvalidArgumentError(
-                    "url= (--url) is your own server's address: name its command or its pid, too"
-                )
-            loopback(self.url.replace("{port}", "1"))
+        if self.url is not None and all(value is None for value in servers):
+            raise InvalidArgumentError(
+                "url= (--url) is your own server's address: name its command, pid or container, "
+                "or its address by through= (--through)"
+            )
+        if self.url is not None and self.through is None:
+            loopback(self.url.replace("{port}", "1"), PORTS)
 
     def target(self) -> Target:
         """Return the server to freeze, not yet started."""
         if self.server is not None:
             return CommandTarget(self.server, self.url)
-        if self.pid is not None:
-            return ProcessTarget(self.pid, self.url)
+        if self.pid is not None or self.container is not None:
+            return ProcessTarget(self.pid or self.container or "", self.url)
+        if self.through is not None:
+            return ProxyTarget(self.through, self.url, remote=self.remote)
         part = self.partial or Fraction(1)
         return OwnTarget(self.service_time, part.denominator, part.numerator)
+
+    @property
+    def speaks_http(self) -> bool:
+        """True if the server is known to speak HTTP: only then it is sent a request of our own."""
+        if self.url is None:
+            return self.takes("url") or (self.server, self.pid, self.through) == (None, None, None)
+        return self.url.startswith("http://")
 
     def filled(self, url: str, folder: Path) -> list[str]:
         """Return the command with its places filled."""
@@ -270,7 +314,7 @@ class Plan:
             "requests": str(round(self.rate * self.duration)), "out": str(folder / "out"),
         }  # fmt: skip
         if url:
-            host, port = loopback(url)
+            host, port = loopback(url, PORTS)
             values |= {"url": url, "host": host, "port": str(port)}
         return fill(self.command, values)
 
@@ -321,14 +365,18 @@ class Observed:
     stall : Stall
     elapsed : float
         Seconds from the first request to the tool's end.
-    base : float
-        Usual time of a request, ns; 0 where it could not be measured.
+    base : float or None
+        Usual time of a request, ns; None where it could not be measured.
     waiting : tuple of two Waiting or None
         Early and late in the stall.
     around : bool
         True if requests went to processes that were not frozen instead.
+    answered : bool
+        True if a request sent during the stall was answered before its end.
     before : float or None
         Requests per second before the stall.
+    hidden : bool
+        True if the server's own backlog after the thaw cannot be seen.
     busy : float or None
         CPU share of the server while it was not frozen.
     drain : float
@@ -341,10 +389,12 @@ class Observed:
     begin: int
     stall: Stall
     elapsed: float
-    base: float
+    base: float | None
     waiting: tuple[Waiting | None, Waiting | None]
     around: bool
+    answered: bool
     before: float | None
+    hidden: bool
     busy: float | None
     drain: float
     requests: int | None
@@ -352,10 +402,18 @@ class Observed:
 
 
 def observe(
-    plan: Plan, target: Target, freezer: Freezer, tool: Tool, base: float | None
+    plan: Plan,
+    target: Target,
+    freezer: Freezer,
+    tool: Tool,
+    base: float | None,
+    connections: set[str] | None = None,
 ) -> Observed:
-    """Freeze in time, and return what the server sees."""
-    begin = _first_request(target, tool)
+    """Freeze in time, and return what the server sees.
+
+    `connections` are those to the server before the tool was started, where they can be seen.
+    """
+    begin = _first_request(target, tool, connections)
     opening = target.stats()
     if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
         raise LatencyKitError(
@@ -365,8 +423,8 @@ def observe(
         )
     before = target.stats()
     plan.progress(f"the server is frozen for {plan.stall:g} s")
-    started = freezer.stop(plan.stall)
-    waiting, sent = _during(plan, target, tool, started)
+    started = freezer.stop(plan.stall, target.frozen())
+    waiting, sent, answered = _during(plan, target, tool, started)
     window = freezer.wait()
     plan.progress("the server runs again")
     drain = _drain(target, tool, window.end, waiting[1])
@@ -381,11 +439,17 @@ def observe(
     start, end = ((moment - begin) / 1e9 for moment in (window.start, window.end))
     stall = Stall(start, end, float(plan.partial or 1))
     awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
-    rate = None if before is None else before["requests"] / plan.stop_after
+    rate = None
+    if before is not None and before["requests"] is not None:
+        rate = before["requests"] / plan.stop_after
+    busy = None
+    if opening is not None and after is not None and after["cpu"] is not None:
+        busy = (after["cpu"] - opening["cpu"]) / awake
     return Observed(
-        begin, stall, (ended - begin) / 1e9, base or 0.0, waiting, before=rate,
+        begin, stall, (ended - begin) / 1e9, base, waiting, before=rate,
         around=sent is not None and rate is not None and sent > _AROUND * rate,
-        busy=None if opening is None or after is None else (after["cpu"] - opening["cpu"]) / awake,
+        answered=answered, busy=busy,
+        hidden=isinstance(target, ProxyTarget) and not target.local,
         drain=drain, requests=None if after is None else after["requests"], notes=notes,
     )  # fmt: skip
 
@@ -394,23 +458,34 @@ def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float
     """Return the seconds until the server has read all but a twentieth of the backlog."""
     if late is None:
         return 0.0
-    port = loopback(target.url)[1]
+    # A proxy passes its backlog on: it is drained when the server behind it has read it.
+    ports = [loopback(target.url, PORTS)[1]]
+    if isinstance(target, ProxyTarget) and target.local:
+        ports.append(target.port)
     while tool.sleep_until(time.perf_counter_ns() + 10_000_000):
-        left = waiting_requests(port)
-        if left is None or left.octets <= 0.05 * late.octets:
+        left = [waiting for waiting in map(waiting_requests, ports) if waiting is not None]
+        if sum(waiting.octets for waiting in left) <= 0.05 * late.octets:
             break
     return (time.perf_counter_ns() - thaw) / 1e9
 
 
-def _first_request(target: Target, tool: Tool) -> int:
-    """Return the time of the first request to our own server; of the tool's start for others."""
-    if target.stats() is None:
+def _first_request(target: Target, tool: Tool, connections: set[str] | None) -> int:
+    """Return the time of the first request to our own server, of the first connection to others.
+
+    Where connections cannot be seen, the run begins when the tool is started.
+    """
+    own = target.stats() is not None
+    if not own and (connections is None or not target.url):
         return tool.started
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         stats = target.stats()
         if stats is not None and stats["first"] is not None:
             return int(stats["first"])
+        if not own and (connected_clients(loopback(target.url, PORTS)[1]) or set()) - (
+            connections or set()
+        ):
+            return time.perf_counter_ns()
         if tool.code is not None:
             raise LatencyKitError(
                 f"{tool.command[0]} ended without a request to {target.url}; "
@@ -425,18 +500,25 @@ def _first_request(target: Target, tool: Tool) -> int:
 
 def _during(
     plan: Plan, target: Target, tool: Tool, started: int
-) -> tuple[tuple[Waiting | None, Waiting | None], float | None]:
-    """Return the backlog early and late in the stall; requests per second to other processes."""
-    port = loopback(target.url)[1] if target.url else None
+) -> tuple[tuple[Waiting | None, Waiting | None], float | None, bool]:
+    """Return the backlog early and late in the stall, and what other processes answered.
+
+    That is the requests per second to the processes of our own server that were not frozen, and
+    whether another server answered a request of our own.
+    """
+    port = loopback(target.url, PORTS)[1] if target.url else None
+    own, answered = isinstance(target, OwnTarget | ProxyTarget), False
     backlogs, counts, times = [], [], []
     for part in (0.35, 0.85):
         tool.sleep_until(started + round(part * plan.stall * 1e9))
         backlogs.append(None if port is None else waiting_requests(port))
         times.append(time.perf_counter_ns())
         counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
+        if not own and not answered and part < 0.5 and target.url and plan.speaks_http:
+            answered = probe(target.url, 1, 0.3 * plan.stall) is not None
     rate = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
     partial = plan.partial is not None and plan.partial < 1
-    return (backlogs[0], backlogs[1]), rate if partial else None
+    return (backlogs[0], backlogs[1]), rate if partial else None, answered
 
 
 # ------------------------------------------------------------
@@ -445,6 +527,8 @@ def _during(
 
 _BUSY = 0.7
 _DRAIN = 0.2
+_OVERLOAD = 0.33  # the queue after the thaw is then half as long as the one in the stall
+_TURNS = 3  # a stall shorter than N intervals of a connection hides little from a closed loop
 
 
 @dataclass(frozen=True)
@@ -453,7 +537,7 @@ class Calibration:
 
     Attributes
     ----------
-    verdict : {"honest", "omits", "loses", "clips", "overcorrects", "unknown"}
+    verdict : {"honest", "partly", "omits", "loses", "clips", "overcorrects", "unknown"}
     model : {"open", "paced", "closed", "unknown"}
     stall : float
         Seconds that the server was frozen.
@@ -508,6 +592,9 @@ def ctrlz(
     *,
     server: str | Sequence[str] | None = None,
     pid: int | None = None,
+    container: str | None = None,
+    through: str | None = None,
+    remote: bool = False,
     url: str | None = None,
     stall: str | float = "4s",
     duration: str | float = "12s",
@@ -519,24 +606,32 @@ def ctrlz(
     service_time: str | float = "1ms",
     series: str | None = None,
     format: str | None = None,  # noqa: A002 - the contract's name
+    unit: str | None = None,
+    column: str | None = None,
+    check: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Calibration:
     """Run a load generator against a server that is frozen for a while, and judge its report.
 
     The truth is the schedule's: requests at a constant rate over the run, those due in the stall
     waiting for its end. For a closed loop at full speed these are the latencies of users who do not
-    wait for each other.
+    wait for each other. With `check` nothing is frozen, and nothing judged: the tool runs for two
+    seconds, and its output is read.
     """
     if not 1 <= repeat <= 100:
         raise InvalidArgumentError(f"repeat must be 1 to 100, not {repeat}")
     plan = Plan(
         command=tuple(shlex.split(command) if isinstance(command, str) else command),
-        server=server, pid=pid, url=url, stall=parse_duration(stall, "s") / 1e9,
+        server=server, pid=pid, container=container, through=through,
+        remote=remote, url=url, stall=parse_duration(stall, "s") / 1e9,
         duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
         connections=int(connections), at=at, partial=parse_part(partial),
         service_time=parse_duration(service_time, "s"), series=series, format=format,
+        options=ReadOptions(unit=unit, column=column),
         progress=progress or (lambda _: None),
     )  # fmt: skip
+    if check:
+        return _checked_run(plan)
     return _combined([_single_run(plan) for _ in range(repeat)])
 
 
@@ -545,24 +640,58 @@ def _single_run(plan: Plan) -> Calibration:
         folder = Path(name)
         with plan.target() as target, Freezer(target.frozen()) as freezer:
             argv = plan.filled(target.url, folder)
-            base = probe(target.url) if target.url else None
+            base = probe(target.url) if target.url and plan.speaks_http else None
             target.reset()
+            port = loopback(target.url, PORTS)[1] if target.url else None
+            connections = None if port is None else connected_clients(port)
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
-                observed = observe(plan, target, freezer, tool, base)
+                observed = observe(plan, target, freezer, tool, base, connections)
                 failed = ""
                 if tool.code:
                     failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
-        try:
-            output = read_output([folder / "out", tool.stdout, tool.stderr], argv, plan.format)
-        except LatencyKitError as error:
-            raise LatencyKitError(f"{error}{failed}") from None
-        name = plan.series if plan.series is not None else next(iter(output))
-        if name not in output:
-            raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
-        data = output[name]
+        data = _read(plan, folder, argv, failed)
         data = data.histogram() if isinstance(data, HistogramLog) else data
         return _judged(plan, observed, argv, data.to_unit("ns"))
+
+
+def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:
+    """Return the series of the tool's output; keep an output that cannot be read."""
+    try:
+        output = read_output(written_files(folder), argv, plan.format, plan.options)
+    except LatencyKitError as error:
+        kept = Path(tempfile.mkdtemp(prefix="ctrlz-output-"))
+        shutil.copytree(folder, kept, dirs_exist_ok=True)
+        raise LatencyKitError(f"{error}{failed}; the output is kept in {kept}") from None
+    name = plan.series if plan.series is not None else next(iter(output))
+    if name not in output:
+        raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
+    return output[name]
+
+
+def _checked_run(plan: Plan) -> Calibration:
+    """Run the tool for two seconds without a freeze, and read its output."""
+    plan = replace(plan, duration=2.0, stall=0.5)
+    with tempfile.TemporaryDirectory(prefix="ctrlz-") as name:
+        folder = Path(name)
+        with plan.target() as target, Tool(plan.filled(target.url, folder), folder) as tool:
+            if not tool.wait(plan.duration + _GRACE):
+                tool.__exit__()
+            failed = ""
+            if tool.code:
+                failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
+        data = _read(plan, folder, tool.command, failed).to_unit("ns")
+        data = data.histogram() if isinstance(data, HistogramLog) else data
+    rows = tuple(
+        CalibrationRow(p, value, None, decisive=False)
+        for p, value in sorted(reported_percentiles(data, plan.stall * 1e9).items())
+    )
+    why = f"the output is read as {data.run.format}; nothing was frozen"
+    truth = scheduled_truth(Stall(0.0, 0.0), plan.duration)
+    return Calibration(
+        "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command), data.run.tool,
+        data.run.version, data, truth,
+    )  # fmt: skip
 
 
 def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Calibration:
@@ -570,17 +699,62 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
     duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
     count = observed.requests if rate is None else None
-    stall = observed.stall
-    truth = scheduled_truth(stall, duration, rate=rate, count=count, base=observed.base)
-    judgement = judge(data, truth, stall.seconds * 1e9, stall.share_due(duration))
+    base, sent, skipped = observed.base, None, _skipped(data)
+    # The schedule of what the tool reports: without the time in which it warms up.
+    stall = replace(
+        observed.stall, start=observed.stall.start - skipped, end=observed.stall.end - skipped
+    )
+    span = max(duration - skipped, 0.001)
+    if count is not None:
+        count = round(count * span / duration)
+    truth = scheduled_truth(stall, span, rate=rate, count=count, base=base or 0.0)
+    if rate is not None and observed.requests is not None:
+        reached = min(1.0, (observed.before or rate) / rate)
+        sent = min(1.0, observed.requests / (rate * duration * max(reached, 0.1)))
+    judgement = judge(
+        data, truth, stall.seconds * 1e9, stall.share_due(span), base=base,
+        sent=sent, stretched=data.run.corrected == "tool" and not scheduled,
+    )  # fmt: skip
     paced = _paced(observed, data, scheduled=scheduled)
     model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
     judgement, model = _unless_void(plan, observed, judgement, model, rate, data.run.timeouts)
+    longest = max((row.reported for row in judgement.rows), default=0.0)
+    if longest > 1.02e9 * observed.elapsed + 1e8:
+        why = (
+            f"the maximum is reported as {format_duration(longest)}, longer than the whole run of "
+        )
+        why += f"{observed.elapsed:.3g} s: is the time before it counted twice?"
+        verdict = "unknown" if judgement.verdict == "honest" else judgement.verdict
+        judgement = Judgement(verdict, judgement.rows, (why, *judgement.reasons))
+    if skipped and stall.start < min(1.0, skipped):
+        least = plan.stall + 2 * (skipped + 2) if plan.at == "middle" else skipped + 2 + plan.stall
+        why = (
+            f"the server was frozen {observed.stall.start:.2g} s after the first request, but the "
+        )
+        why += f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
+        judgement = Judgement("unknown", judgement.rows, (why,))
     reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
     return Calibration(
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
         (*reasons, *observed.notes), tuple(argv), data.run.tool, data.run.version, data, truth,
     )  # fmt: skip
+
+
+_LEFT_OUT = re.compile(r"the first ([\d.]+) s\b.* not among the values")
+
+
+def _skipped(data: Data) -> float:
+    """Return the seconds at the start that the report leaves out, as its reader notes."""
+    matches = (_LEFT_OUT.search(text) for text in data.run.notes)
+    return max((float(match[1]) for match in matches if match), default=0.0)
+
+
+def _load(plan: Plan, observed: Observed) -> float:
+    """Return the utilisation of the server, or of the connections where that is higher."""
+    connections = 0.0
+    if plan.takes("rate", "rate_per_connection") and plan.takes("connections"):
+        connections = plan.rate * (observed.base or 0.0) / 1e9 / plan.connections
+    return max(observed.busy or 0.0, connections)
 
 
 def _unless_void(
@@ -596,7 +770,17 @@ def _unless_void(
     late, before = observed.waiting[1], observed.before
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
-    if judgement.verdict != "honest" and observed.around:
+    load = _load(plan, observed)
+    turns = math.inf
+    if model == "paced" and late is not None and late.connections:
+        turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
+    if observed.answered:
+        why = (
+            "the server answered while it should have been frozen: other processes serve the port, "
+            "too; name the right --pid"
+        )
+        model = "unknown"
+    elif judgement.verdict != "honest" and observed.around:
         why = (
             "requests due meanwhile went to the other processes: "
             "a partial stall does not delay this tool"
@@ -617,6 +801,16 @@ def _unless_void(
         why = (
             f"{before:,.0f} of {rate:,.0f} requests per second were reached before the stall; "
             "lower the rate"
+        )
+    elif over and load > _OVERLOAD:
+        why = f"at a utilisation of {load:.0%} the queue after the thaw explains it; lower the rate"
+    elif over and (observed.hidden or (late is None and observed.busy is None)):
+        why = "the backlog after the thaw cannot be seen here, and may explain it"
+    elif judgement.verdict == "honest" and turns < _TURNS:
+        why = (
+            f"each connection was due to send {turns:.1f} requests in the stall, too few to tell "
+            "loops that wait from those that do not; freeze the server for longer, or raise the "
+            "rate"
         )
     else:
         return judgement, model
@@ -653,10 +847,11 @@ def _remarks(
     if plan.partial is not None:
         ratio = plan.partial.denominator / plan.partial.numerator
         remarks.append(f"one connection in {ratio:g} led to a frozen process")
-    if observed.before is None:
+    if observed.before is None and plan.through is None:
+        usual = "unknown" if observed.base is None else format_duration(observed.base)
         remarks.append(
-            "the run is taken to begin when the command was started; "
-            f"the base time is {format_duration(observed.base)}"
+            "the run is taken to begin with the first connection; "
+            f"the usual time of a request is {usual}"
         )
     return remarks
 
@@ -672,7 +867,8 @@ def _combined(runs: list[Calibration]) -> Calibration:
     for row in chosen.rows:
         same = [other for run in runs for other in run.rows if other.percentile == row.percentile]
         reported = median(other.reported for other in same)
-        rows.append(replace(row, reported=reported, truth=median(other.truth for other in same)))
+        truths = [other.truth for other in same if other.truth is not None]
+        rows.append(replace(row, reported=reported, truth=median(truths) if truths else None))
     vote = f"{votes} of {len(runs)} runs: {verdict}"
     if len(verdicts) > 1:
         vote += f" ({', '.join(f'{name} {count}' for name, count in verdicts.items())})"

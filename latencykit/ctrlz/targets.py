@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,8 +15,11 @@ import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol, Self
+from urllib.parse import urlsplit
 
-from latencykit.ctrlz.client import loopback
+from latencykit.ctrlz.client import PORTS, loopback
+from latencykit.ctrlz.freeze import Target as Freezable
+from latencykit.ctrlz.freeze import listeners
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 
@@ -27,6 +31,7 @@ __all__ = [
     "CommandTarget",
     "OwnTarget",
     "ProcessTarget",
+    "ProxyTarget",
     "Target",
     "free_port",
     "probe",
@@ -45,28 +50,22 @@ class Target(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def frozen(self) -> list[int]:
-        """Return the process ids to freeze, a group as a negative number."""
+    def frozen(self) -> list[Freezable]:
+        """Return the process ids to freeze, a group as a negative number, or a container."""
 
     def reset(self) -> None:
         """Forget the requests so far."""
 
     def stats(self) -> dict[str, Any] | None:
-        """Return requests, first (``perf_counter_ns``), now and CPU seconds; None if unknown."""
+        """Return requests, first (``perf_counter_ns``) and CPU seconds; None if unknown."""
 
 
 class _Worker:
-    """One process of our own server."""
+    """A process of our own: of the server, or the proxy."""
 
-    def __init__(self, service_time: float, channel: socket.socket | None) -> None:
-        module = "latencykit.ctrlz.server"
-        command = [sys.executable, "-m", module, "--service-time", f"{service_time}ns"]
-        handles: tuple[int, ...] = ()
-        if channel is not None:
-            handles = (channel.fileno(),)
-            command += ["--channel", str(channel.fileno())]
+    def __init__(self, module: str, *options: str, handles: tuple[int, ...] = ()) -> None:
         self.process = subprocess.Popen(  # noqa: S603 - our own
-            command,
+            [sys.executable, "-m", f"latencykit.ctrlz.{module}", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -111,8 +110,9 @@ class OwnTarget:
 
     def __enter__(self) -> Self:
         try:
+            options = ("--service-time", f"{self._service_time}ns")
             if self._count == 1:
-                self._workers.append(_Worker(self._service_time, None))
+                self._workers.append(_Worker("server", *options))
                 port = self._workers[0].port
             else:
                 port = self._dispatch()
@@ -127,7 +127,9 @@ class OwnTarget:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
         for _ in range(self._count):
             ours, theirs = socket.socketpair()
-            self._workers.append(_Worker(self._service_time, theirs))
+            handle = theirs.fileno()
+            options = ("--service-time", f"{self._service_time}ns", "--channel", str(handle))
+            self._workers.append(_Worker("server", *options, handles=(handle,)))
             theirs.close()
             self._lines.append(queue.SimpleQueue())
             threading.Thread(target=_hand_over, args=(self._lines[-1], ours), daemon=True).start()
@@ -144,7 +146,7 @@ class OwnTarget:
         for worker in self._workers:
             worker.close()
 
-    def frozen(self) -> list[int]:
+    def frozen(self) -> list[Freezable]:
         """Return the processes to freeze."""
         return [worker.process.pid for worker in self._workers[: self._freeze]]
 
@@ -203,7 +205,7 @@ class CommandTarget:
                 "the server's command must contain {port}, or url= (--url) its address"
             )
         self.url = (url or "http://127.0.0.1:{port}/").replace("{port}", str(port))
-        self._address = loopback(self.url)
+        self._address = loopback(self.url, PORTS)
 
     def __enter__(self) -> Self:
         try:
@@ -230,13 +232,15 @@ class CommandTarget:
             time.sleep(0.02)
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, None)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
 
-    def frozen(self) -> list[int]:
-        """Return the process group."""
-        return [-self._process.pid]
+    def frozen(self) -> list[Freezable]:
+        """Return the process group, and whatever else listens on the port."""
+        return [-self._process.pid, *listeners(self._address[1])]
 
     def reset(self) -> None:
         """Do nothing: only our own server has counters."""
@@ -246,14 +250,23 @@ class CommandTarget:
 
 
 class ProcessTarget:
-    """A process that is already running."""
+    """A process that is already running, with its descendants, or a container."""
 
-    def __init__(self, pid: int, url: str | None = None) -> None:
-        if pid <= 1:
-            raise InvalidArgumentError(f"a process id is a number above 1, not {pid}")
+    def __init__(self, process: int | str, url: str | None = None) -> None:
+        if isinstance(process, int) and process <= 1:
+            raise InvalidArgumentError(f"a process id is a number above 1, not {process}")
         if url is not None:
-            loopback(url)
-        self._pid, self.url = pid, url or ""
+            loopback(url, PORTS)
+        self._process, self.url = process, url or ""
+        if isinstance(process, str):
+            engine = next((name for name in ("docker", "podman") if shutil.which(name)), None)
+            if engine is None:
+                raise InvalidArgumentError(
+                    "a container needs docker or podman, and neither is installed"
+                )
+            if not process or process.startswith("-") or not process.isprintable():
+                raise InvalidArgumentError(f"{process!r} is not the name of a container")
+            self._process = f"{engine} {process}"
 
     def __enter__(self) -> Self:
         return self
@@ -261,9 +274,11 @@ class ProcessTarget:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def frozen(self) -> list[int]:
-        """Return the process."""
-        return [self._pid]
+    def frozen(self) -> list[Freezable]:
+        """Return the container, or the process and whatever else listens on the port."""
+        if isinstance(self._process, str) or not self.url:
+            return [self._process]
+        return list(dict.fromkeys([self._process, *listeners(loopback(self.url, PORTS)[1])]))
 
     def reset(self) -> None:
         """Do nothing: only our own server has counters."""
@@ -272,19 +287,73 @@ class ProcessTarget:
         """Return None: only our own server has counters."""
 
 
+class ProxyTarget:
+    """A server behind our own proxy, which is frozen in its place."""
+
+    def __init__(self, address: str, url: str | None = None, *, remote: bool = False) -> None:
+        host, _, port = address.rpartition(":")
+        self.host = host.strip("[]")
+        if not self.host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+            raise InvalidArgumentError(f"{address!r} is not HOST:PORT")
+        self.port, self._address, self._url = int(port), address, url
+        if not remote and not self.local:
+            raise InvalidArgumentError(
+                f"{self.host} is not this machine; load is sent to others only with their consent "
+                "(remote=True)"
+            )
+        if url is not None and urlsplit(url).scheme not in PORTS:
+            raise InvalidArgumentError(f"{url!r}: the protocol is not one of {', '.join(PORTS)}")
+        self.url = ""
+
+    @property
+    def local(self) -> bool:
+        """True if the server runs on this machine."""
+        with contextlib.suppress(InvalidArgumentError):
+            return bool(loopback(f"tcp://{self._address}", PORTS))
+        return False
+
+    def __enter__(self) -> Self:
+        try:
+            socket.create_connection((self.host, self.port), timeout=5.0).close()
+        except OSError as error:
+            raise InvalidArgumentError(
+                f"{self._address}: cannot be connected to: {error.strerror or error}"
+            ) from None
+        self._worker = _Worker("proxy", self.host, str(self.port))
+        parts = urlsplit(self._url or "http:///")
+        user, at, _ = parts.netloc.rpartition("@")
+        self.url = parts._replace(netloc=f"{user}{at}127.0.0.1:{self._worker.port}").geturl()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+
+    def frozen(self) -> list[Freezable]:
+        """Return the proxy."""
+        return [self._worker.process.pid]
+
+    def reset(self) -> None:
+        """Forget the connections so far."""
+        self._worker.ask("reset")
+
+    def stats(self) -> dict[str, Any]:
+        """Return the time of the first connection; requests are not counted."""
+        return self._worker.ask() | {"requests": None, "cpu": None}
+
+
 def free_port() -> int:
     """Return a free port on 127.0.0.1."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
-def probe(url: str, count: int = 30) -> float | None:
+def probe(url: str, count: int = 30, timeout: float = 2.0) -> float | None:
     """Return the median time of a few requests to an HTTP server (ns); None without a reply."""
     host, port = loopback(url)
     request = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
     times = []
     try:
-        with socket.create_connection((host, port), timeout=2.0) as wire:
+        with socket.create_connection((host, port), timeout) as wire:
             for _ in range(count):
                 begin = time.perf_counter_ns()
                 wire.sendall(request)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,13 +22,16 @@ __all__ = [
     "CalibrationRow",
     "Judgement",
     "Model",
+    "SlowShare",
     "Stall",
     "Verdict",
     "Waiting",
+    "connected_clients",
     "judge",
     "model_of",
     "reported_percentiles",
     "scheduled_truth",
+    "slow_shares",
     "waiting_requests",
 ]
 
@@ -100,7 +104,7 @@ def scheduled_truth(
 # The requests that wait for a frozen server: what a load generator does without replies shows its
 # model.
 
-_ESTABLISHED = "01"
+_ESTABLISHED, _LISTENS = "01", "0A"
 
 
 @dataclass(frozen=True)
@@ -138,22 +142,53 @@ def waiting_requests(
     return Waiting(len(unread), sum(unread)) if readable else None
 
 
+def connected_clients(
+    port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")
+) -> set[str] | None:
+    """Return the addresses of both ends of all connections to a port, closed ones included.
+
+    None without the tables that only Linux has.
+    """
+    clients: set[str] = set()
+    readable = False
+    for table in tables:
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                _, *ends, state = line.split()[:4]
+                ports = [int(end.rpartition(":")[2], 16) for end in ends]
+                if state != _LISTENS and port in ports:
+                    clients.add(" ".join(sorted(ends)))
+            readable = True
+    return clients if readable else None
+
+
 # ------------------------------------------------------------
 # From the report and the truth to a verdict, and the reasons for it.
 
-Verdict = Literal["honest", "omits", "loses", "clips", "overcorrects", "unknown"]
+Verdict = Literal["honest", "partly", "omits", "loses", "clips", "overcorrects", "unknown"]
 Model = Literal["open", "paced", "closed", "unknown"]
 
-_ASKED = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+# The share of requests slower than a part of the stall, reported over true, separates the verdicts:
+# loops that wait have 0 to 0.13, loops with too few workers 0.6 to 0.7, honest ones 1 to 1.4 (the
+# queue after the thaw is above 1), and a correction by too short an interval 3. The gaps between
+# these bounds are not judged.
+OMITS = 0.35
+PARTLY = 0.72
+HONEST = (0.8, 1.5)
+OVER = 2.0
+# The mean covers every request, but a few slow ones weigh more in it: narrower bounds.
+MEAN_PARTLY = 0.85
+MEAN_HONEST = (0.9, 1.4)
+# Above half of the stall a few requests that waited from its beginning look like all of them.
+PARTS = (0.1, 0.2, 0.3, 0.4, 0.5)
+ENOUGH = 50  # requests that should be slower than the part, for an honest verdict
 NEAR = 0.15  # of the truth at the highest percentile that the stall decides: honest
 HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
 ABOVE = 1.5  # of the truth, and by
 DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
 # A percentile this far inside the stalled share is decided by the stall: neither by the drain nor
-# by
-# a correction's interval that the stall itself has stretched (wrk's, which fills h / (1 + h) where
-# h
-# was stalled).
+# by a correction's interval that the stall itself has stretched (wrk's).
 DEEP = 0.6
 
 
@@ -164,21 +199,23 @@ class CalibrationRow:
     Attributes
     ----------
     percentile : float
-    reported, truth : float
+    reported : float
         In ns.
+    truth : float or None
+        In ns; None where the usual time of a request is unknown.
     decisive : bool
         True where the stall alone decides the truth.
     """
 
     percentile: float
     reported: float
-    truth: float
+    truth: float | None
     decisive: bool
 
     @property
-    def ratio(self) -> float:
-        """Reported over true."""
-        return self.reported / self.truth if self.truth else float("nan")
+    def ratio(self) -> float | None:
+        """Reported over true; None where the truth is unknown."""
+        return self.reported / self.truth if self.truth else None
 
 
 @dataclass(frozen=True)
@@ -198,13 +235,13 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     its edge.
     """
     if isinstance(data, Summary):
-        values = {p: data.percentile(p) for p in _ASKED[:-1] if p in data.reported_percentiles}
+        values = {p: v for p, v in data.reported_percentiles.items() if p in _PERCENTILES}
         return values | ({100.0: data.max} if "max" in data.stats else {})
-    histogram: Histogram = data if isinstance(data, Histogram) else data.histogram()
+    histogram = data.histogram()
     if not histogram.count:
         return {}
-    values = {100.0: histogram.max}
-    for row in histogram.percentile_rows(_ASKED[:-1]):
+    values = {100.0: histogram.max} if np.isfinite(histogram.bracket("max")[1]) else {}
+    for row in histogram.percentile_rows(_PERCENTILES[:-1]):
         width = row.bucket_high - row.bucket_low
         sharp = row.bucket_high <= 1.25 * row.bucket_low or width <= 0.05 * stall
         covered = histogram.count * (1 - row.percentile / 100) >= 1
@@ -213,15 +250,125 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     return values
 
 
-def judge(data: Data, truth: Histogram, stall: float, due: float) -> Judgement:
-    """Compare a report with the truth; `stall` in ns, `due` the share of requests due in it."""
+@dataclass(frozen=True)
+class SlowShare:
+    """The share of requests slower than a limit: bounds from the report, and the truth.
+
+    Attributes
+    ----------
+    limit : float
+        In ns.
+    low, high : float
+        The report puts the share between them: equal for samples, and at reported percentiles.
+    truth : float
+    due : float
+        Number of requests that should be slower.
+    """
+
+    limit: float
+    low: float
+    high: float
+    truth: float
+    due: float
+
+    def __str__(self) -> str:
+        share = f"{100 * self.high:.2g}%" if self.high < 0.1 else f"{self.high:.0%}"
+        share = f"at most {share}" if self.high > 1.05 * self.low + 0.001 else share
+        return (
+            f"{share} of the requests took longer than {format_duration(self.limit)} by the "
+            "report, "
+            f"{self.truth:.0%} by the schedule"
+        )
+
+
+def slow_shares(
+    data: Data,
+    truth: Histogram,
+    stall: float,
+    usual: float,
+    cap: float | None = None,
+    sent: float = 1.0,
+) -> list[SlowShare]:
+    """Return the shares of requests slower than parts of the stall (ns), by ascending part.
+
+    The parts are fixed ones and those at which the tool reports a percentile; they are well above
+    the `usual` time of a request, and below the value at which the tool clips. Shares are of the
+    requests due, of which the share `sent` arrived: those never sent are not slow ones either.
+    """
+    low = high = counts = np.empty(0)
+    censored, total, bound = 0, 0, np.inf
+    if isinstance(data, Summary):
+        points = dict(data.reported_percentiles)
+    else:
+        histogram = data.histogram()
+        low, high, counts = (getattr(histogram.counted, name) for name in ("low", "high", "counts"))
+        censored, bound = histogram.censored, histogram.censored_at
+        total = histogram.count + censored
+        points = dict(zip(*histogram.reported_percentiles, strict=True))
+    if isinstance(data, Summary) and "max" in data.stats:
+        points[100.0] = data.max
+    most = min(0.5 * stall, np.inf if cap is None else 0.9 * cap)
+    limits = {part * min(stall, 2 * most) for part in PARTS}
+    limits |= {value for value in points.values() if 0.05 * stall <= value <= most}
+    shares = []
+    for limit in sorted(limits):
+        due = truth.count_above(limit)
+        if limit < 5 * usual or not due:
+            continue
+        surely, perhaps = 0.0, 1.0
+        if total:
+            surely = (counts[low >= limit].sum() + (censored if bound >= limit else 0)) / total
+            perhaps = (counts[high > limit].sum() + censored) / total
+        surely = max([surely, *(1 - p / 100 for p, value in points.items() if value >= limit)])
+        perhaps = min([perhaps, *(1 - p / 100 for p, value in points.items() if value <= limit)])
+        bounds = sent * surely, sent * max(surely, perhaps)
+        shares.append(SlowShare(limit, *bounds, due / truth.count, float(due)))
+    return shares
+
+
+def judge(
+    data: Data,
+    truth: Histogram,
+    stall: float,
+    due: float,
+    *,
+    base: float | None = None,
+    sent: float | None = None,
+    stretched: bool = False,
+) -> Judgement:
+    """Compare a report with the truth.
+
+    Parameters
+    ----------
+    data : data type
+        The report, in ns.
+    truth : Histogram
+        Of `scheduled_truth`, in ns.
+    stall : float
+        In ns.
+    due : float
+        Share of the requests due in the stall.
+    base : float, optional
+        Usual time of a request, ns.
+    sent : float, optional
+        Share of the due requests that arrived at the server.
+    stretched : bool, default False
+        True for a correction whose interval the stall itself has stretched: wrk's fills in
+        1 / (1 + h) of what is due, where the stall is the share h of the run.
+    """
+    data = data if isinstance(data, Summary) else data.histogram()
     rows = tuple(
-        CalibrationRow(p, value, truth.percentile(p), p < 100 and 1 - p / 100 <= DEEP * due)
+        CalibrationRow(
+            p,
+            value,
+            None if base is None and true < 1.0 else true,
+            p < 100 and 1 - p / 100 <= DEEP * due,
+        )
         for p, value in sorted(reported_percentiles(data, stall).items())
+        for true in [truth.percentile(p)]
     )
-    if not rows:
-        return Judgement("unknown", (), ("the report has no percentiles and no maximum",))
-    verdict, reason = _rule(rows, data, truth, stall, due)
+    case = _Case(data, rows, truth, stall, due, base, sent, 1 / (1 + due) if stretched else 1.0)
+    verdict, reason = case.by_shares() or case.by_mean() or case.clipped() or case.rest()
     admitted = {
         "timed out": data.run.timeouts,
         "were cut off at the end": data.run.unfinished,
@@ -237,59 +384,184 @@ def judge(data: Data, truth: Histogram, stall: float, due: float) -> Judgement:
     return Judgement(verdict, rows, (reason, *reasons))
 
 
-def _rule(
-    rows: tuple[CalibrationRow, ...], data: Data, truth: Histogram, stall: float, due: float
-) -> tuple[Verdict, str]:
-    decisive = [row for row in rows if row.decisive]
-    quiet = [row for row in rows if 1 - row.percentile / 100 >= 1.5 * due]
-    inflated = [row for row in quiet if row.reported > row.truth + DRAIN * stall]
-    inflated += [
-        row for row in decisive if row.ratio > ABOVE and row.reported > row.truth + DRAIN * stall
-    ]
-    if inflated:
-        why = "more than any queue behind the stall explains"
-        return "overcorrects", f"{_words(inflated[0])}: {why}"
-    top, limit = rows[-1], _limit(data, truth)
-    if top.reported < HALF * min(stall, truth.max) and not (limit and top.reported >= 0.9 * limit):
-        return "loses", f"{_words(top)}: the delayed requests are not in the report"
-    missing = [row for row in decisive if row.ratio < HALF]
-    capped = [
-        row for row in decisive if row.ratio < 1 - NEAR and limit and row.reported >= 0.9 * limit
-    ]
-    if missing and missing != capped:
-        why = "the requests that should have been sent meanwhile are missing"
-        return "omits", f"{_words(missing[-1])}: {why}"
-    if capped and limit:
-        return "clips", f"nothing above {format_duration(limit)} is reported; {_words(capped[-1])}"
-    if not decisive:
-        why = "the report has no percentile that this stall decides"
-        return "unknown", f"{why}; freeze it for a larger part of the run"
-    last = decisive[-1]
-    if abs(last.ratio - 1) <= NEAR:
-        return "honest", _words(last)
-    return "unknown", f"{_words(last)}: neither near the truth nor without the stall"
+_MORE = "more than any queue behind the stall explains"
+_MISSING = "the requests that should have been sent meanwhile are missing"
+_SOME_MISSING = f"some of {_MISSING}, or sent late"
+
+
+class _Case:
+    """A report and the truth, with what the rules ask of them; `fill` is what an honest one has."""
+
+    def __init__(
+        self,
+        data: Data,
+        rows: tuple[CalibrationRow, ...],
+        truth: Histogram,
+        stall: float,
+        due: float,
+        base: float | None,
+        sent: float | None,
+        fill: float,
+    ) -> None:
+        self.rows, self.truth, self.stall, self.fill = rows, truth, stall, fill
+        self.timeouts, self.due = data.run.timeouts, due * truth.count
+        self.decisive = [row for row in rows if row.decisive and row.truth is not None]
+        self.top = rows[-1] if rows and rows[-1].percentile == 100 else None
+        self.cap = _limit(data, truth)
+        # The least value reported is the usual time where no probe measured it.
+        least = min([row.reported for row in rows if row.percentile < 100], default=0.0)
+        usual = base if base is not None else min(least, 0.05 * stall)
+        # Fewer requests in the report than were due: never sent, or a sample of those that were.
+        # Where the server did not count them, an accusation takes the one for true, an acquittal
+        # the other. A report of more requests than arrived has been corrected.
+        counted = min(1.0, (data.count or 0) / truth.count) if truth.run.rate else 1.0
+        self.at_least = counted if sent is None else max(sent, counted)
+        self.at_most = 1.0 if sent is None else self.at_least
+        self.shares = slow_shares(data, truth, stall, usual, self.cap, self.at_most)
+        self.strict = slow_shares(data, truth, stall, usual, self.cap, self.at_least)
+        mean, delay = _mean(data), truth.mean - (base or 0.0)
+        self.excess = (mean - usual) / delay if mean is not None and delay > 2.5 * usual else None
+        self.mean = "" if mean is None else f"the mean is reported as {format_duration(mean)} "
+        self.mean += f"where the truth is {format_duration(truth.mean)}"
+        self.spread = 1.0 / max(self.due, 1.0) ** 0.5  # of a number of random arrivals
+
+    def by_shares(self) -> tuple[Verdict, str] | None:
+        """Return an accusation that the shares of slow requests, or percentiles, support."""
+        for share in self.shares:
+            most = max(OVER, 1 + 4 / share.due**0.5) * share.truth
+            most = min(most, 0.6 + 0.4 * share.truth)  # of the others, at least 0.4 are quick
+            if share.low >= most and share.due >= ENOUGH:
+                return "overcorrects", f"{replace(share, high=share.low)}: {_MORE}"
+        for row in self.decisive:
+            if row.truth and row.reported > max(ABOVE * row.truth, row.truth + DRAIN * self.stall):
+                return "overcorrects", f"{_words(row)}: {_MORE}"
+        top = self.top
+        if top and not self.cap and top.reported < HALF * min(self.stall, self.truth.max):
+            return "loses", f"{_words(top)}: the delayed requests are not in the report"
+        missing = []
+        for share in self.shares:
+            if share.low / share.truth >= HONEST[0] * self.fill:
+                break  # all are there, and some of them are reported as faster than they were
+            if share.high / share.truth <= min(PARTLY, 1 - 3 / share.due**0.5) * self.fill:
+                missing.append((share.high / share.truth, share))
+        if not missing:
+            return None
+        ratio, worst = min(missing, key=lambda pair: pair[0])
+        timed_out = self.timeouts / (self.timeouts + self.truth.count)
+        if self.timeouts and worst.high + timed_out >= HONEST[0] * self.fill * worst.truth:
+            return "loses", f"{worst}: those that timed out are not among the latencies"
+        if ratio <= OMITS or (self.excess is not None and self.excess <= OMITS):
+            low = [row for row in self.decisive if row.ratio is not None and row.ratio < HALF]
+            return "omits", f"{_words(low[-1]) if low else worst}: {_MISSING}"
+        return "partly", f"{worst}: {_SOME_MISSING}"
+
+    def by_mean(self) -> tuple[Verdict, str] | None:
+        """Return an accusation that the mean supports, where shares decide nothing."""
+        there = any(share.low / share.truth >= HONEST[0] * self.fill for share in self.shares)
+        low_top = self.top is not None and self.top.reported < 0.9 * self.truth.max
+        if self.excess is None or there or low_top or self.cap or self.timeouts:
+            return None
+        if self.excess <= OMITS - self.spread:
+            return "omits", f"{self.mean}: {_MISSING}"
+        if self.excess * self.at_most <= (MEAN_PARTLY - 2 * self.spread) * self.fill:
+            return "partly", f"{self.mean}: {_SOME_MISSING}"
+        if self.excess >= OVER + 4 * self.spread:
+            return "overcorrects", f"{self.mean}: {_MORE}"
+        return None
+
+    def clipped(self) -> tuple[Verdict, str] | None:
+        """Return the verdict on a report that has all requests, the slowest with a lower value."""
+        low = [row for row in self.decisive if row.ratio is not None and row.ratio < 1 - NEAR]
+        if self.cap and low and low[-1].reported >= 0.9 * self.cap:
+            why = f"nothing above {format_duration(self.cap)} is reported"
+            return "clips", f"{why}; {_words(low[-1])}"
+        return None
+
+    def rest(self) -> tuple[Verdict, str]:
+        """Return "honest" where the report contains what the stall delayed, otherwise "unknown"."""
+        row = self.decisive[-1] if self.decisive else self.top
+        if row is not None and row.truth:
+            most = max((1 + NEAR) * row.truth, row.truth + DRAIN * self.stall)
+            if not (1 - NEAR) * row.truth <= row.reported <= most:
+                return "unknown", f"{_words(row)}: neither near the truth nor without the stall"
+        low, high = HONEST[0] * self.fill, HONEST[1]
+        below = any(share.high / share.truth < low for share in self.strict)
+        settled = [
+            share
+            for share in self.strict
+            if share.due >= ENOUGH
+            and share.low / share.truth >= low
+            and share.high / share.truth <= high
+        ]
+        by_mean = (
+            self.excess is not None
+            and self.spread <= 0.15
+            and self.excess * self.at_least >= MEAN_HONEST[0] * self.fill
+            and self.excess <= MEAN_HONEST[1]
+        )
+        if not below and (settled or by_mean):
+            if row is not None and row.truth:
+                return "honest", _words(row)
+            return "honest", self.mean if by_mean else str(settled[0])
+        if not self.rows and self.excess is None:
+            return "unknown", "the report has no percentiles, no maximum and no mean to judge by"
+        if not self.shares:
+            why = "a request usually takes too long for this stall; freeze the server for longer"
+            return "unknown", why
+        if self.due < ENOUGH:
+            why = f"only {self.due:.0f} requests were due in the stall"
+            return "unknown", f"{why}; raise the rate, or freeze the server for longer"
+        return "unknown", _advice(self.rows, self.shares)
+
+
+def _mean(data: Data) -> float | None:
+    """Return the mean if the report pins it down to a twentieth."""
+    if isinstance(data, Summary):
+        return data.stats.get("mean")
+    histogram = data.histogram()
+    low, high = histogram.bracket("mean") if histogram.count else (0.0, np.inf)
+    return histogram.mean if np.isfinite(high) and high <= 1.05 * low else None
+
+
+def _advice(rows: tuple[CalibrationRow, ...], shares: list[SlowShare]) -> str:
+    """Return why a report is not judged, and the share of the run to freeze for a verdict."""
+    between = [s for s in shares if s.low == s.high or s.low / s.truth > HONEST[1]]
+    if between:
+        return f"{between[0]}: neither near the truth nor without the stall"
+    # At twice the reported share, its percentile lies at half of the stall.
+    parts = [1 - row.percentile / 100 for row in rows if row.percentile < 100]
+    best = min((2 * part for part in parts), key=lambda part: abs(part - 0.2), default=0.2)
+    return (
+        "the report has no percentile that this stall decides; "
+        f"freeze the server for about {best:.0%} of the run"
+    )
 
 
 def _limit(data: Data, truth: Histogram) -> float | None:
     """Return the value at which the tool clips latencies, known or a pile at the top, if any."""
-    if isinstance(data, Histogram):
-        if data.censored and data.censored_at < 0.9 * truth.max and not data.run.timeouts:
-            return data.censored_at
-        if data.reported_percentiles[0] or not data.count:
+    if isinstance(data, Summary) or data.run.timeouts:
+        return None
+    histogram = data.histogram()
+    if not histogram.count:
+        return None
+    top, reported = histogram.max, dict(zip(*histogram.reported_percentiles, strict=True))
+    if reported:
+        tied = [p for p, value in reported.items() if value >= top and p < 100]
+        if len(tied) < (1 if np.isfinite(histogram.bracket("max")[1]) else 2):
             return None
-    if isinstance(data, Summary):
-        return None
-    histogram = data if isinstance(data, Histogram) else data.histogram()
-    if histogram.max >= 0.9 * truth.max:
-        return None
-    near = histogram.count_above(0.995 * histogram.max)
-    return histogram.max if near >= max(10, 0.005 * histogram.count) else None
+        pile = histogram.count * (1 - min(tied) / 100)
+    elif histogram.censored:
+        top, pile = histogram.censored_at, float(histogram.censored)
+    else:
+        pile = float(histogram.count_above(0.995 * top))
+    many = pile >= max(10, 0.005 * histogram.count)
+    return top if many and 0.05 * truth.max <= top < 0.9 * truth.max else None
 
 
 def _words(row: CalibrationRow) -> str:
     name = "the maximum" if row.percentile == 100 else f"p{format_percentile(row.percentile)}"
-    reported, truth = format_duration(row.reported), format_duration(row.truth)
-    return f"{name} is reported as {reported} where the truth is {truth}"
+    truth = "unknown" if row.truth is None else format_duration(row.truth)
+    return f"{name} is reported as {format_duration(row.reported)} where the truth is {truth}"
 
 
 def model_of(

@@ -160,6 +160,7 @@ def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None
 
 _REPORTS = {
     "honest": "reports the stall as users experienced it",
+    "partly": "misses some of the requests due during the stall",
     "omits": "omits the requests due during the stall",
     "loses": "loses the delayed requests",
     "clips": "clips the longest latencies",

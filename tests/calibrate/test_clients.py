@@ -124,6 +124,20 @@ def test_a_server_of_the_user_s_own() -> None:
 
 
 @live
+def test_a_server_may_end_in_order(tmp_path) -> None:
+    log = tmp_path / "log"
+    code = (
+        "import http.server, signal, sys\n"
+        f"signal.signal(signal.SIGTERM, lambda *_: (open({str(log)!r}, 'w').close(), sys.exit()))\n"
+        "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), "
+        "http.server.SimpleHTTPRequestHandler).serve_forever()"
+    )
+    with CommandTarget([sys.executable, "-c", code, "{port}"]):
+        assert not log.exists()
+    assert log.exists()
+
+
+@live
 def test_a_server_that_does_not_come_up_is_told() -> None:
     with (
         pytest.raises(LatencyKitError, match="does not listen"),

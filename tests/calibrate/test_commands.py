@@ -48,7 +48,7 @@ def judged(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "code"), [("omits", 1), ("loses", 1), ("honest", 0), ("unknown", 0)]
+    ("verdict", "code"), [("omits", 1), ("partly", 1), ("loses", 1), ("honest", 0), ("unknown", 0)]
 )
 @pytest.mark.usefixtures("judged")
 def test_the_verdict_is_the_exit_status(run, verdict, code):
@@ -87,7 +87,9 @@ def test_reported_is_red_and_true_is_blue():
 def test_a_process_is_frozen_only_after_a_yes(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("n\ny\n"))
     status, out, err = run("ctrlz", "--pid", "4711", "--", "omits")
-    assert (status, "freeze process 4711 for 4s" in out + err) == (130, True)
+    assert (status, "(process 4711) and its child processes for 4s?" in out + err) == (2, True)
+    assert "nothing was frozen" in err
+    assert "interrupted" not in err
     assert run("ctrlz", "--pid", "4711", "--", "omits")[0] == 1
     assert run("ctrlz", "--pid", "4711", "--yes", "--", "omits")[0] == 1
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from latencykit.ctrlz.league import ENTRIES, Result, markdown, run_league
-from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output
+from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output, written_files
+from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.registry import builtin_formats
@@ -118,11 +123,76 @@ def test_a_server_of_the_user_s_own_is_frozen() -> None:
 
 @live
 def test_a_process_that_runs_already() -> None:
-    from latencykit.ctrlz.targets import OwnTarget
-
     with OwnTarget(1e6) as target:
         found = ctrlz(_own("closed", *PACED), pid=target.frozen()[0], url=target.url, **SHORT)
     assert found.verdict == "omits"
+
+
+FORKING = """
+import http.server, os, socket, sys
+sock = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=128)
+for _ in range(2):
+    if not os.fork():
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            def log_message(self, *_): pass
+        server = http.server.ThreadingHTTPServer(("", 0), Handler, bind_and_activate=False)
+        server.socket = sock
+        server.serve_forever()
+os.wait()
+"""
+
+
+@live
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
+@pytest.mark.parametrize("worker", [False, True])
+def test_all_processes_of_a_server_are_frozen(worker) -> None:
+    """A worker's brother would answer meanwhile: it listens on the same port."""
+    from latencykit.ctrlz.freeze import tree
+    from latencykit.ctrlz.targets import free_port
+
+    port = free_port()
+    with subprocess.Popen([sys.executable, "-c", FORKING, str(port)]) as server:
+        try:
+            url = f"http://127.0.0.1:{port}/"
+            deadline = time.monotonic() + 10
+            while probe(url, 1) is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            pid = tree([server.pid])[1] if worker else server.pid
+            found = ctrlz(_own("open", *PACED), pid=pid, url=url, **SHORT)
+        finally:
+            for process in reversed(tree([server.pid])):
+                os.kill(process, signal.SIGKILL)
+    assert found.verdict == "honest", found.reasons
+
+
+@live
+@pytest.mark.parametrize(("mode", "verdict"), [("open", "honest"), ("closed", "omits")])
+def test_a_proxy_is_frozen_in_the_server_s_place(mode, verdict) -> None:
+    with OwnTarget(1e6) as server:
+        address = server.url.removeprefix("http://").strip("/")
+        found = ctrlz(_own(mode, *PACED), through=address, url="http://x/", **SHORT)
+        assert server.stats()["requests"] > 100
+    assert found.verdict == verdict, found.reasons
+    assert found.rows[0].truth is not None
+
+
+@live
+@pytest.mark.needs_tool
+@pytest.mark.skipif(shutil.which("redis-benchmark") is None, reason="needs redis-benchmark")
+def test_a_proxy_speaks_any_protocol() -> None:
+    with OwnTarget(1e6) as server:
+        address = server.url.removeprefix("http://").strip("/")
+        found = ctrlz(
+            "redis-benchmark -h {host} -p {port} -c {connections} -n 6000 -t get",
+            through=address, url="redis://127.0.0.1/0", stall=1.0, duration=3.0,
+        )  # fmt: skip
+    assert found.verdict in ("omits", "partly"), found.reasons
+    assert found.rows[0].truth is None
 
 
 @live
@@ -151,7 +221,7 @@ def test_a_tool_that_sends_nothing_is_told() -> None:
 @live
 def test_output_that_nobody_can_read_is_told() -> None:
     client = " ".join(_own("closed", *PACED)).replace("{out}", "/dev/null")
-    with pytest.raises(LatencyKitError, match=r"no reader knows .* ended with status 3"):
+    with pytest.raises(LatencyKitError, match=r"no reader knows .* ended with status 3.*kept in"):
         ctrlz(["sh", "-c", f"{client}; echo nonsense; exit 3"], **SHORT)
 
 
@@ -165,9 +235,13 @@ def test_a_command_that_is_not_there_is_told() -> None:
     [
         {"stall": 5, "duration": 4}, {"duration": 9999}, {"rate": 0}, {"connections": 0},
         {"at": "start"}, {"repeat": 0},
-        {"partial": "5/4"}, {"partial": "x"}, {"partial": "1/4", "server": "x {port}"}, {"url": "http://127.0.0.1:1/"},
+        {"partial": "5/4"}, {"partial": "x"}, {"partial": "1/4", "server": "x {port}"},
+        {"url": "http://127.0.0.1:1/"},
         {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1},
-        {"command": "x {rate}", "rate": 5000},
+        {"command": "x {rate}", "rate": 5000}, {"through": "x"}, {"through": "127.0.0.1:99999"},
+        {"through": "example.org:80"}, {"through": "127.0.0.1:80", "pid": 99},
+        {"through": "127.0.0.1:80", "url": "gopher://x/"}, {"through": "127.0.0.1:1"},
+        {"pid": 99, "url": "redis://example.org/"},
     ],
 )  # fmt: skip
 def test_what_cannot_be_tested_is_refused(bad) -> None:
@@ -193,6 +267,32 @@ def test_braces_of_the_command_itself_stay() -> None:
     assert fill(["-d", '{"k": {}}', "{rate}/s"], {"rate": "5"}) == ["-d", '{"k": {}}', "5/s"]
     with pytest.raises(InvalidArgumentError, match="--url"):
         fill(["{url}"], {})
+
+
+def test_out_may_have_a_suffix() -> None:
+    assert fill(["{out.json}", "{out}_x", "{url.json}"], {"out": "/t/o", "url": "u"}) == [
+        "/t/o.json", "/t/o_x", "{url.json}",
+    ]  # fmt: skip
+
+
+def test_reports_beside_and_below_out_are_found(tmp_path) -> None:
+    csv = "start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9))
+    (tmp_path / "stdout.txt").write_text("done\n")
+    below = tmp_path / "out" / "2026-11-22" / "report.csv"
+    below.parent.mkdir(parents=True)
+    below.write_text(csv)
+    (tmp_path / "out_notes").write_text("nothing to see\n")
+    assert written_files(tmp_path)[0] == below
+    (data,) = read_output(written_files(tmp_path), ["tool"]).values()
+    assert data.count == 9
+
+
+@live
+def test_a_check_freezes_nothing() -> None:
+    found = ctrlz(_own("closed", *PACED), check=True)
+    assert (found.verdict, found.stall) == ("unknown", 0.0)
+    assert "is read as csv" in found.reasons[0]
+    assert found.rows[-1].reported < 0.5e9
 
 
 def test_the_surest_output_is_read(tmp_path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.ctrlz.freeze import Freezer, ancestors
+from latencykit.ctrlz.freeze import Freezer, ancestors, listeners, program, tree
+from latencykit.ctrlz.targets import ProcessTarget
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 
 pytestmark = pytest.mark.skipif(
@@ -122,3 +124,49 @@ def test_windows_is_told(monkeypatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(InvalidArgumentError, match="SIGSTOP"):
         Freezer([1])
+
+
+def test_descendants_are_frozen_with_their_parent() -> None:
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as parent:
+        assert _until(lambda: len(tree([parent.pid])) == 2)
+        child = tree([parent.pid])[1]
+        with Freezer([parent.pid]) as freezer:
+            freezer.stop(60)
+            assert (_state(parent.pid), _state(child)) == ("T", "T")
+        assert _until(lambda: "T" not in (_state(parent.pid), _state(child)))
+        parent.communicate(b"\n")
+
+
+def test_a_container_is_paused(tmp_path, monkeypatch) -> None:
+    log = tmp_path / "log"
+    engine = tmp_path / "docker"
+    engine.write_text(
+        f'#!/bin/sh\necho "$@" >> {log}\n[ "$2" = web ] || {{ echo no such >&2; exit 1; }}\n'
+    )
+    engine.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    target = ProcessTarget("web", "http://127.0.0.1:8080/")
+    with Freezer(target.frozen()) as freezer:
+        freezer.stop(0.1)
+        freezer.wait()
+    assert log.read_text() == "pause web\nunpause web\n"
+    with (
+        Freezer(ProcessTarget("db").frozen()) as freezer,
+        pytest.raises(LatencyKitError, match="no such"),
+    ):
+        freezer.stop(0.1)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InvalidArgumentError, match="neither is installed"):
+        ProcessTarget("web")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InvalidArgumentError, match="not the name"):
+        ProcessTarget("--help")
+
+
+def test_whoever_listens_on_a_port_is_known() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert listeners(port) == [os.getpid()]
+    assert listeners(port) == []
+    assert program(os.getpid())

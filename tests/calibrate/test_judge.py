@@ -20,31 +20,31 @@ STALL = Stall(7.0, 13.0)
 TRUTH = scheduled_truth(STALL, 20.0, rate=200, base=1.3 * MS)
 
 
-def _judge(data):
-    return judge(data, TRUTH, 6e9, STALL.share_due(20.0))
+def _judge(data, **known):
+    return judge(data, TRUTH, 6e9, STALL.share_due(20.0), base=1.3 * MS, **known)
 
 
-def _printed(rows: dict[float, float], count: int = 4000, **known) -> lk.Histogram:
-    """A report of percentiles in ms."""
-    top = rows.pop(100)
-    return lk.Histogram.from_percentiles(
-        list(rows),
-        [value * MS for value in rows.values()],
-        count,
-        reported_stats={"max": top * MS},
-        **known,
-    )
+def _printed(rows: dict[float | str, float], count: int = 4000, **known) -> lk.Histogram:
+    """A report of percentiles in ms, of the maximum as 100 and of the mean by name."""
+    stats = {
+        name: rows.pop(key) * MS for key, name in ((100, "max"), ("mean", "mean")) if key in rows
+    }
+    values = [value * MS for value in rows.values()]
+    return lk.Histogram.from_percentiles(list(rows), values, count, reported_stats=stats, **known)
 
 
 # What real tools reported (p50, p90, p99, max, …, in ms) of this very stall.
 REPORTS = {
     "hey": ({50: 1.7, 90: 2, 99: 6.3, 100: 6005}, "omits"),
     "oha": ({50: 1.33, 90: 1.43, 99: 2.6, 99.9: 5.6, 100: 6002}, "omits"),
-    "oha with its correction": ({50: 1.43, 90: 4216, 99: 5828, 99.9: 5988, 100: 6001}, "honest"),
-    "wrk": ({50: 1.26, 90: 3400, 99: 5740, 100: 6000}, "honest"),
+    "oha with its correction": (
+        {50: 1.43, 75: 1525, 90: 4216, 99: 5828, 99.9: 5988, 100: 6001},
+        "honest",
+    ),
+    "wrk": ({50: 1.26, 75: 1.5, 90: 3400, 99: 5740, 100: 6000, "mean": 692.81}, "honest"),
     "wrk with its timeout": ({50: 1.4, 90: 1.6, 99: 2.89, 100: 11.9}, "loses"),
-    "vegeta": ({50: 1.41, 90: 4062, 99: 5820, 99.9: 5997, 100: 6020}, "honest"),
-    "k6 with workers to add": ({50: 1.43, 90: 2722, 99: 5811, 99.9: 6009, 100: 6027}, "honest"),
+    "vegeta": ({50: 1.41, 90: 4062, 99: 5820, 100: 6020, "mean": 925.97}, "honest"),
+    "k6 with workers to add": ({50: 1.43, 90: 2722, 99: 5811, 99.9: 6009, 100: 6027}, "partly"),
     "fortio": ({50: 1.56, 90: 1.94, 99: 4.8, 99.9: 10, 100: 5988}, "omits"),
     "perf-gauge": ({50: 1.42, 90: 1.69, 99: 6.22, 99.9: 5900, 100: 5950}, "omits"),
     "autocannon -R": ({50: 1978, 90: 4183, 99: 5680, 99.9: 5729, 100: 5735}, "overcorrects"),
@@ -57,7 +57,7 @@ REPORTS = {
 def test_real_reports_are_judged(tool) -> None:
     rows, verdict = REPORTS[tool]
     known = {"censored": 500, "censored_at": 3e9} if verdict == "clips" else {}
-    assert _judge(_printed(dict(rows), **known)).verdict == verdict
+    assert _judge(_printed(dict(rows), **known), stretched=tool == "wrk").verdict == verdict
 
 
 def _samples(response: np.ndarray) -> lk.Samples:
@@ -107,7 +107,11 @@ def test_what_the_report_admits_is_told() -> None:
 
 
 def test_summaries_are_judged_by_what_they_hold() -> None:
-    assert _judge(lk.Summary({"mean": 2.0 * MS})).verdict == "unknown"
+    assert _judge(lk.Summary({"mean": 2.0 * MS})).verdict == "omits"
+    assert _judge(lk.Summary({"mean": 901.0 * MS}, count=4000)).verdict == "honest"
+    assert _judge(lk.Summary({"mean": 560.0 * MS}, count=4000)).verdict == "partly"
+    assert _judge(lk.Summary({"mean": 750.0 * MS}, count=4000)).verdict == "unknown"
+    assert _judge(lk.Summary({"std": 750.0 * MS})).verdict == "unknown"
     assert _judge(lk.Summary({"max": 6 * S})).verdict == "unknown"
     assert _judge(lk.Summary({"max": 12.0 * MS})).verdict == "loses"
     assert _judge(lk.Summary({"max": 6 * S}, {99.0: 2.0 * MS})).verdict == "omits"

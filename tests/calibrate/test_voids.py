@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 import latencykit as lk
 from latencykit.ctrlz.run import Observed, Plan, _judged
-from latencykit.ctrlz.verdict import Stall, Waiting
+from latencykit.ctrlz.verdict import Stall, Waiting, scheduled_truth
 
 MS = 1_000_000
 SEEN = Observed(
     begin=0, stall=Stall(4.0, 8.0), elapsed=12.0, base=1.2 * MS,
     waiting=(Waiting(4, 360), Waiting(4, 360)),
-    around=False, before=200.0, busy=0.1, drain=0.05, requests=1600, notes=(),
+    around=False, answered=False, hidden=False, before=200.0, busy=0.1, drain=0.05, requests=1600,
+    notes=(),
 )  # fmt: skip
 
 
 def _plan(**changes) -> Plan:
     given = {
-        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "url": None,
+        "command": ("tool", "{rate}", "{duration}"), "server": None, "pid": None, "container": None,
+        "through": None, "remote": False, "url": None,
         "stall": 4.0,
         "duration": 12.0, "rate": 200.0, "connections": 4, "at": "middle", "partial": None,
         "service_time": 1e6,
-        "series": None, "format": None, "progress": print,
+        "series": None, "format": None, "options": None, "progress": print,
     }  # fmt: skip
     return Plan(**given | changes)
 
@@ -100,3 +103,53 @@ def test_the_run_s_length_is_the_schedule_s_or_what_was_seen() -> None:
     )
     assert reported_stats.truth.run.duration == 12.0
     assert (seen.truth.run.duration, seen.truth.count) == (16.0, 1600)
+
+
+def test_a_queue_behind_the_stall_is_no_overcorrection() -> None:
+    verdict, _, why = _verdict(_report(*INFLATED), busy=0.5)
+    assert (verdict, "utilisation of 50%" in why) == ("unknown", True)
+    verdict, _, why = _verdict(_report(*INFLATED), waiting=(None, None), busy=None)
+    assert (verdict, "cannot be seen" in why) == ("unknown", True)
+
+
+def test_a_stall_shorter_than_the_interval_of_a_connection_acquits_nobody() -> None:
+    response = scheduled_truth(SEEN.stall, 12.0, rate=200.0, base=1.2 * MS)
+    assert _verdict(response, requests=2400)[:2] == ("honest", "paced")
+    many = Waiting(400, 36_000)
+    verdict, _, why = _verdict(response, requests=2400, waiting=(many, many))
+    assert (verdict, "2.0 requests in the stall" in why) == ("unknown", True)
+
+
+def test_an_unknown_usual_time_is_null() -> None:
+    result = _judged(_plan(), replace(SEEN, base=None, before=None), ["tool"], _report(*OMITTING))
+    assert result.verdict == "omits"
+    record = json.loads(json.dumps(result.record(), allow_nan=False))
+    assert (record["truth"]["50"], record["rows"][0]["ratio"]) == (None, None)
+    assert "usual time of a request is unknown" in " ".join(result.reasons)
+
+
+def test_what_the_tool_leaves_out_is_not_expected() -> None:
+    """wrk2 calibrates for 10 s, and forgets what it measured meanwhile."""
+    run = lk.Run(
+        tool="wrk2", notes=("the first 10 s, in which wrk2 calibrates, are not among the values",)
+    )
+    long = replace(SEEN, stall=Stall(13.0, 17.0), elapsed=30.0, requests=6000)
+    response = scheduled_truth(Stall(3.0, 7.0), 20.0, rate=200.0, base=1.2 * MS).with_run(
+        notes=run.notes, tool="wrk2"
+    )
+    found = _judged(_plan(duration=30.0), long, ["wrk2"], response)
+    assert (found.verdict, found.truth.run.duration) == ("honest", 20.0)
+    short = _judged(_plan(), SEEN, ["wrk2"], _report(*LOST, notes=run.notes))
+    assert short.verdict == "unknown"
+    assert "use --duration 28s" in short.reasons[0]
+
+
+def test_who_answers_was_not_frozen() -> None:
+    verdict, model, why = _verdict(_report(*OMITTING), answered=True)
+    assert (verdict, model, "other processes serve the port" in why) == ("unknown", "unknown", True)
+
+
+def test_a_latency_longer_than_the_run_is_doubted() -> None:
+    verdict, _, why = _verdict(_report(1.2, 3, 13_000), requests=2400)
+    assert "counted twice?" in why
+    assert verdict != "honest"

@@ -1,0 +1,75 @@
+"""A TCP proxy that is frozen in a server's place: ``python -m latencykit.ctrlz.proxy HOST PORT``.
+
+It passes bytes on, whatever they mean, so that any protocol can be tested, and no server has to be
+stopped. Frozen, it neither accepts nor reads: a client waits as it would for the server itself.
+
+It talks to its parent over its standard streams, one JSON object per line: ``{"port": …}`` when it
+listens, then the time of its first connection for each line of input; the line ``reset`` forgets
+it. It ends with its parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from latencykit.ctrlz.server import BACKLOG, raise_file_limit
+
+__all__ = ["main"]
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy one direction to its end, and then close that direction only."""
+    with contextlib.suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+async def _serve(host: str, port: int) -> None:
+    """Pass connections on until the parent is gone."""
+    state: dict[str, Any] = {"first": None}
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        state["first"] = state["first"] or time.perf_counter_ns()
+        ends = [writer]
+        with contextlib.suppress(OSError):
+            upstream, onward = await asyncio.open_connection(host, port)
+            ends.append(onward)
+            await asyncio.gather(_pass_on(reader, onward), _pass_on(upstream, writer))
+        for end in ends:
+            end.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, backlog=BACKLOG)
+    _say({"port": server.sockets[0].getsockname()[1]})
+    commands = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(commands), sys.stdin
+    )
+    while line := await commands.readline():
+        if line.strip() == b"reset":
+            state["first"] = None
+        _say(state)
+
+
+def _say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run the proxy."""
+    raise_file_limit()
+    asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))
+    os._exit(0)  # open connections are the tool's to end, not ours to wait for
+
+
+if __name__ == "__main__":
+    main()
