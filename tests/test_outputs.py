@@ -413,7 +413,7 @@ def test_a_csv_of_counts_is_safe_to_look_at_and_to_open(run, tmp_path, strange, 
         (["chart"], "Missing argument 'FILES...'; see `latencykit chart --help`"),
         (["chart", LOG, "--kind", "x"], "'x' is not one of"),
         (["chart", LOG, "--fromat", "x"], "No such option"),
-        (["chart", LOG, "--expected-interval", "1ns", "-o", "x.png"], "would put 6,8"),
+        (["chart", LOG, "--expected-interval", "1ns", "-o", "x.png"], "would add 6,8"),
         (
             ["chart", LOG, "--size", "20000x200", "--dpi", "400", "-o", "x.png"],
             "80,000 × 800 pixels are too many",

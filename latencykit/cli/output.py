@@ -92,7 +92,7 @@ def atomic(path: Path, files: Sequence[str] = (), *others: str | None) -> Iterat
 
 def beside(path: str, ending: str) -> Path:
     """Return the path beside an input (or here, if the input is remote) with an ending appended."""
-    from latencykit.distributed.sources import is_url
+    from latencykit.io.files import is_url
 
     name = without_secrets(path).rpartition("/")[2] if is_url(path) else path.rstrip("/")
     source = Path("latencykit" if name == "-" else name)

@@ -41,7 +41,16 @@ def _write_one(
     guess = "_assumed" if data.run.unit_from == "assumed" else ""
     unit = "" if data.unit == "none" else f"_{data.unit}{guess}"
     if isinstance(data, HistogramLog) and wanted is not None:
-        table = _percentile_columns(data, wanted, unit)
+        series = data.series(wanted)
+        columns: dict[str, Any] = {
+            "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
+            "tag": _cells(data.tag_of_rows()), "count": series.count,
+        }  # fmt: skip
+        columns |= {
+            f"p{format_percentile(p)}{unit}": series.values[:, k]
+            for k, p in enumerate(series.percentiles)
+        }
+        table = columns | {f"max{unit}": series.max}
         _rows(stream, table, name, header=header)
     elif isinstance(data, HistogramLog):
         tags = _cells(data.tag_of_rows())
@@ -63,38 +72,26 @@ def _write_one(
             stream, {f"low{unit}": low, f"high{unit}": high, "count": counts}, name, header=header
         )
     elif isinstance(data, Samples):
-        _rows(stream, _sample_columns(data, unit), name, header=header)
+        rows: dict[str, Any] = {
+            f"start{unit}": data.start,
+            f"duration{unit}": data.duration,
+            f"intended{unit}": data.intended,
+        }
+        if data.outcome is not None:
+            rows["outcome"] = np.asarray(OUTCOMES)[data.outcome]
+        rows["connection"] = data.connection
+        if data.tag is not None:
+            rows["tag"] = _cells(data.tag.tolist())
+        _rows(
+            stream,
+            {name: column for name, column in rows.items() if column is not None},
+            name,
+            header=header,
+        )
     else:
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         values = np.array([*data.stats.values(), *data.reported_percentiles.values()], np.float64)
         _rows(stream, {"statistic": _cells(names), f"value{unit}": values}, name, header=header)
-
-
-def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -> dict[str, Any]:
-    series = log.series(wanted)
-    columns: dict[str, Any] = {
-        "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
-        "tag": _cells(log.tag_of_rows()), "count": series.count,
-    }  # fmt: skip
-    columns |= {
-        f"p{format_percentile(p)}{unit}": series.values[:, k]
-        for k, p in enumerate(series.percentiles)
-    }
-    return columns | {f"max{unit}": series.max}
-
-
-def _sample_columns(samples: Samples, unit: str) -> dict[str, Any]:
-    columns: dict[str, Any] = {
-        f"start{unit}": samples.start,
-        f"duration{unit}": samples.duration,
-        f"intended{unit}": samples.intended,
-    }
-    if samples.outcome is not None:
-        columns["outcome"] = np.asarray(OUTCOMES)[samples.outcome]
-    columns["connection"] = samples.connection
-    if samples.tag is not None:
-        columns["tag"] = _cells(samples.tag.tolist())
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _cells(texts: Sequence[str]) -> NDArray[np.object_]:

@@ -50,7 +50,24 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     if "latency 99th percentile" not in facts["total"]:
         seen = "the results at the end are missing"
         raise source.corrupt(None, seen, "Results: and its lines", "did the run end?")
-    run = _run(text)
+    rate = fact(text, r"(?i)OpsPer Sec: ([1-9]\d*)", int)
+    rate = rate or fact(text, r"(?i)\b(?:throttle|fixed)=([1-9]\d*)", int)
+    threads = fact(text, r"(?i)Thread Count: (\d+)", int)
+    run = Run(
+        tool="cassandra-stress", loop="paced" if rate else "closed",
+        rate=float(rate) if rate else None, unit="ms", notes=(_HINT,),
+        connections=threads or fact(text, r"(?i)Running with (\d+) thread", int),
+    )  # fmt: skip
+    if re.search(r"\bfixed=\d", text):
+        run = run.replace(loop="open", measure="response", corrected="schedule")
+    else:
+        if rate and not re.search(r"\bthrottle=\d", text):
+            run = run.with_notes(
+                "whether times count from the schedule (fixed=) or from the start (throttle=) "
+                "is not in the text"
+            )
+        else:
+            run = run.replace(measure="service", corrected="none")
     total = facts.pop("total")
     if len(facts) < 2:
         return {next(iter(facts), "total"): _data(total, run, text)}
@@ -63,25 +80,6 @@ def _number(text: str) -> float:
     """A number as Java prints it: commas between thousands."""
     match = re.match(r"[\d,]*\.?\d+", text)
     return float(match[0].replace(",", "")) if match else float("nan")
-
-
-def _run(text: str) -> Run:
-    rate = fact(text, r"(?i)OpsPer Sec: ([1-9]\d*)", int)
-    rate = rate or fact(text, r"(?i)\b(?:throttle|fixed)=([1-9]\d*)", int)
-    threads = fact(text, r"(?i)Thread Count: (\d+)", int)
-    run = Run(
-        tool="cassandra-stress", loop="paced" if rate else "closed",
-        rate=float(rate) if rate else None, unit="ms", notes=(_HINT,),
-        connections=threads or fact(text, r"(?i)Running with (\d+) thread", int),
-    )  # fmt: skip
-    if re.search(r"\bfixed=\d", text):
-        return run.replace(loop="open", measure="response", corrected="schedule")
-    if rate and not re.search(r"\bthrottle=\d", text):
-        return run.with_notes(
-            "whether times count from the schedule (fixed=) or from the start (throttle=) "
-            "is not in the text"
-        )
-    return run.replace(measure="service", corrected="none")
 
 
 def _data(own: dict[str, float], run: Run, text: str) -> Data:

@@ -42,9 +42,28 @@ def sniff(head: Head) -> Confidence:
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read requests and cycles; as logs where the report holds samples."""
+    import pandas as pd
+
     record: dict[str, Any] = jsontext.load(source)
     result: dict[str, Any] = jsontext.entry(record, "result", source)
-    run = _run(record.get("conf") or {}, result)
+    settings = record.get("conf") or {}
+    rate, concurrency = settings.get("rate"), settings.get("concurrency")
+    start = None
+    if result.get("start_time"):
+        try:
+            start = float(pd.Timestamp(result["start_time"]).timestamp())
+        except ValueError:
+            start = None
+    connections = None
+    if isinstance(concurrency, int):
+        connections = concurrency * int(settings.get("threads") or 1)
+    run = Run(
+        tool="latte", command=settings.get("workload"), loop="unknown" if rate else "closed",
+        measure="service", corrected="unknown" if rate else "none", start=start,
+        duration=result.get("elapsed_time_s"), rate=float(rate) if rate else None,
+        achieved=(result.get("req_throughput") or {}).get("value"), connections=connections,
+        failed=int(result.get("error_count") or 0), unit="ns", unit_from="format",
+    )  # fmt: skip
     samples = result.get("log") or []
     functions = result.get("cycle_latency_by_fn") or {}
     parts: list[tuple[str, Any, list[Any]]] = [
@@ -67,28 +86,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         if data is not None:
             series[name] = data
     return series
-
-
-def _run(settings: dict[str, Any], result: dict[str, Any]) -> Run:
-    import pandas as pd
-
-    rate, concurrency = settings.get("rate"), settings.get("concurrency")
-    start = None
-    if result.get("start_time"):
-        try:
-            start = float(pd.Timestamp(result["start_time"]).timestamp())
-        except ValueError:
-            start = None
-    clients = None
-    if isinstance(concurrency, int):
-        clients = concurrency * int(settings.get("threads") or 1)
-    return Run(
-        tool="latte", command=settings.get("workload"), loop="unknown" if rate else "closed",
-        measure="service", corrected="unknown" if rate else "none", start=start,
-        duration=result.get("elapsed_time_s"), rate=float(rate) if rate else None,
-        achieved=(result.get("req_throughput") or {}).get("value"), connections=clients,
-        failed=int(result.get("error_count") or 0), unit="ns", unit_from="format",
-    )  # fmt: skip
 
 
 def _data(

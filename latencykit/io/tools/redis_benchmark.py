@@ -127,7 +127,15 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
                 test.stats = {name: value for name, value in values.items() if value is not None}
             else:
                 expected = ", ".join(columns)
-        elif not _take_fact(line, test) and _IMPORTANT.search(line):
+        elif completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
+            test.count, test.seconds = int(completed[1]), _number(completed[2])
+        elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
+            test.clients = int(clients[1])
+        elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
+            test.rate = _number(rate[1])
+        elif _COLUMNS.fullmatch(line):
+            test.columns = line.split()
+        elif _IMPORTANT.search(line):
             expected = "a line that redis-benchmark prints"
         if expected and number < len(lines):
             refuse_line(source, options, number, f"{printable(line.strip())!r}", expected)
@@ -158,21 +166,6 @@ def _number(text: str) -> float | None:
     return value if 0 <= value < 1e15 else None
 
 
-def _take_fact(line: str, test: _Test) -> bool:
-    """Take what a line says of the test; False where it is not one of those known."""
-    if completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
-        test.count, test.seconds = int(completed[1]), _number(completed[2])
-    elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
-        test.clients = int(clients[1])
-    elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
-        test.rate = _number(rate[1])
-    elif _COLUMNS.fullmatch(line):
-        test.columns = line.split()
-    else:
-        return False
-    return True
-
-
 def _data(test: _Test, source: Source) -> Data | None:
     """A test's data; None where its lines hold no latency."""
     values = in_nanoseconds(test.stats, "ms")
@@ -187,7 +180,18 @@ def _data(test: _Test, source: Source) -> Data | None:
     if test.steps or test.edges:
         return _counted(test, stats, points, run, source)
     if test.shares:
-        return _rounded_down(test, run)
+        value, share = np.array(test.shares).T
+        step, stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
+        run = run.with_notes(
+            f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
+        )
+        if not test.count:
+            points = {p: nanoseconds(v, "ms") for v, p in test.shares}
+            return Summary(stats, points, None, "ns", run)
+        counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
+        high = nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
+        low = np.concatenate(([0.0], high[:-1]))
+        return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
     if not stats and not points:
         return None
     return data_from_points(points, test.count or None, stats, run.with_notes(_HINT))
@@ -223,22 +227,6 @@ def _counted(
         points, highs, counts[~clipped].tolist(), stats, run, censored=late,
         censored_at=_CLIP * 1e6 if late else np.inf,
     )  # fmt: skip
-
-
-def _rounded_down(test: _Test, run: Run) -> Data:
-    """The histogram of versions before 6.2: shares up to a rounded value."""
-    value, share = np.array(test.shares).T
-    step, stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
-    run = run.with_notes(
-        f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
-    )
-    if not test.count:
-        points = {p: nanoseconds(v, "ms") for v, p in test.shares}
-        return Summary(stats, points, None, "ns", run)
-    counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
-    high = nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
-    low = np.concatenate(([0.0], high[:-1]))
-    return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
 
 
 def sniff_csv(head: Head) -> Confidence:

@@ -108,38 +108,31 @@ def report_of(part: Section) -> Report:
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the distribution of every run."""
+    """Read the distribution of every run; replies that came too late are censored."""
     series: dict[str, Data] = {}
     for part, name in named_runs(source):
-        series[distinct(name, series)] = _data(part)
+        run, stats, requests, mixed = report_of(part)
+        run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
+        if run.timeouts:
+            limit = "--timeout" if run.timeout else "--timeout (2 s unless it was set)"
+            late = several(run.timeouts, "timeout")
+            run = run.with_notes(f"{late}: what took longer than {limit} is not among the values")
+        count = None if requests is None else requests - mixed - run.timeouts
+        if count is not None and count <= 0:
+            raise nothing_answered(part.source, run)
+        title, points = _TITLE.search(part.text), dict[float, float]()
+        if title:
+            closing = _CLOSING.search(part.text)  # without it, the last line may be truncated, too
+            end = closing.start() if closing else part.text.rfind("\n") + 1
+            expected = "a percentile and a duration, such as 99% 5.74ms"
+            rows = part.matches(POINT, title.end(), max(end, title.end()), expected)
+            points = {float(row[1]): ns_of(row[2]) for row in rows}
+        data = data_from_points(points, count, stats, run if points else run.with_notes(_HINT))
+        if points and run.timeouts and isinstance(data, Histogram):
+            bound = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
+            data = replace(data, censored=run.timeouts, censored_at=bound)
+        series[distinct(name, series)] = data
     return series
-
-
-def _data(part: Section) -> Data:
-    """One run: of its replies, those that arrived too late are censored."""
-    run, stats, requests, mixed = report_of(part)
-    run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
-    if run.timeouts:
-        limit = "--timeout" if run.timeout else "--timeout (2 s unless it was set)"
-        late = several(run.timeouts, "timeout")
-        run = run.with_notes(f"{late}: what took longer than {limit} is not among the values")
-    count = None if requests is None else requests - mixed - run.timeouts
-    if count is not None and count <= 0:
-        raise nothing_answered(part.source, run)
-    title, points = _TITLE.search(part.text), dict[float, float]()
-    if title:
-        closing = _CLOSING.search(part.text)  # without it, the last line may be truncated, too
-        end = closing.start() if closing else part.text.rfind("\n") + 1
-        expected = "a percentile and a duration, such as 99% 5.74ms"
-        rows = part.matches(POINT, title.end(), max(end, title.end()), expected)
-        points = {float(row[1]): ns_of(row[2]) for row in rows}
-    if not points:
-        return data_from_points({}, count, stats, run.with_notes(_HINT))
-    data = data_from_points(points, count, stats, run)
-    if run.timeouts and isinstance(data, Histogram):
-        bound = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
-        return replace(data, censored=run.timeouts, censored_at=bound)
-    return data
 
 
 FORMATS = (

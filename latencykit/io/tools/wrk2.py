@@ -87,32 +87,28 @@ def _spectra(part: Section) -> dict[str, Data]:
     for title, end in zip(titles, ends, strict=False):
         kind = "corrected" if title[1] == "Recorded" else "uncorrected"
         complete, own = report.requests is not None, run.replace(**_KINDS[kind])
-        series[kind] = _spectrum(part, title.end(), end, complete, own)
+        start = title.end()
+        text = part.text
+        details = _DETAILS.search(text, start, end)
+        last = max(text.rfind("\n", start, details.start() if details else end) + 1, start)
+        rows = part.matches(POINT, start, last, "a percentile and a duration")
+        points = {float(row[1]): ns_of(row[2]) for row in rows}
+        top = points.pop(100.0, None)
+        footer = _FOOTER.search(text, details.end(), end) if details else None
+        if details is None or (footer is None and not complete):
+            if not points:
+                expected = "percentiles below this line"
+                raise part.corrupt(start, "the spectrum is missing", expected, "did the run end?")
+            series[kind] = data_from_points(points, None, {} if top is None else {"max": top}, own)
+        else:
+            until = text.find("\n", footer.start()) if footer else end
+            series[kind] = _detailed(part, details.end(), until if until > 0 else end, points, own)
     if series:
         return series
     if report.requests == 0:
         raise nothing_answered(part.source, run)
     run = run.replace(**_KINDS["corrected"]).with_notes(_HINT)
     return {"corrected": data_from_points({}, report.requests, report.stats, run)}
-
-
-def _spectrum(part: Section, start: int, end: int, complete: bool, run: Run) -> Data:
-    """One spectrum; its short table alone, where the details are missing or truncated."""
-    text = part.text
-    details = _DETAILS.search(text, start, end)
-    # A truncated last line is left out.
-    last = max(text.rfind("\n", start, details.start() if details else end) + 1, start)
-    rows = part.matches(POINT, start, last, "a percentile and a duration")
-    points = {float(row[1]): ns_of(row[2]) for row in rows}
-    top = points.pop(100.0, None)
-    footer = _FOOTER.search(text, details.end(), end) if details else None
-    if details is None or (footer is None and not complete):
-        if not points:
-            expected = "percentiles below this line"
-            raise part.corrupt(start, "the spectrum is missing", expected, "did the run end?")
-        return data_from_points(points, None, {} if top is None else {"max": top}, run)
-    until = text.find("\n", footer.start()) if footer else end
-    return _detailed(part, details.end(), until if until > 0 else end, points, run)
 
 
 def _detailed(
