@@ -203,6 +203,11 @@ class _Rows:
             found.append(f"unknown outcomes count as failures: {words}")
         return found
 
+    def no_latencies(self) -> Exception:
+        """Return the error of a table without a usable row."""
+        seen = [f"column {self.plan.duration!r} contains no latencies", *self.notes()]
+        return self.source.corrupt(None, "; ".join(seen), "", "")
+
 
 def gathered(
     frames: Iterable[pd.DataFrame],
@@ -223,12 +228,7 @@ def gathered(
         if options.counted and rows.tally["rows"] > KEPT:
             return _counted(chain(kept, parts), rows, notes)
     if not rows.tally["rows"] and not rows.lost:
-        raise source.corrupt(
-            None,
-            "; ".join([f"column {plan.duration!r} contains no latencies", *rows.notes()]),
-            "",
-            "",
-        )
+        raise rows.no_latencies()
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     series = whole.pop("series", None)
@@ -266,12 +266,7 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
         used = part.pop(_PLACE, place)
         kept.append(part | {name: column[used] for name, column in texts.items()})
     if not kept or not rows.tally["rows"]:
-        raise rows.source.corrupt(
-            None,
-            "; ".join([f"column {plan.duration!r} contains no latencies", *rows.notes()]),
-            "",
-            "",
-        )
+        raise rows.no_latencies()
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     nothing = np.zeros(len(whole["duration"]), np.int64)

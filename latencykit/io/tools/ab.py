@@ -22,9 +22,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, Layout, read_table
-from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import command_of, fact, plain_report, section_runs
+from latencykit.io.text import certain, command_of, fact, plain_report, section_runs, starts_with
 from latencykit.units import printable
 
 if TYPE_CHECKING:

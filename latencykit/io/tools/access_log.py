@@ -35,9 +35,8 @@ from latencykit.io.build import (
 )
 from latencykit.io.raw.cells import latency_columns, named, unit_in
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import iso_nanoseconds
+from latencykit.io.text import certain, iso_nanoseconds
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:

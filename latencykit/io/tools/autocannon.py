@@ -14,9 +14,8 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import data_from_points, in_nanoseconds, mixed_note, nothing_answered
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import epoch_seconds, fact, plain
+from latencykit.io.text import certain, epoch_seconds, fact, plain
 from latencykit.units import format_count, parse_duration
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from latencykit.io.build import (
     nanoseconds,
     nothing_answered,
 )
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import durations, fact, plain, runs
+from latencykit.io.text import certain, durations, fact, plain, runs
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:

@@ -30,9 +30,8 @@ from latencykit.io.build import (
     printed_rows,
 )
 from latencykit.io.rows import CUT_LINE, Layout, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:

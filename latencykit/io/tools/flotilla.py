@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points, distinct, several
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import plain
+from latencykit.io.text import certain, plain
 from latencykit.units import NANOSECONDS, parse_duration, printable
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from latencykit.io.build import (
     nanoseconds,
     nothing_answered,
 )
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import command_of, epoch_seconds, plain_report, section_runs
+from latencykit.io.text import certain, command_of, epoch_seconds, plain_report, section_runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact, has_json_keys
 from latencykit.units import printable
 
 if TYPE_CHECKING:

@@ -24,9 +24,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import below, iso_nanoseconds, plain
+from latencykit.io.text import below, certain, has_json_keys, iso_nanoseconds, plain
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:

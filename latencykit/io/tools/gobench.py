@@ -10,9 +10,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
 from latencykit.io.build import nanoseconds
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact, has_match
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:

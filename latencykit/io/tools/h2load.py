@@ -12,9 +12,8 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points, mixed_note, nothing_answered, without_negative
 from latencykit.io.rows import Layout, read_table
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
-from latencykit.io.text import durations, plain, runs
+from latencykit.io.text import certain, durations, has_match, plain, runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:

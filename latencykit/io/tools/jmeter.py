@@ -17,8 +17,8 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import per_operation, without_negative
 from latencykit.io.rows import Layout, line_chunks, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.text import certain
 from latencykit.units import printable
 
 if TYPE_CHECKING:

@@ -36,9 +36,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import Layout, line_chunks, read_table
-from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import Section, iso_nanoseconds, plain_report
+from latencykit.io.text import Section, certain, iso_nanoseconds, plain_report, starts_with
 from latencykit.io.tools.vegeta import TIMED_OUT
 from latencykit.units import parse_duration, printable
 

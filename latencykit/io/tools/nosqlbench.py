@@ -16,9 +16,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import plain
+from latencykit.io.text import certain, has_match, plain
 from latencykit.units import printable
 
 if TYPE_CHECKING:

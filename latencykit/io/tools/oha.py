@@ -18,9 +18,15 @@ from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
 from latencykit.io.build import in_nanoseconds, nanoseconds, outcome_codes, without_negative
 from latencykit.io.rows import Layout, read_table
-from latencykit.io.sniffing import certain, has_json_keys, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text import command_of, plain_report, section_runs
+from latencykit.io.text import (
+    certain,
+    command_of,
+    has_json_keys,
+    plain_report,
+    section_runs,
+    starts_with,
+)
 from latencykit.io.tools.hey import BEGIN, Report, data_from_report, is_report, parse_report
 
 if TYPE_CHECKING:

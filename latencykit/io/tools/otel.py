@@ -23,8 +23,8 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.io import text as jsontext
 from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
+from latencykit.io.text import certain
 from latencykit.io.tools.prometheus import family_series, unit_of
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from latencykit.io.build import (
     mixed_note,
     nothing_answered,
 )
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import below, durations, fact, plain
+from latencykit.io.text import below, certain, durations, fact, plain
 from latencykit.io.tools import prometheus
 from latencykit.units import printable
 

@@ -23,9 +23,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, Layout, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source

@@ -17,9 +17,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import in_nanoseconds, nanoseconds_of
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text import fact
+from latencykit.io.text import fact, has_match
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source

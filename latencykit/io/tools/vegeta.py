@@ -33,9 +33,8 @@ from latencykit.io.build import (
 )
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, Layout, line_chunks, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import epoch_seconds, iso_nanoseconds, plain_report, sections
+from latencykit.io.text import certain, epoch_seconds, iso_nanoseconds, plain_report, sections
 from latencykit.units import format_duration, parse_duration, printable
 
 if TYPE_CHECKING:
