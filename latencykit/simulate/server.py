@@ -340,20 +340,16 @@ class Queue:
             done = self._finish(max(at, self._free[shard][0]), work, shard)
             self._free[shard] = (done, shard)
             return done
-        free, one = self._next_free(at)
-        done = self._finish(max(at, free), work, one)
-        heapq.heapreplace(self._free, (done, one))
-        return done
-
-    def _next_free(self, at: float) -> tuple[float, int]:
-        """The server that can begin first, after its stall if it is stalled by then."""
-        while True:
-            free, one = self._free[0]
+        while True:  # until the server that can begin first is not stalled by then
+            free, first = self._free[0]
             begin = max(at, free)
-            thaw = next((b for a, b in self._windows[one] if a <= begin < b), None)
+            thaw = next((b for a, b in self._windows[first] if a <= begin < b), None)
             if thaw is None:
-                return free, one
-            heapq.heapreplace(self._free, (thaw, one))
+                break
+            heapq.heapreplace(self._free, (thaw, first))
+        done = self._finish(begin, work, first)
+        heapq.heapreplace(self._free, (done, first))
+        return done
 
     def _finish(self, begin: float, work: float, one: int) -> float:
         """When `work` that begins then is done, stalls between taken in."""
