@@ -89,8 +89,22 @@ def capacity(
     """
     from scipy.optimize import isotonic_regression
 
-    uppers, lowers = (value if part is None else part for part in (high, low))
-    loads, values, passes, fails = _sorted(rate, value, limit, uppers, lowers, saturated)
+    each_load, each_value, uppers, lowers = (
+        np.asarray(value if part is None else part, np.float64) for part in (rate, value, high, low)
+    )
+    shape = each_load.shape
+    if not each_load.size or not shape == each_value.shape == uppers.shape == lowers.shape:
+        raise InvalidArgumentError(
+            "a load curve needs as many latencies as loads, and at least one"
+        )
+    lost = np.zeros(shape, np.bool_) if saturated is None else np.asarray(saturated, np.bool_)
+    loads, inverse = np.unique(each_load, return_inverse=True)
+    runs = np.bincount(inverse)
+    logarithms = np.log(np.maximum(each_value, 1e-300))
+    values = np.exp(np.bincount(inverse, logarithms) / runs) * (each_value.min() > 0)
+    # All runs at one load have to agree.
+    passes = np.bincount(inverse, (uppers <= limit) & ~lost) == runs
+    fails = np.bincount(inverse, (lowers > limit) | lost) == runs
     if not (limit > 0 and (values > 0).all()):
         raise InvalidArgumentError("a capacity needs latencies and a limit above 0")
     failed, passed = np.flatnonzero(fails), np.flatnonzero(passes)
@@ -139,32 +153,6 @@ def capacity(
         else ""
     )
     return Capacity(estimate, bottom, top, reason)
-
-
-def _sorted(
-    rate: ArrayLike,
-    value: ArrayLike,
-    limit: float,
-    high: ArrayLike,
-    low: ArrayLike,
-    lost: ArrayLike | None,
-) -> tuple[Floats, Floats, Flags, Flags]:
-    """Ascending loads, each once, with the mean value and masks of sure passes and failures."""
-    loads, values, uppers, lowers = (
-        np.asarray(part, np.float64) for part in (rate, value, high, low)
-    )
-    if not loads.size or not loads.shape == values.shape == uppers.shape == lowers.shape:
-        raise InvalidArgumentError(
-            "a load curve needs as many latencies as loads, and at least one"
-        )
-    saturated = np.zeros(loads.shape, np.bool_) if lost is None else np.asarray(lost, np.bool_)
-    unique, inverse = np.unique(loads, return_inverse=True)
-    each = np.bincount(inverse)
-    means = np.exp(np.bincount(inverse, np.log(np.maximum(values, 1e-300))) / each)
-    # All runs at one load have to agree.
-    passes = np.bincount(inverse, (uppers <= limit) & ~saturated) == each
-    fails = np.bincount(inverse, (lowers > limit) | saturated) == each
-    return unique, means * (values.min() > 0), passes, fails
 
 
 def mm1_capacity(service_rate: float, limit: float, percentile: float) -> float:

@@ -711,7 +711,13 @@ class _MixtureFold:
         """Take a block in."""
         if not block.counts.size:
             return
-        index = self._place_of(block)
+        # Position of each entry in the buckets of the sum, by its highest value.
+        places, top = self._places.get(block.buckets), int(block.index.max()) + 1
+        if places is None or places.size < top:
+            highs = block.buckets.high(np.arange(top))
+            at = np.searchsorted(self.high * (1 + 1e-12), highs, "left")
+            places = self._places[block.buckets] = np.minimum(at, self.high.size - 1)
+        index = places[block.index]
         if self.hedge is None:
             self._mass += by_interval(
                 block.indptr, index, block.counts, self.n, self.high.size, self.k, total=1
@@ -745,15 +751,6 @@ class _MixtureFold:
             else:
                 self._worse += slow
         self._total += float(sizes.sum())
-
-    def _place_of(self, block: Block) -> Ints:
-        """Position of each entry in the buckets of the sum, by its highest value."""
-        places, top = self._places.get(block.buckets), int(block.index.max()) + 1
-        if places is None or places.size < top:
-            highs = block.buckets.high(np.arange(top))
-            at = np.searchsorted(self.high * (1 + 1e-12), highs, "left")
-            places = self._places[block.buckets] = np.minimum(at, self.high.size - 1)
-        return places[block.index]
 
     def result(self) -> FanOut:
         """Return the fan-out of all blocks."""

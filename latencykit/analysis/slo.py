@@ -111,7 +111,23 @@ def check_limit(
     if statistic == "failed":
         return _failed(source, limit, confidence)
     if not hasattr(source, "percentile_rows"):
-        return _of_summary(source, statistic, limit)
+        # A reported number has no interval.
+        if statistic not in ("max", "mean") and not statistic.startswith("p"):
+            reason = (
+                f"{statistic} needs the values or a histogram, and the source has reported "
+                "numbers only"
+            )
+            return _unknown(statistic, limit, reason, source.unit)
+        try:
+            if statistic.startswith("p"):
+                value = source.percentile(float(statistic[1:]))
+            else:
+                value = source.max if statistic == "max" else source.mean
+        except DataNotAvailableError as missing:
+            return _unknown(statistic, limit, str(missing), source.unit)
+        return _settled(
+            statistic, limit, value, value, value, source.unit, "as reported, without an interval"
+        )
     evidence = source.evidence() if evidence is None else evidence
     if statistic == "max":
         return _maximum(source, limit)
@@ -254,25 +270,6 @@ def _mean(
         _settled(statistic, limit, value, low, high, unit, reason),
         bucket_low=ends[0],
         bucket_high=ends[1],
-    )
-
-
-def _of_summary(source: Any, statistic: str, limit: float) -> SLORow:
-    """A reported number has no interval."""
-    if statistic not in ("max", "mean") and not statistic.startswith("p"):
-        reason = (
-            f"{statistic} needs the values or a histogram, and the source has reported numbers only"
-        )
-        return _unknown(statistic, limit, reason, source.unit)
-    try:
-        if statistic.startswith("p"):
-            value = source.percentile(float(statistic[1:]))
-        else:
-            value = source.max if statistic == "max" else source.mean
-    except DataNotAvailableError as missing:
-        return _unknown(statistic, limit, str(missing), source.unit)
-    return _settled(
-        statistic, limit, value, value, value, source.unit, "as reported, without an interval"
     )
 
 
@@ -504,31 +501,28 @@ def slo_from_text(text: str, unit: str = "ms") -> SLO:
     ]
     steps = [_STEP.fullmatch(line) for line in lines]
     if lines and all(steps):
-        return _from_steps([(float(s[1]), float(s[2]), s[3]) for s in steps if s], unit)
-    return SLO.parse(text)
-
-
-def _from_steps(rows: list[tuple[float, float, str | None]], unit: str) -> SLO:
-    """Read the levels of a staircase: each is a limit up to the percentile at which it ends."""
-    if unit not in NANOSECONDS:
-        raise InvalidArgumentError(
-            f"limits in {unit!r} have no duration; name their unit: ns, us, ms or s"
-        )
-    ends: dict[float, float] = {}
-    for place, level, label in rows:
-        if place < 1:
+        if unit not in NANOSECONDS:
             raise InvalidArgumentError(
-                f"a step at {place:g} is not a valid percentile; the first column is 1/(1 - q), "
-                "1 or more"
+                f"limits in {unit!r} have no duration; name their unit: ns, us, ms or s"
             )
-        percentile = float(label) if label is not None else float(f"{100 * (1 - 1 / place):.12g}")
-        ends[level] = max(ends.get(level, 0.0), percentile)
-    limits = [
-        Limit("max" if p == 100 else f"p{format_percentile(p)}", level * NANOSECONDS[unit])
-        for level, p in sorted(ends.items(), key=lambda item: item[1])
-        if p > 0
-    ]
-    return SLO.of(limits)
+        ends: dict[float, float] = {}
+        for place, level, label in [(float(s[1]), float(s[2]), s[3]) for s in steps if s]:
+            if place < 1:
+                raise InvalidArgumentError(
+                    f"a step at {place:g} is not a valid percentile; the first column is "
+                    "1/(1 - q), 1 or more"
+                )
+            percentile = (
+                float(label) if label is not None else float(f"{100 * (1 - 1 / place):.12g}")
+            )
+            ends[level] = max(ends.get(level, 0.0), percentile)
+        limits = [
+            Limit("max" if p == 100 else f"p{format_percentile(p)}", level * NANOSECONDS[unit])
+            for level, p in sorted(ends.items(), key=lambda item: item[1])
+            if p > 0
+        ]
+        return SLO.of(limits)
+    return SLO.parse(text)
 
 
 def _from_xml(text: str) -> SLO:
@@ -545,7 +539,23 @@ def _from_xml(text: str) -> SLO:
 
     def end(name: str) -> None:
         if name == _ELEMENT and inside:
-            limits.append(_xml_limit("".join(text_of).strip(), inside.pop()))
+            percentile = "".join(text_of).strip()
+            limit = inside.pop()
+            try:
+                share, level = float(percentile), float(limit)
+            except ValueError:
+                share = level = -1.0
+            if not (0 <= share <= 100 and level >= 0):
+                raise InvalidArgumentError(
+                    f'<{_ELEMENT} {_LIMIT}="{limit[:40]}">{percentile[:40]} is not a valid limit; '
+                    "both are plain numbers"
+                )
+            limits.append(
+                Limit(
+                    "max" if share == 100 else f"p{format_percentile(share)}",
+                    level * NANOSECONDS["ms"],
+                )
+            )
 
     def refuse(*_: object) -> None:
         raise InvalidArgumentError(
@@ -566,18 +576,3 @@ def _from_xml(text: str) -> SLO:
             "SLAdetails.xml does"
         )
     return SLO.of(limits)
-
-
-def _xml_limit(percentile: str, limit: str) -> Limit:
-    try:
-        share, level = float(percentile), float(limit)
-    except ValueError:
-        share = level = -1.0
-    if not (0 <= share <= 100 and level >= 0):
-        raise InvalidArgumentError(
-            f'<{_ELEMENT} {_LIMIT}="{limit[:40]}">{percentile[:40]} is not a valid limit; '
-            "both are plain numbers"
-        )
-    return Limit(
-        "max" if share == 100 else f"p{format_percentile(share)}", level * NANOSECONDS["ms"]
-    )

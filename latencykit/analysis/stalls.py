@@ -341,22 +341,8 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     delayed = np.searchsorted(trace.due[slow], end, "right") - np.searchsorted(
         np.sort(trace.end[slow]), end - _STEP * (end - begin), "left"
     )
-    return Stalls(
-        begin,
-        end,
-        _longest_across(trace, begin, end) * 1e9,
-        np.where(certain, np.rint(lacking), 0).astype(np.int64),
-        np.clip(delayed / np.maximum(waiting, 1), 0.0, 1.0),
-        notes,
-    )
-
-
-def _longest_across(trace: Trace, begin: Floats, end: Floats) -> Floats:
-    """The longest request under way in each of some disjoint ascending windows, seconds.
-
-    A request lies across a run of windows: it is entered at two powers of two that cover the run,
-    and each power passes its maximum down to its halves.
-    """
+    # The longest latency of the requests that were under way in each stall: maxima over spans of
+    # 2^level stalls, brought down level by level.
     first = np.searchsorted(end, trace.due, "left")
     last = np.searchsorted(begin, trace.end, "right") - 1
     across = first <= last
@@ -369,7 +355,14 @@ def _longest_across(trace: Trace, begin: Floats, end: Floats) -> Floats:
         half = 2 ** (level - 1)
         np.maximum(most[level - 1], most[level], out=most[level - 1])
         np.maximum(most[level - 1, half:], most[level, :-half], out=most[level - 1, half:])
-    return np.asarray(most[0])
+    return Stalls(
+        begin,
+        end,
+        np.asarray(most[0]) * 1e9,
+        np.where(certain, np.rint(lacking), 0).astype(np.int64),
+        np.clip(delayed / np.maximum(waiting, 1), 0.0, 1.0),
+        notes,
+    )
 
 
 def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
@@ -617,21 +610,6 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     late = rows.length > rows.nominal * (1 + _STRETCH) + rows.usual
     late[-1:] = False  # the last interval ends with the run
     late &= rows.length - rows.nominal > limit
-    begin, end = _placed(rows, late, limit)
-    begin = np.concatenate((begin, rows.stop[late] - (rows.length - rows.nominal)[late]))
-    end = np.concatenate((end, rows.stop[late]))
-    if not begin.size:
-        return Stalls.none()
-    return _confirmed(log, top, rows, order, late, begin, end, factor)
-
-
-def _placed(rows: _Rows, late: Flags, limit: float) -> tuple[Floats, Floats]:
-    """Start and end of the stall behind each long maximum.
-
-    It ended within the interval that counted it, so it began within [t − max, t + len − max]. Where
-    intervals before counted little or nothing, their counts show when: as long as the usual rate
-    takes for them. Where the logger itself was delayed, the interval ended with the stall.
-    """
     slow = np.flatnonzero(rows.worst > limit)
     took = rows.worst[slow]
     earliest, latest = rows.start[slow] - took, rows.stop[slow] - took
@@ -645,7 +623,11 @@ def _placed(rows: _Rows, late: Flags, limit: float) -> tuple[Floats, Floats]:
     total = np.concatenate(([0.0], np.cumsum(rows.count)))
     begin[shown] = rows.start[last_full] + (total[slow[shown]] - total[last_full]) / rows.rate
     begin = np.clip(begin, earliest, latest)
-    return begin, begin + took
+    end = np.concatenate((begin + took, rows.stop[late]))
+    begin = np.concatenate((begin, rows.stop[late] - (rows.length - rows.nominal)[late]))
+    if not begin.size:
+        return Stalls.none()
+    return _confirmed(log, top, rows, order, late, begin, end, factor)
 
 
 def _confirmed(

@@ -120,7 +120,13 @@ def command(
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
     loaded = without_aggregates(load(given, counted=counted, again=True))
     if term:
-        _print_chart(loaded)
+        from latencykit.views.terminal import terminal_chart
+
+        columns, lines = shutil.get_terminal_size((80, 24))
+        colour = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
+        series = {one.name: one.data for one in loaded}
+        click.echo(terminal_chart(series, width=width, height=height, colour=colour))
         if out is None:
             return
     target = out or beside(loaded[0].path, ".png" if kind == "percentiles" else f".{kind}.png")
@@ -207,14 +213,3 @@ def _chart_options(
             )
         pixels = float(width), float(height)
     return data, look | {"size": pixels, "dpi": dpi or 100}
-
-
-def _print_chart(loaded: Sequence[Input]) -> None:
-    """Print a chart as wide as the terminal, in colour unless redirected or NO_COLOR is set."""
-    from latencykit.views.terminal import terminal_chart
-
-    columns, lines = shutil.get_terminal_size((80, 24))
-    colour = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
-    data = {one.name: one.data for one in loaded}
-    click.echo(terminal_chart(data, width=width, height=height, colour=colour))

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from latencykit.distributed.executors import LocalExecutor
     from latencykit.distributed.results import Slots
-    from latencykit.io.parts import PartResult
     from latencykit.io.reading import Selection
 
 __all__ = [
@@ -219,7 +218,16 @@ def read_each(
     if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
         spread |= pays_processes([size_of(path) for path in paths])
     if spread:
-        results = _spread_each(given, paths, read, most if again else 1.0)
+        from latencykit.distributed import executors
+        from latencykit.distributed.results import TRAVELS, carried
+
+        if ask is None and given.dask is not None:
+            read = functools.partial(read, ask=functools.partial(carried, most=TRAVELS))
+        elif ask is None:  # data itself travels to this process, up to a size
+            read = functools.partial(read, hold=0.0, travel=most if again else 1.0)
+        tasks = executors.tasks_of(paths, divide=False)
+        with _executor(given) as executor:
+            results = executors.read_each(executor, read, tasks, _bar(), lenient=given.lenient)
     else:
         results, progress_bar = [], _bar()
         for done, path in enumerate(paths, 1):
@@ -233,23 +241,6 @@ def read_each(
         elif not result.series:
             raise InvalidArgumentError(f"{path}: no line has the tag {given.tag[0]!r}")
     return [list(result.series) for result in results]
-
-
-def _spread_each(
-    given: Inputs, paths: Sequence[str], read: functools.partial[PartResult], travel: float
-) -> list[PartResult]:
-    """The results of all files; data without a question travels with `travel` bytes at most."""
-    from latencykit.distributed import executors
-    from latencykit.distributed.results import TRAVELS, carried
-
-    if read.keywords["ask"] is None:
-        if given.dask is not None:
-            read = functools.partial(read, ask=functools.partial(carried, most=TRAVELS))
-        else:
-            read = functools.partial(read, hold=0.0, travel=travel)
-    tasks = executors.tasks_of(paths, divide=False)
-    with _executor(given) as executor:
-        return executors.read_each(executor, read, tasks, _bar(), lenient=given.lenient)
 
 
 def merged_whole(given: Inputs) -> Any:

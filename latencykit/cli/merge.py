@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from latencykit.cli.options import Command, Inputs, format_option, inputs, note
 from latencykit.cli.output import atomic, print_written, progress
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import without_secrets
-
-if TYPE_CHECKING:
-    from latencykit.core.histogram_log import HistogramLog
 
 __all__ = ["command"]
 
@@ -51,6 +47,9 @@ def command(
     latencykit merge 'host*.hlog' -o all.hlog
     latencykit merge a.hlog b.hlog -o both.hlog --align relative --interval 10s
     """
+    from latencykit.analysis.compare import unit_doubts
+    from latencykit.core.histogram_log import HistogramLog, merge_logs
+    from latencykit.distributed.results import carried, width_of
     from latencykit.io.hlog import write_hlog
 
     if out.suffix.lower() != ".hlog":
@@ -63,39 +62,30 @@ def command(
             "--out-unit does not apply to a log, which is written in nanoseconds"
         )
     warn_duplicate_files(given.files)
-    merged = _merged(given, align, interval, tag_by_file=tag_by_file)
+    if given.dask is not None and interval is not None and not tag_by_file:
+        merged = slots_of_all(given, width_of(interval), align).log()  # only sums are transferred
+    else:
+        loaded = without_aggregates(
+            load(given, carried if given.dask is not None else None, again=True)
+        )
+        if any(one.data.run.unit_note is not None for one in loaded):
+            totals = [one.data.histogram() for one in loaded]
+            medians = [total.percentile(50) if total.count else math.nan for total in totals]
+            for text in unit_doubts([one.data.run for one in loaded], medians):
+                note(text)
+        logs = []
+        for one in loaded:
+            if not isinstance(one.data, HistogramLog):
+                raise InvalidArgumentError(
+                    f"{one.path}: only interval logs can be merged into a log; "
+                    "`summary --merge` adds histograms up"
+                )
+            tag = Path(without_secrets(one.path)).stem if tag_by_file else None
+            logs.append(one.data.with_tag(tag))
+        merged = merge_logs(logs, align)
+        merged = merged if interval is None else merged.resample(interval)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_hlog(merged, temporary)
     count = merged.histogram().count
     record = {"output": str(out), "intervals": len(merged), "count": count}
     print_written(record, style, f"wrote {out}: {len(merged):,} intervals, {count:,} values")
-
-
-def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: bool) -> HistogramLog:
-    from latencykit.analysis.compare import unit_doubts
-    from latencykit.core.histogram_log import HistogramLog, merge_logs
-    from latencykit.distributed.results import carried, width_of
-
-    if given.dask is not None and interval is not None and not tag_by_file:
-        return slots_of_all(given, width_of(interval), align).log()  # only sums are transferred
-    loaded = without_aggregates(
-        load(given, carried if given.dask is not None else None, again=True)
-    )
-    if any(one.data.run.unit_note is not None for one in loaded):
-        histograms = [one.data.histogram() for one in loaded]
-        medians = [
-            histogram.percentile(50) if histogram.count else math.nan for histogram in histograms
-        ]
-        for text in unit_doubts([one.data.run for one in loaded], medians):
-            note(text)
-    logs = []
-    for one in loaded:
-        if not isinstance(one.data, HistogramLog):
-            raise InvalidArgumentError(
-                f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds "
-                "histograms up"
-            )
-        tag = Path(without_secrets(one.path)).stem if tag_by_file else None
-        logs.append(one.data.with_tag(tag))
-    merged = merge_logs(logs, align)
-    return merged if interval is None else merged.resample(interval)

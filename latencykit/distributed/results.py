@@ -210,33 +210,27 @@ class Slots:
         mixed = np.zeros(rows.size, np.int64)
         for at, _, _ in self.entries.values():
             mixed[np.unique(at)] += 1
-        one_layout = [
-            _block(buckets, *entries, mixed[entries[0]] == 1)
-            for buckets, entries in self.entries.items()
-        ]
-        several = [self._met(int(row)) for row in np.flatnonzero(mixed > 1)]
-        blocks = [block for block in (*one_layout, *several) if block.rows.size]
+        blocks = []
+        for buckets, (at, index, counts) in self.entries.items():
+            chosen = mixed[at] == 1
+            own, first = np.unique(at[chosen], return_index=True)
+            indptr = np.append(first, int(chosen.sum()))
+            blocks.append(Block(own, indptr, index[chosen], counts[chosen], buckets))
+        for row in np.flatnonzero(mixed > 1).tolist():  # brought to one layout
+            parts = []
+            for buckets in sorted(self.entries, key=repr):
+                at, index, counts = self.entries[buckets]
+                low, high = np.searchsorted(at, [row, row + 1])
+                parts.append(Histogram(buckets, index[low:high], counts[low:high]))
+            total = merge_histograms([part for part in parts if part.count])
+            indptr = np.array([0, total.index.size])
+            blocks.append(Block(np.array([row]), indptr, total.index, total.counts, total.buckets))
+        blocks = [block for block in blocks if block.rows.size]
         where = (np.zeros(rows.size, np.int64), rows)
         return HistogramLog(
             self.start, self.end - self.start, [MemoryPart(blocks)],
             where=where, tag_code=codes, tag_names=names, unit=self.unit, run=self.run,
         )  # fmt: skip
-
-    def _met(self, row: int) -> Block:
-        """A row whose counts are of several layouts, brought to one."""
-        parts = []
-        for buckets in sorted(self.entries, key=repr):
-            at, index, counts = self.entries[buckets]
-            low, high = np.searchsorted(at, [row, row + 1])
-            parts.append(Histogram(buckets, index[low:high], counts[low:high]))
-        whole = merge_histograms([part for part in parts if part.count])
-        return Block(
-            np.array([row]),
-            np.array([0, whole.index.size]),
-            whole.index,
-            whole.counts,
-            whole.buckets,
-        )
 
 
 def _added(parts: Sequence[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
@@ -248,13 +242,6 @@ def _added(parts: Sequence[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
     row, index, counts = row[order], index[order], counts[order]
     first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(index) != 0)))
     return row[first], index[first], np.add.reduceat(counts, first) if first.size else counts
-
-
-def _block(
-    buckets: Buckets, row: Ints, index: Ints, counts: Ints, chosen: NDArray[np.bool_]
-) -> Block:
-    rows, first = np.unique(row[chosen], return_index=True)
-    return Block(rows, np.append(first, int(chosen.sum())), index[chosen], counts[chosen], buckets)
 
 
 def slots_of(data: Any, width: float, origin: float | None = None) -> Slots:

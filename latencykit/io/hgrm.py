@@ -118,7 +118,18 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
         if header is not None:
             found.unit = (unit_in(header[1]) or header[1]) if header[1] else found.unit
         elif text.startswith("#"):
-            _footer(text, found)
+            own = own_facts(text)
+            if "unit" in own:
+                found.unit, found.assumed = own["unit"], own.get("unit_from") == "assumed"
+            mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
+            if mean is not None:
+                found.reported_stats |= {"mean": _float(mean[1]), "std": _float(mean[2])}
+                if "python" in found.reported_stats:
+                    del found.reported_stats["std"]
+            if top is not None:
+                found.reported_stats["max"] = _float(top[1])
+                if _MAX.search(text) is None:  # the Python port's unit is not that of the mean
+                    found.reported_stats.pop("std", None)
         elif text:
             row = _ROW.match(text) if len(text) < _LONGEST_ROW else None
             if row is None:
@@ -132,23 +143,6 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
             found.percentiles.append(_float(row[2]) * 100.0)
             found.counts.append(int(row[3]))
     return found
-
-
-def _footer(text: str, found: Spectrum) -> None:
-    own = own_facts(text)
-    if "unit" in own:
-        found.unit, found.assumed = own["unit"], own.get("unit_from") == "assumed"
-    mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
-    if mean is not None:
-        found.reported_stats |= {"mean": _float(mean[1]), "std": _float(mean[2])}
-        if "python" in found.reported_stats:
-            del found.reported_stats["std"]
-    if top is not None:
-        found.reported_stats["max"] = _float(top[1])
-        if _MAX.search(text) is None:
-            found.reported_stats.pop(
-                "std", None
-            )  # the Python port prints it in another unit than the mean
 
 
 def _float(text: str) -> float:
@@ -276,18 +270,15 @@ def hgrm_lines(
                 f"{value:>12} {share:>14} {count:>10}"
                 + ("" if level == 100.0 else f" {inverse:>14}")
             )
-    return lines if csv else lines + _footer_lines(histogram, ratio, places)
-
-
-def _footer_lines(histogram: Histogram, ratio: float, places: int) -> list[str]:
-    layout = histogram.buckets
-    assert isinstance(layout, HdrBuckets)
+    if csv:
+        return lines
     empty = not histogram.count
     mean, std, top = (
         0.0 if empty else getattr(histogram, name) / ratio for name in ("mean", "std", "max")
     )
     buckets = 1 if empty else max(1, int(histogram.index[-1]) >> layout.half_magnitude)
     return [
+        *lines,
         f"#[Mean    = {_decimal(mean, places):>12}, StdDeviation   = {_decimal(std, places):>12}]",
         f"#[Max     = {_decimal(top, places):>12}, Total count    = {histogram.count:>12}]",
         f"#[Buckets = {buckets:>12}, SubBuckets     = {2 << layout.half_magnitude:>12}]",

@@ -808,8 +808,11 @@ class _Scan:
             if len(line) >= self.limits.line:
                 raise self._beyond("line", f"a line of more than {self.limits.line:,} bytes")
             ended = line.endswith(b"\n")
-            for piece, at in _pieces(line):
-                self._line(piece, self.offset + at, self.number, ended)
+            # A lone carriage return ends a line, too.
+            at = self.offset
+            for piece in line.split(b"\r") if b"\r" in line.rstrip(b"\r\n") else (line,):
+                self._line(piece, at, self.number, ended)
+                at += len(piece) + 1
             self.offset += len(line)
         if self.number - len(self.found) > self.limits.others:
             raise self._beyond(
@@ -836,7 +839,24 @@ class _Scan:
                     self.comments.append(text.decode("utf-8", "surrogateescape"))
                 self.times.header(text)
             else:
-                self._interval(line, offset, number)
+                tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
+                row = len(self.found)
+                opened = open_payload(payload) if self.eager else None
+                if row >= self.limits.intervals:
+                    raise self._beyond(
+                        "intervals", f"more than {self.limits.intervals:,} intervals"
+                    )
+                at = offset + line.index(payload, line.rindex(b","))
+                self.found.add(
+                    self.times.absolute(stamp),
+                    column,
+                    at,
+                    len(payload),
+                    number,
+                    self.tags.code(tag),
+                )
+                if opened is not None:
+                    self._keep(self.builder.add([row], Payloads.of([opened])))
         except (LineError, PayloadError) as bad:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
@@ -847,19 +867,6 @@ class _Scan:
                 self.notes.append(f"the last line is incomplete and was left out ({bad})")
                 return
             self._reject(self._error(number, str(bad), expected))
-
-    def _interval(self, line: bytes, offset: int, number: int) -> None:
-        tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
-        row = len(self.found)
-        opened = open_payload(payload) if self.eager else None
-        if row >= self.limits.intervals:
-            raise self._beyond("intervals", f"more than {self.limits.intervals:,} intervals")
-        at = offset + line.index(payload, line.rindex(b","))
-        self.found.add(
-            self.times.absolute(stamp), column, at, len(payload), number, self.tags.code(tag)
-        )
-        if opened is not None:
-            self._keep(self.builder.add([row], Payloads.of([opened])))
 
     # ------------------------------------------------------------ corruption
 
@@ -993,18 +1000,6 @@ class _Scan:
         if hit is not None and hit[1].lower() in _WORDS:
             return _WORDS[hit[1].lower()], "file"
         return "ns", "assumed"
-
-
-def _pieces(line: bytes) -> list[tuple[bytes, int]]:
-    """A physical line, cut at lone carriage returns; each piece with its offset."""
-    body = line.rstrip(b"\r\n")
-    if b"\r" not in body:
-        return [(line, 0)]
-    pieces, at = [], 0
-    for piece in line.split(b"\r"):
-        pieces.append((piece, at))
-        at += len(piece) + 1
-    return pieces
 
 
 FORMATS = (

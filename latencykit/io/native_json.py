@@ -40,41 +40,36 @@ _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 def write_json(series: Mapping[str, Data], path: Path) -> None:
     """Write every series."""
-    record = {"latencykit": 1, "series": {name: _record(data) for name, data in series.items()}}
+    records: dict[str, Any] = {}
+    for name, data in series.items():
+        content: dict[str, Any]
+        if isinstance(data, Summary):
+            percentiles = [[p, v] for p, v in data.reported_percentiles.items()]
+            content = {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}
+        elif isinstance(data, Samples):
+            columns = {column: getattr(data, column) for column in _COLUMNS}
+            content = {key: cells.tolist() for key, cells in columns.items() if cells is not None}
+        elif isinstance(data, Histogram):
+            content = {
+                "buckets": layout_of(data.buckets), "index": data.index.tolist(),
+                "counts": data.counts.tolist(), **stated_by(data),
+            }  # fmt: skip
+        else:
+            blocks = [
+                {
+                    "buckets": layout_of(block.buckets), "rows": block.rows.tolist(),
+                    "indptr": block.indptr.tolist(),
+                    "index": block.index.tolist(), "counts": block.counts.tolist(),
+                }
+                for block in data.blocks()
+            ]  # fmt: skip
+            content = {
+                "start": data.starts.tolist(), "length": data.lengths.tolist(),
+                "tags": data.tag_of_rows(), "blocks": blocks,
+            }  # fmt: skip
+        records[name] = frame_of(data) | content
+    record = {"latencykit": 1, "series": records}
     path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
-
-
-def _record(data: Data) -> dict[str, Any]:
-    frame = frame_of(data)
-    if isinstance(data, Summary):
-        percentiles = [[p, v] for p, v in data.reported_percentiles.items()]
-        return frame | {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}
-    if isinstance(data, Samples):
-        columns = {name: getattr(data, name) for name in _COLUMNS}
-        return frame | {
-            name: column.tolist() for name, column in columns.items() if column is not None
-        }
-    if isinstance(data, Histogram):
-        counted = {
-            "buckets": layout_of(data.buckets),
-            "index": data.index.tolist(),
-            "counts": data.counts.tolist(),
-        }
-        return frame | counted | stated_by(data)
-    blocks = [
-        {
-            "buckets": layout_of(block.buckets), "rows": block.rows.tolist(),
-            "indptr": block.indptr.tolist(),
-            "index": block.index.tolist(), "counts": block.counts.tolist(),
-        }
-        for block in data.blocks()
-    ]  # fmt: skip
-    times = {
-        "start": data.starts.tolist(),
-        "length": data.lengths.tolist(),
-        "tags": data.tag_of_rows(),
-    }
-    return frame | times | {"blocks": blocks}
 
 
 def frame_of(data: Data) -> dict[str, Any]:

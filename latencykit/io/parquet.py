@@ -220,24 +220,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         }
 
 
-@contextlib.contextmanager
-def _opened(source: Source) -> Iterator[Any]:
-    """Give the opened file; whatever pyarrow raises about it means that it is corrupt."""
-    pa, pq = _arrow()
-    try:
-        with source.open() as stream:
-            yield pq.ParquetFile(stream)
-    except LatencyKitError:
-        raise
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise source.corrupt(
-            None,
-            f"the Parquet file is corrupt ({type(error).__name__})",
-            "",
-            "convert the original again",
-        ) from None
-
-
 def _rebuilt(
     frame: dict[str, Any],
     layouts: list[dict[str, Any]],
@@ -260,6 +242,24 @@ def _rebuilt(
     return log._mapped_through(lambda _: part)  # noqa: SLF001
 
 
+@contextlib.contextmanager
+def _opened(source: Source) -> Iterator[Any]:
+    """Give the opened file; whatever pyarrow raises about it means that it is corrupt."""
+    pa, pq = _arrow()
+    try:
+        with source.open() as stream:
+            yield pq.ParquetFile(stream)
+    except LatencyKitError:
+        raise
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise source.corrupt(
+            None,
+            f"the Parquet file is corrupt ({type(error).__name__})",
+            "",
+            "convert the original again",
+        ) from None
+
+
 class _ParquetPart:
     """The intervals of one series; a row group is one block."""
 
@@ -278,25 +278,24 @@ class _ParquetPart:
         with _opened(self._source) as file:
             for number, first, last in self._groups:
                 low, high = np.searchsorted(rows, [first, last + 1])
-                if low < high:
-                    yield from self._group(file, number, rows[low:high])
-
-    def _group(self, file: Any, number: int, rows: Ints) -> Iterator[Block]:
-        table = file.read_row_group(number, columns=["row", "layout", "index", "count"])
-        row, layout, index, counts = (
-            table[key].to_numpy().astype(np.int64, copy=False)
-            for key in ("row", "layout", "index", "count")
-        )
-        order = np.lexsort((index, row))
-        unique, first = np.unique(row[order], return_index=True)
-        record = {
-            "buckets": self._layouts[int(layout[0])], "rows": unique,
-            "indptr": np.append(first, order.size), "index": index[order], "counts": counts[order],
-        }  # fmt: skip
-        block = json_native.block_of(record, self._intervals)
-        chosen = np.flatnonzero(np.isin(unique, rows, assume_unique=True))
-        if chosen.size:
-            yield block if chosen.size == unique.size else block.take(chosen)
+                if low == high:
+                    continue
+                table = file.read_row_group(number, columns=["row", "layout", "index", "count"])
+                row, layout, index, counts = (
+                    table[key].to_numpy().astype(np.int64, copy=False)
+                    for key in ("row", "layout", "index", "count")
+                )
+                order = np.lexsort((index, row))
+                unique, begins = np.unique(row[order], return_index=True)
+                record = {
+                    "buckets": self._layouts[int(layout[0])], "rows": unique,
+                    "indptr": np.append(begins, order.size), "index": index[order],
+                    "counts": counts[order],
+                }  # fmt: skip
+                block = json_native.block_of(record, self._intervals)
+                chosen = np.flatnonzero(np.isin(unique, rows[low:high], assume_unique=True))
+                if chosen.size:
+                    yield block if chosen.size == unique.size else block.take(chosen)
 
 
 FORMATS = (

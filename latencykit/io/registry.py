@@ -49,10 +49,12 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '] "', "] ", '"request_time"', '"duration"', r"^\d{9,11}\.\d{3} ",
     ),
     "tools.autocannon": ("autocannon-json autocannon", '"p99_9', "stdev"),
-    "tools.bench": ("bench nats-latency-histogram", "1/(1-percentile)"),
     "tools.bombardier": ("bombardier-json bombardier", '"spec"', "reqs/sec", "bombarding "),
     "tools.bpf": ("bpftrace bpftrace-json bcc", "\n@", "\r@", "^@", '{"type":', ": count"),
-    "tools.cassandra_stress": ("cassandra-stress", "total ops,", "latency 99.9th percentile"),
+    "tools.cassandra": (
+        "cassandra-stress scylla-bench latte",
+        "total ops,", "latency 99.9th percentile", "total ops:", "partition count:", '"workload"',
+    ),
     "tools.criterion": (
         "criterion criterion-sample criterion-estimates criterion-csv criterion-text",
         '"sampling_mode"', '"confidence_interval"', "sample_measured_value", "time: ", "time:\t",
@@ -85,29 +87,24 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "hyperfoil hyperfoil-csv",
         "hyperfoil.io/run-schema", '"percentileresponsetime"', "phase,metric,start",
     ),
-    "tools.ioping": (
-        "ioping ioping-json ioping-raw",
-        ": request=", "ioping statistics ---", '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
-    ),
     "tools.jmeter": ("jmeter-csv jmeter-xml", "timestamp", "<testresults", r"^\d{13},\d+,"),
     "tools.jmh": ("jmh-json jmh-csv", '"primarymetric"', '"jmhversion"', '"benchmark"'),
     "tools.k6": (
         "k6-summary k6-csv k6-json k6",
         '"metrics"', '"results"', "metric_name,", '"metric":', "_duration", " complete and ",
     ),
-    "tools.latte": ("latte", '"workload"'),
     "tools.llm": ("vllm guidellm", '"mean_ttft_ms"', '"num_prompts"', '"benchmarks"'),
     "tools.locust": (
         "locust-csv locust-history locust-failures locust-json locust",
         "request count", "# requests", "occurrences", "traceback", '"num_none_requests"', "# reqs",
     ),
-    "tools.memtier": (
-        "memtier-json memtier",
-        '"run information"', "all stats", "aggregated average results",
-    ),
-    "tools.nats": (
-        "nats-latency nats-latency-raw nats-bench nats-bench-csv",
-        "hdr percentiles:", " msgs/sec", "#runid,clientid", r"^\d+\.\d{6}$",
+    "tools.messaging": (
+        (
+            "nats-latency nats-latency-raw nats-bench nats-bench-csv bench "
+            "nats-latency-histogram openmessaging"
+        ),
+        "hdr percentiles:", " msgs/sec", "#runid,clientid", r"^\d+\.\d{6}$", "1/(1-percentile)",
+        '"workload"',
     ),
     "tools.nosqlbench": (
         "nosqlbench nosqlbench-log nosqlbench-csv nosqlbench-histostats",
@@ -117,7 +114,6 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "oha-json oha-csv oha",
         '"responsetimehistogram"', "request-start,dns", "success rate:",
     ),
-    "tools.openmessaging": ("openmessaging", '"workload"'),
     "tools.otel": ("otel", 'metrics"'),
     "parquet": ("parquet", "par1"),
     "tools.perf_gauge": (
@@ -128,15 +124,18 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "pgbench-log pgbench-intervals pgbench",
         "transaction type:", r"^\d+ (\d|skipped|failed|serialization|deadlock)",
     ),
-    "tools.ping": ("ping", "ping ", "pinging ", "min/avg/max", "icmp_seq="),
+    "tools.ping": (
+        "ping ioping ioping-json ioping-raw",
+        "ping ", "pinging ", "min/avg/max", "icmp_seq=",
+        ": request=", "ioping statistics ---", '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
+    ),
     "tools.prometheus": ("prometheus prometheus-json", "# type ", "_bucket{", '"resulttype"'),
-    "tools.pyperf": ("pyperf", '"benchmarks"'),
-    "tools.pytest_benchmark": ("pytest-benchmark", '"machine_info"', '"benchmarks"'),
-    "tools.redis_benchmark": (
-        "redis-benchmark redis-benchmark-csv",
+    "tools.python_benchmarks": ("pyperf pytest-benchmark", '"machine_info"', '"benchmarks"'),
+    "tools.redis": (
+        "memtier-json memtier redis-benchmark redis-benchmark-csv",
+        '"run information"', "all stats", "aggregated average results",
         "requests completed in", "latency summary", "requests per second", "rps=", '","',
     ),
-    "tools.scylla_bench": ("scylla-bench", "total ops:", "partition count:"),
     "tools.siege": ("siege siege-json", "availability:", '"availability":'),
     "tools.sockperf": ("sockperf-csv sockperf", "sockperf: ", "packet, txtime"),
     "tools.sysbench": (
@@ -147,8 +146,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "vegeta-csv vegeta-json vegeta-report-json vegeta-report vegeta-hist vegeta-hdrplot",
         '"bytes_in":', '"status_codes":', "latencies", "bucket", "value(ms)", r"^\d{16,19},\d",
     ),
-    "tools.wrk": ("wrk", "thread stats"),
-    "tools.wrk2": ("wrk2", "thread stats"),
+    "tools.wrk": ("wrk wrk2", "thread stats"),
     "tools.ycsb": (
         "ycsb ycsb-json ycsb-raw",
         "[overall], runtime(ms),", "latency(us)", '"measurement"', r"^[A-Za-z][\w-]*,\d{12,14},",

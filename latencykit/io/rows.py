@@ -123,7 +123,14 @@ def read_table(
         frames.append(frame)
     if not frames:
         frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
-    return _joined(frames, layout), tuple(notes)
+    frames = [frame for frame in frames if len(frame)] or frames[:1]
+    for name in layout.words if len(frames) > 1 else ():
+        cells = [frame[name] for frame in frames]
+        categories = pd.api.types.union_categoricals(cells).categories
+        for frame in frames:
+            frame[name] = frame[name].cat.set_categories(categories)
+    joined = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    return joined, tuple(notes)
 
 
 def table_chunks(
@@ -195,19 +202,6 @@ def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
-    import pandas as pd
-
-    frames = [frame for frame in frames if len(frame)] or frames[:1]
-    if len(frames) == 1:
-        return frames[0]
-    for name in layout.words:
-        kinds = pd.api.types.union_categoricals([frame[name] for frame in frames]).categories
-        for frame in frames:
-            frame[name] = frame[name].cat.set_categories(kinds)
-    return pd.concat(frames, ignore_index=True)
 
 
 def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") -> pd.DataFrame:
@@ -316,8 +310,13 @@ def _good_rows(
     bad = np.zeros(len(frame), np.bool_)
     for name in layout.numbers:
         if frame[name].dtype.kind not in "iuf":
-            given = frame[name]
-            frame[name] = pd.to_numeric(_plain(given, layout), errors="coerce")
+            cells = given = frame[name]
+            for sign, meant in ((layout.thousands, ""), (layout.decimal, ".")):
+                if sign not in (None, meant):
+                    cells = (
+                        cells.astype(str).str.replace(sign, meant, regex=False).where(cells.notna())
+                    )
+            frame[name] = pd.to_numeric(cells, errors="coerce")
             bad |= (frame[name].isna() & given.notna()).to_numpy()
         bad |= _unfit(
             frame[name].to_numpy(), layout.largest.get(name, _LARGEST), name in layout.optional
@@ -348,17 +347,6 @@ def _unfit(values: Any, largest: float, optional: bool) -> Any:
         return False
     unfit = np.abs(values.astype(np.float64)) > largest
     return unfit if optional or values.dtype.kind != "f" else unfit | ~np.isfinite(values)
-
-
-def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
-    """Cells that pandas left as text, because one is not a number, as it would read the others."""
-    for sign, meant in (
-        (layout.thousands, ""),
-        (layout.decimal if layout.decimal != "." else None, "."),
-    ):
-        if sign is not None:
-            cells = cells.astype(str).str.replace(sign, meant, regex=False).where(cells.notna())
-    return cells
 
 
 def _texts_of_piece(

@@ -292,28 +292,13 @@ def believed(data: Data) -> Data:
 def settled(data: Data, source: Source) -> Data:
     """Return the data with statistics that can be true, and notes with the lines of the others."""
     data = believed(data)
-    facts = _facts(data.run)
-    if facts:
-        data = data.with_run(**facts)
-    notes: list[str] = []
-    for note in data.run.notes:
-        if isinstance(note, _Doubt):
-            line = _line_of(note.found, source)
-            notes.append(str(note) if line is None else f"line {line}: {note}")
-        else:
-            notes.append(note)
-    return data if tuple(notes) == data.run.notes else data.with_run(notes=tuple(notes))
-
-
-def _facts(run: Run) -> dict[str, Any]:
-    """Facts of the run that can be none, as unknown, with a note."""
     changed: dict[str, Any] = {
         name: str(value)
         for name in _TEXTS
-        if (value := getattr(run, name)) is not None and not isinstance(value, str)
+        if (value := getattr(data.run, name)) is not None and not isinstance(value, str)
     }
     for name in (*_FACTS, *_COUNTED):
-        value = getattr(run, name)
+        value = getattr(data.run, name)
         if value is None or (type(value) is int and 0 <= value < 2**63):
             continue
         number = _number(value)
@@ -323,8 +308,17 @@ def _facts(run: Run) -> dict[str, Any]:
             number < 0 and name != "start"
         ):
             seen = f"the {name.replace('_', ' ')} is {number:.4g}: it was left out"
-            changed |= {name: None, "notes": (*changed.get("notes", run.notes), seen)}
-    return changed
+            changed |= {name: None, "notes": (*changed.get("notes", data.run.notes), seen)}
+    if changed:
+        data = data.with_run(**changed)
+    notes: list[str] = []
+    for note in data.run.notes:
+        if isinstance(note, _Doubt):
+            line = _line_of(note.found, source)
+            notes.append(str(note) if line is None else f"line {line}: {note}")
+        else:
+            notes.append(note)
+    return data if tuple(notes) == data.run.notes else data.with_run(notes=tuple(notes))
 
 
 def _line_of(found: _Found, source: Source) -> int | None:

@@ -150,26 +150,19 @@ def rows_in(
         next(lines, "")
     reader = csv.reader(lines, delimiter=sep if sep != " " else "\0")
     before = first - 1 + skip
-    for fields in _until_error(reader):
-        if next_row is None:
-            break
-        start, before = before + 1, first - 1 + skip + reader.line_num
-        if not any(fields) or (comment and fields[0].startswith(comment)):
-            continue
-        row += 1
-        if row == next_row:
-            found.append((start, sep.join(fields)))
-            next_row = next(wanted, None)
+    # Python's parser refuses some rows, such as one with a field of a megabyte.
+    with contextlib.suppress(csv.Error):
+        for fields in reader:
+            if next_row is None:
+                break
+            start, before = before + 1, first - 1 + skip + reader.line_num
+            if not any(fields) or (comment and fields[0].startswith(comment)):
+                continue
+            row += 1
+            if row == next_row:
+                found.append((start, sep.join(fields)))
+                next_row = next(wanted, None)
     return found + [(None, "")] * (len(rows) - len(found))
-
-
-def _until_error(reader: Any) -> Iterator[list[str]]:
-    """The rows up to one that Python's parser refuses, such as one with a field of a megabyte."""
-    while True:
-        try:
-            yield next(reader)
-        except (StopIteration, csv.Error):
-            return
 
 
 def parser_error(source: Source, text: str, first: int) -> CorruptInputError:
@@ -299,7 +292,15 @@ class Unpacked(io.RawIOBase):
     def _decode(self) -> bool:
         """Decode the next piece into `_ready`; False at the end."""
         if self._decoder.eof:
-            return self._next_member()
+            rest = self._decoder.unused_data.lstrip(b"\0")
+            while len(rest) < 6 and (more := self._raw.read(_PIECE)):
+                rest = (rest + more).lstrip(b"\0")
+            if not rest or rest[1:4] == _SKIPPABLE:
+                return False
+            if compression(rest) != self._kind:
+                raise self._corrupt("after the end of the compressed stream stand other bytes")
+            self._begin(rest)
+            return True
         piece = self._held or getattr(self._decoder, "unconsumed_tail", b"")
         if not piece and not self._full:
             piece = self._raw.read(_ZSTD_PIECE if self._kind == "zstd" else _PIECE)
@@ -316,18 +317,6 @@ class Unpacked(io.RawIOBase):
         except self._errors as error:
             raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
         self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
-        return True
-
-    def _next_member(self) -> bool:
-        """Go on to what follows a finished stream: another one, after padding, or the end."""
-        rest = self._decoder.unused_data.lstrip(b"\0")
-        while len(rest) < 6 and (more := self._raw.read(_PIECE)):
-            rest = (rest + more).lstrip(b"\0")
-        if not rest or rest[1:4] == _SKIPPABLE:
-            return False
-        if compression(rest) != self._kind:
-            raise self._corrupt("after the end of the compressed stream stand other bytes")
-        self._begin(rest)
         return True
 
     def _begin(self, held: bytes) -> None:

@@ -1,10 +1,11 @@
-"""Text as it stood on a terminal: without colours, and without what a progress line overwrote."""
+"""Text and JSON as tools print them: recognised, cleaned of a terminal's traces, and parsed."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,7 @@ import numpy as np
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.io.source import Confidence
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
@@ -23,17 +25,22 @@ if TYPE_CHECKING:
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Head, ReadOptions, Source
 
+    Sniff = Callable[[Head], Confidence]
+
 __all__ = [
     "Section",
     "batch",
     "below",
+    "certain",
     "command_of",
     "documents",
     "durations",
     "entry",
     "epoch_seconds",
     "fact",
+    "has_json_keys",
     "has_keys",
+    "has_match",
     "iso_nanoseconds",
     "lines",
     "load",
@@ -45,6 +52,7 @@ __all__ = [
     "runs",
     "section_runs",
     "sections",
+    "starts_with",
     "without_halves",
 ]
 
@@ -435,3 +443,49 @@ def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] =
     if not isinstance(found, kind) or isinstance(found, bool):
         raise source.corrupt(None, f"{path} is {type(found).__name__}", "something else", _WAY_OUT)
     return found
+
+
+# ------------------------------------------------------------
+# Recognition as data: what a format is known by, as values for `Format.sniff`.
+
+
+def certain(match: object) -> Confidence:
+    """Return CERTAIN where something matches, else NO."""
+    return Confidence.CERTAIN if match else Confidence.NO
+
+
+def starts_with(*prefixes: str) -> Sniff:
+    """Recognize a file that begins with one of these prefixes."""
+    return partial(_starts_with, prefixes)
+
+
+def has_json_keys(*alternatives: tuple[str, ...], within: int | None = None) -> Sniff:
+    """Recognize JSON whose first characters contain all keys of one of the alternatives."""
+    return partial(_has_json_keys, alternatives, within)
+
+
+def has_match(
+    pattern: str | re.Pattern[str],
+    *,
+    plain: Callable[[str], str] = str,
+    confidence: Confidence = Confidence.CERTAIN,
+) -> Sniff:
+    """Recognize text in which a pattern matches; `plain` takes a terminal's escapes out first."""
+    compiled = re.compile(pattern, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+    return partial(_has_match, compiled, plain, confidence)
+
+
+def _starts_with(prefixes: tuple[str, ...], head: Head) -> Confidence:
+    return certain(head.text.startswith(prefixes))
+
+
+def _has_json_keys(
+    alternatives: tuple[tuple[str, ...], ...], within: int | None, head: Head
+) -> Confidence:
+    return certain(any(has_keys(head, *keys, within=within) for keys in alternatives))
+
+
+def _has_match(
+    pattern: re.Pattern[str], plain: Callable[[str], str], confidence: Confidence, head: Head
+) -> Confidence:
+    return confidence if pattern.search(plain(head.text)) else Confidence.NO

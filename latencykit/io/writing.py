@@ -40,9 +40,16 @@ def _write_one(
 ) -> None:
     guess = "_assumed" if data.run.unit_from == "assumed" else ""
     unit = "" if data.unit == "none" else f"_{data.unit}{guess}"
+    table: dict[str, Any]
     if isinstance(data, HistogramLog) and wanted is not None:
-        table = _percentile_columns(data, wanted, unit)
-        _rows(stream, table, name, header=header)
+        series = data.series(wanted)
+        values = dict(zip(series.percentiles, series.values.T, strict=True))
+        table = {
+            "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
+            "tag": _cells(data.tag_of_rows()), "count": series.count,
+            **{f"p{format_percentile(p)}{unit}": column for p, column in values.items()},
+            f"max{unit}": series.max,
+        }  # fmt: skip
     elif isinstance(data, HistogramLog):
         tags = _cells(data.tag_of_rows())
         for number, block in enumerate(data.blocks()):
@@ -54,47 +61,27 @@ def _write_one(
                 f"high{unit}": block.buckets.high(block.index), "count": block.counts,
             }  # fmt: skip
             _rows(stream, table, name, header=header and number == 0)
+        return
     elif isinstance(data, Histogram):
         low, high, counts = data.buckets.low(data.index), data.buckets.high(data.index), data.counts
         if data.censored:  # a last row without an upper edge
             low, high = np.append(low, data.censored_at), np.append(high, np.nan)
             counts = np.append(counts, data.censored)
-        _rows(
-            stream, {f"low{unit}": low, f"high{unit}": high, "count": counts}, name, header=header
-        )
+        table = {f"low{unit}": low, f"high{unit}": high, "count": counts}
     elif isinstance(data, Samples):
-        _rows(stream, _sample_columns(data, unit), name, header=header)
+        columns = {
+            f"start{unit}": data.start, f"duration{unit}": data.duration,
+            f"intended{unit}": data.intended,
+            "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
+            "connection": data.connection,
+            "tag": None if data.tag is None else _cells(data.tag.tolist()),
+        }  # fmt: skip
+        table = {key: column for key, column in columns.items() if column is not None}
     else:
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
-        values = np.array([*data.stats.values(), *data.reported_percentiles.values()], np.float64)
-        _rows(stream, {"statistic": _cells(names), f"value{unit}": values}, name, header=header)
-
-
-def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -> dict[str, Any]:
-    series = log.series(wanted)
-    columns: dict[str, Any] = {
-        "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
-        "tag": _cells(log.tag_of_rows()), "count": series.count,
-    }  # fmt: skip
-    columns |= {
-        f"p{format_percentile(p)}{unit}": series.values[:, k]
-        for k, p in enumerate(series.percentiles)
-    }
-    return columns | {f"max{unit}": series.max}
-
-
-def _sample_columns(samples: Samples, unit: str) -> dict[str, Any]:
-    columns: dict[str, Any] = {
-        f"start{unit}": samples.start,
-        f"duration{unit}": samples.duration,
-        f"intended{unit}": samples.intended,
-    }
-    if samples.outcome is not None:
-        columns["outcome"] = np.asarray(OUTCOMES)[samples.outcome]
-    columns["connection"] = samples.connection
-    if samples.tag is not None:
-        columns["tag"] = _cells(samples.tag.tolist())
-    return {name: column for name, column in columns.items() if column is not None}
+        numbers = [*data.stats.values(), *data.reported_percentiles.values()]
+        table = {"statistic": _cells(names), f"value{unit}": np.array(numbers, np.float64)}
+    _rows(stream, table, name, header=header)
 
 
 def _cells(texts: Sequence[str]) -> NDArray[np.object_]:

@@ -258,7 +258,10 @@ class Server:
             Nanoseconds; negative infinity for requests that a draining server turns away.
         """
         work, shard = self.draw(rng, sent.size), self.shards_of(rng, sent.size)
-        taken = ~self._turned_away(sent, shard)
+        taken = np.ones(sent.size, np.bool_)
+        for one in range(self.servers if self.sharded else 1):
+            for begin, end in self.windows(one, drain=True).tolist():
+                taken &= (shard != one) | (sent < begin) | (sent >= end)
         done = np.full(sent.size, -np.inf)
         if self.servers > 1 and not self.sharded and not self.ideal:
             queue = Queue(self)
@@ -270,13 +273,6 @@ class Server:
             answer = ideal_replies if self.ideal else fifo_replies
             done[mine] = answer(sent[mine], work[mine], self.windows(one))
         return done
-
-    def _turned_away(self, sent: Floats, shard: Ints) -> NDArray[np.bool_]:
-        away = np.zeros(sent.size, np.bool_)
-        for one in range(self.servers if self.sharded else 1):
-            for begin, end in self.windows(one, drain=True).tolist():
-                away |= (shard == one) & (sent >= begin) & (sent < end)
-        return away
 
 
 def ideal_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
@@ -296,27 +292,17 @@ def fifo_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
     """
     if not sent.size:
         return np.zeros(0)
-    arrival = _working(sent, stalls)
+    stopped = np.zeros_like(sent)
+    for begin, end in stalls.tolist():
+        stopped += np.clip(sent, begin, end) - begin
+    arrival = sent - stopped
     balance = np.concatenate(([0.0], np.cumsum(work[:-1] - np.diff(arrival))))
     wait = balance - np.minimum.accumulate(balance)
-    return _by_the_clock(arrival + wait + work, stalls)
-
-
-def _working(at: Floats, stalls: Floats) -> Floats:
-    """Time that the server has worked (or could have) up to each moment."""
-    passed = np.zeros_like(at)
-    for begin, end in stalls.tolist():
-        passed += np.clip(at, begin, end) - begin
-    return at - passed
-
-
-def _by_the_clock(worked: Floats, stalls: Floats) -> Floats:
-    """The inverse of `_working`; the moment before a stall where two would do."""
-    at = worked
+    at = arrival + wait + work
     # Stalls ascend: only work that the earlier ones did not delay passes one.
     for begin, end in stalls.tolist():
         at = np.where(at > begin, at + (end - begin), at)
-    return at
+    return np.asarray(at)
 
 
 class Queue:
@@ -354,20 +340,16 @@ class Queue:
             done = self._finish(max(at, self._free[shard][0]), work, shard)
             self._free[shard] = (done, shard)
             return done
-        free, one = self._next_free(at)
-        done = self._finish(max(at, free), work, one)
-        heapq.heapreplace(self._free, (done, one))
-        return done
-
-    def _next_free(self, at: float) -> tuple[float, int]:
-        """The server that can begin first, after its stall if it is stalled by then."""
-        while True:
-            free, one = self._free[0]
+        while True:  # until the server that can begin first is not stalled by then
+            free, first = self._free[0]
             begin = max(at, free)
-            thaw = next((b for a, b in self._windows[one] if a <= begin < b), None)
+            thaw = next((b for a, b in self._windows[first] if a <= begin < b), None)
             if thaw is None:
-                return free, one
-            heapq.heapreplace(self._free, (thaw, one))
+                break
+            heapq.heapreplace(self._free, (thaw, first))
+        done = self._finish(begin, work, first)
+        heapq.heapreplace(self._free, (done, first))
+        return done
 
     def _finish(self, begin: float, work: float, one: int) -> float:
         """When `work` that begins then is done, stalls between taken in."""

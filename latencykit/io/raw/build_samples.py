@@ -83,7 +83,19 @@ class _Rows:
             self.strange |= dict.fromkeys(word for _, strange in read for word in strange)
             outcome, silent = combined([codes for codes, _ in read])
             self.tally["silent"] += silent
-        keep = self._kept(times, outcome)
+        bad = np.logical_or.reduce([one.corrupt for one in times.values()])
+        empty, negative = times["duration"].missing, times["duration"].ns < 0
+        unstamped = np.logical_or.reduce([one.missing for one in times.values()]) & ~empty
+        out = bad | empty | negative | unstamped
+        if not out.any():
+            keep = slice(None)
+        else:
+            lost = empty & ~bad & (outcome != 0)
+            self.lost.update(outcome[lost].tolist())
+            self.tally["missing"] += int((empty & ~bad & ~lost).sum())
+            self.tally["negative"] += int((negative & ~bad).sum())
+            self.tally["unstamped"] += int((unstamped & ~bad & ~negative).sum())
+            keep = ~out
         columns: Columns = {role: one.ns[keep] for role, one in times.items()}
         if "end" in columns:
             ended = columns.pop("end")
@@ -169,21 +181,6 @@ class _Rows:
             np.where(beyond_rows, np.inf, found.ns), found.missing & ~beyond_rows, found.corrupt
         )
 
-    def _kept(self, times: dict[str, Times], outcome: NDArray[np.int8]) -> Any:
-        """Which rows can be used (an index: all of them as a rule); the others are tallied."""
-        bad = np.logical_or.reduce([one.corrupt for one in times.values()])
-        empty, negative = times["duration"].missing, times["duration"].ns < 0
-        unstamped = np.logical_or.reduce([one.missing for one in times.values()]) & ~empty
-        out = bad | empty | negative | unstamped
-        if not out.any():
-            return slice(None)
-        lost = empty & ~bad & (outcome != 0)
-        self.lost.update(outcome[lost].tolist())
-        self.tally["missing"] += int((empty & ~bad & ~lost).sum())
-        self.tally["negative"] += int((negative & ~bad).sum())
-        self.tally["unstamped"] += int((unstamped & ~bad & ~negative).sum())
-        return ~out
-
     def notes(self) -> list[str]:
         """Return one sentence per kind of row that was left out."""
         found = []
@@ -206,6 +203,11 @@ class _Rows:
             found.append(f"unknown outcomes count as failures: {words}")
         return found
 
+    def no_latencies(self) -> Exception:
+        """Return the error of a table without a usable row."""
+        seen = [f"column {self.plan.duration!r} contains no latencies", *self.notes()]
+        return self.source.corrupt(None, "; ".join(seen), "", "")
+
 
 def gathered(
     frames: Iterable[pd.DataFrame],
@@ -226,12 +228,7 @@ def gathered(
         if options.counted and rows.tally["rows"] > KEPT:
             return _counted(chain(kept, parts), rows, notes)
     if not rows.tally["rows"] and not rows.lost:
-        raise source.corrupt(
-            None,
-            "; ".join([f"column {plan.duration!r} contains no latencies", *rows.notes()]),
-            "",
-            "",
-        )
+        raise rows.no_latencies()
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     series = whole.pop("series", None)
@@ -269,12 +266,7 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
         used = part.pop(_PLACE, place)
         kept.append(part | {name: column[used] for name, column in texts.items()})
     if not kept or not rows.tally["rows"]:
-        raise rows.source.corrupt(
-            None,
-            "; ".join([f"column {plan.duration!r} contains no latencies", *rows.notes()]),
-            "",
-            "",
-        )
+        raise rows.no_latencies()
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     nothing = np.zeros(len(whole["duration"]), np.int64)
@@ -349,9 +341,10 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
                 f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: too "
                 "many for operations"
             )
-    return Samples(
-        **given, unit="none" if unit == "none" else "ns", run=run.replace(start=_epoch(given))
-    )
+    starts, epoch = given.get("start"), None
+    if starts is not None and starts.size and starts.min() >= 10**17:  # points in time
+        epoch = float(starts.min()) / 1e9
+    return Samples(**given, unit="none" if unit == "none" else "ns", run=run.replace(start=epoch))
 
 
 def _with_outcomes(run: Run, outcome: NDArray[Any] | None) -> Run:
@@ -363,16 +356,6 @@ def _with_outcomes(run: Run, outcome: NDArray[Any] | None) -> Run:
             name: max(getattr(run, name), count)
             for name, count in zip(_FACTS, counts[1:], strict=True)
         }
-    )
-
-
-def _epoch(columns: Columns) -> float | None:
-    """Seconds since the epoch of the first start, where starts are points in time."""
-    starts = columns.get("start")
-    return (
-        None
-        if starts is None or not starts.size or starts.min() < 10**17
-        else float(starts.min()) / 1e9
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -506,20 +507,14 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
         3,
     )
     for at in np.flatnonzero(np.isnan(found)).tolist():
-        found[at] = _odd_span(str(text.iloc[at]))
+        word = str(text.iloc[at])  # 1m2.3s, PT0.5S or 00:00:01.5
+        with contextlib.suppress(ValueError, InvalidArgumentError, OverflowError):
+            found[at] = (
+                float(pd.Timedelta(word.replace(",", ".")).value)
+                if _ISO_SPAN.fullmatch(word) or _CLOCK.fullmatch(word)
+                else parse_duration(word)
+            )
     return np.where(np.abs(found) <= _LARGEST, found, np.nan)
-
-
-def _odd_span(word: str) -> float:
-    """``1m2.3s``, ``PT0.5S`` or ``00:00:01.5`` in ns."""
-    import pandas as pd
-
-    try:
-        if _ISO_SPAN.fullmatch(word) or _CLOCK.fullmatch(word):
-            return float(pd.Timedelta(word.replace(",", ".")).value)
-        return parse_duration(word)
-    except (ValueError, InvalidArgumentError, OverflowError):
-        return float("nan")
 
 
 def _moments(text: pd.Series[Any]) -> NDArray[Any]:

@@ -386,12 +386,9 @@ def _moments(
         if kind == "word":
             notes.append(f"column {one.column!r} is not understood as a time; it is left out")
             continue
-        stated = (
-            one.unit if kind != "number" or _in_our_time(sample[one.column], one.unit) else None
-        )
-        stated = stated or (
-            _stamp_unit(sample[one.column], one.column, unit, notes) if kind == "number" else "ns"
-        )
+        stated = one.unit or "ns"
+        if kind == "number":
+            stated = _stamp_unit(sample[one.column], one, unit, notes)
         found[role] = TimestampColumn(one.column, kind, stated)
         if role == "start" and one.stem in _MEANT_AS_START:
             notes.append(f"column {one.column!r} is taken as the start of each request")
@@ -400,28 +397,20 @@ def _moments(
     return found
 
 
-def _in_our_time(cells: pd.Series[Any], unit: str | None) -> bool:
-    """Whether points in time fit 64 bits of nanoseconds: a ``time_ms`` may be microseconds."""
-    times = times_of(cells, "number", "none")
-    values = times.ns[~times.missing & ~times.corrupt]
-    return (
-        unit is None
-        or not values.size
-        or float(np.median(np.abs(values))) * NANOSECONDS[unit] < _LATEST
-    )
-
-
-def _stamp_unit(cells: pd.Series[Any], column: str, unit: str, notes: list[str]) -> str:
-    """Unit of stamps whose name has none: by their size for those since the epoch, else assumed."""
+def _stamp_unit(cells: pd.Series[Any], one: ColumnName, unit: str, notes: list[str]) -> str:
+    """Unit of stamps: the name's, else by their size for those since the epoch, else assumed."""
     times = times_of(cells, "number", "none")
     values = times.ns[~times.missing & ~times.corrupt]
     middle = float(np.median(np.abs(values))) if values.size else 0.0
+    # Points in time fit 64 bits of nanoseconds; a column `time_ms` may hold microseconds.
+    if one.unit is not None and middle * NANOSECONDS[one.unit] < _LATEST:
+        return one.unit
     epoch = next((name for name, least in _EPOCHS if middle >= least), None)
     if epoch is not None:
         return epoch
     whole = bool((values == np.rint(values)).all())
     assumed = unit if whole and unit in NANOSECONDS else "s"
-    notes.append(f"column {column!r} states no unit; it is taken as {assumed}")
+    notes.append(f"column {one.column!r} states no unit; it is taken as {assumed}")
     return assumed
 
 

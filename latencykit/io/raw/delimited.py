@@ -18,7 +18,7 @@ from latencykit.io.source import Confidence, Format
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     import pandas as pd
 
@@ -219,7 +219,21 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             1, "it contains no row of a table", "a header and rows, or one number per line", ""
         )
     plan = plan_of(dialect.frame(), options, source)
-    local = _local(dialect, (*plan.numbers, *plan.numbers_as_words), source)
+    used = (*plan.numbers, *plan.numbers_as_words)
+    for name in used:
+        style = dialect.styles[0].get(name)
+        if style in ("unclear", "mixed"):
+            k = dialect.columns.index(name)
+            cells = [row[k].strip() for row in dialect.rows if k < len(row)]
+            shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
+            seen = (
+                f"numbers of column {name!r} may have a decimal comma, or grouped digits "
+                f"({printable(shown, 50)})"
+            )
+            raise source.corrupt(
+                dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234"
+            )
+    local = {name: dialect.local[name] for name in used if name in dialect.local}
     numbers = tuple(name for name in plan.numbers if name not in local)
     words = (*plan.words, *(name for name in plan.numbers if name in local))
     layout = Layout(
@@ -238,24 +252,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}
-
-
-def _local(dialect: Dialect, used: Iterable[str], source: Source) -> dict[str, Style]:
-    """The used columns with numbers in a local style; an error where the style is ambiguous."""
-    for name in used:
-        style = dialect.styles[0].get(name)
-        if style in ("unclear", "mixed"):
-            k = dialect.columns.index(name)
-            cells = [row[k].strip() for row in dialect.rows if k < len(row)]
-            shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
-            seen = (
-                f"numbers of column {name!r} may have a decimal comma, or grouped digits "
-                f"({printable(shown, 50)})"
-            )
-            raise source.corrupt(
-                dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234"
-            )
-    return {name: dialect.local[name] for name in used if name in dialect.local}
 
 
 def _pointed(frames: Iterator[pd.DataFrame], local: dict[str, Style]) -> Iterator[pd.DataFrame]:

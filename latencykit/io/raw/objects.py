@@ -145,13 +145,28 @@ def _frames(
     source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]
 ) -> Iterator[pd.DataFrame]:
     """Chunks of rows, by pyarrow where it is installed and can read them, else by json."""
+    import pandas as pd
+
     fast = _fast_parser(columns)
     done = 0
     for first, chunk in line_chunks(source):
         frame = fast(chunk) if chunk.endswith(b"\n") else None
         if frame is None:
             records = jsontext.batch(first, chunk, source, options, notes)
-            frame = _picked(records, columns, source, options, done)
+            strange = [k for k, record in enumerate(records) if not isinstance(record, dict)]
+            if strange:
+                refuse_rows(
+                    [done + k for k in strange], partial(_lines_of, source), source, options,
+                    "this is not an object", "",
+                )  # fmt: skip
+                records = [record for record in records if isinstance(record, dict)]
+            paths = {column: column.split(".") for column in columns}
+            frame = pd.DataFrame(
+                {
+                    column: [_at(record, column, paths[column]) for record in records]
+                    for column in columns
+                }
+            )
         frame.index = frame.index + done
         done += len(frame)
         yield frame
@@ -197,28 +212,6 @@ def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | Non
         return frame
 
     return parse
-
-
-def _picked(
-    records: list[Any], columns: Sequence[str], source: Source, options: ReadOptions, done: int
-) -> pd.DataFrame:
-    import pandas as pd
-
-    strange = [k for k, record in enumerate(records) if not isinstance(record, dict)]
-    if strange:
-        refuse_rows(
-            [done + k for k in strange],
-            partial(_lines_of, source),
-            source,
-            options,
-            "this is not an object",
-            "",
-        )
-    good = [record for record in records if isinstance(record, dict)] if strange else records
-    paths = {column: column.split(".") for column in columns}
-    return pd.DataFrame(
-        {column: [_at(record, column, paths[column]) for record in good] for column in columns}
-    )
 
 
 def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:

@@ -279,7 +279,14 @@ def reading_of(sample: pd.Series[Any], found: Candidate) -> Reading | None:
     if set(often) <= _TRUE | _FALSE:
         return Reading(found.column, "flags", flipped, failure, fine)
     if all(_REAL.fullmatch(text) for text in often):
-        return _numbers_of(found, often, empties=empties)
+        if found.sense != "bad" or not all(_WHOLE.fullmatch(text) for text in often):
+            return None
+        values = {int(float(text)) for text in often}
+        if values <= _HTTP | {0, -1} and min(values - {0, -1}, default=400) < 400:
+            return Reading(found.column, "http", empty=_OK)
+        if found.family == "grpc" and values <= set(range(len(_GRPC_CODES))):
+            return Reading(found.column, "grpc", empty=_OK)
+        return Reading(found.column, "counts", empty=_OK) if 0 in values or empties else None
     understood = {
         text: _OK if flipped and text in _FALSE else outcome_of_word(text) for text in often
     }
@@ -288,18 +295,6 @@ def reading_of(sample: pd.Series[Any], found: Candidate) -> Reading | None:
     if found.sense == "good" or not (empties or _OK in understood.values()):
         return None
     return Reading(found.column, "text", flipped, failure, _OK)
-
-
-def _numbers_of(found: Candidate, often: dict[str, int], *, empties: bool) -> Reading | None:
-    """Numbers in a column that is named as a success, a failure or a timeout."""
-    if found.sense != "bad" or not all(_WHOLE.fullmatch(text) for text in often):
-        return None
-    values = {int(float(text)) for text in often}
-    if values <= _HTTP | {0, -1} and min(values - {0, -1}, default=400) < 400:
-        return Reading(found.column, "http", empty=_OK)
-    if found.family == "grpc" and values <= set(range(len(_GRPC_CODES))):
-        return Reading(found.column, "grpc", empty=_OK)
-    return Reading(found.column, "counts", empty=_OK) if 0 in values or empties else None
 
 
 def _status(found: Candidate, often: dict[str, int]) -> Reading | None:

@@ -22,9 +22,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, Layout, read_table
-from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import command_of, fact, plain_report, section_runs
+from latencykit.io.text import certain, command_of, fact, plain_report, section_runs, starts_with
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -97,7 +96,21 @@ def _report(part: Section) -> Data:
     good = int(facts["Complete requests"]) - mixed
     if good <= 0:
         raise nothing_answered(part.source, run)
-    stats = _connection_times(part)
+    table = _TABLE.search(part.text)
+    if table is None:
+        stats = {}
+    else:
+        row = _TOTAL.search(part.text, table.end())
+        names = (
+            ("min", "mean", "max") if table[1] == "avg" else ("min", "mean", "std", "median", "max")
+        )
+        cells = [float(number) for number in row[1].split()] if row else []
+        if len(cells) != len(names):
+            seen, due = "the row Total of the connection times is corrupt", f"{len(names)} numbers"
+            raise part.corrupt(table.end(), seen, due, "run ab anew")
+        stats = {
+            name: number for name, number in zip(names, cells, strict=True) if name != "median"
+        }
     mean = fact(text, r"^Time per request:\s+([\d.]+) \[ms\] \(mean\)", float)
     if mean is not None and ("mean" not in stats or abs(mean - stats["mean"]) <= 1.0):
         stats["mean"] = mean  # concurrency x time / requests: the same, with three decimals
@@ -113,20 +126,6 @@ def _report(part: Section) -> Data:
         points = {float(row[1]): nanoseconds(float(row[2]), "ms") for row in rows if row[2]}
     run = run.with_notes(_ROUNDED, _HINT)
     return data_from_points(points, good, in_nanoseconds(stats, "ms"), run)
-
-
-def _connection_times(part: Section) -> dict[str, float]:
-    """Minimum, mean, standard deviation and maximum of the total times, in ms."""
-    table = _TABLE.search(part.text)
-    if table is None:
-        return {}
-    row = _TOTAL.search(part.text, table.end())
-    names = ("min", "mean", "max") if table[1] == "avg" else ("min", "mean", "std", "median", "max")
-    numbers = [float(number) for number in row[1].split()] if row else []
-    if len(numbers) != len(names):
-        seen, expected = "the row Total of the connection times is corrupt", f"{len(names)} numbers"
-        raise part.corrupt(table.end(), seen, expected, "run ab anew")
-    return {name: number for name, number in zip(names, numbers, strict=True) if name != "median"}
 
 
 def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -35,9 +35,8 @@ from latencykit.io.build import (
 )
 from latencykit.io.raw.cells import latency_columns, named, unit_in
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import iso_nanoseconds
+from latencykit.io.text import certain, iso_nanoseconds
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
@@ -326,7 +325,15 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     for first, chunk in line_chunks(source):
         rows = chosen.pattern.findall(chunk)
         if len(rows) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
-            notes += _refuse_others(chunk, first, chosen, source, options)
+            lines = chunk.split(b"\n")
+            for number, line in enumerate(lines, first):
+                if not line.strip() or chosen.pattern.match(line):
+                    continue
+                if number == first + len(lines) - 1:  # no line break behind it: it is truncated
+                    notes.append(CUT_LINE)
+                    continue
+                seen = f"this line has no time: {printable(line.decode('utf-8', 'replace'))!r}"
+                refuse_line(source, options, number, seen, f"{chosen.tool}'s line format")
         if not rows:
             continue
         columns = list(zip(*rows, strict=True))
@@ -351,21 +358,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         notes=(*dict.fromkeys(notes), *left_out, _SERVER_SIDE),
     )  # fmt: skip
     return {"": Samples(run=run, unit=base_unit(unit), **kept)}
-
-
-def _refuse_others(
-    chunk: bytes, first: int, chosen: _Line, source: Source, options: ReadOptions
-) -> list[str]:
-    """Refuse lines that do not fit; a last one that is truncated is a note."""
-    rows = chunk.split(b"\n")
-    for number, line in enumerate(rows, first):
-        if not line.strip() or chosen.pattern.match(line):
-            continue
-        if number == first + len(rows) - 1:  # no line break behind it
-            return [CUT_LINE]
-        seen = f"this line has no time: {printable(line.decode('utf-8', 'replace'))!r}"
-        refuse_line(source, options, number, seen, f"{chosen.tool}'s line format")
-    return []
 
 
 def _outcomes(status: Ints) -> NDArray[np.int8] | None:

@@ -14,9 +14,8 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import data_from_points, in_nanoseconds, mixed_note, nothing_answered
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import epoch_seconds, fact, plain
+from latencykit.io.text import certain, epoch_seconds, fact, plain
 from latencykit.units import format_count, parse_duration
 
 if TYPE_CHECKING:
@@ -122,7 +121,16 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
                 points[float(name[:-1])] = _value(cell)
             elif name.lower() in _STATS:
                 stats[_STATS[name.lower()]] = _value(cell)
-        points |= {float(p): _value(cell) for p, cell in _percentile_rows(rows)}
+        below = False  # in the table that -l adds
+        for cells in rows:
+            if cells[:2] == ["Percentile", "Latency (ms)"]:
+                below = True
+            elif below and cells[:2] == ["Code", "Count"]:  # the table of status codes
+                break
+            elif below and len(cells) == 2:
+                points[float(cells[0])] = _value(cells[1])
+            elif below and re.match(r"[\w]", cells[0]):
+                break
     except (InvalidArgumentError, ValueError) as error:
         seen = f"a latency that cannot be read ({error})"
         raise source.corrupt(None, seen, "such as 15 ms") from None
@@ -135,20 +143,6 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def _value(cell: str) -> float:
     return round(parse_duration(cell.replace(",", ""), "ms"), 3)
-
-
-def _percentile_rows(rows: list[list[str]]) -> Iterator[tuple[str, str]]:
-    """Rows of the table that ``-l`` adds."""
-    below = False
-    for cells in rows:
-        if cells[:2] == ["Percentile", "Latency (ms)"]:
-            below = True
-        elif below and cells[:2] == ["Code", "Count"]:  # the table of status codes
-            return
-        elif below and len(cells) == 2:
-            yield cells[0], cells[1]
-        elif below and re.match(r"[\w]", cells[0]):
-            return
 
 
 def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:

@@ -17,9 +17,8 @@ from latencykit.io.build import (
     nanoseconds,
     nothing_answered,
 )
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import durations, fact, plain, runs
+from latencykit.io.text import certain, durations, fact, plain, runs
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
@@ -107,33 +106,34 @@ def _of_good(
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table, the percentiles and the status codes of every run."""
-    return {name: _table(part, source) for name, part in runs(plain(source.text()), _BEGIN).items()}
-
-
-def _table(text: str, source: Source) -> Data:
-    title = _TITLE.search(text)
-    intro, body = (text[: title.start()], text[title.start() :]) if title else ("", text)
-    row, codes = _LATENCY.search(body), _CODES.search(body)
-    if title is None or codes is None:
-        expected = "Statistics and HTTP codes"
-        raise source.corrupt(None, "the closing table is missing", expected, "did the run end?")
-    numbers = [int(number) for number in codes.groups()]
-    errors = {name.strip(): int(number) for name, number in _ERRORS.findall(body[codes.end() :])}
-    length = fact(intro, r" for ([\d.hms]+) using", parse_duration)
-    run = _run(numbers, errors).replace(
-        unit_from="file", connections=fact(intro, r"using (\d+) connection", int),
-        duration=None if length is None else length / 1e9,
-    )  # fmt: skip
-    if row is None:
-        raise nothing_answered(source, run)
-    spread = body[row.end() : codes.start()]
-    cells = dict(zip(("mean", "std", "max"), row.groups(), strict=True))
-    stats = durations(cells, source, "1.53ms")
-    points = durations({float(p): cell for p, cell in _POINT.findall(spread)}, source, "1.53ms")
-    if "Distribution" in spread and len(points) < spread.count("%"):
-        seen = "a percentile that cannot be read"
-        raise source.corrupt(None, seen, "50%     1.48ms", "run it again")
-    return _of_good(points, stats, sum(numbers), run, source)
+    series: dict[str, Data] = {}
+    for name, text in runs(plain(source.text()), _BEGIN).items():
+        title = _TITLE.search(text)
+        intro, body = (text[: title.start()], text[title.start() :]) if title else ("", text)
+        row, codes = _LATENCY.search(body), _CODES.search(body)
+        if title is None or codes is None:
+            expected = "Statistics and HTTP codes"
+            raise source.corrupt(None, "the closing table is missing", expected, "did the run end?")
+        numbers = [int(number) for number in codes.groups()]
+        errors = {
+            name.strip(): int(number) for name, number in _ERRORS.findall(body[codes.end() :])
+        }
+        length = fact(intro, r" for ([\d.hms]+) using", parse_duration)
+        run = _run(numbers, errors).replace(
+            unit_from="file", connections=fact(intro, r"using (\d+) connection", int),
+            duration=None if length is None else length / 1e9,
+        )  # fmt: skip
+        if row is None:
+            raise nothing_answered(source, run)
+        spread = body[row.end() : codes.start()]
+        cells = dict(zip(("mean", "std", "max"), row.groups(), strict=True))
+        stats = durations(cells, source, "1.53ms")
+        points = durations({float(p): cell for p, cell in _POINT.findall(spread)}, source, "1.53ms")
+        if "Distribution" in spread and len(points) < spread.count("%"):
+            seen = "a percentile that cannot be read"
+            raise source.corrupt(None, seen, "50%     1.48ms", "run it again")
+        series[name] = _of_good(points, stats, sum(numbers), run, source)
+    return series
 
 
 FORMATS = (

@@ -16,8 +16,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
 from latencykit.io.build import base_unit, distinct, nanoseconds_of, several
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
+from latencykit.io.text import certain, has_match
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import text as jsontext
 from latencykit.io.build import data_from_values, distinct, nanoseconds_of
-from latencykit.io.sniffing import certain, has_json_keys, has_match, starts_with
 from latencykit.io.source import Confidence, Format, Source
+from latencykit.io.text import certain, has_json_keys, has_match, starts_with
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:

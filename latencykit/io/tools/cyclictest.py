@@ -18,9 +18,8 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
 from latencykit.io.build import base_unit, in_nanoseconds, nanoseconds, per_operation
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:

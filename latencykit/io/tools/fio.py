@@ -30,9 +30,8 @@ from latencykit.io.build import (
     printed_rows,
 )
 from latencykit.io.rows import CUT_LINE, Layout, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -162,23 +161,22 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
         for place, direction in enumerate(_DIRECTIONS[: 3 if fields[0] != "3" else 2]):
             side = fields[5 + place * width : 5 + (place + 1) * width]
             if len(side) == width and int(side[0]):
-                series[distinct(f"{fields[2]} {direction}", series)] = _terse_side(side, fields)
+                # Fields 8 to 11 are clat_min, max, mean, deviation, 12 to 31 percentiles
+                stats = dict(zip(("min", "max", "mean", "std"), side[8:12], strict=True))
+                pairs = [part.partition("%=") for part in side[12:32]]
+                points = {float(p): float(value) for p, _, value in pairs if 0 < float(p) < 100}
+                seconds = float(side[3]) / 1e3
+                run = Run(
+                    tool="fio", version=fields[1].removeprefix("fio-"), measure="service",
+                    corrected="none", duration=seconds, achieved=float(side[2]),
+                    failed=int(fields[4] != "0"), unit="us", unit_from="format",
+                    notes=("the number of requests is IOPS x seconds", _CLAT, _HINT),
+                )  # fmt: skip
+                count = round(float(side[2]) * seconds)
+                series[distinct(f"{fields[2]} {direction}", series)] = data_from_points(
+                    in_nanoseconds(points, "us"), count, in_nanoseconds(stats, "us"), run
+                )
     return series
-
-
-def _terse_side(side: list[str], fields: list[str]) -> Data:
-    """One direction: fields 8 to 11 are clat_min, max, mean, deviation, 12 to 31 percentiles."""
-    stats = dict(zip(("min", "max", "mean", "std"), side[8:12], strict=True))
-    pairs = [part.partition("%=") for part in side[12:32]]
-    points = {float(p): float(value) for p, _, value in pairs if 0 < float(p) < 100}
-    seconds = float(side[3]) / 1e3
-    run = Run(
-        tool="fio", version=fields[1].removeprefix("fio-"), measure="service", corrected="none",
-        duration=seconds, achieved=float(side[2]), failed=int(fields[4] != "0"), unit="us",
-        unit_from="format", notes=("the number of requests is IOPS x seconds", _CLAT, _HINT),
-    )  # fmt: skip
-    count = round(float(side[2]) * seconds)
-    return data_from_points(in_nanoseconds(points, "us"), count, in_nanoseconds(stats, "us"), run)
 
 
 def sniff_text(head: Head) -> Confidence:
@@ -345,25 +343,28 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     low, high = bin_edges(np.where(index < 128, index, middle))
     step, factor = 1 << halved, NANOSECONDS.get(unit, 1.0)
     buckets = EdgeBuckets(low[::step] * factor, high[step - 1 :: step] * factor)
-    return {"": _log(np.stack(rows), buckets, run)}
-
-
-def _log(table: Ints, buckets: EdgeBuckets, run: Run) -> HistogramLog:
-    """Rows of counts as a log; a window begins at the end of the one before in its direction."""
+    table = np.stack(rows)
     order = np.lexsort((table[:, 0], table[:, 1]))
     times, direction = table[order, 0] / 1e3, table[order, 1]
     fresh = np.concatenate(([True], np.diff(direction) != 0))
     before = np.where(fresh, 0.0, np.concatenate(([0.0], times[:-1])))
     counts = table[order, 3:]
-    row, index = np.nonzero(counts)
+    row, entry = np.nonzero(counts)
     indptr = np.searchsorted(row, np.arange(len(counts) + 1)).astype(np.int64)
-    index = index.astype(np.int64)
-    block = Block(np.arange(len(counts)), indptr, index, counts[row, index], buckets)
+    entry = entry.astype(np.int64)
+    block = Block(np.arange(len(counts)), indptr, entry, counts[row, entry], buckets)
     several = np.unique(direction).size > 1
-    return HistogramLog(
-        before, times - before, [MemoryPart([block])], tag_code=direction if several else None,
-        tag_names=_DIRECTIONS if several else ("",), unit=base_unit(run.unit), run=run,
-    )  # fmt: skip
+    return {
+        "": HistogramLog(
+            before,
+            times - before,
+            [MemoryPart([block])],
+            tag_code=direction if several else None,
+            tag_names=_DIRECTIONS if several else ("",),
+            unit=base_unit(run.unit),
+            run=run,
+        )
+    }
 
 
 FORMATS = (

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points, distinct, several
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import plain
+from latencykit.io.text import certain, plain
 from latencykit.units import NANOSECONDS, parse_duration, printable
 
 if TYPE_CHECKING:
@@ -140,30 +139,28 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one series per row."""
     note = "a table of percentiles: between them nothing is known"
     series: dict[str, Data] = {}
+    unit_from: UnitFrom
     for table in filter(_has_percentiles, _tables(source.text())):
-        unit, unit_from = _unit_of(table, source, options)
+        # The unit: in each of the cells, in the headings, or from the options.
+        columns = [k for k, kind in enumerate(table.kinds) if isinstance(kind, float)]
+        shown = [row[k] for _, row in table.rows for k in columns if row[k] not in _NOTHING]
+        stated = {match[1] or match[2] for cell in table.heading if (match := _UNIT.search(cell))}
+        if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
+            unit, unit_from = "ns", "file"
+        elif len(stated) == 1:
+            spelling = stated.pop().lower()
+            unit, unit_from = options.resolve_unit(_SPELLINGS.get(spelling, spelling), "file")
+        elif options.unit is not None:
+            unit, unit_from = options.unit, "option"
+        else:
+            seen = "the table does not say the unit of its numbers"
+            raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
         run = Run(unit=unit, unit_from=unit_from, notes=(note,))
         labels = [k for k, kind in enumerate(table.kinds) if kind is None]
         for number, cells in table.rows:
             name = " ".join(cells[k] for k in labels if cells[k]) or f"line {number}"
             series[distinct(name, series)] = _data(table, number, cells, unit, run, source)
     return series
-
-
-def _unit_of(table: _Table, source: Source, options: ReadOptions) -> tuple[str, UnitFrom]:
-    """Unit of the cells: in each of them, in the headings, or from the options."""
-    columns = [k for k, kind in enumerate(table.kinds) if isinstance(kind, float)]
-    cells = [row[k] for _, row in table.rows for k in columns if row[k] not in _NOTHING]
-    if all(re.search(r"[A-Za-zµμ]$", cell) for cell in cells):
-        return "ns", "file"
-    stated = {match[1] or match[2] for cell in table.heading if (match := _UNIT.search(cell))}
-    if len(stated) == 1:
-        unit = stated.pop().lower()
-        return options.resolve_unit(_SPELLINGS.get(unit, unit), "file")
-    if options.unit is None:
-        seen = "the table does not say the unit of its numbers"
-        raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
-    return options.unit, "option"
 
 
 def _data(

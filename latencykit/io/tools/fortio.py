@@ -25,9 +25,8 @@ from latencykit.io.build import (
     nanoseconds,
     nothing_answered,
 )
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import command_of, epoch_seconds, plain_report, section_runs
+from latencykit.io.text import certain, command_of, epoch_seconds, plain_report, section_runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -91,7 +90,16 @@ def _result(record: dict[str, Any], source: Source) -> Data:
     else:
         note = "fortio's percentiles include failed calls; these are of the good ones' histogram"
         run, buckets, points = run.with_notes(note), good, {}
-        stats = _good_stats(total, failures, calls - failed)
+        # The statistics that are still valid without the failed calls:
+        stats = {}
+        if "Sum" in total and "Sum" in failures:
+            stats["mean"] = nanoseconds(
+                (float(total["Sum"]) - float(failures["Sum"])) / (calls - failed), "s"
+            )
+        if float(failures.get("Max", np.inf)) < float(total["Max"]):
+            stats["max"] = nanoseconds(total["Max"], "s")
+        if float(failures.get("Min", 0.0)) > float(total["Min"]):
+            stats["min"] = nanoseconds(total["Min"], "s")
     highs: list[float] = []
     counts: list[int] = []
     for low, high, count in buckets:  # with an empty bucket wherever fortio left some out
@@ -126,18 +134,6 @@ def _without(buckets: Buckets, failures: Buckets) -> Buckets | None:
         left[at] -= count
     kept = zip(buckets, left, strict=True)
     return [(low, high, count) for (low, high, _), count in kept if count] if failures else None
-
-
-def _good_stats(total: dict[str, Any], failures: dict[str, Any], good: int) -> dict[str, float]:
-    """The statistics that are still valid without the failed calls."""
-    stats: dict[str, float] = {}
-    if "Sum" in total and "Sum" in failures:
-        stats["mean"] = nanoseconds((float(total["Sum"]) - float(failures["Sum"])) / good, "s")
-    if float(failures.get("Max", np.inf)) < float(total["Max"]):
-        stats["max"] = nanoseconds(total["Max"], "s")
-    if float(failures.get("Min", 0.0)) > float(total["Min"]):
-        stats["min"] = nanoseconds(total["Min"], "s")
-    return stats
 
 
 def _run(record: dict[str, Any], failed: int) -> Run:

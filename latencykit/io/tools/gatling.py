@@ -19,9 +19,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact, has_json_keys
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -73,7 +72,12 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
             notes = () if complete or b"REQUEST" not in last else (CUT_LINE,)
             expected += complete
         if expected > len(requests):
-            _refuse_others(chunk, first, source, options)
+            for match in _ANY_REQUEST.finditer(chunk):
+                if _REQUEST.match(match[0].rstrip(b"\n")) is None:
+                    line = first + chunk.count(b"\n", 0, match.start())
+                    text = printable(match[0].decode("utf-8", "replace").rstrip())
+                    due = "REQUEST, groups, name, start, end, OK or KO"
+                    refuse_line(source, options, line, f"not a valid record: {text!r}", due)
     if not rows:
         return {}
     group, name, start, end, status, message = (
@@ -99,16 +103,6 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     labels = [label.decode("utf-8", "replace") for label in names.tolist()]
     code = kept.pop("code")
     return per_operation(Samples(run=run, **kept), code, labels)
-
-
-def _refuse_others(chunk: bytes, first: int, source: Source, options: ReadOptions) -> None:
-    """Refuse the records that do not fit."""
-    for match in _ANY_REQUEST.finditer(chunk):
-        if _REQUEST.match(match[0].rstrip(b"\n")) is None:
-            line = first + chunk.count(b"\n", 0, match.start())
-            text = printable(match[0].decode("utf-8", "replace").rstrip())
-            expected = "REQUEST, groups, name, start, end, OK or KO"
-            refuse_line(source, options, line, f"not a valid record: {text!r}", expected)
 
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

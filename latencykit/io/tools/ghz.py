@@ -24,9 +24,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import below, iso_nanoseconds, plain
+from latencykit.io.text import below, certain, has_json_keys, iso_nanoseconds, plain
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
@@ -71,7 +70,21 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     record = jsontext.load(source)
     run = _run(record)
     if record.get("details"):
-        return {"": _details(record["details"], run, source, options)}
+        details = record["details"]
+        try:
+            duration = np.array([row["latency"] for row in details], np.int64)
+            end = iso_nanoseconds([row["timestamp"] for row in details])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            seen = f"the details cannot be read ({printable(str(error), 80)})"
+            raise source.corrupt(None, seen, "timestamp and latency of each call") from None
+        words = [
+            str(row.get("status") or "") or ("error" if str(row.get("error") or "") else "")
+            for row in details
+        ]
+        given = {"duration": duration, "start": end - duration, "outcome": _outcomes(words)}
+        columns, notes = without_negative(given, options)
+        start = float(columns["start"].min()) / 1e9 if columns["start"].size else None
+        return {"": Samples(run=run.replace(start=start).with_notes(*notes), **columns)}
     codes = record.get("statusCodeDistribution") or {}
     status = {str(name): int(count) for name, count in codes.items()}
     points = {
@@ -106,26 +119,6 @@ def _run(record: Mapping[str, Any]) -> Run:
     return run
 
 
-def _details(
-    details: Sequence[Mapping[str, Any]], run: Run, source: Source, options: ReadOptions
-) -> Samples:
-    """One row per call; its outcome by its status, and where it has none by its error."""
-    try:
-        duration = np.array([row["latency"] for row in details], np.int64)
-        end = iso_nanoseconds([row["timestamp"] for row in details])
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        seen = f"the details cannot be read ({printable(str(error), 80)})"
-        raise source.corrupt(None, seen, "timestamp and latency of each call") from None
-    words = [
-        str(row.get("status") or "") or ("error" if str(row.get("error") or "") else "")
-        for row in details
-    ]
-    given = {"duration": duration, "start": end - duration, "outcome": _outcomes(words)}
-    columns, notes = without_negative(given, options)
-    start = float(columns["start"].min()) / 1e9 if columns["start"].size else None
-    return Samples(run=run.replace(start=start).with_notes(*notes), **columns)
-
-
 def _outcomes(words: Sequence[str]) -> NDArray[np.int8]:
     names, where = np.unique(np.array(words, dtype=str), return_inverse=True)
     kinds = [_KINDS.get(str(name).lower(), "error") for name in names]
@@ -143,7 +136,14 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         values += [row[0] for row in rows]
         statuses += [row[1] for row in rows]
         if len(rows) < len(chunk.splitlines()):
-            _refuse_others(first, chunk, source, options, notes)
+            for number, line in enumerate(chunk.split(b"\n"), first):
+                if not line.strip() or line.startswith(b"duration (ms)") or _ROW.match(line):
+                    continue
+                if number == first + chunk.count(b"\n"):
+                    notes.append(CUT_LINE)
+                    continue
+                seen = f"{printable(line.decode('utf-8', 'replace').strip())!r}"
+                refuse_line(source, options, number, seen, "duration,status,error")
     if not values:
         return {}
     duration = nanoseconds_of(np.array(values, "S").astype(np.float64), "ms")
@@ -151,20 +151,6 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     columns, left_out = without_negative({"duration": duration, "outcome": outcome}, options)
     run = Run(tool="ghz", measure="service", unit="ms", notes=(*notes, *left_out))
     return {"": Samples(run=run, **columns)}
-
-
-def _refuse_others(
-    first: int, chunk: bytes, source: Source, options: ReadOptions, notes: list[str]
-) -> None:
-    """Refuse lines that do not fit, except heading, blanks and a truncated last one (a note)."""
-    for number, line in enumerate(chunk.split(b"\n"), first):
-        if not line.strip() or line.startswith(b"duration (ms)") or _ROW.match(line):
-            continue
-        if number == first + chunk.count(b"\n"):
-            notes.append(CUT_LINE)
-            continue
-        seen = f"{printable(line.decode('utf-8', 'replace').strip())!r}"
-        refuse_line(source, options, number, seen, "duration,status,error")
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

@@ -10,9 +10,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
 from latencykit.io.build import nanoseconds
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact, has_match
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
@@ -80,35 +79,29 @@ def _by_package(
             seen = f"the result of {printable(row[1], 40)} is {printable(row[3].strip(), 40)!r}"
             refuse_line(source, options, line, seen, "a number of ns/op")
         cpu = fact(text, r"^cpu: (.+)$", str)
-        series |= {
-            name if name not in series else f"{package}.{name}": _summary(results, cpu)
-            for name, results in runs.items()
-        }
+        for name, results in runs.items():
+            label = name if name not in series else f"{package}.{name}"
+            means = [metrics["ns/op"] for _, metrics in results]
+            stats = {"mean": nanoseconds(sum(means) / len(means), "ns")}
+            notes = [_HINT]
+            if len(results) > 1:
+                stats |= {"lowest mean of a run": min(means), "highest mean of a run": max(means)}
+                note = f"the mean of {len(results)} runs"
+                notes.insert(0, f"{note}; a run's mean says nothing of its slowest calls")
+            points: dict[float, float] = {}
+            for unit, value in results[0][1].items() if len(results) == 1 else ():
+                metric = _PERCENTILE.fullmatch(unit)
+                if metric and 0 < float(metric[1]) < 100:
+                    factor = NANOSECONDS[metric[2].replace("µ", "u")]
+                    points[float(metric[1])] = round(value * factor, 3)
+            if cpu:
+                notes.append(f"cpu: {cpu}")
+            run = Run(
+                tool="go test -bench", loop="closed", measure="service", corrected="none",
+                unit="ns", notes=tuple(notes),
+            )  # fmt: skip
+            series[label] = Summary(stats, points, sum(number for number, _ in results), "ns", run)
     return series
-
-
-def _summary(runs: list[tuple[int, dict[str, float]]], cpu: str | None) -> Summary:
-    """One benchmark; several runs of it (``-count``) become the mean of their means."""
-    means = [metrics["ns/op"] for _, metrics in runs]
-    stats = {"mean": nanoseconds(sum(means) / len(means), "ns")}
-    notes = [_HINT]
-    if len(runs) > 1:
-        stats |= {"lowest mean of a run": min(means), "highest mean of a run": max(means)}
-        note = f"the mean of {len(runs)} runs; a run's mean says nothing of its slowest calls"
-        notes.insert(0, note)
-    points: dict[float, float] = {}
-    for unit, value in runs[0][1].items() if len(runs) == 1 else ():
-        metric = _PERCENTILE.fullmatch(unit)
-        if metric and 0 < float(metric[1]) < 100:
-            factor = NANOSECONDS[metric[2].replace("µ", "u")]
-            points[float(metric[1])] = round(value * factor, 3)
-    if cpu:
-        notes.append(f"cpu: {cpu}")
-    run = Run(
-        tool="go test -bench", loop="closed", measure="service", corrected="none", unit="ns",
-        notes=tuple(notes),
-    )  # fmt: skip
-    return Summary(stats, points, sum(number for number, _ in runs), "ns", run)
 
 
 FORMATS = (

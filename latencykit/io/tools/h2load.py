@@ -12,9 +12,8 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points, mixed_note, nothing_answered, without_negative
 from latencykit.io.rows import Layout, read_table
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
-from latencykit.io.text import durations, plain, runs
+from latencykit.io.text import certain, durations, has_match, plain, runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -65,40 +64,41 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of requests of every run; since 1.66 with percentiles."""
-    return {name: _table(part, source) for name, part in runs(plain(source.text()), _BEGIN).items()}
-
-
-def _table(text: str, source: Source) -> Data:
-    totals, table = _TOTALS.search(text), _TABLE.search(text)
-    if totals is None:
-        seen, expected = "the closing line of totals is missing", "requests: … total, … started"
-        raise source.corrupt(None, seen, expected, "did the run end?")
-    started, done, good, failed, late = (int(number) for number in totals.groups())
-    clients = re.findall(r"^spawning thread #\d+: (\d+) total client", text, re.MULTILINE)
-    ended = re.search(r"^finished in (\S+), ([\d.]+) req/s", text, re.MULTILINE)
-    try:
-        seconds = parse_duration(ended[1]) / 1e9 if ended else None
-    except InvalidArgumentError:
-        seconds = None
-    run = Run(
-        tool="h2load", loop="closed", measure="service", corrected="none", duration=seconds,
-        connections=sum(map(int, clients)) or None, achieved=float(ended[2]) if ended else None,
-        failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0),
-    )  # fmt: skip
-    if table is None or not good:
-        raise nothing_answered(source, run)
-    titles = [title.replace("+/-sd", "") for title in table[1].replace("+/- sd", "+/-sd").split()]
-    cells = dict(zip(titles, table[2].split()[: len(titles) - 1], strict=False))
-    values = durations(cells, source, "1.64ms")
-    stats = {_TITLES[title]: value for title, value in values.items() if title in _TITLES}
-    points = {50.0: values["median"]} if "median" in values else {}
-    points |= {
-        float(title[1:]): value
-        for title, value in values.items()
-        if re.fullmatch(r"p[\d.]+", title)
-    }
-    run = run.with_notes(_HINT, *mixed_note(max(done - good, 0)))
-    return data_from_points(points, good, stats, run)
+    series: dict[str, Data] = {}
+    for name, text in runs(plain(source.text()), _BEGIN).items():
+        totals, table = _TOTALS.search(text), _TABLE.search(text)
+        if totals is None:
+            seen, expected = "the closing line of totals is missing", "requests: … total, … started"
+            raise source.corrupt(None, seen, expected, "did the run end?")
+        started, done, good, failed, late = (int(number) for number in totals.groups())
+        clients = re.findall(r"^spawning thread #\d+: (\d+) total client", text, re.MULTILINE)
+        ended = re.search(r"^finished in (\S+), ([\d.]+) req/s", text, re.MULTILINE)
+        try:
+            seconds = parse_duration(ended[1]) / 1e9 if ended else None
+        except InvalidArgumentError:
+            seconds = None
+        run = Run(
+            tool="h2load", loop="closed", measure="service", corrected="none", duration=seconds,
+            connections=sum(map(int, clients)) or None, achieved=float(ended[2]) if ended else None,
+            failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0),
+        )  # fmt: skip
+        if table is None or not good:
+            raise nothing_answered(source, run)
+        titles = [
+            title.replace("+/-sd", "") for title in table[1].replace("+/- sd", "+/-sd").split()
+        ]
+        cells = dict(zip(titles, table[2].split()[: len(titles) - 1], strict=False))
+        values = durations(cells, source, "1.64ms")
+        stats = {_TITLES[title]: value for title, value in values.items() if title in _TITLES}
+        points = {50.0: values["median"]} if "median" in values else {}
+        points |= {
+            float(title[1:]): value
+            for title, value in values.items()
+            if re.fullmatch(r"p[\d.]+", title)
+        }
+        run = run.with_notes(_HINT, *mixed_note(max(done - good, 0)))
+        series[name] = data_from_points(points, good, stats, run)
+    return series
 
 
 FORMATS = (

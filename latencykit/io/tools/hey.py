@@ -31,9 +31,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import Layout, read_table
-from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text import command_of, plain_report, section_runs
+from latencykit.io.text import certain, command_of, plain_report, section_runs, starts_with
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
 from latencykit.io.build import distinct, in_nanoseconds, nanoseconds_of, outcome_codes
-from latencykit.io.sniffing import has_json_keys, has_match, starts_with
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import plain
+from latencykit.io.text import has_json_keys, has_match, plain, starts_with
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:

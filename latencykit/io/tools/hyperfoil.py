@@ -14,8 +14,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
 from latencykit.io.build import data_from_points, distinct, in_nanoseconds, printed_rows
-from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format, refuse_line
+from latencykit.io.text import certain, starts_with
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source

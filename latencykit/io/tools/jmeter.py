@@ -17,8 +17,8 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import per_operation, without_negative
 from latencykit.io.rows import Layout, line_chunks, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.text import certain
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -75,29 +75,25 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     )  # fmt: skip
     frame, notes = read_table(source, options, layout)
     if dated:
-        frame["timeStamp"] = _parsed_stamps(frame["timeStamp"], source)
+        import pandas as pd
+
+        stamps = frame["timeStamp"]
+        try:
+            with warnings.catch_warnings():
+                # pandas would guess the format of each cell on its own.
+                warnings.simplefilter("error", UserWarning)
+                when = pd.to_datetime(stamps.astype(str), utc=True).dt.tz_localize(None)
+            bad = "it is empty" if when.isna().any() else ""
+        except (ValueError, OverflowError, UserWarning) as error:
+            bad = printable(str(error), 80)
+        if bad:
+            seen = f"timeStamp is not a date that can be read ({bad})"
+            hint = "set jmeter.save.saveservice.timestamp_format=ms"
+            raise source.corrupt(2, seen, "milliseconds since the epoch", hint)
+        ms = when.to_numpy().astype("datetime64[ms]").astype(np.int64)
+        frame["timeStamp"] = pd.Series(ms, index=stamps.index)
         notes += ("timeStamp holds dates without a time zone; they were taken as UTC",)
     return _series(frame, notes, options)
-
-
-def _parsed_stamps(stamps: pd.Series[Any], source: Source) -> pd.Series[Any]:
-    """Milliseconds since the epoch of dates written by a format of the user's choice."""
-    import pandas as pd
-
-    try:
-        with warnings.catch_warnings():
-            # pandas would guess the format of each cell on its own.
-            warnings.simplefilter("error", UserWarning)
-            when = pd.to_datetime(stamps.astype(str), utc=True).dt.tz_localize(None)
-        bad = "it is empty" if when.isna().any() else ""
-    except (ValueError, OverflowError, UserWarning) as error:
-        bad = printable(str(error), 80)
-    if bad:
-        seen = f"timeStamp is not a date that can be read ({bad})"
-        hint = "set jmeter.save.saveservice.timestamp_format=ms"
-        raise source.corrupt(2, seen, "milliseconds since the epoch", hint)
-    ms = when.to_numpy().astype("datetime64[ms]").astype(np.int64)
-    return pd.Series(ms, index=stamps.index)
 
 
 def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -> dict[str, Data]:

@@ -36,9 +36,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import Layout, line_chunks, read_table
-from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import Section, iso_nanoseconds, plain_report
+from latencykit.io.text import Section, certain, iso_nanoseconds, plain_report, starts_with
 from latencykit.io.tools.vegeta import TIMED_OUT
 from latencykit.units import parse_duration, printable
 
@@ -305,7 +304,17 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             except (ValueError, KeyError, TypeError):
                 part = None
         if part is None:
-            part = _points(_checked(source, options, first, chunk, notes), wanted)
+            # Line by line, so that corrupt lines are named
+            good = []
+            for number, record in jsontext.numbered(source, options, first, chunk, notes):
+                try:
+                    if record["type"] == "Point":
+                        iso_nanoseconds([str(record["data"]["time"])])
+                        float(record["data"]["value"])
+                        good.append(record)
+                except (KeyError, TypeError, ValueError):
+                    refuse_line(source, options, number, "a point without time and value", "both")
+            part = _points(good, wanted)
         parts.append(part)
     metrics = {
         name: {
@@ -315,22 +324,6 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         for name in {name for part in parts for name in part}
     }
     return _series_of_points(metrics, notes, options, source)
-
-
-def _checked(
-    source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
-) -> list[Any]:
-    """The points of a chunk, line by line, so that corrupt lines are named."""
-    good = []
-    for number, record in jsontext.numbered(source, options, first, chunk, notes):
-        try:
-            if record["type"] == "Point":
-                iso_nanoseconds([str(record["data"]["time"])])
-                float(record["data"]["value"])
-                good.append(record)
-        except (KeyError, TypeError, ValueError):
-            refuse_line(source, options, number, "a point without time and value", "both")
-    return good
 
 
 def _points(records: Sequence[Any], wanted: Sequence[str]) -> dict[str, Points]:
@@ -418,12 +411,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     detail = _DETAIL.search(text, start) if totals else None
     body = text[start : detail.start() if detail else None]
     part = Section(body, text.count("\n", 0, start) + 1, source)
-    series = _series_of_summary(_summary(part), source, options)
-    return {name: data.with_run(**_scenarios(text, data.run)) for name, data in series.items()}
-
-
-def _summary(part: Section) -> _Summary:
-    """The rows: trends as ``avg=… min=…``, counters as a number and a rate."""
     trends: dict[str, tuple[dict[str, float], bool]] = {}
     counts: dict[str, float] = {}
     rates: dict[str, float] = {}
@@ -457,7 +444,8 @@ def _summary(part: Section) -> _Summary:
             counts[name] = numbers[0]
             rated = len(numbers) == 2 and row[2].rstrip().endswith("/s")
             rates[name] = numbers[1] if rated else 0.0
-    return _Summary(trends, counts, rates, failed, most)
+    series = _series_of_summary(_Summary(trends, counts, rates, failed, most), source, options)
+    return {name: data.with_run(**_scenarios(text, data.run)) for name, data in series.items()}
 
 
 def _scenarios(text: str, run: Run) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from latencykit.io.build import (
     outcome_codes,
     whole_nanoseconds,
 )
-from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format
+from latencykit.io.text import certain, has_json_keys
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source

@@ -29,9 +29,8 @@ from latencykit.io.build import (
     several,
 )
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import below, plain
+from latencykit.io.text import below, certain, plain
 from latencykit.units import printable
 
 if TYPE_CHECKING:

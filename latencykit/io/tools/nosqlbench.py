@@ -16,9 +16,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import plain
+from latencykit.io.text import certain, has_match, plain
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -100,33 +99,29 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     text = plain(source.text()) + "\n"
     series: dict[str, Data] = {}
     for block in _CONSOLE.finditer(text):
-        values = _block(block[2], text.count("\n", 0, block.start(2)) + 1, source)
+        values: dict[str, float] = {}
+        for number, line in enumerate(
+            block[2].split("\n"), (text.count("\n", 0, block.start(2)) + 1)
+        ):
+            row, counted = _FACT.match(line), _COUNT.match(line)
+            name = row[1] if row else ""
+            if name.endswith("%"):
+                name = f"p{name[:-1].replace('.', '')}"
+            if counted:
+                values["count"] = float(counted[1])
+            elif row and name.endswith("rate"):
+                values |= {"mean_rate": float(row[2])} if name == "mean rate" else {}
+            elif row and row[3] in _UNITS and name in (*_STATS, *_POINTS):
+                values[name] = nanoseconds(row[2], _UNITS[row[3]])
+            elif line.strip() and (row is None or row[3] in _UNITS):
+                shown, due = f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds"
+                raise source.corrupt(number, shown, due, "run it again")
         if values.get("count") and "max" in values:
             series[distinct(block[1].strip(), series)] = _timer(values, "ns")
     if not series:
         seen, expected = "no timer in it counted anything", "blocks of count, min, max, mean, …"
         raise source.corrupt(None, seen, expected, "did the run end?")
     return series
-
-
-def _block(text: str, first: int, source: Source) -> dict[str, float]:
-    """Values of a timer (ns), its count and its rate."""
-    values: dict[str, float] = {}
-    for number, line in enumerate(text.split("\n"), first):
-        row, counted = _FACT.match(line), _COUNT.match(line)
-        name = row[1] if row else ""
-        if name.endswith("%"):
-            name = f"p{name[:-1].replace('.', '')}"
-        if counted:
-            values["count"] = float(counted[1])
-        elif row and name.endswith("rate"):
-            values |= {"mean_rate": float(row[2])} if name == "mean rate" else {}
-        elif row and row[3] in _UNITS and name in (*_STATS, *_POINTS):
-            values[name] = nanoseconds(row[2], _UNITS[row[3]])
-        elif line.strip() and (row is None or row[3] in _UNITS):
-            seen, expected = f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds"
-            raise source.corrupt(number, seen, expected, "run it again")
-    return values
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:

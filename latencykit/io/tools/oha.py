@@ -18,9 +18,15 @@ from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
 from latencykit.io.build import in_nanoseconds, nanoseconds, outcome_codes, without_negative
 from latencykit.io.rows import Layout, read_table
-from latencykit.io.sniffing import certain, has_json_keys, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text import command_of, plain_report, section_runs
+from latencykit.io.text import (
+    certain,
+    command_of,
+    has_json_keys,
+    plain_report,
+    section_runs,
+    starts_with,
+)
 from latencykit.io.tools.hey import BEGIN, Report, data_from_report, is_report, parse_report
 
 if TYPE_CHECKING:
@@ -114,7 +120,14 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         "outcome": outcome_codes(error=frame["status"].to_numpy(np.int64) >= 400),
     }
     due = start - (duration - delay)
-    rate = _rate_of_schedule(due, duration, delay)
+    # Requests per second, where they were due at even steps and some were late; else None.
+    if due.size < _OFTEN or not (duration > _APART * delay).any():
+        rate = None
+    else:
+        steps = np.diff(np.sort(due)).astype(np.float64)
+        step = float(np.median(steps))
+        even = np.abs(steps - step) <= 0.25 * step + 50_000
+        rate = round(1e9 / step, 3) if step > 0 and even.mean() >= _EVEN else None
     if rate is None:
         run = _RUN.replace(**_SERVICE, notes=notes)
     else:
@@ -122,16 +135,6 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         run = _RUN.replace(**_SCHEDULE, rate=rate, notes=notes).with_notes(_FROM_SCHEDULE)
     columns, left_out = without_negative(given, options)
     return {"": Samples(run=run.with_notes(*left_out), **columns)}
-
-
-def _rate_of_schedule(due: Ints, duration: Ints, delay: Ints) -> float | None:
-    """Requests per second, where they were due at even steps and some were late; else None."""
-    if due.size < _OFTEN or not (duration > _APART * delay).any():
-        return None
-    steps = np.diff(np.sort(due)).astype(np.float64)
-    step = float(np.median(steps))
-    even = np.abs(steps - step) <= 0.25 * step + 50_000
-    return round(1e9 / step, 3) if step > 0 and even.mean() >= _EVEN else None
 
 
 def sniff_text(head: Head) -> Confidence:

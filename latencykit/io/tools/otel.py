@@ -23,8 +23,8 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.io import text as jsontext
 from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
+from latencykit.io.text import certain
 from latencykit.io.tools.prometheus import family_series, unit_of
 
 if TYPE_CHECKING:
@@ -90,9 +90,29 @@ def _seconds(value: Any) -> float:
 def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
     """One data point; None for gauges and sums."""
     if "scale" in point:
-        low, high, counts, above = _exponential(point, source)
+        scale, above = int(point["scale"]), 0
+        side = point.get("positivebucket") or point.get("positive") or {}
+        listed = side.get("counts") or side.get("bucketcounts") or []
+        counts = np.array([int(count) for count in listed], np.int64)
+        if counts.size > _FINEST or not -10 <= scale <= 20 or (counts < 0).any():
+            seen = f"an exponential histogram of scale {scale} with {counts.size} buckets"
+            raise source.corrupt(None, seen, "scale -10 to 20")
+        index = int(side.get("offset") or 0) + np.arange(counts.size)
+        low, high = np.exp2(index / 2.0**scale), np.exp2((index + 1) / 2.0**scale)
+        zero = int(point.get("zerocount") or 0)
+        if zero:
+            threshold = float(point.get("zerothreshold") or 0.0)
+            low, high = np.append(0.0, low), np.append(threshold, high)
+            counts = np.append(zero, counts)
     elif "bucketcounts" in point:
-        low, high, counts, above = _explicit(point, source)
+        edges = point.get("bounds") or point.get("explicitbounds") or []
+        high = np.array([float(edge) for edge in edges])
+        counts = np.array([int(count) for count in point["bucketcounts"]], np.int64)
+        if counts.size != high.size + 1:
+            seen = f"{high.size} bounds and {counts.size} counts"
+            raise source.corrupt(None, seen, "one count more than bounds")
+        low = np.append(min(0.0, high[0]), high[:-1]) if high.size else high
+        counts, above = counts[:-1], int(counts[-1])
     else:
         return None
     start = _seconds(point.get("starttime", point.get("starttimeunixnano")))
@@ -105,37 +125,6 @@ def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
         low, high = np.append(low, last), np.append(high, greatest)
         counts, above = np.append(counts, above), 0
     return _Point(start, end, low, high, counts, above, least, greatest, total)
-
-
-def _exponential(point: dict[str, Any], source: Source) -> tuple[Floats, Floats, Ints, int]:
-    scale = int(point["scale"])
-    side = point.get("positivebucket") or point.get("positive") or {}
-    listed = side.get("counts") or side.get("bucketcounts") or []
-    counts = np.array([int(count) for count in listed], np.int64)
-    if counts.size > _FINEST or not -10 <= scale <= 20 or (counts < 0).any():
-        seen = f"an exponential histogram of scale {scale} with {counts.size} buckets"
-        raise source.corrupt(None, seen, "scale -10 to 20")
-    index = int(side.get("offset") or 0) + np.arange(counts.size)
-    low, high = np.exp2(index / 2.0**scale), np.exp2((index + 1) / 2.0**scale)
-    zero = int(point.get("zerocount") or 0)
-    if zero:
-        threshold = float(point.get("zerothreshold") or 0.0)
-        low, high = np.append(0.0, low), np.append(threshold, high)
-        counts = np.append(zero, counts)
-    return low, high, counts, 0
-
-
-def _explicit(point: dict[str, Any], source: Source) -> tuple[Floats, Floats, Ints, int]:
-    edges = point.get("bounds") or point.get("explicitbounds") or []
-    limits = np.array([float(edge) for edge in edges])
-    counts = np.array([int(count) for count in point["bucketcounts"]], np.int64)
-    if counts.size != limits.size + 1:
-        seen = f"{limits.size} bounds and {counts.size} counts"
-        raise source.corrupt(None, seen, "one count more than bounds")
-    if not limits.size:
-        return limits, limits, np.zeros(0, np.int64), int(counts.sum())
-    low = np.append(min(0.0, limits[0]), limits[:-1])
-    return low, limits, counts[:-1], int(counts[-1])
 
 
 def sniff(head: Head) -> Confidence:
@@ -239,7 +228,19 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
         parts = [part for point in points if (part := _single(point, run)) is not None]
         return sum(parts[1:], parts[0]) if parts else None
     low, high = (nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
-    low, high = _clipped(low, high, table.sum(axis=0), points, run)
+    # The edges of the outermost buckets are moved to the extremes that the points state.
+    used = np.flatnonzero(table.sum(axis=0))
+    lowest = [part.least for part in points if part.least is not None]
+    highest = [part.greatest for part in points if part.greatest is not None]
+    if used.size and len(lowest) == len(highest) == len(points):
+        least, greatest = nanoseconds(min(lowest), run.unit), nanoseconds(max(highest), run.unit)
+        first, top = used[0], used[-1]
+        if low[top] <= greatest <= high[top]:
+            high = np.where(np.arange(high.size) == top, greatest, high)
+        if low[first] <= least <= high[first]:
+            low = np.where(np.arange(low.size) == first, least, low)
+        high = np.maximum.accumulate(high)
+    low = np.minimum(low, high)
     ends = np.array([point.end for point in points])
     starts = np.append(begin, ends[:-1])
     row, index = np.nonzero(table)
@@ -250,24 +251,6 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
     block = Block(np.arange(len(points)), indptr, index, table[row, index], buckets)
     run = run.replace(start=float(begin) or None, duration=float(ends[-1] - begin))
     return HistogramLog(starts - begin, ends - starts, [MemoryPart([block])], run=run)
-
-
-def _clipped(
-    low: Floats, high: Floats, counts: Ints, points: Sequence[_Point], run: Run
-) -> tuple[Floats, Floats]:
-    """Edges of the outermost buckets, moved to the extremes that the points state."""
-    used = np.flatnonzero(counts)
-    lowest = [point.least for point in points if point.least is not None]
-    highest = [point.greatest for point in points if point.greatest is not None]
-    if used.size and len(lowest) == len(highest) == len(points):
-        least, greatest = nanoseconds(min(lowest), run.unit), nanoseconds(max(highest), run.unit)
-        first, last = used[0], used[-1]
-        if low[last] <= greatest <= high[last]:
-            high = np.where(np.arange(high.size) == last, greatest, high)
-        if low[first] <= least <= high[first]:
-            low = np.where(np.arange(low.size) == first, least, low)
-        high = np.maximum.accumulate(high)
-    return np.minimum(low, high), high
 
 
 def _single(point: _Point, run: Run) -> Histogram | None:

@@ -7,25 +7,23 @@ Prometheus.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import (
     data_from_points,
     distinct,
+    in_nanoseconds,
     mixed_note,
-    nanoseconds,
     nothing_answered,
 )
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import below, durations, fact, plain
+from latencykit.io.text import below, certain, durations, fact, plain
 from latencykit.io.tools import prometheus
 from latencykit.units import printable
 
@@ -145,7 +143,18 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
             failed = errors.count + errors.censored
         mixed = mixed_note(failed) if family == "latency" else ()
         notes = [note for note in data.run.notes if "histogram_quantile" not in note]
-        series[distinct(label, series)] = _with_gauges(data, gauges[name]).with_run(
+        if gauges[name].get("max"):  # the percentiles and statistics that the tool states
+            values = in_nanoseconds(gauges[name], data.run.unit)
+            points = {float(p[1:].replace("_", ".")): v for p, v in values.items() if p[0] == "p"}
+            levels = tuple(sorted(points))
+            stats = {_STATS[key]: value for key, value in values.items() if key in _STATS}
+            data = replace(
+                data, reported_stats={**data.reported_stats, **stats},
+                reported_percentiles=(
+                    levels, tuple(itertools.accumulate((points[p] for p in levels), max))
+                ),
+            )  # fmt: skip
+        series[distinct(label, series)] = data.with_run(
             tool="perf-gauge", loop="closed", unit_from=unit_from,
             aggregate=family == "latency" and len(histograms) > 1,
             failed=failed if not mixed else 0, notes=(*mixed, *notes),
@@ -154,27 +163,6 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
         name: (not data.run.aggregate, name.startswith("error")) for name, data in series.items()
     }
     return dict(sorted(series.items(), key=lambda item: rank[item[0]]))
-
-
-def _with_gauges(histogram: Histogram, gauges: dict[str, float]) -> Histogram:
-    """The histogram with the percentiles and statistics that the tool states."""
-    if not gauges.get("max"):
-        return histogram
-    unit = histogram.run.unit
-    points = {
-        float(name[1:].replace("_", ".")): nanoseconds(value, unit)
-        for name, value in gauges.items()
-        if name[0] == "p"
-    }
-    stats = {
-        _STATS[name]: nanoseconds(value, unit) for name, value in gauges.items() if name in _STATS
-    }
-    levels = sorted(points)
-    values = np.maximum.accumulate([points[level] for level in levels]).tolist() if levels else []
-    return replace(
-        histogram, reported_stats={**histogram.reported_stats, **stats},
-        reported_percentiles=(tuple(levels), tuple(values)),
-    )  # fmt: skip
 
 
 FORMATS = (

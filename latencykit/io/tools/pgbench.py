@@ -23,14 +23,10 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, Layout, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
@@ -93,48 +89,35 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         lag = np.rint(seventh * 1000).astype(np.int64)
         intended, facts = end - np.where(missing, lag, duration), _SCHEDULE
         duration = np.where(missing, 0, duration - lag)
+    outcome = None
+    if missing.any():  # the file is read again for the words in place of times
+        words, _ = read_table(source, options, Layout(names, (), ("time",), " "))
+        skipped = (words["time"] == "skipped").to_numpy()[: missing.size]
+        outcome = outcome_codes(error=missing, dropped=missing & skipped)
     columns: dict[str, Any] = {
-        "duration": duration,
-        "start": end - duration,
-        "intended": intended,
-        "outcome": _outcomes(source, options, names, missing),
+        "duration": duration, "start": end - duration, "intended": intended, "outcome": outcome,
         "connection": frame["client"].to_numpy(np.int64),
         "script": frame["script"].to_numpy(np.int64),
-    }
+    }  # fmt: skip
     columns, left_out = without_negative(columns, options)
     scripts, code = np.unique(columns.pop("script"), return_inverse=True)
     clients = np.unique(columns["connection"]).size or None
+    spans = frame.groupby("client")["transaction"].agg(["min", "max"])
+    expected = int((spans["max"] - spans["min"] + 1).sum())
+    share = len(frame) / expected if expected else 1.0
+    notes = (*notes, *left_out)
+    if share <= 0.98:  # transaction numbers have gaps
+        note = f"the log is a sample of about {share:.0%} of the transactions (--sampling-rate)"
+        notes += (f"{note}: a stall may be missing from it",)
     run = Run(
         tool="pgbench", connections=clients, unit="us", unit_from="format",
-        notes=(*notes, *left_out, *_sampled(frame)), **facts,
+        notes=notes, **facts,
     )  # fmt: skip
     everything = Samples(run=run, **columns)
     if scripts.size < 2:
         return {"": everything}
     labels = [f"script {number}" for number in scripts.tolist()]
     return per_operation(everything, code.reshape(-1), labels)
-
-
-def _outcomes(
-    source: Source, options: ReadOptions, names: tuple[str, ...], missing: NDArray[np.bool_]
-) -> NDArray[np.int8] | None:
-    """Outcomes of transactions with a word in place of a time: the file is read again for it."""
-    if not missing.any():
-        return None
-    words, _ = read_table(source, options, Layout(names, (), ("time",), " "))
-    skipped = (words["time"] == "skipped").to_numpy()[: missing.size]
-    return outcome_codes(error=missing, dropped=missing & skipped)
-
-
-def _sampled(frame: pd.DataFrame) -> tuple[str, ...]:
-    """A note where transaction numbers have gaps: the log is a sample."""
-    spans = frame.groupby("client")["transaction"].agg(["min", "max", "count"])
-    expected = int((spans["max"] - spans["min"] + 1).sum())
-    share = len(frame) / expected if expected else 1.0
-    if share > 0.98:
-        return ()
-    note = f"the log is a sample of about {share:.0%} of the transactions (--sampling-rate)"
-    return (f"{note}: a stall may be missing from it",)
 
 
 def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -1,15 +1,20 @@
-"""ping of iputils, BusyBox, BSD and macOS, and Windows; ``-D`` adds the time of the reply."""
+"""ping and ioping: round trips of packets, and of requests to a disk.
+
+ping of iputils, BusyBox, BSD and macOS, and Windows; ``-D`` adds the time of the reply. ioping's
+lines, its JSON (``-J``), and its raw statistics (``-p``, ``-B``).
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
+from latencykit.io import text as jsontext
 from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
@@ -17,12 +22,12 @@ from latencykit.io.build import (
     whole_nanoseconds,
     without_negative,
 )
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact, has_json_keys, has_match
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -35,7 +40,7 @@ _SENT = re.compile(
     r"\b(\d+) packets transmitted, (\d+) (?:packets )?received|Sent = (\d+), Received = (\d+)"
 )
 _LOST = re.compile(r"Request time(?:out for icmp_seq|d out)|no answer yet for icmp_seq")
-_STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ([\d./]+) ms")
+_PING_STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ([\d./]+) ms")
 _UNREACHABLE = re.compile(
     r"^(?:\[[\d.]+\] )?From .*(?:Unreachable|exceeded)|^Reply from .*unreachable",
     re.MULTILINE | re.IGNORECASE,
@@ -44,10 +49,18 @@ _UNIT = {"usec": "us", "sec": "s"}
 _CUT = (
     "the closing statistics are missing: the run was cut short, lost packets are those it reported"
 )
-_HINT = "the single replies were not printed (-q); without -q ping holds the distribution"
+_PING_HINT = "the single replies were not printed (-q); without -q ping holds the distribution"
+_REQUEST = re.compile(r"request=\d+ time=([\d.]+) (\S+)(.*)$", re.MULTILINE)
+_IOPING_STATS = re.compile(r"min/avg/max/mdev = ([^\n]+)")
+_IOPING_COUNT = re.compile(r"^(\d+(?:\.\d+)?) ?([kMG]?) requests completed", re.MULTILINE)
+_IOPING_RAW = re.compile(r"\d{1,18}(?: \d{1,18}){9}")
+_IOPING = Run(tool="ioping", measure="service", corrected="none", connections=1, unit="ns")
+_IOPING_HINT = (
+    "the single requests were not printed (-q, -B); without that ioping holds the distribution"
+)
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply; lost packets are counted apart."""
     text = source.text()
     rows = _REPLY.findall(text)
@@ -73,14 +86,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         duration=None if milliseconds is None else milliseconds / 1e3, unit="ms",
         notes=tuple(notes) if single else (),
     )  # fmt: skip
-    stats = _STATS.search(text)
+    stats = _PING_STATS.search(text)
     if not single and stats is None:
         return {}
     if not single and stats is not None:
         cells = [nanoseconds(cell, "ms") for cell in stats[1].split("/") if cell]
         named = dict(zip(("min", "mean", "max", "std"), cells, strict=False))
         received = int(sent[2] or sent[4]) if sent else None
-        return {"": Summary(named, {}, received, "ns", run.with_notes(_HINT))}
+        return {"": Summary(named, {}, received, "ns", run.with_notes(_PING_HINT))}
     unit = _UNIT.get(single[0][4], single[0][4])
     duration = nanoseconds_of([float(row[3]) for row in single], unit)
     ends = np.array([float(row[0] or "nan") for row in single])
@@ -90,13 +103,123 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": Samples(run=run.replace(unit=unit).with_notes(*left_out), **columns)}
 
 
+def sniff_raw(head: Head) -> Confidence:
+    """Recognize lines of ten whole numbers that agree with each other as ioping's do."""
+    lines = [line.strip() for line in head.lines if line.strip()]
+    if not lines or not all(map(_IOPING_RAW.fullmatch, lines)):
+        return certain(match=False)
+    count, busy, _, _, low, mean, high, _, total, span = map(int, lines[0].split())
+    ordered = low <= mean <= high and count <= total and busy <= span
+    return certain(ordered and abs(count * mean - busy) <= count and count)
+
+
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read every request but warm-up, too slow and too fast ones, as ioping's sums do."""
+    text = source.text()
+    rows = _REQUEST.findall(text)
+    good = [row for row in rows if not re.search(r"\((?:warmup|too slow|too fast)\)", row[2])]
+    run = _IOPING
+    generated = r"^generated \S+(?: (?:k|M|G))? requests in ([\d.]+ \S+),"
+    span = fact(text, generated, parse_duration)
+    busy = fact(text, r"requests completed in ([\d.]+ \S+),", parse_duration)
+    if span is not None and busy is not None:
+        loop = "paced" if span > 2 * busy else "closed"
+        run = run.replace(loop=loop, duration=round(span / 1e9, 9))
+    if len(good) < len(rows):
+        number = several(len(rows) - len(good), "request")
+        run = run.with_notes(f"{number} marked as warm-up, too fast or too slow left out")
+    if good:
+        values = [parse_duration(f"{number}{unit}") for number, unit, _ in good]
+        return {"": Samples(duration=np.round(values, 3), run=run)}
+    stats = _IOPING_STATS.search(text)
+    if stats is None:
+        return {}
+    numbers = [round(parse_duration(part), 3) for part in stats[1].split(" / ")]
+    if len(numbers) != 4:
+        line, seen = text.count("\n", 0, stats.start()) + 1, f"{len(numbers)} numbers"
+        raise source.corrupt(line, f"min/avg/max/mdev are {seen}", "four", "run ioping anew")
+    values_by_name = dict(zip(("min", "mean", "max", "std"), numbers, strict=True))
+    completed = _IOPING_COUNT.search(text)
+    count = None
+    if completed:
+        count = round(float(completed[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[completed[2]])
+    return {"": Summary(values_by_name, {}, count, "ns", run.with_notes(_IOPING_HINT))}
+
+
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read every request; the time stamp is the end of it."""
+    records = [row for row in jsontext.load(source) if isinstance(row, dict)]
+    requests = [row for row in records if "io" in row]
+    closing: dict[str, Any] = next((row for row in records if "stat" in row), {})
+    run = _IOPING.replace(unit_from="format")
+    load, stat = closing.get("load", {}), closing.get("stat", {})
+    if load.get("time"):
+        loop = "paced" if load["time"] > 2 * stat.get("time", 0) else "closed"
+        run = run.replace(loop=loop, duration=load["time"] / 1e9, achieved=load.get("iops"))
+    good = [row for row in requests if not row["io"].get("ignored")]
+    if len(good) < len(requests):
+        number = several(len(requests) - len(good), "request")
+        run = run.with_notes(f"{number} marked as ignored (warm-up) left out")
+    if not good:
+        keys = {"min": "min", "mean": "avg", "max": "max", "std": "mdev"}
+        stats = {name: stat[key] for name, key in keys.items() if stat.get(key) is not None}
+        if not stats:
+            return {}
+        stats = {name: float(value) for name, value in stats.items()}
+        return {"": Summary(stats, {}, stat.get("count"), "ns", run.with_notes(_IOPING_HINT))}
+    durations, stamps = (
+        [jsontext.entry(row, path, source, (int, float)) for row in good]
+        for path in ("io.time", "timestamp")
+    )
+    duration = np.array(durations, np.int64)
+    given = {"duration": duration, "start": whole_nanoseconds(stamps, "s") - duration}
+    columns, left_out = without_negative(given, options)
+    return {"": Samples(run=run.with_notes(*left_out), **columns)}
+
+
+def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read lines of raw statistics, one per period; together they are one summary."""
+    rows = []
+    for number, line in enumerate(source.text().splitlines(), 1):
+        if _IOPING_RAW.fullmatch(line.strip()):
+            rows.append([int(part) for part in line.split()])
+        elif line.strip():
+            seen = "not a line of ioping -p"
+            options.reject(source.corrupt(number, seen, "ten whole numbers"))
+    table = np.array(rows, np.float64)
+    count, total = int(table[:, 0].sum()), float(table[:, 1].sum())
+    low, high = float(table[:, 4].min()), float(table[:, 6].max())
+    stats = {"min": low, "mean": round(total / max(count, 1), 3), "max": high}
+    if len(rows) == 1:
+        stats["std"] = float(table[0, 7])
+    seconds = float(table[:, 9].sum()) / 1e9
+    run = _IOPING.replace(unit_from="format", duration=seconds, notes=(_IOPING_HINT,))
+    return {"": Summary(stats, {}, count, "ns", run)}
+
+
 FORMATS = (
     Format(
         "ping", "ping", "samples", (".txt",),
         has_match(
             r"^(?:PING|Pinging) \S+|\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms|"
-            + _STATS.pattern
+            + _PING_STATS.pattern
         ),
-        read, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
+        read_ping, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
+    ),
+    Format(
+        "ioping", "ioping (text)", "samples", (".txt",),
+        has_match(r"(?:<<<|>>>|from|to) .*: request=\d+ time=|ioping statistics ---"), read_text,
+        example="ioping -c 100 . > ioping.txt",
+    ),
+    Format(
+        "ioping-json", "ioping (JSON)", "samples", (".json",),
+        has_json_keys(
+            ("io", "request", "operation", "time", "ignored"), ("stat", "load", "mdev", "iops")
+        ),
+        read_json, unit="ns", example="ioping -c 100 -J . > ioping.json",
+    ),
+    Format(
+        "ioping-raw", "ioping's raw statistics", "summary", (".txt",), sniff_raw, read_raw,
+        unit="ns", example="ioping -c 200 -p 100 -q . > ioping.txt",
     ),
 )  # fmt: skip

@@ -31,8 +31,8 @@ from latencykit.io.build import (
     several,
 )
 from latencykit.io.raw.cells import unit_in, word_set
-from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.text import has_json_keys, has_match
 from latencykit.units import format_value, printable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
 from latencykit.io.build import in_nanoseconds, nothing_answered
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
+from latencykit.io.text import certain
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import Layout, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source

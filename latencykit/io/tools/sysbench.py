@@ -17,9 +17,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import in_nanoseconds, nanoseconds_of
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text import fact
+from latencykit.io.text import fact, has_match
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -58,21 +57,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         connections=fact(text, r"Number of threads: (\d+)", int) or None,
         failed=fact(text, r"ignored errors:\s+(\d+)", int) or 0, unit="ms",
     )  # fmt: skip
-    return {"": _data(_ROW.findall(text), stats, points, run, count, source)}
-
-
-def _data(
-    rows: list[tuple[str, str]],
-    stats: dict[str, float | None],
-    points: dict[float, str],
-    run: Run,
-    count: int,
-    source: Source,
-) -> Data:
-    """The histogram, or the percentile without one."""
+    rows = _ROW.findall(text)
     known, percentiles = in_nanoseconds(stats, "ms"), in_nanoseconds(points, "ms")
     if not rows:
-        return Summary(known, percentiles, count, "ns", run.with_notes(_HINT))
+        return {"": Summary(known, percentiles, count, "ns", run.with_notes(_HINT))}
     middle, counts = np.array([float(row[0]) for row in rows]), np.array([int(r[1]) for r in rows])
     if int(counts.sum()) != count:
         seen = f"the histogram holds {int(counts.sum())} events, the statistics {count}"
@@ -82,10 +70,11 @@ def _data(
         np.maximum.accumulate(nanoseconds_of(0.001 * np.exp((step + side) * _STEP), "ms"))
         for side in (-0.5, 0.5)
     )
-    return Histogram.from_buckets(
+    histogram = Histogram.from_buckets(
         low, high, counts, run=run, reported_stats=known,
         reported_percentiles=(tuple(percentiles), tuple(percentiles.values())),
     )  # fmt: skip
+    return {"": histogram}
 
 
 FORMATS = (

@@ -33,9 +33,8 @@ from latencykit.io.build import (
 )
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, Layout, line_chunks, read_table
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import epoch_seconds, iso_nanoseconds, plain_report, sections
+from latencykit.io.text import certain, epoch_seconds, iso_nanoseconds, plain_report, sections
 from latencykit.units import format_duration, parse_duration, printable
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-    from latencykit.io.text import Section
 
     Columns = dict[str, Any]
 
@@ -246,29 +244,31 @@ def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  
     series: dict[str, Data] = {}
     for record in last.values():
         name = "" if len(last) == 1 else distinct("attack", series)
-        series[name] = _json_report(record, source, notes)
+        latencies = jsontext.entry(record, "latencies", source)
+        total = jsontext.entry(record, "requests", source, int)
+        stats, points = _stats_and_points({str(key): float(v) for key, v in latencies.items()})
+        codes = {
+            str(code): int(number) for code, number in (record.get("status_codes") or {}).items()
+        }
+        run = _RUN.replace(
+            start=epoch_seconds(record.get("earliest")), rate=record.get("rate"), notes=notes,
+            duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,
+            achieved=record.get("throughput") or record.get("rate"),
+        )  # fmt: skip
+        errors = record.get("errors") or ()
+        run, good = _with_failures(run, total, codes, record.get("success"), errors, source)
+        buckets = {
+            float(edge): int(number) for edge, number in (record.get("buckets") or {}).items()
+        }
+        if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
+            edges = sorted(buckets)
+            highs = [*edges[1:], max(stats["max"], edges[-1])]
+            series[name] = histogram_of_both(
+                points, highs, [buckets[edge] for edge in edges], stats, run
+            )
+        else:
+            series[name] = _of_points(points, good, stats, run)
     return series
-
-
-def _json_report(record: dict[str, Any], source: Source, notes: tuple[str, ...]) -> Data:
-    """One report as JSON: percentiles, and with ``-buckets`` the counts of a histogram."""
-    latencies = jsontext.entry(record, "latencies", source)
-    total = jsontext.entry(record, "requests", source, int)
-    stats, points = _stats_and_points({str(key): float(v) for key, v in latencies.items()})
-    codes = {str(code): int(number) for code, number in (record.get("status_codes") or {}).items()}
-    run = _RUN.replace(
-        start=epoch_seconds(record.get("earliest")), rate=record.get("rate"), notes=notes,
-        duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,
-        achieved=record.get("throughput") or record.get("rate"),
-    )  # fmt: skip
-    errors = record.get("errors") or ()
-    run, good = _with_failures(run, total, codes, record.get("success"), errors, source)
-    buckets = {float(edge): int(number) for edge, number in (record.get("buckets") or {}).items()}
-    if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
-        edges = sorted(buckets)
-        highs = [*edges[1:], max(stats["max"], edges[-1])]
-        return histogram_of_both(points, highs, [buckets[edge] for edge in edges], stats, run)
-    return _of_points(points, good, stats, run)
 
 
 def _of_points(points: dict[float, float], good: int, stats: dict[str, float], run: Run) -> Data:
@@ -318,50 +318,45 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         parts = parts[-1:]
     series: dict[str, Data] = {}
     for part in parts:
-        series["" if len(parts) == 1 else distinct("attack", series)] = _text_report(part)
+        rows: dict[str, dict[str, float]] = {}
+        for row in _REPORT_ROW.finditer(part.text):
+            try:
+                if row[1] == "Status Codes":
+                    pairs = (cell.partition(":") for cell in row[3].split())
+                    rows[row[1]] = {
+                        code: float(number) for code, _, number in pairs if int(code) >= 0
+                    }
+                else:
+                    names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
+                    timed = row[1] in ("Duration", "Latencies")
+                    rows[row[1]] = {
+                        name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
+                        for name, value in zip(names, values, strict=True)
+                    }
+            except (InvalidArgumentError, ValueError) as error:
+                seen, expected = printable(f"{row[1]}: {error}", 80), "as many values as names"
+                raise part.corrupt(row.start(), seen, expected, _ANEW) from None
+        if not {"Requests", "Latencies"} <= set(rows):
+            raise part.corrupt(0, "a row is missing", "Requests and Latencies", _ANEW)
+        for name, value in (("Requests", "total"), ("Duration", "total"), ("Success", "ratio")):
+            if name in rows and value not in rows[name]:
+                raise part.corrupt(part.text.find(name), f"{name} has no {value}", "one", _ANEW)
+        requests = rows["Requests"]
+        codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
+        _, ended, errors = part.text.partition("Error Set:")
+        run = _RUN.replace(
+            duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
+            rate=requests.get("rate"), achieved=requests.get("throughput"),
+            unit_from="file", notes=() if ended else ("the report is cut at its end",),
+        )  # fmt: skip
+        share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
+        texts = [line for line in errors.split("\n") if line.strip()]
+        run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)
+        stats, points = _stats_and_points(rows["Latencies"])
+        series["" if len(parts) == 1 else distinct("attack", series)] = _of_points(
+            points, good, stats, run
+        )
     return series
-
-
-def _text_report(part: Section) -> Data:
-    """One report as text: rows of names in brackets and as many values."""
-    rows: dict[str, dict[str, float]] = {}
-    for row in _REPORT_ROW.finditer(part.text):
-        try:
-            rows[row[1]] = _values(row)
-        except (InvalidArgumentError, ValueError) as error:
-            seen, expected = printable(f"{row[1]}: {error}", 80), "as many values as names"
-            raise part.corrupt(row.start(), seen, expected, _ANEW) from None
-    if not {"Requests", "Latencies"} <= set(rows):
-        raise part.corrupt(0, "a row is missing", "Requests and Latencies", _ANEW)
-    for name, value in (("Requests", "total"), ("Duration", "total"), ("Success", "ratio")):
-        if name in rows and value not in rows[name]:
-            raise part.corrupt(part.text.find(name), f"{name} has no {value}", "one", _ANEW)
-    requests = rows["Requests"]
-    codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
-    _, ended, errors = part.text.partition("Error Set:")
-    run = _RUN.replace(
-        duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
-        rate=requests.get("rate"), achieved=requests.get("throughput"),
-        unit_from="file", notes=() if ended else ("the report is cut at its end",),
-    )  # fmt: skip
-    share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
-    texts = [line for line in errors.split("\n") if line.strip()]
-    run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)
-    stats, points = _stats_and_points(rows["Latencies"])
-    return _of_points(points, good, stats, run)
-
-
-def _values(row: re.Match[str]) -> dict[str, float]:
-    """The values of a row by their names: durations in ns, numbers, counts of status codes."""
-    if row[1] == "Status Codes":
-        pairs = (cell.partition(":") for cell in row[3].split())
-        return {code: float(number) for code, _, number in pairs if int(code) >= 0}
-    names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
-    timed = row[1] in ("Duration", "Latencies")
-    return {
-        name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
-        for name, value in zip(names, values, strict=True)
-    }
 
 
 def sniff_hist(head: Head) -> Confidence:

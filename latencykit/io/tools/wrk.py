@@ -1,7 +1,11 @@
-"""wrk: its text.
+"""wrk and wrk2: their texts.
 
 The distribution of wrk 4 is corrected for coordinated omission by the tool itself. Replies that
 arrive after its ``--timeout`` (2 s by default) are left out of it and only counted.
+
+wrk2 keeps a schedule and prints a spectrum of times from the moment each request was due, and with
+``--u_latency`` a second one from its send. It discards what it measured in its first ten seconds,
+in which it calibrates.
 """
 
 from __future__ import annotations
@@ -9,37 +13,60 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import data_from_points, distinct, mixed_note, nothing_answered, several
-from latencykit.io.sniffing import certain
+from latencykit.io.build import (
+    data_from_points,
+    distinct,
+    histogram_of_both,
+    in_nanoseconds,
+    mixed_note,
+    nanoseconds_of,
+    nothing_answered,
+    several,
+)
+from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.source import Format
-from latencykit.io.text import command_of, fact, plain_report, sections
+from latencykit.io.text import certain, command_of, fact, plain_report, sections
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
-__all__ = ["FORMATS", "POINT", "Report", "is_wrk", "is_wrk2", "named_runs", "ns_of", "report_of"]
+__all__ = ["FORMATS"]
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
 _DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"
 _HEADER = re.compile(r"^ +Thread Stats +Avg +Stdev +(Max|99%) +\+/- Stdev", re.MULTILINE)
 _STATS = re.compile(rf"^ +Latency +{_DURATION} +{_DURATION} +{_DURATION}(?:\s|$)", re.MULTILINE)
 _TITLE = re.compile(r"^ *Latency Distribution *$", re.MULTILINE)
-POINT = re.compile(rf"^ *([\d.]+)% +{_DURATION} *$")
+_POINT = re.compile(rf"^ *([\d.]+)% +{_DURATION} *$")
 _CLOSING = re.compile(rf"^ *(\d+) requests in +{_DURATION}, ", re.MULTILINE)
 _ERRORS = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
 _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 _TIMEOUT = 2e9
 _CUT = "the report ends before its closing line: it is cut, and the number of requests is not known"
 _HINT = "wrk --latency prints the distribution"
+_SPECTRUM = re.compile(
+    r"^ *Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency.*$", re.MULTILINE
+)
+_DETAILS = re.compile(r"^ *Detailed Percentile spectrum: *$", re.MULTILINE)
+_FOOTER = re.compile(r"^#\[Buckets.*$|^-{20,}", re.MULTILINE)
+_RATE = re.compile(r" (?:-R *|--rate[ =])(\d+(?:\.\d+)?)([kKmM]?)\b")
+_KINDS: dict[str, dict[str, Any]] = {
+    "corrected": {"measure": "response", "corrected": "schedule"},
+    "uncorrected": {"measure": "service", "corrected": "none", "loop": "paced"},
+}
+_CALIBRATION = 10.0
+_WRK2_HINT = "wrk2 --latency prints the distribution"
 
 
-class Report(NamedTuple):
+class _Report(NamedTuple):
     """A report without its distribution; `mixed` requests failed and are among the values."""
 
     run: Run
@@ -48,12 +75,12 @@ class Report(NamedTuple):
     mixed: int
 
 
-def is_wrk(text: str) -> bool:
+def _is_wrk(text: str) -> bool:
     """Whether there is the table of thread statistics, which wrk and its forks share."""
     return _HEADER.search(text) is not None
 
 
-def is_wrk2(text: str) -> bool:
+def _is_wrk2(text: str) -> bool:
     """Whether there are lines that only wrk2 prints."""
     calibration = re.search(r"^ +Thread calibration: ", text, re.MULTILINE)
     return "(HdrHistogram - " in text or calibration is not None
@@ -62,10 +89,10 @@ def is_wrk2(text: str) -> bool:
 def sniff(head: Head) -> Confidence:
     """Recognize the table of thread statistics."""
     text = plain_report(head.text)
-    return certain(is_wrk(text) and not is_wrk2(text))
+    return certain(_is_wrk(text) and not _is_wrk2(text))
 
 
-def named_runs(source: Source) -> list[tuple[Section, str]]:
+def _named_runs(source: Source) -> list[tuple[Section, str]]:
     """Return the runs in a file: one is named after the file, several after their URLs."""
     parts = sections(source, _BEGIN)
     if len(parts) == 1:
@@ -73,12 +100,12 @@ def named_runs(source: Source) -> list[tuple[Section, str]]:
     return [(part, fact(part.text, _BEGIN, str) or "run") for part in parts]
 
 
-def ns_of(text: str) -> float:
+def _ns_of(text: str) -> float:
     """Return a duration as wrk prints it, in ns; not-a-number where it had nothing to print."""
     return math.nan if re.match(r"-?(?:nan|inf)", text) else round(parse_duration(text), 3)
 
 
-def report_of(part: Section) -> Report:
+def _report_of(part: Section) -> _Report:
     """Return the numbers around the distribution; a truncated report has no count."""
     text = part.text
     header, row, closing = _HEADER.search(text), _STATS.search(text), _CLOSING.search(text)
@@ -89,7 +116,7 @@ def report_of(part: Section) -> Report:
         at, seen = text.index("Requests/sec"), "the line above it is corrupt"
         raise part.corrupt(at, seen, "the number of requests", "run wrk anew")
     names = ("mean", "std", "max" if header[1] == "Max" else "p99")
-    stats = dict(zip(names, map(ns_of, row.groups()), strict=True))
+    stats = dict(zip(names, map(_ns_of, row.groups()), strict=True))
     expected = "numbers of connect, read, write and timeout"
     counts = part.found("Socket errors:", _ERRORS, expected)
     errors = [int(number) for number in counts.groups()] if counts else [0, 0, 0, 0]
@@ -97,54 +124,143 @@ def report_of(part: Section) -> Report:
     command, mixed = command_of(text, "wrk", "wrk2"), int(refused[1]) if refused else 0
     timeout = re.search(r" (?:-T|--timeout)[ =]?(\d+)(s|m|h)?\b", command or "")
     run = Run(
-        command=command, duration=ns_of(closing[2]) / 1e9 if closing else None,
+        command=command, duration=_ns_of(closing[2]) / 1e9 if closing else None,
         achieved=fact(text, r"^Requests/sec: *([\d.]+)", float),
         connections=fact(text, r"^ *\d+ threads? and (\d+) connections?", int),
         failed=mixed + sum(errors[:3]), timeouts=errors[3],
         timeout=parse_duration(f"{timeout[1]}{timeout[2] or 's'}") if timeout else None,
         unit="ms", notes=(*mixed_note(mixed), *(() if closing else (_CUT,))),
     )  # fmt: skip
-    return Report(run, stats, int(closing[1]) if closing else None, mixed)
+    return _Report(run, stats, int(closing[1]) if closing else None, mixed)
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the distribution of every run."""
+    """Read the distribution of every run; replies that came too late are censored."""
     series: dict[str, Data] = {}
-    for part, name in named_runs(source):
-        series[distinct(name, series)] = _data(part)
+    for part, name in _named_runs(source):
+        run, stats, requests, mixed = _report_of(part)
+        run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
+        if run.timeouts:
+            limit = "--timeout" if run.timeout else "--timeout (2 s unless it was set)"
+            late = several(run.timeouts, "timeout")
+            run = run.with_notes(f"{late}: what took longer than {limit} is not among the values")
+        count = None if requests is None else requests - mixed - run.timeouts
+        if count is not None and count <= 0:
+            raise nothing_answered(part.source, run)
+        title, points = _TITLE.search(part.text), dict[float, float]()
+        if title:
+            closing = _CLOSING.search(part.text)  # without it, the last line may be truncated, too
+            end = closing.start() if closing else part.text.rfind("\n") + 1
+            expected = "a percentile and a duration, such as 99% 5.74ms"
+            rows = part.matches(_POINT, title.end(), max(end, title.end()), expected)
+            points = {float(row[1]): _ns_of(row[2]) for row in rows}
+        data = data_from_points(points, count, stats, run if points else run.with_notes(_HINT))
+        if points and run.timeouts and isinstance(data, Histogram):
+            bound = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
+            data = replace(data, censored=run.timeouts, censored_at=bound)
+        series[distinct(name, series)] = data
     return series
 
 
-def _data(part: Section) -> Data:
-    """One run: of its replies, those that arrived too late are censored."""
-    run, stats, requests, mixed = report_of(part)
-    run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
+def sniff_wrk2(head: Head) -> Confidence:
+    """Recognize the table of thread statistics, and the lines that only wrk2 prints."""
+    text = plain_report(head.text)
+    return certain(_is_wrk(text) and _is_wrk2(text))
+
+
+def read_wrk2(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the spectra of every run: ``corrected``, then ``uncorrected``."""
+    series: dict[str, Data] = {}
+    for part, name in _named_runs(source):
+        for kind, data in _spectra(part).items():
+            series[distinct(f"{name} {kind}".strip(), series)] = data
+    return series
+
+
+def _spectra(part: Section) -> dict[str, Data]:
+    """The spectra of a run; without ``--latency`` the statistics, of the corrected values."""
+    report = _report_of(part)
+    rate = _RATE.search(report.run.command or "")
+    factor = {"": 1.0, "k": 1e3, "m": 1e6}[rate[2].lower()] if rate else 0.0
+    run = report.run.replace(
+        tool="wrk2", loop="open", rate=float(rate[1]) * factor if rate else None
+    )
+    if run.rate and run.connections:
+        run = run.replace(expected_interval=round(1e9 * run.connections / run.rate, 3))
     if run.timeouts:
-        limit = "--timeout" if run.timeout else "--timeout (2 s unless it was set)"
-        late = several(run.timeouts, "timeout")
-        run = run.with_notes(f"{late}: what took longer than {limit} is not among the values")
-    count = None if requests is None else requests - mixed - run.timeouts
-    if count is not None and count <= 0:
+        run = run.with_notes(
+            "wrk2 counts timeouts apart, yet keeps the times of those that were answered after all"
+        )
+    if "Thread calibration:" in part.text and run.duration and run.duration > _CALIBRATION:
+        run = run.replace(duration=round(run.duration - _CALIBRATION, 6)).with_notes(
+            "the first 10 s, in which wrk2 calibrates, are not among the values"
+        )
+    titles = list(_SPECTRUM.finditer(part.text))
+    ends = [*(title.start() for title in titles[1:]), len(part.text)]
+    series: dict[str, Data] = {}
+    for title, end in zip(titles, ends, strict=False):
+        kind = "corrected" if title[1] == "Recorded" else "uncorrected"
+        complete, own = report.requests is not None, run.replace(**_KINDS[kind])
+        start = title.end()
+        text = part.text
+        details = _DETAILS.search(text, start, end)
+        last = max(text.rfind("\n", start, details.start() if details else end) + 1, start)
+        rows = part.matches(_POINT, start, last, "a percentile and a duration")
+        points = {float(row[1]): _ns_of(row[2]) for row in rows}
+        top = points.pop(100.0, None)
+        footer = _FOOTER.search(text, details.end(), end) if details else None
+        if details is None or (footer is None and not complete):
+            if not points:
+                expected = "percentiles below this line"
+                raise part.corrupt(start, "the spectrum is missing", expected, "did the run end?")
+            series[kind] = data_from_points(points, None, {} if top is None else {"max": top}, own)
+        else:
+            until = text.find("\n", footer.start()) if footer else end
+            series[kind] = _detailed(part, details.end(), until if until > 0 else end, points, own)
+    if series:
+        return series
+    if report.requests == 0:
         raise nothing_answered(part.source, run)
-    title, points = _TITLE.search(part.text), dict[float, float]()
-    if title:
-        closing = _CLOSING.search(part.text)  # without it, the last line may be truncated, too
-        end = closing.start() if closing else part.text.rfind("\n") + 1
-        expected = "a percentile and a duration, such as 99% 5.74ms"
-        rows = part.matches(POINT, title.end(), max(end, title.end()), expected)
-        points = {float(row[1]): ns_of(row[2]) for row in rows}
-    if not points:
-        return data_from_points({}, count, stats, run.with_notes(_HINT))
-    data = data_from_points(points, count, stats, run)
-    if run.timeouts and isinstance(data, Histogram):
-        bound = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
-        return replace(data, censored=run.timeouts, censored_at=bound)
-    return data
+    run = run.replace(**_KINDS["corrected"]).with_notes(_WRK2_HINT)
+    return {"corrected": data_from_points({}, report.requests, report.stats, run)}
+
+
+def _detailed(
+    part: Section, start: int, end: int, points: dict[float, float], run: Run
+) -> Histogram:
+    """The histogram between the rows of the details (ms), and the percentiles of the table."""
+
+    def fail(number: int | None, seen: str, expected: str) -> Exception:
+        return part.source.corrupt(number, seen, expected, "run wrk2 anew")
+
+    lines = part.lines(start, end)
+    rows = ((number, line) for number, line in lines if not line.startswith("----"))
+    spectrum = parse_spectrum(rows, fail)
+    for label, name in (("#[Mean", "mean"), ("#[Max", "max")):
+        at = next((number for number, line in lines if line.startswith(label)), None)
+        if at is not None and name not in spectrum.reported_stats:
+            raise fail(at, f"the {name} is corrupt", f"{label} = a number")
+    if not spectrum.counts or not spectrum.counts[-1]:
+        raise nothing_answered(part.source, run)
+    highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
+    if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
+        seen = "values and counts do not both ascend"
+        raise fail(part.line_at(start), seen, "rows in ascending order")
+    stats = in_nanoseconds(spectrum.reported_stats, "ms")
+    # The footer's maximum is the lower end of its bucket.
+    stats |= {"min": float(highs[0]), "max": max(stats.get("max", 0.0), float(highs[-1]))}
+    counts = np.diff(cumulative, prepend=0).tolist()
+    return histogram_of_both(points, highs.tolist(), counts, stats, run)
 
 
 FORMATS = (
     Format(
         "wrk", "wrk (text)", "histogram", (".txt",), sniff, read,
         example="wrk -t2 -c8 -d30s --latency --timeout 30s http://127.0.0.1:8080/ > wrk.txt",
+    ),
+    Format(
+        "wrk2", "wrk2 (text)", "histogram", (".txt",), sniff_wrk2, read_wrk2, unit="ms",
+        example="wrk2 -t2 -c8 -d30s -R400 --latency --u_latency http://127.0.0.1:8080/ "
+        "> wrk2.txt",
     ),
 )  # fmt: skip

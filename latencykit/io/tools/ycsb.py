@@ -28,9 +28,8 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import line_chunks
-from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import fact
+from latencykit.io.text import certain, fact, has_json_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,9 @@
-"""redis-benchmark (and valkey-benchmark): its text, ``-q`` and ``--csv``.
+"""Load tools of Redis: memtier_benchmark and redis-benchmark.
+
+memtier_benchmark: its JSON, with a whole HdrHistogram (µs) of every command, and its tables. The
+``.txt`` files of ``--hdr-file-prefix`` are percentile text, its ``.hgrm`` files interval logs.
+
+redis-benchmark (and valkey-benchmark): its text, ``-q`` and ``--csv``.
 
 Since 6.2 it counts in an HdrHistogram and prints two lists of exact cumulative counts: at halving
 shares, and every 0.1 ms (above 2 ms every 1 ms, where the count changes). Values above 3 s are
@@ -12,25 +17,27 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
+from latencykit.io import text as jsontext
 from latencykit.io.build import (
     data_from_points,
     distinct,
     histogram_of_both,
+    histogram_of_payload,
     in_nanoseconds,
     nanoseconds,
     nanoseconds_of,
+    printed_rows,
     several,
 )
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import plain
+from latencykit.io.text import certain, fact, has_json_keys, plain
 from latencykit.units import printable
 
 if TYPE_CHECKING:
@@ -40,6 +47,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
+_TOTALS = "Totals"
+_MEMTIER_HINT = "--json-out-file holds the whole distribution"
+_TABLE_ROW = re.compile(r"^(\w[\w-]*)((?: +(?:[\d.]+|---|-?nan))+) *$", re.MULTILINE)
+_SPREAD_ROW = re.compile(r"^(\w[\w-]*) +([\d.]+) +([\d.]+) *$", re.MULTILINE)
 _BLOCK = re.compile(r"^====== (.{1,300}?) ======\s*$", re.MULTILINE)
 _ROW = re.compile(
     r"^\s*([\d.]{1,20})% <= ([\d.]{1,30}) milliseconds(?: \(cumulative count (\d{1,18})\))?\s*$"
@@ -55,6 +66,121 @@ _NAMES = {"avg": "mean", "min": "min", "max": "max"}
 _CLIP = 3000.0  # ms
 _COARSEST = 0.93  # a bucket of one digit is up to 1/16 of its value wide
 _HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the whole distribution"
+
+
+def read_memtier_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the totals, then every command that was sent; of several runs, all of them together."""
+    record: dict[str, Any] = jsontext.load(source)
+    sections = [key for key, row in record.items() if isinstance(row, dict) and _TOTALS in row]
+    if not sections:
+        hint = "run memtier_benchmark with --json-out-file"
+        raise source.corrupt(None, "the JSON holds no statistics", '"ALL STATS"', hint)
+    others = [key for key in sections if not key.startswith(("BEST", "WORST"))]
+    chosen = "ALL STATS" if "ALL STATS" in sections else (others or sections)[0]
+    section = record[chosen]
+    facts, settings = record.get("run information") or {}, record.get("configuration") or {}
+    threads = facts.get("Threads") or settings.get("threads") or 0
+    clients = threads * (facts.get("Connections per thread") or settings.get("clients") or 0)
+    each, runtime = settings.get("rate_limit") or 0, section.get("Runtime") or {}
+    start, duration = runtime.get("Start time"), runtime.get("Total duration")
+    run = Run(
+        tool="memtier_benchmark", loop="paced" if each else "closed", measure="service",
+        corrected="none", start=start / 1e3 if start else None,
+        duration=duration / 1e3 if duration else None, connections=clients or None,
+        rate=float(each * clients) if each and clients else None,
+        expected_interval=round(1e9 / each, 3) if each else None, unit="ms", unit_from="format",
+    )  # fmt: skip
+    if len(sections) > 1:
+        run = run.with_notes(f"of {', '.join(sections)}, this is {chosen}")
+    names = [name for name, row in section.items() if isinstance(row, dict) and row.get("Count")]
+    names.sort(key=lambda name: name != _TOTALS)
+    return {name: _memtier_data(name, section[name], section, run, source) for name in names}
+
+
+def _memtier_data(
+    name: str, row: dict[str, Any], section: dict[str, Any], run: Run, source: Source
+) -> Data:
+    """One row of the statistics: its payload, else its percentiles."""
+    failed = int(row.get("Connection Errors") or 0)
+    run = run.replace(aggregate=name == _TOTALS, achieved=row.get("Ops/sec"), failed=failed)
+    if name != _TOTALS:  # the rate is that of all commands together
+        run = run.replace(rate=None, expected_interval=None)
+    keys = {"min": "Min Latency", "max": "Max Latency"}
+    cells = {kind: row.get(key) or None for kind, key in keys.items()}
+    cells["mean"] = row.get("Average Latency", row.get("Latency")) or None
+    stats = in_nanoseconds(cells, "ms")
+    latencies = row.get("Percentile Latencies") or row
+    points = {
+        float(key[1:]): nanoseconds(value, "ms")
+        for key, value in latencies.items()
+        if re.fullmatch(r"p\d+(?:\.\d+)?", key) and isinstance(value, (int, float))
+    }
+    payload = (latencies.get("Histogram log format") or {}).get("Compressed Histogram")
+    if payload:
+        return histogram_of_payload(
+            payload, "us", run, source, name, reported_stats=stats,
+            reported_percentiles=printed_rows(points),
+        )  # fmt: skip
+    spread = section.get(re.sub(r"S$", "", name.upper()), [])
+    points |= {
+        step["percent"]: nanoseconds(step["<=msec"], "ms") for step in spread if "percent" in step
+    }
+    points.pop(0.0, None)
+    return data_from_points(points, int(row["Count"]), stats, run)
+
+
+def sniff_memtier(head: Head) -> Confidence:
+    """Recognize the table."""
+    title = re.search(r"^ALL STATS$|^AGGREGATED AVERAGE RESULTS", head.text, re.MULTILINE)
+    return certain(title and "Ops/sec" in head.text)
+
+
+def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the table and the cumulative lines of every command."""
+    text = source.text()
+    at = max(text.rfind("\nALL STATS\n"), text.rfind("AGGREGATED AVERAGE RESULTS"), 0)
+    header = re.search(r"^Type +.*$", text[at:], re.MULTILINE)
+    if header is None:
+        seen = "the table of statistics is missing"
+        raise source.corrupt(None, seen, "ALL STATS and its table", "did the run end?")
+    columns = header[0].replace(" Latency", "_Latency").split()
+    body, _, cumulative = text[at + header.end() :].partition("Request Latency Distribution")
+    spread: dict[str, dict[float, float]] = {}
+    for command, value, percent in _SPREAD_ROW.findall(
+        cumulative.split("Request Latency Distribution")[0]
+    ):
+        spread.setdefault(command, {})[float(percent)] = nanoseconds(value, "ms")
+    threads, per_thread, seconds, each = (
+        fact(text, rf"^(\d+) +{name}\s*$", int) or 0
+        for name in ("Threads", "Connections per thread", "Seconds", "Requests per client")
+    )
+    clients = threads * per_thread
+    run = Run(
+        tool="memtier_benchmark", loop="closed", measure="service", corrected="none", unit="ms",
+        duration=float(seconds) or None, connections=clients or None, unit_from="format",
+    )  # fmt: skip
+    series: dict[str, Data] = {}
+    for name, rest in _TABLE_ROW.findall(body):
+        cells = zip(columns[1:], rest.split(), strict=False)
+        row = {column: float(cell) for column, cell in cells if cell[0].isdigit()}
+        if not row.get("Ops/sec"):
+            continue
+        own = run.replace(aggregate=name == _TOTALS, achieved=row["Ops/sec"])
+        count: int | None = each * clients if name == _TOTALS else 0
+        if not count:
+            own = own.with_notes("the number of requests is Ops/sec x seconds")
+            count = round(row["Ops/sec"] * seconds) if seconds else None
+        points = {
+            float(match[1]): nanoseconds(value, "ms")
+            for column, value in row.items()
+            if (match := re.match(r"p([\d.]+)_Latency", column))
+        }
+        steps = spread.get(re.sub(r"S$", "", name.upper()), {})
+        points |= {p: value for p, value in steps.items() if p > 0}
+        mean = row.get("Avg._Latency", row.get("Latency")) or None
+        stats = in_nanoseconds({"mean": mean}, "ms")
+        series[name] = data_from_points(points, count, stats, own.with_notes(_MEMTIER_HINT))
+    return dict(sorted(series.items(), key=lambda item: item[0] != _TOTALS))
 
 
 @dataclass
@@ -91,7 +217,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one series per test."""
     series: dict[str, Data] = {}
     for test in _tests(plain(source.text()).split("\n"), source, options):
-        data = _data(test, source)
+        data = _test_data(test, source)
         if data is not None:
             series[distinct(test.name, series)] = data
     if not series:
@@ -127,7 +253,15 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
                 test.stats = {name: value for name, value in values.items() if value is not None}
             else:
                 expected = ", ".join(columns)
-        elif not _take_fact(line, test) and _IMPORTANT.search(line):
+        elif completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
+            test.count, test.seconds = int(completed[1]), _number(completed[2])
+        elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
+            test.clients = int(clients[1])
+        elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
+            test.rate = _number(rate[1])
+        elif _COLUMNS.fullmatch(line):
+            test.columns = line.split()
+        elif _IMPORTANT.search(line):
             expected = "a line that redis-benchmark prints"
         if expected and number < len(lines):
             refuse_line(source, options, number, f"{printable(line.strip())!r}", expected)
@@ -158,22 +292,7 @@ def _number(text: str) -> float | None:
     return value if 0 <= value < 1e15 else None
 
 
-def _take_fact(line: str, test: _Test) -> bool:
-    """Take what a line says of the test; False where it is not one of those known."""
-    if completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
-        test.count, test.seconds = int(completed[1]), _number(completed[2])
-    elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
-        test.clients = int(clients[1])
-    elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
-        test.rate = _number(rate[1])
-    elif _COLUMNS.fullmatch(line):
-        test.columns = line.split()
-    else:
-        return False
-    return True
-
-
-def _data(test: _Test, source: Source) -> Data | None:
+def _test_data(test: _Test, source: Source) -> Data | None:
     """A test's data; None where its lines hold no latency."""
     values = in_nanoseconds(test.stats, "ms")
     stats = {_NAMES[name]: value for name, value in values.items() if name in _NAMES}
@@ -187,7 +306,18 @@ def _data(test: _Test, source: Source) -> Data | None:
     if test.steps or test.edges:
         return _counted(test, stats, points, run, source)
     if test.shares:
-        return _rounded_down(test, run)
+        value, share = np.array(test.shares).T
+        step, stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
+        run = run.with_notes(
+            f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
+        )
+        if not test.count:
+            points = {p: nanoseconds(v, "ms") for v, p in test.shares}
+            return Summary(stats, points, None, "ns", run)
+        counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
+        high = nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
+        low = np.concatenate(([0.0], high[:-1]))
+        return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
     if not stats and not points:
         return None
     return data_from_points(points, test.count or None, stats, run.with_notes(_HINT))
@@ -225,22 +355,6 @@ def _counted(
     )  # fmt: skip
 
 
-def _rounded_down(test: _Test, run: Run) -> Data:
-    """The histogram of versions before 6.2: shares up to a rounded value."""
-    value, share = np.array(test.shares).T
-    step, stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
-    run = run.with_notes(
-        f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
-    )
-    if not test.count:
-        points = {p: nanoseconds(v, "ms") for v, p in test.shares}
-        return Summary(stats, points, None, "ns", run)
-    counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
-    high = nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
-    low = np.concatenate(([0.0], high[:-1]))
-    return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
-
-
 def sniff_csv(head: Head) -> Confidence:
     """Recognize the heading, or rows of old versions."""
     lines = [line for line in head.lines if line.startswith('"')]
@@ -270,7 +384,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
                 refuse_line(source, options, number, seen, expected)
             continue
         stats = dict(zip(columns[2:], values[1:], strict=False))
-        data = _data(_Test(row[0], rate=values[0], stats=stats), source)
+        data = _test_data(_Test(row[0], rate=values[0], stats=stats), source)
         if data is not None:
             series[distinct(row[0], series)] = data
     if not series:
@@ -282,6 +396,15 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 FORMATS = (
+    Format(
+        "memtier-json", "memtier_benchmark (JSON)", "histogram", (".json",),
+        has_json_keys(("configuration", "run information"), ("ALL STATS", _TOTALS)),
+        read_memtier_json, unit="ms", example="memtier_benchmark --json-out-file out.json",
+    ),
+    Format(
+        "memtier", "memtier_benchmark (text)", "histogram", (".txt",), sniff_memtier,
+        read_memtier_text, unit="ms", example="memtier_benchmark > out.txt",
+    ),
     Format(
         "redis-benchmark", "redis-benchmark (text)", "histogram", (".txt",), sniff_text,
         read_text, unit="ms", example="redis-benchmark -t set,get -n 100000 > out.txt",

@@ -1,0 +1,276 @@
+"""Load tools of Cassandra and ScyllaDB: cassandra-stress, scylla-bench and latte.
+
+cassandra-stress prints its results at its end. With ``-rate fixed=`` its times count from the
+moment an operation was due, with ``throttle=`` from its start; the text shows which only if it
+contains the command line. Its ``-log hdrfile=`` is an interval log.
+
+scylla-bench prints raw latencies, and those that count from the schedule.
+
+latte writes a JSON report with HdrHistogram payloads (ns) of the run and, with
+``--generate-report``, of each sample. Cycles are calls of the workload's functions; requests are
+the queries inside them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from latencykit.core.run import Run
+from latencykit.io import text as jsontext
+from latencykit.io.build import (
+    data_from_points,
+    histogram_of_payload,
+    in_nanoseconds,
+    log_of_payloads,
+    printed_rows,
+)
+from latencykit.io.source import Format
+from latencykit.io.text import certain, durations, fact, has_match
+from latencykit.units import parse_duration, printable
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+
+__all__ = ["FORMATS"]
+
+_STRESS_LINE = re.compile(
+    r"^(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"
+    r"|operation time))\s*: +(\S+)(?: [a-z/]+)?\s*(?:\[(.*)\])?\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_STRESS_HINT = "-log hdrfile=run.hdr keeps the whole distribution"
+_BLOCK = re.compile(
+    r"^(raw latency|c-o fixed latency|latency) ?:[ \t]*\n((?:[ \t]+[\w.]+:\s+\S+[ \t]*\n?)+)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ROW = re.compile(r"^[ \t]+(max|mean|median|[\d.]+th):\s+(\S+)", re.MULTILINE)
+_NAMES = {"raw latency": "raw", "c-o fixed latency": "co-fixed", "latency": ""}
+_SCYLLA_HINT = "-hdr-latency-file keeps the whole distribution"
+_LATTE_PERCENTILES = (
+    0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 100.0,
+)  # fmt: skip
+_LATTE_KEYS = (
+    "cycle_latency", "request_latency", "cycle_throughput", "resp_time_ms", "sampling_interval",
+    "cluster_name",
+)  # fmt: skip
+
+
+def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the last results: all operations first, then one series each where there are several."""
+    text = source.text()
+    begin = max(text.rfind("Results:"), 0)
+    facts: dict[str, dict[str, float]] = {"total": {}}
+    for name, value, parts in _STRESS_LINE.findall(text[begin:]):
+        key = name.lower()
+        if "time" in key:
+            clock = [float(part) for part in value.split(":")]
+            if len(clock) != 3:
+                seen = f"the {key} is {printable(value, 40)!r}"
+                raise source.corrupt(None, seen, "hours:minutes:seconds", "did the run end?")
+            facts["total"][key] = clock[0] * 3600 + clock[1] * 60 + clock[2]
+            continue
+        facts["total"][key] = _number(value)
+        for operation, own in re.findall(r"([^\s:,\[]+): ?([\d.,]+)", parts):
+            facts.setdefault(operation, {})[key] = _number(own.rstrip(","))
+    if "latency 99th percentile" not in facts["total"]:
+        seen = "the results at the end are missing"
+        raise source.corrupt(None, seen, "Results: and its lines", "did the run end?")
+    rate = fact(text, r"(?i)OpsPer Sec: ([1-9]\d*)", int)
+    rate = rate or fact(text, r"(?i)\b(?:throttle|fixed)=([1-9]\d*)", int)
+    threads = fact(text, r"(?i)Thread Count: (\d+)", int)
+    run = Run(
+        tool="cassandra-stress", loop="paced" if rate else "closed",
+        rate=float(rate) if rate else None, unit="ms", notes=(_STRESS_HINT,),
+        connections=threads or fact(text, r"(?i)Running with (\d+) thread", int),
+    )  # fmt: skip
+    if re.search(r"\bfixed=\d", text):
+        run = run.replace(loop="open", measure="response", corrected="schedule")
+    else:
+        if rate and not re.search(r"\bthrottle=\d", text):
+            run = run.with_notes(
+                "whether times count from the schedule (fixed=) or from the start (throttle=) "
+                "is not in the text"
+            )
+        else:
+            run = run.replace(measure="service", corrected="none")
+    total = facts.pop("total")
+    if len(facts) < 2:
+        return {next(iter(facts), "total"): _stress_data(total, run, text)}
+    return {"total": _stress_data(total, run.replace(aggregate=True), text)} | {
+        operation: _stress_data(own, run, "") for operation, own in facts.items()
+    }
+
+
+def _number(text: str) -> float:
+    """A number as Java prints it: commas between thousands."""
+    match = re.match(r"[\d,]*\.?\d+", text)
+    return float(match[0].replace(",", "")) if match else float("nan")
+
+
+def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
+    """Percentiles and statistics of an operation; `text` has the count of all operations."""
+    points = {50.0: own.get("latency median")}
+    for key, value in own.items():
+        match = re.match(r"latency ([\d.]+)th percentile", key)
+        if match:
+            points[float(match[1])] = value
+    stats = {name: own.get(f"latency {name}") for name in ("mean", "max")}
+    counts = re.findall(r"^total,\s+([\d,]+),", text, re.MULTILINE)
+    count = _number(counts[-1]) if counts else own.get("total partitions", 0.0)
+    run = run.replace(
+        achieved=own.get("op rate"), failed=int(own.get("total errors", 0)),
+        duration=own.get("total operation time"),
+    )  # fmt: skip
+    if not counts:
+        run = run.with_notes("the number of operations is that of partitions")
+    stats_ns = in_nanoseconds(stats, "ms")
+    return data_from_points(in_nanoseconds(points, "ms"), int(count), stats_ns, run)
+
+
+def sniff_scylla(head: Head) -> Confidence:
+    """Recognize the configuration, or the closing blocks."""
+    text = head.text
+    configured = text.startswith("Configuration\n") and "Partition count:" in text
+    mode = re.search(r"^Mode:\s", text, re.MULTILINE)
+    return certain((configured and mode) or (_BLOCK.search(text) and "Total ops:" in text))
+
+
+def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the closing blocks."""
+    text = source.text()
+    results = text[max(text.rfind("\nResults"), 0) :]
+    count = fact(results, r"^Total ops:\s+(\d+)", int)
+    blocks = _BLOCK.findall(results + "\n")
+    if not blocks or count is None:
+        seen = "the results at the end are missing"
+        raise source.corrupt(None, seen, "Results and its latencies", "did the run end?")
+    rate = fact(text, r"^Max(?:imum)? rate:\s+(?:map\[)?(\d+)", float)
+    elapsed = fact(results, r"^Time \(avg\):\s+(\S+)", parse_duration)
+    run = Run(
+        tool="scylla-bench", loop="paced" if rate else "closed", rate=rate,
+        connections=fact(text, r"^Concurrency:\s+(\d+)", int) or None,
+        duration=None if elapsed is None else elapsed / 1e9,
+        achieved=fact(results, r"^Operations/s:\s+([\d.e+]+)", float),
+        failed=fact(results, r"^Total errors:\s+(\d+)", int) or 0, notes=(_SCYLLA_HINT,),
+    )  # fmt: skip
+    series: dict[str, Data] = {}
+    for title, body in blocks:
+        name = _NAMES[title.lower()]
+        rows = durations(dict(_ROW.findall(body)), source, "1.5ms")
+        points = {float(key[:-2]): value for key, value in rows.items() if key.endswith("th")}
+        points |= {50.0: rows["median"]} if "median" in rows else {}
+        stats = {key: rows[key] for key in ("mean", "max") if key in rows}
+        own = run.replace(measure="service", corrected="none")
+        if name == "co-fixed":
+            own = run.replace(measure="response", corrected="schedule")
+        series[name] = data_from_points(points, count, stats, own)
+    return series
+
+
+def sniff_latte(head: Head) -> Confidence:
+    """Recognize the keys of the report: its configuration is first."""
+    keyed = jsontext.has_keys(head, "conf", "workload")
+    return certain(keyed and any(f'"{key}"' in head.text for key in _LATTE_KEYS))
+
+
+def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read requests and cycles; as logs where the report holds samples."""
+    import pandas as pd
+
+    record: dict[str, Any] = jsontext.load(source)
+    result: dict[str, Any] = jsontext.entry(record, "result", source)
+    settings = record.get("conf") or {}
+    rate, concurrency = settings.get("rate"), settings.get("concurrency")
+    start = None
+    if result.get("start_time"):
+        try:
+            start = float(pd.Timestamp(result["start_time"]).timestamp())
+        except ValueError:
+            start = None
+    connections = None
+    if isinstance(concurrency, int):
+        connections = concurrency * int(settings.get("threads") or 1)
+    run = Run(
+        tool="latte", command=settings.get("workload"), loop="unknown" if rate else "closed",
+        measure="service", corrected="unknown" if rate else "none", start=start,
+        duration=result.get("elapsed_time_s"), rate=float(rate) if rate else None,
+        achieved=(result.get("req_throughput") or {}).get("value"), connections=connections,
+        failed=int(result.get("error_count") or 0), unit="ns", unit_from="format",
+    )  # fmt: skip
+    samples = result.get("log") or []
+    functions = result.get("cycle_latency_by_fn") or {}
+    parts: list[tuple[str, Any, list[Any]]] = [
+        (name, result.get(key, result.get(old)), [sample.get(key) for sample in samples])
+        for name, key, old in (
+            ("request", "request_latency", "resp_time_ms"),
+            ("cycle", "cycle_latency", "cycle_time_ms"),
+        )
+    ]
+    for name, total in functions.items() if len(functions) > 1 else ():
+        each = [(sample.get("cycle_latency_by_fn") or {}).get(name) for sample in samples]
+        parts.append((name, total, each))
+    series: dict[str, Data] = {}
+    for name, total, each in parts:
+        if not isinstance(total, dict):
+            continue
+        count = int(result.get("request_count" if name == "request" else "cycle_count", 0))
+        own = run.replace(aggregate=name == "cycle" and len(functions) > 1)
+        data = _latte_data(name, total, each, samples, own, source, count)
+        if data is not None:
+            series[name] = data
+    return series
+
+
+def _latte_data(
+    name: str,
+    total: dict[str, Any],
+    each: list[Any],
+    samples: list[Any],
+    run: Run,
+    source: Source,
+    count: int,
+) -> Data | None:
+    """The samples as a log, the total as a histogram, or its percentiles (ms)."""
+    payloads = [
+        str(row["histogram"]) for row in each if isinstance(row, dict) and row.get("histogram")
+    ]
+    if len(payloads) > 1 and len(payloads) == len(samples):
+        starts = [float(sample.get("time_s", 0.0)) for sample in samples]
+        lengths = [float(sample.get("duration_s", 0.0)) for sample in samples]
+        return log_of_payloads(payloads, starts, lengths, "ns", run, source, name)
+
+    def bare(value: Any) -> Any:
+        return value["value"] if isinstance(value, dict) else value
+
+    points: dict[float, float] = {}
+    rows = total.get("percentiles") or []
+    if len(rows) == len(_LATTE_PERCENTILES):
+        points = dict(zip(_LATTE_PERCENTILES, map(bare, rows), strict=True))
+    points, stats = in_nanoseconds(points, "ms"), {"mean": bare(total.get("mean"))}
+    stats = in_nanoseconds(stats, "ms")
+    if total.get("histogram"):
+        return histogram_of_payload(
+            total["histogram"], "ns", run, source, name, reported_stats=stats,
+            reported_percentiles=printed_rows(points),
+        )  # fmt: skip
+    if not points and not stats:
+        return None
+    return data_from_points(points, count, stats, run.replace(unit="ms"))
+
+
+FORMATS = (
+    Format(
+        "cassandra-stress", "cassandra-stress (text)", "histogram", (".txt", ".log"),
+        has_match(r"^type,? +total ops,|(?i:^latency 99\.9th percentile +: )"), read_stress,
+        unit="ms", example="cassandra-stress write n=1000000 -rate threads=50 > out.txt",
+    ),
+    Format(
+        "scylla-bench", "scylla-bench (text)", "histogram", (".txt",), sniff_scylla, read_scylla,
+        example="scylla-bench -workload sequential -mode write -max-rate 1000 > out.txt",
+    ),
+    Format(
+        "latte", "latte (JSON report)", "log", (".json",), sniff_latte, read_latte, unit="ns",
+        example="latte run workload.rn --generate-report   # writes workload.*.json",
+    ),
+)  # fmt: skip

@@ -1,0 +1,316 @@
+"""Message brokers: NATS, the OpenMessaging Benchmark, and tylertreat/bench.
+
+``nats latency`` sends messages at a pace without waiting; a latency is from the send of a message
+to its receipt. There are its text, the raw values of its ``--histogram``, and ``nats bench``.
+
+Distribution files of Go's hdrhistogram-writer come from bench and ``nats latency --histogram``. A
+row is a percentile and its value in ms. TotalCount is the percentile's share of the total, rounded,
+and not what was counted up to the value. With a rate, bench writes two files: one back-filled for
+coordinated omission, and beside it ``uncorrected_`` with what was measured; without a rate only the
+first, and nothing is back-filled then.
+
+The OpenMessaging Benchmark writes the JSON of a workload. Publish latencies (ms) count from the
+actual send; the publish delay (µs) is how much later than due that was. End-to-end latencies
+compare the clocks of producer and consumer. The file holds rates, not counts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.io import text as jsontext
+from latencykit.io.build import (
+    data_from_points,
+    data_from_values,
+    in_nanoseconds,
+    nanoseconds,
+    nanoseconds_of,
+    without_negative,
+)
+from latencykit.io.rows import CUT_LINE, Layout, read_table
+from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.text import certain, durations, has_json_keys, has_match, plain
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, Head, ReadOptions, Source
+
+__all__ = ["FORMATS"]
+
+_CLOCK = r"^(?:\d\d:\d\d:\d\d )?"
+_NATS_POINT = re.compile(_CLOCK + r"([\d.]+): +(\S+)\s*$", re.MULTILINE)
+_NATS_FACT = re.compile(_CLOCK + r"([A-Z1][\w/ ]+?) *: +(.+?)\s*$", re.MULTILINE)
+_NATS_RAW = re.compile(r"\d+\.\d{6}")
+_NATS_BENCH = re.compile(
+    r"^ *(NATS .+? stats): ([\d,]+) msgs/sec(?: ~ [^~\n]+)?(?: ~ ([\d.]+(?:ns|us|µs|ms|s|m)))?\s*$",
+    re.MULTILINE,
+)
+_MEANS = re.compile(
+    r"^[ \t]*avg latencies min \S+ \| avg (\S+) \| max \S+ \| stddev \S+", re.MULTILINE
+)
+_NATS_RUN = Run(tool="nats latency", loop="open", measure="service", corrected="none")
+_NATS_HINT = "nats latency measures single messages and prints the distribution"
+_HEADER = re.compile(r"^Value {4}Percentile {4}TotalCount {4}1/\(1-Percentile\)\s*$", re.MULTILINE)
+_ROW = re.compile(r"^\s*(\d+\.\d+)\s+([01]\.\d+)\s+(\d+)\s+(\d+\.\d+|\+?Inf)\s*$")
+_LONGEST = 200
+_BESIDE = "uncorrected_"
+_NATS_LEVELS = (10.0, 25.0, 50.0, 75.0, 90.0, 99.0)
+_PERIOD = 10.0  # seconds between two reports of the framework
+_POINTS = {
+    "50pct": 50.0, "75pct": 75.0, "95pct": 95.0, "99pct": 99.0, "999pct": 99.9, "9999pct": 99.99,
+    "99999pct": 99.999,
+}  # fmt: skip
+_SERIES = (
+    ("publish", "Publish", "ms", "publishRate"),
+    ("publish delay", "PublishDelay", "us", "publishRate"),
+    ("end-to-end", "EndToEnd", "ms", "consumeRate"),
+)
+_APPROXIMATE = "the number of messages is their rate x 10 s per report: approximate"
+_NOTES = {
+    "publish": "counts from the actual send; its delay is in the series publish delay",
+    "end-to-end": "from the producer's clock to the consumer's: "
+    "on two machines their difference is in it",
+}
+
+
+def sniff_raw(head: Head) -> Confidence:
+    """Recognize values with six decimals in a file that ends in .raw."""
+    lines = head.lines[:50]
+    if head.suffix == ".raw" and lines and all(map(_NATS_RAW.fullmatch, lines)):
+        return Confidence.LIKELY
+    return Confidence.NO
+
+
+def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Refuse: a row is a client's run, not a message."""
+    raise source.corrupt(1, "this CSV of nats bench holds throughput only", "latencies", _NATS_HINT)
+
+
+def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the percentiles and the facts around them."""
+    text = plain(source.text())
+    _, _, body = text.partition("HDR Percentiles:")
+    facts = {name.strip(): value for name, value in _NATS_FACT.findall(text)}
+    line = text.count("\n", 0, len(text) - len(body)) + 1
+    cells = {float(p): value for p, value in _NATS_POINT.findall(body)}
+    points = durations(cells, source, "1.049ms", line=line)
+    kinds = ("Latency", "Time", "Duration")
+    timed = {name: value for name, value in facts.items() if name.endswith(kinds)}
+    times = durations(timed, source, "1.049ms", line=line)
+    for number, row in enumerate(body.split("=====")[0].split("\n")[1:-1], line + 1):
+        numbered = row.strip() and re.search(r"\d", row.partition(" ")[2] or row)
+        if numbered and _NATS_POINT.match(row) is None:
+            seen, expected = f"{printable(row.strip())!r}", "a percentile, such as 99:  238µs"
+            raise source.corrupt(number, seen, expected, "run it again")
+    if 100.0 not in points and "Maximum Latency" not in times:
+        seen, hint = "the percentiles end before 100", "did nats latency end?"
+        raise source.corrupt(line, seen, "10 to 100", hint)
+    names = {"min": "Minimum Latency", "max": "Maximum Latency"}
+    stats = {kind: times[name] for kind, name in names.items() if name in times}
+    rate, achieved = (
+        int(text) if text.isdigit() and len(text) < 12 else None
+        for text in (facts.get("Target Msgs/Sec", ""), facts.get("Actual Msgs/Sec", ""))
+    )
+    # It sends that many, and waits for all of them.
+    count = rate * int(times.get("Target Duration", 0.0) / 1e9) if rate else None
+    run = _NATS_RUN.replace(
+        rate=float(rate) if rate else None, achieved=float(achieved) if achieved else None,
+        duration=times.get("Last Recv Wall Time", 0.0) / 1e9 or None,
+    )  # fmt: skip
+    run = run.with_notes(
+        "nats latency cuts what it prints to whole microseconds; "
+        "--histogram FILE writes every value to FILE.raw"
+    )
+    return {"": data_from_points(points, count, stats, run)}
+
+
+def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read every value (ms), in the order of receipt."""
+    unit, unit_from = options.resolve_unit("ms")
+    layout = Layout(("value",), ("value",), largest={"value": 9e12})
+    frame, notes = read_table(source, options, layout)
+    if not len(frame):
+        return {}
+    given = {"duration": nanoseconds_of(frame["value"].to_numpy(np.float64), unit)}
+    columns, left_out = without_negative(given, options)
+    run = _NATS_RUN.replace(unit=unit, unit_from=unit_from, notes=(*notes, *left_out))
+    return {"": data_from_values(columns["duration"], run)}
+
+
+def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the mean latency of versions that print one."""
+    text = plain(source.text())
+    series: dict[str, Data] = {}
+    begins = list(_NATS_BENCH.finditer(text))
+    ends = [*(match.start() for match in begins[1:]), len(text)]
+    for begin, end in zip(begins, ends, strict=False):
+        means = _MEANS.search(text[begin.end() : end]) or _MEANS.search(text)
+        cell = means[1] if means else begin[3]
+        if cell:
+            line = text.count("\n", 0, begin.start()) + 1
+            stats = durations({"mean": cell}, source, "29.35us", line=line)
+            achieved = float(begin[2].replace(",", ""))
+            run = Run(tool="nats bench", measure="service", corrected="none", achieved=achieved)
+            name = begin[1].removesuffix(" stats")
+            series[name] = Summary(stats, {}, None, "ns", run.with_notes(_NATS_HINT))
+    if not series:
+        seen = "this version of nats bench prints throughput only"
+        raise source.corrupt(None, seen, "a latency", _NATS_HINT)
+    return series
+
+
+def sniff_distribution(head: Head) -> Confidence:
+    """Recognize bench's header, whose columns are four blanks apart."""
+    return certain(_is_distribution(head) and not _is_nats(head))
+
+
+def sniff_nats_distribution(head: Head) -> Confidence:
+    """Recognize the same header above the percentiles of ``nats latency``."""
+    return certain(_is_distribution(head) and _is_nats(head))
+
+
+def _is_distribution(head: Head) -> bool:
+    header = _HEADER.search(head.text[:4000])
+    if header is None or "#[" in head.text:
+        return False
+    return not head.text[: header.start()].lstrip().startswith("#")
+
+
+def _is_nats(head: Head) -> bool:
+    rows = [row for line in head.lines[:20] if len(line) < _LONGEST and (row := _ROW.match(line))]
+    return tuple(round(float(row[2]) * 100, 4) for row in rows[: len(_NATS_LEVELS)]) == _NATS_LEVELS
+
+
+def read_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read bench's distribution; a second file beside it shows whether bench back-filled it."""
+    name = source.path.name
+    run = Run(tool="bench", measure="service")
+    if source.shown != "-" and name.startswith(_BESIDE):
+        run = run.replace(corrected="none", loop="paced")
+    elif source.shown != "-" and source.path.with_name(_BESIDE + name).exists():
+        run = run.replace(corrected="tool", loop="paced").with_notes(
+            "bench back-filled these counts for coordinated omission; "
+            f"{_BESIDE}{name} beside it holds the measured ones"
+        )
+    elif source.shown != "-":
+        run = run.with_notes(
+            "without a rate bench corrects nothing, with one it does; "
+            f"there is no {_BESIDE}{name} beside this file to show which"
+        )
+    return _distribution(source, options, run)
+
+
+def read_nats_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the distribution of ``nats latency``: messages are sent at a pace, without waiting."""
+    run = Run(tool="nats latency", loop="open", measure="service", corrected="none")
+    return _distribution(source, options, run)
+
+
+def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
+    unit, unit_from = options.resolve_unit("ms")
+    points: dict[float, float] = {}
+    total, share, value, notes = 0, 0.0, 0.0, list(run.notes)
+    lines = source.text().split("\n")
+    begin = next((k for k, line in enumerate(lines, 1) if _HEADER.match(line)), 0)
+    for number, line in enumerate(lines[begin:], begin + 1):
+        row = _ROW.match(line) if len(line) < _LONGEST else None
+        if not line.strip():
+            continue
+        if number == len(lines) and (row is None or re.search(r"\.\d{6}$", row[4]) is None):
+            notes.append(CUT_LINE)
+        elif row is None or float(row[2]) > 1 or float(row[1]) < value:
+            expected = "value, percentile, count, 1/(1-percentile), ascending"
+            refuse_line(source, options, number, f"{printable(line.strip(), 50)!r}", expected)
+        else:
+            value, share, total = float(row[1]), float(row[2]), int(row[3])
+            points[round(share * 100, 6)] = nanoseconds(value, unit)
+    if not points:
+        raise source.corrupt(None, "no value was counted", "rows of values")
+    points.pop(0.0, None)  # not the minimum: the writer prints 0 there
+    count = round(total / share) if share else 0
+    if not count:
+        notes.append(
+            "this version does not print how many values it counted: "
+            "of the distribution there are percentiles only"
+        )
+    run = run.replace(unit=unit, unit_from=unit_from, notes=tuple(notes))
+    return {"": data_from_points(points, count or None, {}, run)}
+
+
+def read_openmessaging(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read publish, publish delay and end-to-end latencies of the whole run."""
+    record: dict[str, Any] = jsontext.load(source)
+    errors = record.get("publishErrorRate") or []
+    series: dict[str, Data] = {}
+    for name, kind, unit, rate in _SERIES:
+        key, rates = f"aggregated{kind}Latency", record.get(rate) or []
+        points = {float(p): value for p, value in (record.get(f"{key}Quantiles") or {}).items()}
+        points |= {
+            p: record[f"{key}{end}"] for end, p in _POINTS.items() if record.get(f"{key}{end}")
+        }
+        ends = {"mean": "Avg", "max": "Max"}
+        cells = {kind: record.get(f"{key}{end}") or None for kind, end in ends.items()}
+        stats = in_nanoseconds(cells, unit)
+        if not stats:
+            continue
+        run = Run(
+            tool="OpenMessaging Benchmark", command=record.get("workload"), measure="service",
+            corrected="none", duration=len(rates) * _PERIOD or None,
+            achieved=sum(rates) / len(rates) if rates else None,
+            failed=round(sum(errors) * _PERIOD), unit=unit, unit_from="format",
+            notes=(_APPROXIMATE,),
+        )  # fmt: skip
+        data = data_from_points(
+            in_nanoseconds(points, unit), round(sum(rates) * _PERIOD) or None, stats, run
+        )
+        notes = (_NOTES[name],) if name in _NOTES else ()
+        series[name] = data.with_run(notes=(*data.run.notes, *notes))
+    return series
+
+
+FORMATS = (
+    Format(
+        "nats-latency", "nats latency (text)", "histogram", (".txt",),
+        has_match(_CLOCK + "HDR Percentiles:"), read_latency,
+        example="nats latency --server-b HOST --rate 1000 2> out.txt",
+    ),
+    Format(
+        "nats-latency-raw", "nats latency --histogram (raw values)", "samples", (".raw",),
+        sniff_raw, read_raw, unit="ms",
+        example="nats latency --server-b HOST --histogram out   # writes out.raw",
+    ),
+    Format(
+        "nats-bench", "nats bench (mean only)", "summary", (".txt",),
+        has_match(_NATS_BENCH, plain=plain), read_bench, example="nats bench pub foo > out.txt",
+    ),
+    Format(
+        "nats-bench-csv", "nats bench (CSV: no latencies)", "summary", (".csv",),
+        has_match(r"\A\s*#RunID,ClientID,MsgCount,"), read_bench_csv,
+        example="nats bench pub foo --csv out.csv",
+    ),
+    Format(
+        "bench", "tylertreat/bench latency distribution", "histogram", (".txt",),
+        sniff_distribution, read_distribution, unit="ms",
+        example='summary.GenerateLatencyDistribution(nil, "latency.txt")',
+    ),
+    Format(
+        "nats-latency-histogram", "nats latency --histogram", "histogram", (".histogram",),
+        sniff_nats_distribution, read_nats_distribution, unit="ms",
+        example="nats latency --server-b HOST --histogram out   # writes out.histogram",
+    ),
+    Format(
+        "openmessaging", "OpenMessaging Benchmark (JSON)", "histogram", (".json",),
+        has_json_keys(  # the aggregates follow long lists, so those of the lists count, too
+            ("workload", "driver", "publishRate"),
+            ("workload", "driver", "aggregatedPublishLatencyAvg"),
+        ),
+        read_openmessaging,
+        example="bin/benchmark --drivers driver.yaml workload.yaml"
+        "   # writes WORKLOAD-DRIVER-TIME.json",
+    ),
+)  # fmt: skip
