@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.summary import Summary
 from latencykit.plot.series import as_series, conditions, measured
-from latencykit.views.page_data import edges_of, fitted, page_series, script_json
+from latencykit.views.page_data import (
+    edges_of,
+    fitted,
+    page_series,
+    script_json,
+    with_short_names,
+)
 from latencykit.views.page_sections import (
     Found,
     as_raw,
@@ -99,7 +105,7 @@ def page_html(
     """Return the page; see `latencykit.report`."""
     named = as_series(data)
     found = as_raw(found_in(page_series(named), diagnosis))
-    series = fitted([*(one.series for one in found), *corrected_series(found)])
+    series = with_short_names(fitted([*(one.series for one in found), *corrected_series(found)]))
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
@@ -140,7 +146,7 @@ def frame(document: str, png: str = "", height: int = 900) -> str:
 def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
     """Return the linked views without the rest of a page: HTML, and the model that they draw."""
     found = found_in(page_series(as_series(data)), {})
-    series = fitted([one.series for one in found])
+    series = with_short_names(fitted([one.series for one in found]))
     percentiles = shown_percentiles(series)
     spoken = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
     return f"{_explorer(series, percentiles, series)}{spoken}", _model(series, found, percentiles)
@@ -201,13 +207,6 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
-def _epoch(series: Sequence[PageSeries]) -> float | None:
-    """The moment when the series began, where all began at the same one."""
-    starts = {one.data.run.start for one in series if one.slots is not None}
-    start = starts.pop() if len(starts) == 1 else None
-    return start if start is not None and 0 < start < 253_402_300_799 else None
-
-
 def _title(series: Sequence[PageSeries]) -> str:
     names = [one.name for one in series]
     counts = [getattr(one.counted, "count", None) for one in series]
@@ -254,8 +253,8 @@ def _explorer(
     shown = f"<b>{esc(series[0].name, 60)}</b>"
     if len(series) > 1:
         shown = "".join(
-            f"<button type='button' data-series='{k}' aria-pressed='true'>"
-            f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.name, 60)}</button>"
+            f"<button type='button' data-series='{k}' aria-pressed='true' title='{esc(one.name)}'>"
+            f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.short)}</button>"
             for k, one in enumerate(series)
         )
     selection = timeline = ""
@@ -294,15 +293,17 @@ def _explorer(
 
 
 def _heat_map(series: Sequence[PageSeries]) -> str:
-    names = [one.name for one in series if one.slots is not None]
-    if not names:
+    timed = [one for one in series if one.slots is not None]
+    if not timed:
         return ""
     choice = ""
-    if len(names) > 1:
-        options = "".join(f"<option value='{esc(name)}'>{esc(name, 60)}</option>" for name in names)
+    if len(timed) > 1:
+        options = "".join(
+            f"<option value='{esc(one.name)}'>{esc(one.short)}</option>" for one in timed
+        )
         choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
     return (
         f"<div class='heat' id='heat'><h2>How the values lie over time</h2>{choice}"
-        "<p class='quiet'>The darker, the larger the share of that moment's requests; "
+        "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
         "the red line is the maximum.</p><div id='plot-heat' class='plot'></div></div>"
     )

@@ -27,7 +27,7 @@ from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
-from latencykit.plot.style import BLUE, COLOURS, RED, series_styles
+from latencykit.plot.style import BLUE, COLOURS, RED, series_styles, shorten
 from latencykit.units import format_count
 from latencykit.views.record import exact_row, number, series_record
 
@@ -53,8 +53,10 @@ __all__ = [
     "packed",
     "page_series",
     "script_json",
+    "short_names",
     "slots_of",
     "started",
+    "with_short_names",
 ]
 
 
@@ -340,6 +342,9 @@ _MOST_TEXT = 2_000_000
 _CHOSEN = 12
 """Percentiles that somebody chose to report; more are the rows of a spectrum."""
 
+_SHORT, _LABEL = 60, 14
+"""Most characters of a series' name in a table, and beside a curve."""
+
 _BAND, _POINTS, _A_NINE = 80, 4000, 1000
 """Points of the band along a curve, most points of a curve, and those of a nine kept of more."""
 
@@ -362,6 +367,8 @@ class PageSeries:
         Derived from another one (corrected): a curve and numbers, but no timeline of its own.
     supplied : tuple of float and str, optional
         The percentile above which a correction supplies the values, and what it is derived from.
+    short, label : str
+        The name for tables and legends, and the one beside a curve; distinct on a page.
     """
 
     name: str
@@ -371,6 +378,8 @@ class PageSeries:
     look: tuple[str, str]
     shadow: bool = False
     supplied: tuple[float, str] | None = None
+    short: str = ""
+    label: str = ""
 
     @cached_property
     def packed(self) -> dict[str, Any] | None:
@@ -489,6 +498,8 @@ class PageSeries:
         counted = self.counted
         record: dict[str, Any] = {
             "name": self.name,
+            "short": self.short or self.name,
+            "label": self.label or self.name,
             "cls": self.look[0],
             "dash": self.look[1],
             "shadow": self.shadow,
@@ -557,6 +568,40 @@ def fitted(series: list[PageSeries]) -> list[PageSeries]:
         )
         series = [smaller if one is largest else one for one in series]
     return series
+
+
+def with_short_names(series: Sequence[PageSeries]) -> list[PageSeries]:
+    """Return the series with the short names that tell them apart on this page."""
+    names = [one.name for one in series]
+    apart = zip(series, short_names(names, _SHORT), short_names(names, _LABEL), strict=True)
+    return [replace(one, short=short, label=label) for one, short, label in apart]
+
+
+def short_names(names: Sequence[str], limit: int) -> list[str]:
+    """Return names of at most `limit` characters, distinct where the names are."""
+    if all(len(name) <= limit for name in names):
+        return list(names)
+    # What lies between the beginning and the end that all of them share.
+    head = 0 if len(names) == 1 else _shared(names)
+    tail = 0 if len(names) == 1 else _shared([name[head:][::-1] for name in names])
+    cores = [
+        ("…" if head else "") + name[head : len(name) - tail] + ("…" if tail else "")
+        for name in names
+    ]
+    short = [shorten(name, limit) for name in cores]
+    if len(set(short)) < len(set(names)):
+        width = len(str(len(cores))) + 2
+        short = [f"{shorten(name, limit - width)} #{k}" for k, name in enumerate(cores, 1)]
+    return short
+
+
+def _shared(names: Sequence[str]) -> int:
+    """The length of the beginning that all names share, up to the end of a word."""
+    columns = enumerate(zip(*names, strict=False))
+    size = next((k for k, letters in columns if len(set(letters)) > 1), min(map(len, names)))
+    while size and names[0][size - 1].isalnum():
+        size -= 1
+    return size
 
 
 def edges_of(series: Sequence[PageSeries]) -> list[float]:

@@ -345,7 +345,7 @@ def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
 def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
     """Return the table beside the curve with the numbers of the whole run; the script fills it."""
     names = ["series", "requests", *map(percentile_name, percentiles), "mean"]
-    head = "".join(f"<th scope='col'>{name}</th>" for name in names)
+    columns = "".join(f"<th scope='col'>{name}</th>" for name in names)
     body = []
     for position, one in enumerate(series):
         record, rows = one.numbers, one.rows(percentiles)
@@ -360,10 +360,11 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             text = "" if row is None else _cell(row, record)
             cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-        name = f"<th scope='row'><i class='swatch {' '.join(one.look)}'></i>{esc(one.name)}</th>"
-        body.append(f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>")
+        swatch, name = f"<i class='swatch {' '.join(one.look)}'></i>", esc(one.short or one.name)
+        head = f"<th scope='row'>{swatch}{name}</th>"
+        body.append(f"<tr data-series='{position}'>{head}{''.join(cells)}</tr>")
     return (
-        f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead>"
+        f"<div class='scroll' tabindex='0'><table><thead><tr>{columns}</tr></thead>"
         f"<tbody id='numbers'>{''.join(body)}</tbody></table></div>"
     )
 
@@ -381,7 +382,7 @@ def key_table(series: Sequence[PageSeries]) -> str:
     if trimmed:
         shares = ", ".join(trimmed.values())
         caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {shares}."
-    return table(["", *(esc(one.name, 60) for one in series)], rows, caption)
+    return table(["", *(esc(one.short or one.name) for one in series)], rows, caption)
 
 
 def _column(one: PageSeries) -> dict[str, str]:
@@ -480,7 +481,14 @@ def _against(base: PageSeries, other: PageSeries) -> str:
         *comparison.warnings,
         *dict.fromkeys(row.note for row in comparison.changes if row.note),
     ]
-    header = ["", esc(base.name, 40), esc(other.name, 40), "change", "95 % interval", "significant"]
+    header = [
+        "",
+        esc(base.short or base.name),
+        esc(other.short or other.name),
+        "change",
+        "95 % interval",
+        "significant",
+    ]
     texts = bullets(f"{text[:1].upper()}{text[1:]}." for text in notes)
     return f"<p>{name} {badge(comparison.verdict)}</p>{table(header, rows)}{texts}"
 
@@ -557,7 +565,7 @@ def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries
         "<p class='quiet'>Met: the entire confidence interval is within the limit. "
         "Missed: the entire interval is beyond it.</p>"
     )
-    header = ["limit", *(esc(one.name, 60) for one in series)]
+    header = ["limit", *(esc(one.short or one.name) for one in series)]
     return section("slo", title, legend, table(header, rows, words=True))
 
 

@@ -39,7 +39,9 @@ export function wireControls(page) {
       button("SVG", `Save the ${title} as SVG`, () => savePicture(page, name, "svg")),
       button("PNG", `Save the ${title} as PNG`, () => savePicture(page, name, "png")),
     );
-    page.hosts[name].before(own);
+    const heading = page.hosts[name].parentElement.querySelector("h2"), head = el("div", { class: "head" });
+    heading.before(head);
+    head.append(heading, own);
   }
   legend.after(tools);
   const chosen = el("p", { id: "chosen", class: "reason", hidden: "" }, el("span"));
@@ -145,7 +147,7 @@ function csvOf(page) {
   const header = ["series", "from_s", "to_s", "requests", ...page.model.percentiles.map((p) => (p === 100 ? `max${unit}` : `p${p}${unit}`))];
   const span = page.span || [page.edges[0] ?? "", page.edges[page.edges.length - 1] ?? ""];
   const rows = [...page.find("numbers").rows].map((row) => [
-    row.cells[0].textContent, ...span, row.querySelector("[data-count]")?.dataset.count ?? "",
+    page.series[Number(row.dataset.series)].name, ...span, row.querySelector("[data-count]")?.dataset.count ?? "",
     ...[...row.querySelectorAll("[data-percentile]")].map((own) => own.dataset.value ?? ""),
   ]);
   return [header, ...rows].map((row) => row.map(String).map(cell).join(",")).join("\n") + "\n";

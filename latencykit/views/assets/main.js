@@ -21,6 +21,7 @@ export async function mount(root, model, { host, onSelect = () => {}, onView = (
   for (const one of model.series) page.series.push(await opened(one));
   for (const name of Object.keys(SECTIONS)) page.hosts[name] = page.find(`plot-${name}`);
   page.rows = [...page.find("numbers").rows];
+  labelCells(page);
   (root.body || root).append(page.tip.node);
   actions(page);
   for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
@@ -254,12 +255,20 @@ function showChosen(page) {
     const [first, last] = page.span ? slotsWithin(one.data, page.span) : [0, one.data.start.length];
     const counts = countsOf(one.data, page.values).slice(first, last), filled = counts.filter((count) => count > 0);
     const all = one.data.count.slice(first, last).reduce((a, b) => a + b, 0), sum = counts.reduce((a, b) => a + b, 0);
-    return `${one.name}: ${grouped(sum)} of ${grouped(all)} requests, in ${grouped(filled.length)} of ${grouped(counts.length)} time bins`;
+    return `${one.short}: ${grouped(sum)} of ${grouped(all)} requests, in ${grouped(filled.length)} of ${grouped(counts.length)} time bins`;
   });
   const text = `Latency above ${low}, up to ${high}. ${words.join("; ")}.`;
   if (place.firstChild.textContent === text) return;
   place.firstChild.textContent = text;
   page.say(text);
+}
+
+// In a narrow column each row of the table becomes a grid, in which the cells carry the names of their columns.
+function labelCells(page) {
+  const table = page.find("numbers").closest("table"), names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  table.classList.add("fluid");
+  table.style.setProperty("--columns", names.length - 1);
+  for (const row of page.rows) [...row.cells].forEach((cell, k) => k && (cell.dataset.label = names[k]));
 }
 
 function numbersOf(one, spread, page, position) {
@@ -268,7 +277,7 @@ function numbersOf(one, spread, page, position) {
     row.cells[0].append(" (of the whole run)");
     return row;
   }
-  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.name);
+  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.short);
   const blank = !spread || !spread.value.length;
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
@@ -276,5 +285,7 @@ function numbersOf(one, spread, page, position) {
     return el("td", { "data-value": row.value, "data-percentile": percentile }, rowText(row, unit));
   });
   const count = spread ? spread.count : 0, mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
-  return el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
+  const row = el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
+  [...row.cells].forEach((cell, k) => k && (cell.dataset.label = page.rows[position].cells[k].dataset.label));
+  return row;
 }
