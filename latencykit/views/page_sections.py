@@ -38,7 +38,7 @@ from latencykit.units import (
     sure_percentile,
     without_secrets,
 )
-from latencykit.views.page_data import DIGITS, PageSeries, slots_of
+from latencykit.views.page_data import DIGITS, PageSeries, finest, slots_of
 from latencykit.views.record import TRIMMED, number
 from latencykit.views.text import (
     BADGES,
@@ -83,6 +83,7 @@ __all__ = [
     "slo_rows",
     "slo_section",
     "slo_steps",
+    "stall_spans",
     "stalls_model",
     "stalls_section",
     "table",
@@ -682,6 +683,9 @@ def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
 """Numbers of the longest stalls that are shaded, listed, and labelled."""
 
+_CLOSE_UP, _SHORT_STALL = 6, 3
+"""Stalls with time bins of their own: most of them, and time bins that a longer one spans."""
+
 _COUNTS = 60_000_000
 """Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
 
@@ -787,6 +791,24 @@ def stalls_model(found: Sequence[Found]) -> list[dict[str, Any]]:
             start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
             model.append({"start": start, "end": end, "label": label})
     return model
+
+
+def stall_spans(found: Sequence[Found]) -> list[tuple[float, float]]:
+    """Return the time around each of the longest stalls that is shorter than a few time bins."""
+    spans = []
+    for one in found:
+        slots = one.series.slots
+        if one.diagnosis is None or slots is None:
+            continue
+        interval, stalls = finest([one.series]), one.diagnosis.found
+        if slots.width is None or slots.width < 2 * interval:
+            continue
+        for k in _longest(one.diagnosis, _CLOSE_UP):
+            start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
+            if end - start < _SHORT_STALL * slots.width:
+                margin = 4 * (end - start) + 60 * interval
+                spans.append((end - start, (max(0.0, start - margin), end + margin)))
+    return [span for _, span in sorted(spans, reverse=True)[:_CLOSE_UP]]
 
 
 def stalls_section(found: Sequence[Found]) -> str:

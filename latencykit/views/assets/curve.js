@@ -5,12 +5,24 @@ import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
 import { supportedUpTo } from "./events.js";
 import { boxPath, drawRange, el, endLabels, extent, frame, heightOf, linear, svg, valueAxis, valueScale } from "./draw.js";
 
-export function spreadOf(one, span, percentiles) {
+export function spreadOf(page, one) {
+  const span = page.span, percentiles = page.model.percentiles;
   if (!span || !one.data) return one.whole;
-  const [first, last] = slotsWithin(one.data, span), spread = distribution(one.data, first, last);
+  const data = dataWithin(page, one, span);
+  if (!data) return null;
+  const [first, last] = slotsWithin(data, span), spread = distribution(data, first, last);
   // Values of a correction follow from others, so that nothing bears them.
-  spread.solid = one.shadow ? 0 : supportedUpTo(one.data, first, last, spread, percentiles);
+  spread.solid = one.shadow ? 0 : supportedUpTo(data, first, last, spread, percentiles);
   return spread;
+}
+
+// What resolves a span: the bins of the run where its ends are edges of them, else the finer bins around it; null where they
+// are not known, as those of a corrected series.
+export function dataWithin(page, one, span) {
+  if (span.every((edge) => page.allEdges.includes(edge))) return one.coarse;
+  const around = [page.finer, ...page.details].find((detail) => detail && detail.span[0] <= span[0] && span[1] <= detail.until);
+  if (!around) return one.coarse;
+  return around.series[page.series.indexOf(one)] || (one.shadow ? null : { ...one.coarse, start: [], end: [] });
 }
 
 // The slots that begin within start ≤ t < end.

@@ -52,7 +52,7 @@ function rates(data) {
 export function drawTimeline(page) {
   const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
-  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => overTime(one.data)[p].flatMap((row) => (row ? [row.value] : []))));
+  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => [...new Set([one.coarse, one.data])].flatMap((data) => overTime(data)[p].flatMap((row) => (row ? [row.value] : [])))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
   const { root, box } = frame(host, heightOf(host) + 76, page.model.words.timeline);
   root.classList.add("brushed");
