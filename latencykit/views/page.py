@@ -82,6 +82,7 @@ _MODULES = (
     "curve",
     "heat",
     "fanout",
+    "pin",
     "controls",
     "main",
 )

@@ -107,7 +107,8 @@ def table(
     """Return a table whose first column heads the rows; cells are HTML already."""
     kind = " class='words'" if words else ""
     head = "".join(
-        f"<th scope='col'{kind if k else ''}>{cell}</th>" for k, cell in enumerate(header)
+        f"<th scope='col'{kind if k else ''}>{cell}</th>" if cell else "<td></td>"
+        for k, cell in enumerate(header)
     )
     body = ""
     for first, *cells in rows:
@@ -313,7 +314,7 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         tool = " ".join(filter(None, (run.tool, run.version)))
         facts = [esc(fact or "not known") for fact in (run.source, run.format, tool)]
         code = f"<code>{esc(run.command, 1000)}</code>" if run.command else ""
-        sources.append([esc(name, 80), *facts, code])
+        sources.append([esc(name or "all requests", 80), *facts, code])
     page = [
         ["made by", f"latencykit {__version__}"],
         ["made at", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"],

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import latencykit as lk
 from latencykit.views.page_data import short_names
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = [f"checkout-production-eu-west-{k:02d}-with-cache-replica-{k % 3}" for k in range(1, 15)]
 
@@ -116,3 +115,25 @@ def test_print_begins_on_the_first_page(raw: lk.HistogramLog, tmp_path: Path, op
     assert not page.locator(".tools").is_visible()
     chart = page.locator("#plot-timeline").bounding_box()
     assert chart["y"] + chart["height"] < 1032  # A4 at 96 dots per inch, less its margins
+
+
+@pytest.mark.needs_tool
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(
+    scheme: str, raw: lk.HistogramLog, spiky: lk.Samples, tmp_path: Path, opened: Any
+) -> None:
+    axe = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
+    if not axe.exists():
+        pytest.skip("axe-core is not here (npm install --no-save axe-core, or AXE_CORE=its file)")
+    pages = {"pair": {"raw": raw, "part": raw.between(0, 12)}, "spiky": spiky}
+    for name, data in pages.items():
+        path = lk.report(data, tmp_path / f"{name}.html", slo="99=20ms,max=1s")
+        page = opened(path, scheme=scheme, bypass_csp=True).page
+        page.evaluate("latencykit.select(5, 12)")
+        page.evaluate("latencykit.page.pin([0, 5])")
+        page.evaluate(axe.read_text())
+        kinds = "['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']"
+        results = page.evaluate(f"axe.run(document, {{runOnly: {kinds}}})")
+        found = [(one["id"], one["nodes"][0]["html"][:100]) for one in results["violations"]]
+        assert found == [], name

@@ -2,6 +2,7 @@
 
 import { el } from "./draw.js";
 import { drawSection } from "./main.js";
+import { wirePin } from "./pin.js";
 
 function button(text, title, act) {
   const made = el("button", { type: "button", title }, text);
@@ -58,6 +59,9 @@ function timeTools(page, tools) {
     button("+", "Zoom in; key: +; with the control key the mouse wheel zooms, too", () => page.zoomAround(middle(), 0.5)),
     button("\u2212", "Zoom out; key: -", () => page.zoomAround(middle(), 2)),
     all,
+  );
+  wirePin(page, tools, button);
+  tools.append(
     button("Copy as command", "latencykit summary of the selection", (event) => copy(page, event.target, commandOf(page))),
     button("Copy as Python", "The selection as code", (event) => copy(page, event.target, pythonOf(page))),
   );
@@ -71,12 +75,12 @@ function timeTools(page, tools) {
   }
   page.hosts.timeline.tabIndex = 0;
   page.hosts.timeline.setAttribute("role", "group");
-  page.hosts.timeline.setAttribute("aria-label", "Timeline; + and - zoom, arrow keys move the selection, z zooms to it, 0 shows all");
+  page.hosts.timeline.setAttribute("aria-label", "Timeline; + and - zoom, arrow keys move the selection, z zooms to it, p pins it, 0 shows all");
   page.hosts.timeline.addEventListener("keydown", (event) => {
     const span = page.span || page.view(), step = page.edges[1] - page.edges[0];
     const act = {
       "+": () => page.zoomAround(middle(), 0.5), "-": () => page.zoomAround(middle(), 2), 0: () => page.zoom(null),
-      z: () => page.zoom(page.span), ArrowLeft: () => page.slide(span, -step), ArrowRight: () => page.slide(span, 1.5 * step),
+      z: () => page.zoom(page.span), p: () => (page.span || page.pinned) && page.pin(page.pinned ? null : page.span), ArrowLeft: () => page.slide(span, -step), ArrowRight: () => page.slide(span, 1.5 * step),
     }[event.key];
     if (!act || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -198,13 +202,15 @@ export function wireAddress(page, handle) {
   const hidden = new Set((given.get("hide") || "").split(",").filter(Boolean).map(Number));
   page.series.forEach((one, k) => (one.hidden = hidden.has(k)));
   page.showSeries();
-  const [chosen, zoomed] = [span(given.get("span")), span(given.get("zoom"))];
+  const [chosen, zoomed, pinned] = ["span", "zoom", "pin"].map((name) => span(given.get(name)));
   if (hidden.size) page.refresh();
   if (zoomed?.length === 2) page.zoom(zoomed);
+  if (pinned?.length === 2) page.pin?.(page.snapped(...pinned));
   if (chosen?.length === 2) handle.select(...chosen);
   return () => {
     const parts = [];
     if (page.span) parts.push(`span=${page.span.join("-")}`);
+    if (page.pinned) parts.push(`pin=${page.pinned.join("-")}`);
     if (page.zoomed) parts.push(`zoom=${page.zoomed.join("-")}`);
     const hide = page.series.flatMap((one, k) => (one.hidden ? [k] : []));
     if (hide.length) parts.push(`hide=${hide.join(",")}`);

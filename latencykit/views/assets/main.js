@@ -15,7 +15,7 @@ const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fan
 // console and tests. `host` is the element that carries the theme; `onSelect` hears of every selection.
 // `ask` requests finer time bins of a span where the page has none.
 export async function mount(root, model, { host, ask = null, onSelect = () => {}, onView = () => {} }) {
-  const page = { model, root, host, onSelect, onView, ask, span: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+  const page = { model, root, host, onSelect, onView, ask, span: null, pinned: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.say = (text) => (page.find("spoken").textContent = text);
   page.tip = tooltip();
@@ -109,6 +109,7 @@ function actions(page) {
     count();
     for (const name of Object.keys(SECTIONS)) drawSection(page, name);
     showNumbers(page);
+    page.showPinned?.();
   };
   page.select = (span) => {
     const whole = span && span[0] <= page.allEdges[0] && span[1] >= page.allEdges.at(-1);
@@ -119,6 +120,7 @@ function actions(page) {
     showNumbers(page);
     showChosen(page);
     page.showTools?.();
+    page.showPinned?.();
     page.onSelect(page.span);
   };
   // A range of latencies: when did these happen?
@@ -134,6 +136,7 @@ function actions(page) {
     const end = last < 0 ? page.edges.length - 1 : Math.max(last, first + 1);
     return [page.edges[Math.max(0, Math.min(first, page.edges.length - 2))], page.edges[end]];
   };
+  page.snapped = snapped;
   page.preview = (a, b) => {
     const span = snapped(a, b);
     if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);

@@ -2,6 +2,7 @@
 
 import { clockText, durationText, grouped } from "./numbers.js";
 import { countWithin, distribution, rowAt, rowText } from "./data.js";
+import { drawPinned } from "./pin.js";
 import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, svg, timeAxis, valueAxis, valueScale } from "./draw.js";
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
@@ -80,10 +81,11 @@ export function drawTimeline(page) {
   if (labels.length <= (box.narrow ? 4 : 16)) endLabels(root, labels, plot);
   drawRates(root, inside, strip, x, shown, timed);
   if (page.values) drawWhen(page, inside, plot, x, shown);
-  page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
+  page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, inside, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
   inside.append(page.timeline.brush);
   root.append(catchBrush(page));
   drawBrush(page);
+  drawPinned(page);
   host.replaceChildren(root);
 }
 
