@@ -47,6 +47,13 @@ __all__ = ["command"]
 )
 @click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
 @click.option("--title", help="Page title.")
+@click.option(
+    "--page-size",
+    metavar="SIZE",
+    default="2MB",
+    show_default=True,
+    help="Size that the page should not exceed; a larger one has narrower time bins.",
+)
 @format_option
 def command(
     given: Inputs,
@@ -56,6 +63,7 @@ def command(
     rate: float | None,
     connections: int | None,
     title: str | None,
+    page_size: str,
     style: str,
 ) -> None:
     """Write an interactive page in one file; it needs no server and no network.
@@ -69,6 +77,9 @@ def command(
         from latencykit._files import checked_page
 
         checked_page(out)
+    from latencykit.views.page import byte_count
+
+    limit = byte_count(page_size)
     loaded = without_aggregates(load(given, again=True))
     target = out or beside(loaded[0].path, ".html")
     write_page(
@@ -81,5 +92,6 @@ def command(
         expected_interval=expected_interval,
         rate=rate,
         connections=connections,
+        page_size=limit,
     )
     print_written({"output": str(target)}, style, None if out is None else f"wrote {target}")

@@ -20,8 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import as_series, conditions, measured
-from latencykit.views.page_data import edges_of, fitted, page_series, script_json
+from latencykit.views.page_data import (
+    PAGE_SIZE,
+    bin_width,
+    edges_of,
+    finer,
+    finest,
+    fitted,
+    page_series,
+    script_json,
+    with_short_names,
+)
 from latencykit.views.page_sections import (
     Found,
     as_raw,
@@ -44,6 +55,7 @@ from latencykit.views.page_sections import (
     slo_rows,
     slo_section,
     slo_steps,
+    stall_spans,
     stalls_model,
     stalls_section,
     trust,
@@ -56,8 +68,10 @@ if TYPE_CHECKING:
     from latencykit.views.page_data import PageSeries
     from latencykit.views.page_sections import InputFile
 
-__all__ = ["asset", "explorer_parts", "frame", "page_html", "script_of"]
+__all__ = ["asset", "byte_count", "explorer_parts", "frame", "page_html", "script_of"]
 
+_BODY = 60_000
+"""Bytes kept for the sentences and tables of a page."""
 
 _MODULES = (
     "numbers",
@@ -68,6 +82,7 @@ _MODULES = (
     "curve",
     "heat",
     "fanout",
+    "pin",
     "controls",
     "main",
 )
@@ -94,17 +109,29 @@ def page_html(
     slo: Any = None,
     files: Sequence[InputFile] = (),
     command: str | None = None,
+    page_size: int | str = PAGE_SIZE,
     **diagnosis: Any,
 ) -> str:
     """Return the page; see `latencykit.report`."""
+    limit = byte_count(page_size)
     named = as_series(data)
-    found = as_raw(found_in(page_series(named), diagnosis))
-    series = fitted([*(one.series for one in found), *corrected_series(found)])
+    found = as_raw(found_in(page_series(named, limit), diagnosis))
+    series = [*(one.series for one in found), *corrected_series(found)]
+    details = _details(series, stall_spans(found), limit)
+    fixed = [{"curve": one.curve_record} for one in series], details
+    spare = (
+        limit - len(script_json(fixed)) - len(asset("page.css")) - len(script_of("page")) - _BODY
+    )
+    series = with_short_names(fitted(series, spare))
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
     model = _model(series, found, percentiles)
-    model |= {"slo": slo_steps(checked), "fanOut": fan_out_model(measured_series)}
+    model |= {
+        "slo": slo_steps(checked),
+        "fanOut": fan_out_model(measured_series),
+        "details": details,
+    }
     heading = title if title is not None else _title(measured_series)
     reliability = [
         (f"<p><b>{esc(one.series.name)}</b></p>" if len(found) > 1 else "")
@@ -128,6 +155,30 @@ def page_html(
     return _document(heading, "".join(parts), model)
 
 
+def byte_count(size: int | str) -> int:
+    """Return a number of bytes, such as that of ``"2MB"``."""
+    text = str(size).strip()
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMG]?)i?B?", text, re.IGNORECASE)
+    if parts is None or not float(parts[1]):
+        raise InvalidArgumentError(f"{text!r} is not a size; expected one such as 500kB or 2MB")
+    power = 1024 if "ib" in text.lower() else 1000
+    return int(float(parts[1]) * power ** " kmg".index(parts[2].lower() or " "))
+
+
+def _details(
+    series: Sequence[PageSeries], spans: Sequence[tuple[float, float]], limit: int
+) -> list[dict[str, Any]]:
+    """Close-ups of the spans, the first ones, as far as they take a quarter of the page."""
+    details, spare = [], limit / 4
+    for start, end in spans:
+        detail = finer(series, start, end)
+        spare -= len(script_json(detail))
+        if spare < 0:
+            break
+        details.append(detail)
+    return details
+
+
 def frame(document: str, png: str = "", height: int = 900) -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
     picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
@@ -137,13 +188,14 @@ def frame(document: str, png: str = "", height: int = 900) -> str:
     )
 
 
-def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
-    """Return the linked views without the rest of a page: HTML, and the model that they draw."""
+def explorer_parts(data: Any) -> tuple[str, dict[str, Any], list[PageSeries]]:
+    """Return the linked views without the rest of a page: HTML, their model, and its series."""
     found = found_in(page_series(as_series(data)), {})
-    series = fitted([one.series for one in found])
+    series = with_short_names(fitted([one.series for one in found]))
     percentiles = shown_percentiles(series)
     spoken = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
-    return f"{_explorer(series, percentiles, series)}{spoken}", _model(series, found, percentiles)
+    model = _model(series, found, percentiles)
+    return f"{_explorer(series, percentiles, series)}{spoken}", model, series
 
 
 def _model(
@@ -159,6 +211,9 @@ def _model(
         "stalls": stalls_model(found),
         "slo": [],
         "fanOut": [],
+        "details": [],
+        "bin": bin_width(series),
+        "finest": finest(series),
         "words": _WORDS,
         "epoch": epoch if epoch is not None and 0 < epoch < 253_402_300_799 else None,
         "edges": edges_of(series),
@@ -199,13 +254,6 @@ def asset(name: str) -> str:
 def _hash(text: str) -> str:
     """What a content security policy knows an inline script or style by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
-
-
-def _epoch(series: Sequence[PageSeries]) -> float | None:
-    """The moment when the series began, where all began at the same one."""
-    starts = {one.data.run.start for one in series if one.slots is not None}
-    start = starts.pop() if len(starts) == 1 else None
-    return start if start is not None and 0 < start < 253_402_300_799 else None
 
 
 def _title(series: Sequence[PageSeries]) -> str:
@@ -254,8 +302,8 @@ def _explorer(
     shown = f"<b>{esc(series[0].name, 60)}</b>"
     if len(series) > 1:
         shown = "".join(
-            f"<button type='button' data-series='{k}' aria-pressed='true'>"
-            f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.name, 60)}</button>"
+            f"<button type='button' data-series='{k}' aria-pressed='true' title='{esc(one.name)}'>"
+            f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.short)}</button>"
             for k, one in enumerate(series)
         )
     selection = timeline = ""
@@ -294,15 +342,17 @@ def _explorer(
 
 
 def _heat_map(series: Sequence[PageSeries]) -> str:
-    names = [one.name for one in series if one.slots is not None]
-    if not names:
+    timed = [one for one in series if one.slots is not None]
+    if not timed:
         return ""
     choice = ""
-    if len(names) > 1:
-        options = "".join(f"<option value='{esc(name)}'>{esc(name, 60)}</option>" for name in names)
+    if len(timed) > 1:
+        options = "".join(
+            f"<option value='{esc(one.name)}'>{esc(one.short)}</option>" for one in timed
+        )
         choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
     return (
         f"<div class='heat' id='heat'><h2>How the values lie over time</h2>{choice}"
-        "<p class='quiet'>The darker, the larger the share of that moment's requests; "
+        "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
         "the red line is the maximum.</p><div id='plot-heat' class='plot'></div></div>"
     )

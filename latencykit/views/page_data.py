@@ -27,7 +27,7 @@ from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
-from latencykit.plot.style import BLUE, COLOURS, RED, series_styles
+from latencykit.plot.style import BLUE, COLOURS, RED, series_styles, shorten
 from latencykit.units import format_count
 from latencykit.views.record import exact_row, number, series_record
 
@@ -44,17 +44,23 @@ if TYPE_CHECKING:
 __all__ = [
     "DIGITS",
     "MOST",
+    "PAGE_SIZE",
     "PageSeries",
     "Slots",
+    "bin_width",
     "edges_of",
+    "finer",
+    "finest",
     "fitted",
     "nice_width",
     "numbers",
     "packed",
     "page_series",
     "script_json",
+    "short_names",
     "slots_of",
     "started",
+    "with_short_names",
 ]
 
 
@@ -362,11 +368,17 @@ def packed(slots: Slots) -> dict[str, Any]:
 # From data types to what a page draws: counts by slot where time is known, otherwise a curve,
 # otherwise the points that a tool reports.
 
-_MOST_TEXT = 2_000_000
-"""Characters that the packed series of a page may take together; beyond, slots grow wider."""
+PAGE_SIZE = 2_000_000
+"""Usual limit of a page in bytes: slots grow wider where it would be longer."""
+
+_MOST_FINER = 3000
+"""Most slots of a page that may be longer."""
 
 _CHOSEN = 12
 """Percentiles that somebody chose to report; more are the rows of a spectrum."""
+
+_SHORT, _LABEL = 60, 14
+"""Most characters of a series' name in a table, and beside a curve."""
 
 _BAND, _POINTS, _A_NINE = 80, 4000, 1000
 """Points of the band along a curve, most points of a curve, and those of a nine kept of more."""
@@ -390,6 +402,8 @@ class PageSeries:
         Derived from another one (corrected): a curve and numbers, but no timeline of its own.
     supplied : tuple of float and str, optional
         The percentile above which a correction supplies the values, and what it is derived from.
+    short, label : str
+        The name for tables and legends, and the one beside a curve; distinct on a page.
     """
 
     name: str
@@ -399,6 +413,8 @@ class PageSeries:
     look: tuple[str, str]
     shadow: bool = False
     supplied: tuple[float, str] | None = None
+    short: str = ""
+    label: str = ""
 
     @cached_property
     def packed(self) -> dict[str, Any] | None:
@@ -419,6 +435,11 @@ class PageSeries:
                 text["timeouts"] = np.bincount(slot, minlength=size).tolist()
                 text["bound"] = numbers(bound.tolist())
         return text
+
+    @cached_property
+    def packed_size(self) -> int:
+        """Characters that the slots take in a page."""
+        return len(script_json(self.packed)) if self.packed else 0
 
     @property
     def begin(self) -> float:
@@ -514,6 +535,12 @@ class PageSeries:
 
     def record(self) -> dict[str, Any]:
         """Return what the page's script needs of this series."""
+        slots = {} if self.packed is None else {"packed": self.packed}
+        return {**self.curve_record, **slots, "short": self.short, "label": self.label}
+
+    @cached_property
+    def curve_record(self) -> dict[str, Any]:
+        """The series without its slots: look, reported percentiles, the curve of the whole run."""
         counted = self.counted
         record: dict[str, Any] = {
             "name": self.name,
@@ -524,8 +551,6 @@ class PageSeries:
             "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
             "reason": self.reason,
         }
-        if self.slots is not None:
-            record["packed"] = self.packed
         if self.reason or isinstance(counted, Summary):
             return record
         exact = {"mean": number(counted.mean), "limit": 100, "solid": 100}
@@ -554,29 +579,32 @@ class PageSeries:
         ]
 
 
-def page_series(named: Mapping[str, Any]) -> list[PageSeries]:
-    """Return the series of a page, those over time in slots."""
+def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[PageSeries]:
+    """Return the series of a page, those over time in slots: more of them on a longer page."""
     styles = series_styles(named)
+    share = max(1.0, page_size / PAGE_SIZE)
+    most, fine = int(min(MOST * share, _MOST_FINER)), int(FINE * share)
     series = []
     for label, data in named.items():
         slots, counted = None, data
         if isinstance(data, Samples):
             counted = data.histogram()
-            if data.start is not None and len(data) and len(log := started(data)):
-                slots = replace(slots_of(log)[0], width=float(log.lengths[0]))
+            if data.start is not None and len(data) and len(log := started(data, most)):
+                slots = replace(slots_of(log, most, fine)[0], width=float(log.lengths[0]))
                 slots = replace(slots, max=_maxima(data, slots))
         elif isinstance(data, HistogramLog):
-            slots, counted = slots_of(data) if len(data) else (None, data.histogram())
+            slots, counted = slots_of(data, most, fine) if len(data) else (None, data.histogram())
         look = _look(styles[label])
         series.append(PageSeries(label or "all requests", data, counted, slots, look))
     return series
 
 
-def fitted(series: list[PageSeries]) -> list[PageSeries]:
-    """Return the series with slots coarse enough, and then wide enough, for the limit of a page."""
-    while sum(len(one.packed["bytes"]) for one in series if one.packed) > _MOST_TEXT:
-        largest = max(series, key=lambda one: len(one.packed["bytes"]) if one.packed else 0)
-        assert largest.slots is not None
+def fitted(series: list[PageSeries], limit: float = PAGE_SIZE) -> list[PageSeries]:
+    """Return the series with slots coarse enough, and then wide enough, for a limit in bytes."""
+    while sum(one.packed_size for one in series) > limit:
+        largest = max(series, key=lambda one: one.packed_size)
+        if largest.slots is None:
+            break
         if largest.slots.rough is None and largest.slots.start.size <= 20:
             break
         smaller = replace(
@@ -585,6 +613,78 @@ def fitted(series: list[PageSeries]) -> list[PageSeries]:
         )
         series = [smaller if one is largest else one for one in series]
     return series
+
+
+def with_short_names(series: Sequence[PageSeries]) -> list[PageSeries]:
+    """Return the series with the short names that distinguish them on this page."""
+    names = [one.name for one in series]
+    apart = zip(series, short_names(names, _SHORT), short_names(names, _LABEL), strict=True)
+    return [replace(one, short=short, label=label) for one, short, label in apart]
+
+
+def short_names(names: Sequence[str], limit: int) -> list[str]:
+    """Return names of at most `limit` characters, distinct where the names are."""
+    if all(len(name) <= limit for name in names):
+        return list(names)
+    # What lies between the beginning and the end that all of them share.
+    head = 0 if len(names) == 1 else _shared(names)
+    tail = 0 if len(names) == 1 else _shared([name[head:][::-1] for name in names])
+    cores = [
+        ("…" if head else "") + name[head : len(name) - tail] + ("…" if tail else "")
+        for name in names
+    ]
+    short = [shorten(name, limit) for name in cores]
+    if len(set(short)) < len(set(names)):
+        width = len(str(len(cores))) + 2
+        short = [f"{shorten(name, limit - width)} #{k}" for k, name in enumerate(cores, 1)]
+    return short
+
+
+def _shared(names: Sequence[str]) -> int:
+    """The length of the beginning that all names share, up to the end of a word."""
+    columns = enumerate(zip(*names, strict=False))
+    size = next((k for k, letters in columns if len(set(letters)) > 1), min(map(len, names)))
+    while size and names[0][size - 1].isalnum():
+        size -= 1
+    return size
+
+
+def finer(series: Sequence[PageSeries], start: float, end: float) -> dict[str, Any]:
+    """Return the time from `start` to `end` in slots of its own, down to single intervals.
+
+    The script draws them in place of the run's slots where the timeline shows no more than this.
+    """
+    parts = [
+        page_series({one.name: one.data.between(start, end)})[0]
+        if one.slots is not None and not one.shadow
+        else None
+        for one in series
+    ]
+    timed = [part for part in parts if part is not None and part.slots is not None]
+    return {
+        "span": [start, end],
+        "bin": bin_width(timed),
+        "edges": edges_of(timed),
+        "series": [part.packed if part is not None else None for part in parts],
+    }
+
+
+def bin_width(series: Sequence[PageSeries]) -> float:
+    """Return the usual length in seconds of the longest time bins; 0 without any."""
+    slots = [one.slots for one in series if one.slots is not None and one.slots.start.size]
+    return max((one.width or float(np.median(one.end - one.start)) for one in slots), default=0.0)
+
+
+def finest(series: Sequence[PageSeries]) -> float:
+    """Return the length in seconds of the shortest time bins that the data have; 0 without any."""
+    lengths = [0.0]
+    for one in series:
+        if isinstance(one.data, HistogramLog) and len(one.data):
+            lengths.append(float(np.median(one.data.lengths)))
+        elif one.slots is not None and not one.shadow and len(one.data):
+            # A hundred requests or so, as `started` counts them.
+            lengths.append(100 * float(np.ptp(one.data.offsets)) / len(one.data))
+    return min((length for length in lengths if length > 0), default=0.0)
 
 
 def edges_of(series: Sequence[PageSeries]) -> list[float]:
@@ -608,7 +708,8 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
             round(end, 9) if round(end, 9) > last else round(last + usual, 9),
         ]
     width = math.lcm(*widths)
-    width *= math.ceil((starts[-1] - starts[0]) / (2 * MOST) / (width / 1e9)) or 1
+    most = 2 * max(MOST, *(slots.start.size for slots in timed))
+    width *= math.ceil((starts[-1] - starts[0]) / most / (width / 1e9)) or 1
     first, last = slot_numbers(starts[[0, -1]], width / 1e9).tolist()
     edges: list[float] = slot_edges(
         np.arange(first, last + 2, dtype=np.float64), width / 1e9

@@ -38,7 +38,7 @@ from latencykit.units import (
     sure_percentile,
     without_secrets,
 )
-from latencykit.views.page_data import DIGITS, PageSeries, slots_of
+from latencykit.views.page_data import DIGITS, PageSeries, finest, slots_of
 from latencykit.views.record import TRIMMED, number
 from latencykit.views.text import (
     BADGES,
@@ -83,6 +83,7 @@ __all__ = [
     "slo_rows",
     "slo_section",
     "slo_steps",
+    "stall_spans",
     "stalls_model",
     "stalls_section",
     "table",
@@ -106,7 +107,8 @@ def table(
     """Return a table whose first column heads the rows; cells are HTML already."""
     kind = " class='words'" if words else ""
     head = "".join(
-        f"<th scope='col'{kind if k else ''}>{cell}</th>" for k, cell in enumerate(header)
+        f"<th scope='col'{kind if k else ''}>{cell}</th>" if cell else "<td></td>"
+        for k, cell in enumerate(header)
     )
     body = ""
     for first, *cells in rows:
@@ -312,7 +314,7 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         tool = " ".join(filter(None, (run.tool, run.version)))
         facts = [esc(fact or "not known") for fact in (run.source, run.format, tool)]
         code = f"<code>{esc(run.command, 1000)}</code>" if run.command else ""
-        sources.append([esc(name, 80), *facts, code])
+        sources.append([esc(name or "all requests", 80), *facts, code])
     page = [
         ["made by", f"latencykit {__version__}"],
         ["made at", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"],
@@ -345,7 +347,7 @@ def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
 def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
     """Return the table beside the curve with the numbers of the whole run; the script fills it."""
     names = ["series", "requests", *map(percentile_name, percentiles), "mean"]
-    head = "".join(f"<th scope='col'>{name}</th>" for name in names)
+    columns = "".join(f"<th scope='col'>{name}</th>" for name in names)
     body = []
     for position, one in enumerate(series):
         record, rows = one.numbers, one.rows(percentiles)
@@ -360,10 +362,11 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             text = "" if row is None else _cell(row, record)
             cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-        name = f"<th scope='row'><i class='swatch {' '.join(one.look)}'></i>{esc(one.name)}</th>"
-        body.append(f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>")
+        swatch, name = f"<i class='swatch {' '.join(one.look)}'></i>", esc(one.short or one.name)
+        head = f"<th scope='row'>{swatch}{name}</th>"
+        body.append(f"<tr data-series='{position}'>{head}{''.join(cells)}</tr>")
     return (
-        f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead>"
+        f"<div class='scroll' tabindex='0'><table><thead><tr>{columns}</tr></thead>"
         f"<tbody id='numbers'>{''.join(body)}</tbody></table></div>"
     )
 
@@ -381,7 +384,7 @@ def key_table(series: Sequence[PageSeries]) -> str:
     if trimmed:
         shares = ", ".join(trimmed.values())
         caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {shares}."
-    return table(["", *(esc(one.name, 60) for one in series)], rows, caption)
+    return table(["", *(esc(one.short or one.name) for one in series)], rows, caption)
 
 
 def _column(one: PageSeries) -> dict[str, str]:
@@ -480,7 +483,14 @@ def _against(base: PageSeries, other: PageSeries) -> str:
         *comparison.warnings,
         *dict.fromkeys(row.note for row in comparison.changes if row.note),
     ]
-    header = ["", esc(base.name, 40), esc(other.name, 40), "change", "95 % interval", "significant"]
+    header = [
+        "",
+        esc(base.short or base.name),
+        esc(other.short or other.name),
+        "change",
+        "95 % interval",
+        "significant",
+    ]
     texts = bullets(f"{text[:1].upper()}{text[1:]}." for text in notes)
     return f"<p>{name} {badge(comparison.verdict)}</p>{table(header, rows)}{texts}"
 
@@ -557,7 +567,7 @@ def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries
         "<p class='quiet'>Met: the entire confidence interval is within the limit. "
         "Missed: the entire interval is beyond it.</p>"
     )
-    header = ["limit", *(esc(one.name, 60) for one in series)]
+    header = ["limit", *(esc(one.short or one.name) for one in series)]
     return section("slo", title, legend, table(header, rows, words=True))
 
 
@@ -674,6 +684,9 @@ def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
 """Numbers of the longest stalls that are shaded, listed, and labelled."""
 
+_CLOSE_UP, _SHORT_STALL = 6, 3
+"""Stalls with time bins of their own: most of them, and time bins that a longer one spans."""
+
 _COUNTS = 60_000_000
 """Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
 
@@ -779,6 +792,24 @@ def stalls_model(found: Sequence[Found]) -> list[dict[str, Any]]:
             start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
             model.append({"start": start, "end": end, "label": label})
     return model
+
+
+def stall_spans(found: Sequence[Found]) -> list[tuple[float, float]]:
+    """Return the time around each of the longest stalls that is shorter than a few time bins."""
+    spans = []
+    for one in found:
+        slots = one.series.slots
+        if one.diagnosis is None or slots is None:
+            continue
+        interval, stalls = finest([one.series]), one.diagnosis.found
+        if slots.width is None or slots.width < 2 * interval:
+            continue
+        for k in _longest(one.diagnosis, _CLOSE_UP):
+            start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
+            if end - start < _SHORT_STALL * slots.width:
+                margin = 4 * (end - start) + 60 * interval
+                spans.append((end - start, (max(0.0, start - margin), end + margin)))
+    return [span for _, span in sorted(spans, reverse=True)[:_CLOSE_UP]]
 
 
 def stalls_section(found: Sequence[Found]) -> str:

@@ -68,6 +68,7 @@ def report(
     rate: float | None = None,
     connections: int | None = None,
     duration: str | float | None = None,
+    page_size: int | str = "2MB",
 ) -> Path: ...
 @overload
 def report(
@@ -82,6 +83,7 @@ def report(
     rate: float | None = None,
     connections: int | None = None,
     duration: str | float | None = None,
+    page_size: int | str = "2MB",
 ) -> Report: ...
 def report(
     series: Data | Mapping[str, Data],
@@ -95,6 +97,7 @@ def report(
     rate: float | None = None,
     connections: int | None = None,
     duration: str | float | None = None,
+    page_size: int | str = "2MB",
 ) -> Path | Report:
     """Write an interactive, self-contained HTML page, or show it in a notebook.
 
@@ -114,6 +117,8 @@ def report(
         The command that made the page, to be shown.
     expected_interval, rate, connections, duration
         See `lk.diagnose`.
+    page_size : int or str, default: "2MB"
+        Bytes that the page should not exceed. A longer one has narrower time bins.
 
     Returns
     -------
@@ -133,8 +138,9 @@ def report(
     Notes
     -----
     The page fetches nothing: its content security policy forbids all requests, and evaluation of
-    text. Series over time are shown in about 300 time bins at most, and in buckets of two digits;
-    counts and maxima are exact.
+    text. Series over time are shown in about 300 time bins, more on pages above 2 MB, and in
+    buckets of two digits; counts and maxima are exact. Around the longest stalls the page also
+    has the single intervals.
 
     Examples
     --------
@@ -158,6 +164,7 @@ def report(
             rate=rate,
             connections=connections,
             duration=duration,
+            page_size=page_size,
         )
     )
     return page if path is None else page.save(path, replacing=files)

@@ -12,8 +12,15 @@ import traitlets
 
 from latencykit.errors import DataNotAvailableError
 from latencykit.views import page
+from latencykit.views.page_data import finer
 
 __all__ = ["Explorer"]
+
+
+def _apart(packed: dict[str, Any], buffers: list[bytes]) -> dict[str, Any]:
+    """Move the bytes of packed slots to the end of `buffers`; their place stands for them."""
+    buffers.append(base64.b64decode(packed["bytes"]))
+    return {**packed, "bytes": len(buffers) - 1}
 
 
 class Explorer(anywidget.AnyWidget):
@@ -35,17 +42,23 @@ class Explorer(anywidget.AnyWidget):
     ).tag(sync=True)
 
     def __init__(self, data: Any) -> None:
-        body, model = page.explorer_parts(data)
+        body, model, self._series = page.explorer_parts(data)
         buffers: list[bytes] = []
         for series in model["series"]:
             if "packed" in series:
-                packed = series["packed"]
-                buffers.append(base64.b64decode(packed["bytes"]))
-                series["packed"] = {**packed, "bytes": len(buffers) - 1}
+                series["packed"] = _apart(series["packed"], buffers)
         super().__init__(
             _style=page.asset("page.css"), _html=body, _model=json.dumps(model), _buffers=buffers
         )
         self._data = data
+        self.on_msg(self._send_finer)
+
+    def _send_finer(self, _: Any, message: Any, __: Any) -> None:
+        """Answer the engine, which asks for the time that it shows in narrower time bins."""
+        start, end = map(float, message["finer"])
+        detail, buffers = finer(self._series, start, end), list[bytes]()
+        detail["series"] = [packed and _apart(packed, buffers) for packed in detail["series"]]
+        self.send({"finer": detail}, buffers)
 
     @property
     def selected(self) -> Any:

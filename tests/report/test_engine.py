@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import latencykit as lk
 from latencykit.units import format_value
@@ -67,3 +68,42 @@ def test_nothing_is_evaluated_and_nothing_is_fetched() -> None:
             for word in ("eval(", "new Function", "fetch(", "import(", "\nimport {")
             if word in text
         ]
+
+
+def test_intervals_of_differences_contain_the_true_one(engine: Any) -> None:
+    """The median of 2,000 independent values, 150 times; scipy's ranks give about the same."""
+    rng = np.random.default_rng(10)
+    pairs, expected = [], []
+    for _ in range(150):
+        sides = []
+        for shift in (0.0, 0.05):
+            histogram = lk.Histogram.of(np.rint(1e6 * rng.lognormal(shift, 0.5, 2_000)))
+            buckets = histogram.buckets
+            sides.append(
+                {
+                    "low": buckets.low(histogram.index).tolist(),
+                    "high": buckets.high(histogram.index).tolist(),
+                    "counts": histogram.counts.tolist(),
+                    "max": float(histogram.max),
+                }
+            )
+        pairs.append(sides)
+        expected.append(histogram.percentile(50))
+    code = """asked.map((pair) => {
+      const [a, b] = pair.map((one) => {
+        const size = one.counts.length, index = one.counts.map((_, k) => k);
+        const data = { ...one, from: [0, size], index, max: [one.max], sum: [0], count: [one.counts.reduce((a, b) => a + b, 0)] };
+        const spread = distribution(data, 0, 1);
+        return { ...rowAt(spread, 50), ...intervalAt(spread, 50, 1000) };
+      });
+      return { b, difference: differenceOf(a, b) };
+    })"""
+    results = engine(code, pairs)
+    assert [one["b"]["value"] for one in results] == expected
+    true = 1e6 * (np.exp(0.05) - 1)
+    inside = [one["difference"]["from"] <= true <= one["difference"]["until"] for one in results]
+    assert 0.9 < np.mean(inside) <= 1
+    first, last = binom.interval(0.95, 2_000, 0.5)
+    spans = [one["b"]["until"] - one["b"]["from"] for one in results]
+    normal = 1e6 * np.exp(0.05) * 0.5 * np.sqrt(2 * np.pi) * (last - first) / 2_000
+    assert np.mean(spans) == pytest.approx(normal, rel=0.1)

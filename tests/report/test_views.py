@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.units import format_value
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 
@@ -140,3 +143,40 @@ def test_values_on_a_linear_axis_and_times_of_the_clock(page: Any) -> None:
     assert page.page.locator("#plot-curve .tick").all_text_contents() != before
     page.page.get_by_role("button", name="Clock times").click()
     assert "UTC, from" in page.page.locator("#plot-timeline").text_content()
+
+
+def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
+    """Two minutes at 200 requests/s, of which the second is slower by a fifth."""
+    rng = np.random.default_rng(6)
+    duration = rng.lognormal(14, 0.4, 24_000) * np.repeat([1.0, 1.2], 12_000)
+    start = np.arange(24_000) * 5_000_000
+    raw = lk.Samples(start=start, duration=duration.astype(np.int64)).to_log("1s")
+    page = opened(lk.report(raw, tmp_path / "page.html"))
+    page.drag(5.0, 55.0)
+    pinned = selection(page)
+    page.page.get_by_role("button", name="Pin selection").click()
+    assert page.page.locator("#plot-timeline .pinned text").text_content() == "A"
+    page.drag(65.0, 115.0)
+    own = selection(page)
+    table = page.page.locator("#pinned table").first
+    cells = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
+    counts = [raw.between(*span).histogram().count for span in (pinned, own)]
+    rest = raw.histogram().count - sum(counts)
+    assert cells[0][:3] == [f"{count:,}" for count in (*counts, rest)]
+    medians = [float(raw.between(*span).histogram().percentile(50)) for span in (pinned, own)]
+    assert cells[1][:2] == [format_value(value) for value in medians]
+    difference, _, interval = cells[1][3].partition(" (")
+    sign = "+" if medians[1] > medians[0] else "\u2212"
+    assert difference == sign + format_value(abs(medians[1] - medians[0]))
+    first, last = (float(end) for end in re.findall(r"\+([\d.]+) µs", interval))
+    assert first < 0.2 * 1e-3 * np.exp(14) < last
+    assert cells[-1][3].endswith("(interval unknown)")  # a maximum has none
+    other = page.context.new_page()
+    other.goto(page.page.url)
+    other.wait_for_selector("html[data-ready]")
+    assert other.evaluate("window.latencykit.page.pinned") == pinned
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("p")
+    assert not page.page.locator("#pinned").is_visible()
+    assert page.page.locator("#plot-timeline .pinned").count() == 0
+    assert page.complaints == []

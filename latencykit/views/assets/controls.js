@@ -2,6 +2,7 @@
 
 import { el } from "./draw.js";
 import { drawSection } from "./main.js";
+import { wirePin } from "./pin.js";
 
 function button(text, title, act) {
   const made = el("button", { type: "button", title }, text);
@@ -39,7 +40,9 @@ export function wireControls(page) {
       button("SVG", `Save the ${title} as SVG`, () => savePicture(page, name, "svg")),
       button("PNG", `Save the ${title} as PNG`, () => savePicture(page, name, "png")),
     );
-    page.hosts[name].before(own);
+    const heading = page.hosts[name].parentElement.querySelector("h2"), head = el("div", { class: "head" });
+    heading.before(head);
+    head.append(heading, own);
   }
   legend.after(tools);
   const chosen = el("p", { id: "chosen", class: "reason", hidden: "" }, el("span"));
@@ -56,6 +59,9 @@ function timeTools(page, tools) {
     button("+", "Zoom in; key: +; with the control key the mouse wheel zooms, too", () => page.zoomAround(middle(), 0.5)),
     button("\u2212", "Zoom out; key: -", () => page.zoomAround(middle(), 2)),
     all,
+  );
+  wirePin(page, tools, button);
+  tools.append(
     button("Copy as command", "latencykit summary of the selection", (event) => copy(page, event.target, commandOf(page))),
     button("Copy as Python", "The selection as code", (event) => copy(page, event.target, pythonOf(page))),
   );
@@ -69,12 +75,12 @@ function timeTools(page, tools) {
   }
   page.hosts.timeline.tabIndex = 0;
   page.hosts.timeline.setAttribute("role", "group");
-  page.hosts.timeline.setAttribute("aria-label", "Timeline; + and - zoom, arrow keys move the selection, z zooms to it, 0 shows all");
+  page.hosts.timeline.setAttribute("aria-label", "Timeline; + and - zoom, arrow keys move the selection, z zooms to it, p pins it, 0 shows all");
   page.hosts.timeline.addEventListener("keydown", (event) => {
     const span = page.span || page.view(), step = page.edges[1] - page.edges[0];
     const act = {
       "+": () => page.zoomAround(middle(), 0.5), "-": () => page.zoomAround(middle(), 2), 0: () => page.zoom(null),
-      z: () => page.zoom(page.span), ArrowLeft: () => page.slide(span, -step), ArrowRight: () => page.slide(span, 1.5 * step),
+      z: () => page.zoom(page.span), p: () => (page.span || page.pinned) && page.pin(page.pinned ? null : page.span), ArrowLeft: () => page.slide(span, -step), ArrowRight: () => page.slide(span, 1.5 * step),
     }[event.key];
     if (!act || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -145,7 +151,7 @@ function csvOf(page) {
   const header = ["series", "from_s", "to_s", "requests", ...page.model.percentiles.map((p) => (p === 100 ? `max${unit}` : `p${p}${unit}`))];
   const span = page.span || [page.edges[0] ?? "", page.edges[page.edges.length - 1] ?? ""];
   const rows = [...page.find("numbers").rows].map((row) => [
-    row.cells[0].textContent, ...span, row.querySelector("[data-count]")?.dataset.count ?? "",
+    page.series[Number(row.dataset.series)].name, ...span, row.querySelector("[data-count]")?.dataset.count ?? "",
     ...[...row.querySelectorAll("[data-percentile]")].map((own) => own.dataset.value ?? ""),
   ]);
   return [header, ...rows].map((row) => row.map(String).map(cell).join(",")).join("\n") + "\n";
@@ -196,13 +202,15 @@ export function wireAddress(page, handle) {
   const hidden = new Set((given.get("hide") || "").split(",").filter(Boolean).map(Number));
   page.series.forEach((one, k) => (one.hidden = hidden.has(k)));
   page.showSeries();
-  const [chosen, zoomed] = [span(given.get("span")), span(given.get("zoom"))];
+  const [chosen, zoomed, pinned] = ["span", "zoom", "pin"].map((name) => span(given.get(name)));
   if (hidden.size) page.refresh();
   if (zoomed?.length === 2) page.zoom(zoomed);
+  if (pinned?.length === 2) page.pin?.(page.snapped(...pinned));
   if (chosen?.length === 2) handle.select(...chosen);
   return () => {
     const parts = [];
     if (page.span) parts.push(`span=${page.span.join("-")}`);
+    if (page.pinned) parts.push(`pin=${page.pinned.join("-")}`);
     if (page.zoomed) parts.push(`zoom=${page.zoomed.join("-")}`);
     const hide = page.series.flatMap((one, k) => (one.hidden ? [k] : []));
     if (hide.length) parts.push(`hide=${hide.join(",")}`);

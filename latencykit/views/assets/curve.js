@@ -5,12 +5,24 @@ import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
 import { supportedUpTo } from "./events.js";
 import { boxPath, drawRange, el, endLabels, extent, frame, heightOf, linear, svg, valueAxis, valueScale } from "./draw.js";
 
-export function spreadOf(one, span, percentiles) {
+export function spreadOf(page, one) {
+  const span = page.span, percentiles = page.model.percentiles;
   if (!span || !one.data) return one.whole;
-  const [first, last] = slotsWithin(one.data, span), spread = distribution(one.data, first, last);
+  const data = dataWithin(page, one, span);
+  if (!data) return null;
+  const [first, last] = slotsWithin(data, span), spread = distribution(data, first, last);
   // Values of a correction follow from others, so that nothing bears them.
-  spread.solid = one.shadow ? 0 : supportedUpTo(one.data, first, last, spread, percentiles);
+  spread.solid = one.shadow ? 0 : supportedUpTo(data, first, last, spread, percentiles);
   return spread;
+}
+
+// What resolves a span: the bins of the run where its ends are edges of them, else the finer bins around it; null where they
+// are not known, as those of a corrected series.
+export function dataWithin(page, one, span) {
+  if (span.every((edge) => page.allEdges.includes(edge))) return one.coarse;
+  const around = [page.finer, ...page.details].find((detail) => detail && detail.span[0] <= span[0] && span[1] <= detail.until);
+  if (!around) return one.coarse;
+  return around.series[page.series.indexOf(one)] || (one.shadow ? null : { ...one.coarse, start: [], end: [] });
 }
 
 // The slots that begin within start ≤ t < end.
@@ -57,19 +69,13 @@ export function drawCurve(page) {
       const weak = drawLine(page, root, one, spread, x, y);
       if (weak && one.rests && !page.span && live.length <= 3) labelEvents(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, placed);
       const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
-      labels.push({ text: top.open ? text : `max ${text}`, y: y.to(top.value), cls: one.cls });
+      labels.push({ text: live.length > 1 ? one.label : top.open ? text : `max ${text}`, y: y.to(top.value), cls: one.cls });
     }
     if (!page.span || !one.data) drawPoints(root, one, x, y, page.model.unit, live.length === 1);
   }
-  if (!box.narrow) endLabels(root, box.right + 6, merged(labels), box);
+  if (labels.length <= (box.narrow ? 4 : 24)) endLabels(root, labels, box);
   catchCurve(page, root, box, x, live);
   host.replaceChildren(root, ...notes);
-}
-
-function merged(labels) {
-  const seen = new Map();
-  for (const one of labels) seen.set(one.text, seen.has(one.text) ? { ...one, cls: "" } : one);
-  return [...seen.values()];
 }
 
 function extentOfCurves(page) {
@@ -91,7 +97,7 @@ function percentileAxis(root, box, x, nines) {
     const at = x.to(place), text = percentileText(percentileAt(place)).slice(1);
     root.append(svg("line", { class: "grid", x1: at, x2: at, y1: box.top, y2: box.bottom }));
     const half = text.length * 3.4;
-    if (at - half < last + (place < 1 ? 4 : 8) || at + half > box.right - 24) continue;
+    if (at - half < last + (place < 1 ? 4 : 8) || at + half > Math.min(box.right, box.width - 18) - 26) continue;
     root.append(svg("text", { class: "tick", x: at, y: box.bottom + 16, "text-anchor": "middle" }, text));
     last = at + half;
   }
@@ -117,8 +123,8 @@ function ground(root, box, x, live) {
 // `placed` has the labels so far: further ones go below them.
 function labelEvents(root, one, left, top, box, placed) {
   const words = `dashed: based on ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
-  const x = left + (anchor === "end" ? -6 : 6), width = 6.4 * words.length, from = anchor === "end" ? x - width : x;
-  let y = top - box.top < 40 ? top + 18 : top - 8;
+  const width = 7 * words.length, x = anchor === "end" ? Math.max(left - 6, width + 2) : Math.min(left + 6, box.width - width - 2), from = anchor === "end" ? x - width : x;
+  let y = Math.max(12, top - 8);
   while (placed.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
   placed.push({ from, until: from + width, y });
   root.append(svg("text", { class: `label small ${one.cls}`, x, y, "text-anchor": anchor }, words));
@@ -276,11 +282,11 @@ function curveRows({ one, spread }, percentile, unit) {
   if (!spread || !spread.value.length) return reported ? [{ cls: one.cls, text: `${one.name}: ${valueText(reported[1], unit)}` }] : [];
   const found = rowAt(spread, percentile);
   const row = reported && spread === one.whole ? { ...found, value: reported[1], low: reported[1], resolved: true, open: false } : found;
-  const text = `${one.name}: ${rowText(row, unit)}`;
-  if (spread.count === null) return [{ cls: one.cls, text }];
+  const text = `${one.short}: ${rowText(row, unit)}`;
+  if (spread.count === null) return [{ cls: one.cls, dash: one.dash, text }];
   const slower = row.open ? spread.late : spread.total * (1 - spread.percentile[row.at] / 100);
   const weak = row.supported ? "" : " · sample too small for this percentile";
-  return [{ cls: one.cls, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer${weak}` }];
+  return [{ cls: one.cls, dash: one.dash, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer${weak}` }];
 }
 
 // Arrow keys walk along the axis, and what stands there is spoken.

@@ -63,10 +63,15 @@ export function isResolved(low, high) {
 // The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, valid
 // up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
 export function distribution(data, first, last) {
+  return distributionOf(data, [[first, last]]);
+}
+
+// The same of several ranges of slots.
+export function distributionOf(data, ranges) {
   const counts = new Float64Array(data.high.length);
-  for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];
+  for (const [first, last] of ranges) for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];
   let top = -Infinity, late = 0, bound = Infinity, sum = 0, count = 0;
-  for (let s = first; s < last; s++) {
+  for (const [first, last] of ranges) for (let s = first; s < last; s++) {
     if (data.max[s] !== null && data.max[s] > top) top = data.max[s];
     sum += data.sum[s];
     count += data.count[s];

@@ -34,8 +34,8 @@ export function logarithmic(low, high, first, last) {
 
 export function frame(host, height, label) {
   const width = Math.max(260, Math.floor(widthOf(host)));
-  const narrow = width < 560;
-  const box = { left: narrow ? 50 : 62, right: width - (narrow ? 14 : 124), top: 14, bottom: height - 40, width, height, narrow };
+  const narrow = width < 500;
+  const box = { left: narrow ? 56 : 62, right: width - (narrow ? 14 : 124), top: 14, bottom: height - 40, width, height, narrow };
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label });
   return { root, box };
 }
@@ -53,7 +53,7 @@ function widthOf(host) {
 }
 
 export function heightOf(host) {
-  return widthOf(host) < 560 ? 250 : 300;
+  return widthOf(host) < 500 ? 250 : 300;
 }
 
 export function boxPath(left, right, bottom, top) {
@@ -121,18 +121,20 @@ export function drawRange(root, values, y, box) {
 }
 
 // Labels at the right ends of lines, moved apart where they would overlap.
-export function endLabels(root, x, labels, box) {
+// On a narrow screen they stand inside the plot, above their lines.
+export function endLabels(root, labels, box) {
+  const x = box.narrow ? box.right - 4 : box.right + 6, anchor = box.narrow ? "end" : "start", rise = box.narrow ? -5 : 4;
   const sorted = labels.filter((one) => Number.isFinite(one.y)).sort((a, b) => a.y - b.y);
   let last = box.top - 10;
   for (const one of sorted) {
-    one.at = Math.max(one.y + 4, last + 13);
+    one.at = Math.max(one.y + rise, last + 13);
     last = one.at;
   }
   let next = box.bottom + 8;
   for (const one of sorted.slice().reverse()) {
     one.at = Math.min(one.at, next);
     next = one.at - 13;
-    root.append(svg("text", { class: `label ${one.cls}`, x, y: one.at }, one.text));
+    root.append(svg("text", { class: `label ${one.cls}`, x, y: one.at, "text-anchor": anchor }, one.text));
   }
 }
 
@@ -151,7 +153,7 @@ export function tooltip() {
   const node = el("div", { id: "tip", role: "presentation", hidden: "" });
   const show = (event, title, rows) => {
     node.replaceChildren(el("b", {}, title));
-    for (const row of rows) node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"}` }), row.text));
+    for (const row of rows) node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"} ${row.dash || ""}` }), row.text));
     node.hidden = false;
     const box = node.getBoundingClientRect(), width = document.documentElement.clientWidth;
     const x = event.clientX + 16 + box.width > width ? event.clientX - 16 - box.width : event.clientX + 16;

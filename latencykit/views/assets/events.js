@@ -3,7 +3,8 @@
 import { percentileAt } from "./numbers.js";
 import { firstFrom, placeOf } from "./data.js";
 
-const LEAST_EVENTS = 20, BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
+export const LEAST_EVENTS = 20;
+const BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
 
 // ln Γ(x) for x ≥ 1 (Stirling's series, after the recurrence has made x large).
 function lnGamma(x) {
@@ -72,20 +73,34 @@ function effectiveEvents(tail, burst, begin, end, reach) {
 // The highest percentile of a selection that is based on enough events. Slots that sum up several intervals do not show whether
 // slow requests of one slot came together: there each slot is taken for one event at most.
 export function supportedUpTo(data, first, last, spread, wanted) {
-  const slots = [];
-  for (let s = first; s < last; s++) if (data.count[s] || (data.timeouts && data.timeouts[s])) slots.push(s);
-  if (!slots.length) return 0;
+  return supportedIn(data, [[first, last]], spread, wanted);
+}
+
+export function supportedIn(data, ranges, spread, wanted) {
   const asked = wanted.filter((p) => p > 0 && p < 100);
   for (let k = 2; k / STEPS_A_NINE <= placeOf(spread.limit); k++) asked.push(percentileAt(k / STEPS_A_NINE));
-  asked.sort((a, b) => a - b);
+  let supported = 0;
+  for (const [percentile, events] of eventsAbove(data, ranges, spread, asked)) {
+    if (percentile > spread.limit) return spread.limit;
+    if (events < LEAST_EVENTS * (1 - 1e-9)) return supported;
+    supported = percentile;
+  }
+  return supported ? spread.limit : 0;
+}
+
+// Percentile and independent events above it, of each of some percentiles, ascending.
+export function* eventsAbove(data, ranges, spread, percentiles) {
+  const slots = [], asked = [...percentiles].sort((a, b) => a - b);
+  for (const [first, last] of ranges) for (let s = first; s < last; s++) if (data.count[s] || (data.timeouts && data.timeouts[s])) slots.push(s);
+  if (!slots.length) return;
   const load = slots.map((s) => data.count[s] + (data.timeouts ? data.timeouts[s] : 0)), usual = usualLoad(load);
   const all = usual.reduce((a, b) => a + b, 0), running = new Float64Array(data.high.length);
-  for (let k = data.from[first]; k < data.from[last]; k++) running[data.index[k]] += data.counts[k];
+  for (const [first, last] of ranges) for (let k = data.from[first]; k < data.from[last]; k++) running[data.index[k]] += data.counts[k];
   for (let k = 1; k < running.length; k++) running[k] += running[k - 1];
   const begin = slots.map((s) => data.start[s]), end = slots.map((s) => data.end[s]);
   const reach = slots.map((s) => (data.reaching && data.max[s] ? data.max[s] / 1e9 : 0));
-  let carried = slots.map(() => false), supported = 0;
-  for (let k = 0; k < asked.length && asked[k] <= spread.limit; k++) {
+  let carried = slots.map(() => false);
+  for (let k = 0; k < asked.length; k++) {
     const tail = tailOf(data, slots, running, asked[k], spread.total), sum = tail.reduce((a, b) => a + b, 0);
     const burst = tail.map((count, j) => {
       const expected = (sum * usual[j]) / all;
@@ -95,8 +110,6 @@ export function supportedUpTo(data, first, last, spread, wanted) {
     });
     if (asked[k] >= CARRIED) carried = burst;
     const together = data.width === null ? Infinity : (sum * sum) / Math.max(1e-300, tail.reduce((a, b) => a + b * b, 0));
-    if (Math.min(effectiveEvents(tail, burst, begin, end, reach), together) < LEAST_EVENTS * (1 - 1e-9)) return supported;
-    supported = asked[k];
+    yield [asked[k], Math.min(effectiveEvents(tail, burst, begin, end, reach), together)];
   }
-  return spread.limit;
 }

@@ -33,7 +33,7 @@ export function drawFanOut(page) {
     const end = last[kinds[kinds.length - 1][0]][k];
     labels.push({ text: percentileText(percentile), y: y.to(end.value), cls });
   });
-  if (!box.narrow) endLabels(root, box.right + 6, labels, box);
+  endLabels(root, labels, box);
   const here = x.to(rows[at].n);
   root.append(svg("line", { class: "rule", x1: here, x2: here, y1: box.top, y2: box.bottom }));
   host.replaceChildren(root);

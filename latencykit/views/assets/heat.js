@@ -18,10 +18,8 @@ export function drawHeat(page) {
   timeAxis(root, box, x, page);
   valueAxis(root, box, y, page.model.unit);
   clipped(root, box).append(svg("path", { class: "line worst thin", d: stepPath(data, data.max, x, y) }));
-  if (!box.narrow) {
-    const last = data.max.findLast((value) => value !== null);
-    endLabels(root, box.right + 6, [{ text: "max", y: y.to(last), cls: "worst" }], box);
-  }
+  const last = data.max.findLast((value) => value !== null);
+  const labels = [{ text: "max", y: y.to(last), cls: "worst" }];
   const canvas = heatCanvas(page, data, box, x, y);
   const area = svg("rect", { class: "catch hover", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
   const follow = (event) => tipHeat(page, event, data, x, y, box, root);
@@ -55,6 +53,7 @@ export function drawHeat(page) {
   });
   area.addEventListener("pointercancel", () => ((from = null), mark.setAttribute("visibility", "hidden")));
   area.addEventListener("pointerleave", page.tip.hide);
+  endLabels(root, labels, box);
   root.append(mark);
   root.append(area);
   host.replaceChildren(canvas, root);
@@ -87,10 +86,9 @@ function heatCanvas(page, data, box, x, y) {
   const ratio = Math.min(3, window.devicePixelRatio || 1), canvas = el("canvas", { "aria-hidden": "true" });
   canvas.width = box.width * ratio;
   canvas.height = box.height * ratio;
-  canvas.style.width = `${box.width}px`;
-  canvas.style.height = `${box.height}px`;
-  const context = canvas.getContext("2d"), cells = heatCells(data, rowsOf(data, box, y));
+  const context = canvas.getContext("2d"), legend = page.root.querySelector(".ramp"), cells = heatCells(data, rowsOf(data, box, y));
   const ramp = getComputedStyle(page.host).getPropertyValue("--heat").split(",").map((part) => part.trim().split(" "));
+  if (legend) legend.style.background = `linear-gradient(90deg, ${ramp.map((rgb) => `rgb(${rgb.join(" ")})`)})`;
   const positive = cells.filter((share) => share > 0), top = positive.reduce((a, b) => Math.max(a, b), 0);
   const bottom = Math.max(top * 1e-6, positive.reduce((a, b) => Math.min(a, b), top));
   const height = (box.bottom - box.top) / ROWS;

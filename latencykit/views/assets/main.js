@@ -4,7 +4,7 @@ import { durationText, grouped, secondsText, valueText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
 import { el, measureAgain, tooltip } from "./draw.js";
 import { countsOf, drawBrush, drawTimeline } from "./timeline.js";
-import { drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
+import { dataWithin, drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
 import { drawHeat } from "./heat.js";
 import { drawFanOut, showFanOut } from "./fanout.js";
 import { wireControls } from "./controls.js";
@@ -13,14 +13,17 @@ const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fan
 
 // Wires the elements under `root` (a document or a shadow root) to the model, and draws. Returns a handle for Python, the
 // console and tests. `host` is the element that carries the theme; `onSelect` hears of every selection.
-export async function mount(root, model, { host, onSelect = () => {}, onView = () => {} }) {
-  const page = { model, root, host, onSelect, onView, span: null, zoomed: null, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+// `ask` requests finer time bins of a span where the page has none.
+export async function mount(root, model, { host, ask = null, onSelect = () => {}, onView = () => {} }) {
+  const page = { model, root, host, onSelect, onView, ask, span: null, pinned: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.say = (text) => (page.find("spoken").textContent = text);
   page.tip = tooltip();
   for (const one of model.series) page.series.push(await opened(one));
+  for (const detail of model.details) page.details.push(await openedDetail(detail));
   for (const name of Object.keys(SECTIONS)) page.hosts[name] = page.find(`plot-${name}`);
   page.rows = [...page.find("numbers").rows];
+  labelCells(page);
   (root.body || root).append(page.tip.node);
   actions(page);
   for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
@@ -32,6 +35,10 @@ export async function mount(root, model, { host, onSelect = () => {}, onView = (
     percentile: (name, p) => rowAt(page.spreads[page.series.findIndex((one) => one.name === name)], p).value,
     counts: () => Object.fromEntries(page.series.map((one, k) => [one.name, page.spreads[k] && page.spreads[k].total])),
     redraw: () => page.refresh(),
+    addFiner: async (detail) => {
+      page.details = [await openedDetail(detail), ...page.details].slice(0, 24);
+      page.zoom(page.zoomed);
+    },
     page,
     close: () => page.observers.forEach((stop) => stop()),
   });
@@ -52,12 +59,33 @@ function guarded(part, failed) {
 async function opened(one) {
   const series = { ...one, hidden: false, data: null, whole: one.curve ? given(one.curve) : null };
   try {
-    if (one.packed) series.data = await unpack(one.packed);
+    if (one.packed) series.data = series.coarse = await unpack(one.packed);
   } catch (error) {
     console.error(error);
     series.trouble = error.message;
   }
   return series;
+}
+
+// Finer bins of a part of the run; what lies before the end of the last one is in them.
+async function openedDetail(detail) {
+  const series = await Promise.all(detail.series.map((packed) => packed && unpack(packed)));
+  return { ...detail, series, until: Math.max(detail.span[1], detail.edges.at(-1) ?? 0) };
+}
+
+// Draws the finest bins that are known of what the timeline shows.
+function focus(page) {
+  const view = page.zoomed, covers = (detail) => detail.edges.length > 1 && detail.span[0] <= view[0] && view[1] <= detail.span[1];
+  const finer = view && page.details.filter(covers).sort((a, b) => a.bin - b.bin)[0];
+  page.finer = finer && finer.bin < page.model.bin ? finer : null;
+  page.edges = page.finer ? page.finer.edges : page.allEdges;
+  page.series.forEach((one, k) => one.data && (one.data = page.finer?.series[k] || one.coarse));
+  if (page.ranges) for (const range of page.ranges) range.max = String(page.edges.length - 1);
+  const bin = page.finer ? page.finer.bin : page.model.bin;
+  clearTimeout(page.asking);
+  if (!page.ask || !view || bin <= 1.01 * page.model.finest || (view[1] - view[0]) / bin > 100) return;
+  const margin = (view[1] - view[0]) / 2;
+  page.asking = setTimeout(() => page.ask([Math.max(0, view[0] - margin), view[1] + margin]), 120);
 }
 
 // Draws one section. What it cannot draw it says in its place: the reason that it returns, or the error that it met.
@@ -75,15 +103,16 @@ export function drawSection(page, name) {
 }
 
 function actions(page) {
-  const count = () => (page.spreads = page.series.map((one) => guarded(() => spreadOf(one, page.span, page.model.percentiles))));
+  const count = () => (page.spreads = page.series.map((one) => guarded(() => spreadOf(page, one))));
   page.refresh = () => {
     measureAgain(Object.values(page.hosts).filter(Boolean));
     count();
     for (const name of Object.keys(SECTIONS)) drawSection(page, name);
     showNumbers(page);
+    page.showPinned?.();
   };
   page.select = (span) => {
-    const whole = span && span[0] <= page.edges[0] && span[1] >= page.edges[page.edges.length - 1];
+    const whole = span && span[0] <= page.allEdges[0] && span[1] >= page.allEdges.at(-1);
     page.span = whole ? null : span;
     count();
     drawBrush(page);
@@ -91,6 +120,7 @@ function actions(page) {
     showNumbers(page);
     showChosen(page);
     page.showTools?.();
+    page.showPinned?.();
     page.onSelect(page.span);
   };
   // A range of latencies: when did these happen?
@@ -104,8 +134,9 @@ function actions(page) {
     const first = Math.max(0, page.edges.findLastIndex((edge) => edge <= Math.min(a, b)));
     const last = page.edges.findIndex((edge) => edge >= Math.max(a, b));
     const end = last < 0 ? page.edges.length - 1 : Math.max(last, first + 1);
-    return [page.edges[Math.min(first, page.edges.length - 2)], page.edges[end]];
+    return [page.edges[Math.max(0, Math.min(first, page.edges.length - 2))], page.edges[end]];
   };
+  page.snapped = snapped;
   page.preview = (a, b) => {
     const span = snapped(a, b);
     if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);
@@ -113,18 +144,23 @@ function actions(page) {
   page.drop = (a, b) => page.select(snapped(a, b));
   // A selection moved by some seconds keeps its number of bins.
   page.slide = (span, by) => {
-    const [first, last] = span.map((edge) => page.edges.indexOf(edge)), most = page.edges.length - 1 - (last - first);
+    let [first, last] = span.map((edge) => page.edges.indexOf(edge));
+    if (first < 0 || last < 0) [first, last] = snapped(...span).map((edge) => page.edges.indexOf(edge));
+    const most = page.edges.length - 1 - (last - first);
     const at = Math.min(most, Math.max(0, page.edges.findLastIndex((edge) => edge <= span[0] + by)));
     const moved = [page.edges[at], page.edges[at + last - first]];
     if (moved[0] !== page.span?.[0] || moved[1] !== page.span?.[1]) page.select(moved);
   };
-  const whole = () => [page.edges[0], page.edges[page.edges.length - 1]];
+  const whole = () => [page.allEdges[0], page.allEdges.at(-1)];
   page.view = () => page.zoomed || whole();
   page.zoom = (view) => {
-    const [first, last] = whole(), least = (last - first) / (page.edges.length - 1);
+    const [first, last] = whole(), close = page.ask || page.details.length;
+    const least = close ? page.model.finest : (last - first) / (page.allEdges.length - 1);
     if (view && view[1] - view[0] < least) view = [(view[0] + view[1] - least) / 2, (view[0] + view[1] + least) / 2];
     page.zoomed = view && (view[0] > first || view[1] < last) ? [Math.max(first, view[0]), Math.min(last, view[1])] : null;
+    focus(page);
     for (const name of ["timeline", "heat"]) drawSection(page, name);
+    showNumbers(page);
     page.showTools?.();
     page.onView();
   };
@@ -150,7 +186,9 @@ function wireSeries(page) {
 function wireSpans(page) {
   page.root.querySelectorAll("button[data-from]").forEach((button) => {
     button.addEventListener("click", () => {
-      page.drop(Number(button.dataset.from), Number(button.dataset.to));
+      const [from, to] = [Number(button.dataset.from), Number(button.dataset.to)], margin = 3 * (to - from) + 10 * page.model.finest;
+      page.zoom([from - margin, to + margin]);
+      page.drop(from, to);
       page.find("explore").scrollIntoView({ block: "start" });
     });
   });
@@ -224,13 +262,19 @@ function spanWords(page) {
   return `${exact[0]} to ${exact[1]}${same ? "" : ` (${short[0]} to ${short[1]})`}`;
 }
 
+// The selection on the edges of the bins that are drawn: what the sliders show.
+function snappedSpan(page) {
+  const [first, last] = [page.edges[0], page.edges.at(-1)], [a, b] = page.span || [first, last];
+  return [page.edges.findLast((edge) => edge <= a) ?? first, page.edges.find((edge) => edge >= b) ?? last];
+}
+
 // Numbers of what is selected: beside the curve, and spoken.
 function showNumbers(page) {
   const place = page.find("selected"), whole = page.find("whole");
   if (place) place.textContent = spanWords(page);
   if (whole) whole.disabled = !page.span;
   if (page.ranges) {
-    const [a, b] = page.span || [page.edges[0], page.edges[page.edges.length - 1]];
+    const [a, b] = snappedSpan(page);
     page.ranges[0].value = String(page.edges.indexOf(a));
     page.ranges[1].value = String(page.edges.indexOf(b));
     page.ranges[0].setAttribute("aria-valuetext", secondsText(a));
@@ -251,15 +295,24 @@ function showChosen(page) {
   if (!page.values) return;
   const [low, high] = page.values.map((value) => valueText(value, page.model.unit));
   const words = page.series.filter((one) => one.data && !one.hidden && !one.shadow).map((one) => {
-    const [first, last] = page.span ? slotsWithin(one.data, page.span) : [0, one.data.start.length];
-    const counts = countsOf(one.data, page.values).slice(first, last), filled = counts.filter((count) => count > 0);
-    const all = one.data.count.slice(first, last).reduce((a, b) => a + b, 0), sum = counts.reduce((a, b) => a + b, 0);
-    return `${one.name}: ${grouped(sum)} of ${grouped(all)} requests, in ${grouped(filled.length)} of ${grouped(counts.length)} time bins`;
+    const data = (page.span && dataWithin(page, one, page.span)) || one.coarse;
+    const [first, last] = page.span ? slotsWithin(data, page.span) : [0, data.start.length];
+    const counts = countsOf(data, page.values).slice(first, last), filled = counts.filter((count) => count > 0);
+    const all = data.count.slice(first, last).reduce((a, b) => a + b, 0), sum = counts.reduce((a, b) => a + b, 0);
+    return `${one.short}: ${grouped(sum)} of ${grouped(all)} requests, in ${grouped(filled.length)} of ${grouped(counts.length)} time bins`;
   });
   const text = `Latency above ${low}, up to ${high}. ${words.join("; ")}.`;
   if (place.firstChild.textContent === text) return;
   place.firstChild.textContent = text;
   page.say(text);
+}
+
+// In a narrow column each row of the table becomes a grid, in which the cells carry the names of their columns.
+function labelCells(page) {
+  const table = page.find("numbers").closest("table"), names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  table.classList.add("fluid");
+  table.style.setProperty("--columns", names.length - 1);
+  for (const row of page.rows) [...row.cells].forEach((cell, k) => k && (cell.dataset.label = names[k]));
 }
 
 function numbersOf(one, spread, page, position) {
@@ -268,7 +321,7 @@ function numbersOf(one, spread, page, position) {
     row.cells[0].append(" (of the whole run)");
     return row;
   }
-  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.name);
+  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.short);
   const blank = !spread || !spread.value.length;
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
@@ -276,5 +329,7 @@ function numbersOf(one, spread, page, position) {
     return el("td", { "data-value": row.value, "data-percentile": percentile }, rowText(row, unit));
   });
   const count = spread ? spread.count : 0, mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
-  return el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
+  const row = el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
+  [...row.cells].forEach((cell, k) => k && (cell.dataset.label = page.rows[position].cells[k].dataset.label));
+  return row;
 }

@@ -60,13 +60,6 @@ export function clockText(seconds, epoch) {
   return new Date((epoch + seconds) * 1000).toISOString().replace("T", " ").replace(/\.000Z$|Z$/, " UTC");
 }
 
-// A name that is too long, shortened in the middle: its end tells it from its neighbours as often as its beginning.
-export function shortened(text, most) {
-  if (text.length <= most) return text;
-  const head = Math.ceil((most - 1) / 2);
-  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
-}
-
 // Ticks of a logarithmic axis: decades, and 2 and 5 where there are few.
 export function logTicks(low, high) {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));

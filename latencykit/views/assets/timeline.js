@@ -1,7 +1,8 @@
 // The time series: maximum, p99 and median of each slot as steps, gaps as gaps, the rate underneath; and the brush.
 
-import { clockText, durationText, grouped, shortened } from "./numbers.js";
+import { clockText, durationText, grouped } from "./numbers.js";
 import { countWithin, distribution, rowAt, rowText } from "./data.js";
+import { drawPinned } from "./pin.js";
 import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, svg, timeAxis, valueAxis, valueScale } from "./draw.js";
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
@@ -52,7 +53,7 @@ function rates(data) {
 export function drawTimeline(page) {
   const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
-  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => overTime(one.data)[p].flatMap((row) => (row ? [row.value] : []))));
+  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => [...new Set([one.coarse, one.data])].flatMap((data) => overTime(data)[p].flatMap((row) => (row ? [row.value] : [])))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
   const { root, box } = frame(host, heightOf(host) + 76, page.model.words.timeline);
   root.classList.add("brushed");
@@ -67,23 +68,24 @@ export function drawTimeline(page) {
   const labels = [];
   for (const one of shown) {
     const found = overTime(one.data);
-    const lines = single ? ONE : [[100, "", `${one.cls} faint`], [99, one.name, one.cls]];
+    const lines = single ? ONE : [[100, "", `${one.cls} faint`], [99, one.label, one.cls]];
     for (const [percentile, text, cls] of lines) {
       const rows = found[percentile], sure = rows.map((row) => (row && (row.resolved || row.open) ? row.value : null));
       const ranges = rangePath(one.data, rows, x, y);
       if (ranges) inside.append(svg("path", { class: `range ${cls}`, d: ranges }));
       inside.append(svg("path", { class: `line ${cls} ${single ? "" : one.dash}`, d: stepPath(one.data, sure, x, y) }));
       const last = rows.findLast((row) => row);
-      if (text && last) labels.push({ text: shortened(text, 13), y: y.to(last.value), cls });
+      if (text && last) labels.push({ text, y: y.to(last.value), cls });
     }
   }
-  if (!box.narrow && labels.length <= 6) endLabels(root, box.right + 6, labels, plot);
+  if (labels.length <= (box.narrow ? 4 : 16)) endLabels(root, labels, plot);
   drawRates(root, inside, strip, x, shown, timed);
   if (page.values) drawWhen(page, inside, plot, x, shown);
-  page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
+  page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, inside, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
   inside.append(page.timeline.brush);
   root.append(catchBrush(page));
   drawBrush(page);
+  drawPinned(page);
   host.replaceChildren(root);
 }
 
@@ -101,7 +103,7 @@ function shade(inside, root, plot, strip, x, stall, free) {
 function drawRates(root, inside, strip, x, shown, timed) {
   const top = timed.flatMap((one) => rates(one.data)).reduce((most, rate) => Math.max(most, rate), 1e-9);
   const y = linear(0, top, strip.bottom, strip.top);
-  root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.top + 8, "text-anchor": "end" }, `${Number(top.toPrecision(2)).toLocaleString("en-US")}/s`));
+  root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.top + 8, "text-anchor": "end" }, `${Number(top.toPrecision(2)).toLocaleString("en-US", { notation: top < 1e5 ? "standard" : "compact" })}/s`));
   root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.bottom + 3, "text-anchor": "end" }, "0"));
   for (const one of shown) {
     const values = rates(one.data), cls = timed.length === 1 ? "rate" : `faint ${one.cls}`;
@@ -212,7 +214,7 @@ function tipTime(page, event, time) {
     const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
     const found = overTime(one.data), write = (p) => rowText(found[p][s], page.model.unit);
-    rows.push({ cls: one.cls, text: `${one.name}: ${grouped(one.data.count[s])} requests` });
+    rows.push({ cls: one.cls, dash: one.dash, text: `${one.short}: ${grouped(one.data.count[s])} requests` });
     rows.push({ text: `p50 ${write(50)} · p99 ${write(99)} · max ${write(100)}` });
   }
   const epoch = page.model.epoch;

@@ -13,18 +13,21 @@ async function render({ model, el }) {
   };
   theme();
   const parsed = JSON.parse(model.get("_model")), buffers = model.get("_buffers");
-  parsed.series.forEach((one) => {
-    if (!one.packed) return;
-    const view = buffers[one.packed.bytes];
-    one.packed.bytes = new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
-  });
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const onSelect = (span) => {
     if (same(span, model.get("selection"))) return;
     model.set("selection", span);
     model.save_changes();
   };
-  const handle = await mount(root, parsed, { host: el, onSelect });
+  const bytesOf = (view) => new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
+  parsed.series.forEach((one) => one.packed && (one.packed.bytes = bytesOf(buffers[one.packed.bytes])));
+  const handle = await mount(root, parsed, { host: el, onSelect, ask: (span) => model.send({ finer: span }) });
+  const receive = (message, sent) => {
+    if (!message.finer) return;
+    const series = message.finer.series.map((packed) => packed && { ...packed, bytes: bytesOf(sent[packed.bytes]) });
+    handle.addFiner({ ...message.finer, series });
+  };
+  model.on("msg:custom", receive);
   const follow = () => {
     const span = model.get("selection");
     if (!same(span, handle.selection())) handle.select(...(span || []));
@@ -37,6 +40,7 @@ async function render({ model, el }) {
   return () => {
     watch.disconnect();
     model.off("change:selection", follow);
+    model.off("msg:custom", receive);
     handle.close();
   };
 }
