@@ -22,7 +22,8 @@ except ImportError:  # run by hand
 
 _WINDOWS = sys.platform == "win32"
 _KERNEL = "latencykit/core/_kernel" + (".dll" if _WINDOWS else ".so")
-_ROWS = "latencykit/record/_rows.abi3.so"  # an extension: needs Python.h, and a Python with a global lock
+# an extension: needs Python.h, and a Python with a global lock
+_ROWS = "latencykit/record/_rows.abi3.so"
 _FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-shared", "-fvisibility=hidden"]
 
 
@@ -41,7 +42,8 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc, valid-type]
             return
         from packaging.tags import sys_tags
 
-        # The functions are called by ctypes: any Python, but one platform, and no promise about its C library's age.
+        # The functions are called by ctypes: any Python, but one platform, and no promise about its
+        # C library's age.
         platforms = (tag.platform for tag in sys_tags())
         platform = next(
             name for name in platforms if "linux" not in name or name.startswith("linux")

@@ -53,11 +53,13 @@ if TYPE_CHECKING:
     from latencykit.io.writing import write as write
     from latencykit.record.recorder import Recorder as Recorder
     from latencykit.views.explore import explore as explore
-    from latencykit.views.page import report as report
+    from latencykit.views.explore import link as link
+    from latencykit.views.report import Report as Report
+    from latencykit.views.report import report as report
 
 __version__ = "0.1.0"
 
-# The same names for the interpreter; a test holds both lists equal.
+# The same names for the interpreter; a test compares both lists.
 _MODULE_OF = {
     "distributed": "",
     "plot": "",
@@ -103,7 +105,9 @@ _MODULE_OF = {
     "write": "io.writing",
     "Recorder": "record.recorder",
     "explore": "views.explore",
-    "report": "views.page",
+    "link": "views.explore",
+    "Report": "views.report",
+    "report": "views.report",
 }
 
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the table above is the list

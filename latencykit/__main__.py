@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl+C may come while its modules are still read."""
+    """Run the command line; Ctrl+C may arrive while its modules are imported."""
     try:
         from latencykit.cli import main as run
 

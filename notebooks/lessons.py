@@ -48,7 +48,7 @@ ANSWERS = {
     "2.3": (50, 1, "All slow requests together must be more than 1 % of all."),
     "3.1": (106, 0, "0.999**n must fall below 0.9."),
     "3.2": (8.35, 0.06, "met_by_users(log, 10) gives both models; the second is by intervals."),
-    "3.3": (13.6, 0.06, "100 * fanout.chance_of_slow(99.99, 2000, correlation=0.25)"),
+    "3.3": (13.6, 0.06, "100 * fanout.probability_of_slow(99.99, 2000, correlation=0.25)"),
     "4.1": (100, 0, "nearest_rank([0.001] * 9998 + [100], 99.99)"),
     "4.2": (27.5, 0.6, "open_loop(Server('1ms', stalls=[Stall(100, 100)]), fixed(100, 200)).values.mean() / 1e9"),
     "4.3": (4020, 20, "One connection at 500/s: lk.correct(log, '2ms').histogram().percentile(90) / 1e6"),

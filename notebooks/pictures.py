@@ -179,7 +179,7 @@ def _digest_cluster(ordered, q, delta):
 def users_map():
     """Map the share of page views that see worse than a percentile of one request, by requests per page."""
     requests, nines = np.geomspace(1, 1000, 181), np.linspace(np.log10(2), 5, 181)
-    share = fanout.chance_of_slow(100 * (1 - 10.0 ** -nines)[:, None], requests)
+    share = fanout.probability_of_slow(100 * (1 - 10.0 ** -nines)[:, None], requests)
     _, ax = plt.subplots(figsize=(7.6, 4.0), layout="constrained")
     colours = ax.pcolormesh(requests, nines, 100 * share, cmap="Reds", vmin=0, vmax=100, shading="gouraud", rasterized=True)
     ax.contour(requests, nines, share, levels=[0.5], colors=INK)
@@ -196,9 +196,9 @@ def users_map():
 def sharing_panel(ax, together):
     """Share of page views with a request above the p99 when a part of all slowness strikes all requests together."""
     n = np.geomspace(1, 1000, 200)
-    ax.plot(n, 100 * fanout.chance_of_slow(99, n), color="#c9ced6")
-    ax.plot(n, 100 * fanout.chance_of_slow(99, n, correlation=together), color=BLUE, linewidth=2)
-    at = 100 * float(fanout.chance_of_slow(99, 100, correlation=together))
+    ax.plot(n, 100 * fanout.probability_of_slow(99, n), color="#c9ced6")
+    ax.plot(n, 100 * fanout.probability_of_slow(99, n, correlation=together), color=BLUE, linewidth=2)
+    at = 100 * float(fanout.probability_of_slow(99, 100, correlation=together))
     ax.plot([100], [at], "o", color=BLUE)
     ax.annotate(f"{at:.0f} %", (100, at), textcoords="offset points", xytext=(-8, 6), ha="right", color=BLUE)
     ax.set_xscale("log")

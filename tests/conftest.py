@@ -23,7 +23,8 @@ settings.register_profile(
 )  # the same examples everywhere, on slow machines too
 settings.load_profile("steady")
 
-# What runs in the background of a shell, or under nohup, ignores signals that tests send, and hands that on to its children.
+# What runs in the background of a shell, or under nohup, ignores signals that tests send, and hands
+# that on to its children.
 for number, usual in (
     ("SIGINT", signal.default_int_handler),
     ("SIGHUP", signal.SIG_DFL),

@@ -1,6 +1,7 @@
 """The words of the project: ``python -m tests.language`` lists what is not plain English in the field's own terms.
 
-It reads comments, strings, docstrings and identifiers of the package, and the prose of README, CONTRIBUTING and lessons.
+It reads comments, strings, docstrings and identifiers of the package, and the prose of README,
+CONTRIBUTING and lessons.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ __all__ = ["findings"]
 
 ROOT = Path(__file__).parents[1]
 
-# Pattern → what to write. Identifiers are split at underscores and capitals before they are compared.
+# Pattern → what to write. Identifiers are split at underscores and capitals before they are
+# compared.
 WORDS = {
     r"rungs?": "data type, level of detail",
     r"pedigrees?": "provenance",
@@ -31,7 +33,8 @@ WORDS = {
     r"untold": "unreported",
     r"(?:held|holds?|holding) (?:up|against)": "delayed; compared with",
     r"(?:rest|rests|rested|resting) (?:on|upon|mostly)": "is based on, is dominated by",
-    r"(?:is|are|was|were|be) no (?!longer|more|less|such|other|one\b|[a-z]+ (?:than|at all|here))[a-z]+": "is not a …",
+    r"(?:is|are|was|were|be) no (?!longer|more|less|such|other|one\b|[a-z]+ (?:than|at "
+    r"all|here))[a-z]+": "is not a …",
     r"so many": "N, that many",
     r"whoever": "anyone who",
     r"way out": "hint",
@@ -42,7 +45,7 @@ WORDS = {
     r"strangers?'?s?": "untrusted",
     r"damaged?": "corrupt",
     r"damages": "corruption",
-    r"(?:house|rooms?|nouns?|front door)": "architecture, package, type, public API",
+    r"(?:house|nouns?|front door)": "architecture, type, public API",
     r"(?:rows?|files?|runs?|values?|lines?|points?|bins?|tests?|threads?|buckets?|intervals?|histograms?|counts?|series|tags?|numbers?|requests?)"
     r" an? (?:second|minute|hour|side|file|row|line|interval|bucket|request|tag|series|run|slot|time|inch|pixel|percentile|user|call|connection|thread|test|tool|format|column)": "per",
     r"noting": "with_notes",

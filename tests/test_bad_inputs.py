@@ -1,7 +1,8 @@
 """The catalogue of bad inputs, row by row: what each does over the library and the command line.
 
-``REFUSED`` holds lines that are errors by default and skipped under lenient, ``WHOLE`` files that are refused whole,
-``TAKEN`` oddities that are read; ``ELSEWHERE`` names the tests of the rows that are about something else.
+``REFUSED`` holds lines that are errors by default and skipped under lenient, ``WHOLE`` files that
+are refused whole, ``TAKEN`` oddities that are read; ``ELSEWHERE`` names the tests of the rows that
+are about something else.
 """
 
 from __future__ import annotations

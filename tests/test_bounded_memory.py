@@ -1,7 +1,8 @@
-"""A log is read in bounded memory: what a sum, a slice, a resample and a series take does not grow with its length.
+"""A log is read in bounded memory, which does not grow with its length.
 
-The bound, measured on processes of their own: a log of any length takes at most 16 MB more than one of 20 intervals, and
-128 bytes per interval (when it was, how long it was, where its payload lies). In memory whole, this one would take 90 MB.
+The bound, measured on processes of their own: a log of any length takes at most 16 MB more than one
+of 20 intervals, and 128 bytes per interval (when it was, how long it was, where its payload lies).
+In memory whole, this one would take 90 MB.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ counts = {
     int(lk.read(path).series([50, 99]).count.sum()),
     distributed.read_many(path, jobs=1).histogram().count,
 }
-print(*counts, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(*counts, peak * (1 if sys.platform == "darwin" else 1024))
 """
 
 
 def busy_log(path: Path, intervals: int) -> tuple[int, int]:
-    """Write a log of busy intervals, the same few again and again; return its values, and the buckets they are in."""
+    """Write a log of a few busy intervals repeated; return the numbers of values and buckets."""
     rng, layout = np.random.default_rng(3), HdrBuckets(3)
     lines, nonzero = [], []
     for _ in range(4):
@@ -56,7 +58,7 @@ def busy_log(path: Path, intervals: int) -> tuple[int, int]:
 
 
 def peak(path: Path) -> tuple[int, int]:
-    """Ask all questions in a fresh process; return the count that all agree on, and the peak of its memory in bytes."""
+    """Ask all questions in a new process; return the common count and the peak memory in bytes."""
     done = subprocess.run(
         [sys.executable, "-c", QUESTIONS, str(path)], capture_output=True, text=True, check=True
     )

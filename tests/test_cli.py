@@ -1,4 +1,4 @@
-"""The command line as a user meets it: output, exit status, one line of error, nothing half-written."""
+"""The command line as users see it: output, exit status, errors of one line, complete files."""
 
 from __future__ import annotations
 
@@ -137,14 +137,16 @@ def test_from_and_to_say_what_they_left_out(run):
     status, out, err = run("summary", CTRLZ, "--to", "5", "--format", "json")
     assert status == 0
     assert json.loads(out)["series"][0]["count"] < 6852
-    assert "the maximum is among what was left out" in err
+    assert "the maximum is among those left out" in err
 
 
 def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
     (clipped,) = (DATA / "formats/redis-benchmark/clipped").glob("*.txt")
     assert "≥ 3 s" in run("summary", clipped)[1]
     assert (
-        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0]["max_at_least"]
+        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0][
+            "max_is_lower_bound"
+        ]
         is True
     )
     assert "≥" not in run("summary", CTRLZ)[1]
@@ -256,13 +258,13 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
     [
         (["summary", "no-such-file.hlog"], "cannot be read"),
         (["summary", "no-such-*.hlog"], "no file matches"),
-        (["summary", str(CTRLZ), "--percentiles", "101"], "no percentile"),
-        (["summary", str(CTRLZ), "--percentiles", "abc"], "no percentile"),
+        (["summary", str(CTRLZ), "--percentiles", "101"], "not a valid percentile"),
+        (["summary", str(CTRLZ), "--percentiles", "abc"], "not a valid percentile"),
         (["summary", str(CTRLZ), "--interval", "0s"], "longer than nothing"),
-        (["summary", str(CTRLZ), "--interval", "5 parsecs"], "no duration"),
-        (["summary", str(CTRLZ), "--series", "nope"], "holds no series"),
+        (["summary", str(CTRLZ), "--interval", "5 parsecs"], "not a valid duration"),
+        (["summary", str(CTRLZ), "--series", "nope"], "has no series"),
         (["summary", str(TAGGED), "--tag", "nope"], "no line has the tag"),
-        (["summary", str(CTRLZ), "--format-in", "nope"], "there is no format"),
+        (["summary", str(CTRLZ), "--format-in", "nope"], "is not a format"),
         (["summary", str(CTRLZ), "--measure", "sideways"], "Invalid value"),
         (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
         (["chart", str(CTRLZ), "--size", "7"], "a size is"),
@@ -281,7 +283,7 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
         (
             ["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"],
-            "--out-unit has no place in a log",
+            "--out-unit does not apply to a log",
         ),
         (["report", str(CTRLZ), "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
         (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
@@ -310,7 +312,10 @@ def test_an_input_is_never_overwritten(run, tmp_path):
 def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
     _, _, err = run("summary", TAGGED, JHICCUP)
     assert err.splitlines() == [
-        f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override with --unit"
+        (
+            f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override "
+            "with --unit"
+        )
     ]
     _, _, err = run("summary", "--tag", "get", TAGGED)
     assert err.startswith("get: the unit of the values is not stated")

@@ -100,7 +100,8 @@ def test_fanout_of_each_tag_and_models(run):
 
 @pytest.mark.parametrize(
     "words",
-    [("-n", "0"), ("-n", "ten"), ("-n", ""), ("-n", "3", "--quorum", "4"), ("--series-of", "3", "--independent"),
+    [("-n", "0"), ("-n", "ten"), ("-n", ""), ("-n", "3", "--quorum", "4"),
+     ("--series-of", "3", "--independent"),
      ("--hedge-after", "200"), ("--percentiles", "101")],
 )  # fmt: skip
 def test_fanout_of_nonsense(run, words):
@@ -112,7 +113,7 @@ def test_fanout_of_nonsense(run, words):
 def test_fanout_of_means_says_why_not(run):
     status, _, err = run("fanout", MEANS)
     assert status == 2
-    assert "whole distribution" in err
+    assert "full distribution" in err
 
 
 # ---------------------------------------------------------------- compare
@@ -190,8 +191,10 @@ def test_compare_series_by_series(run):
 
 @pytest.mark.parametrize(
     "words",
-    [(RAW,), (RAW, RAW, RAW), (), ("--base", RAW), (RAW, RAW, "--new", RAW), (RAW, RAW, "--run-noise", "3"),
-     (RAW, RAW, "--fail-if", "p99"), (RAW, RAW, "--fail-if", "p99 > 20ms"), (RAW, TAGGED), (RAW, RAW, "--margin", "x%")],
+    [(RAW,), (RAW, RAW, RAW), (), ("--base", RAW), (RAW, RAW, "--new", RAW),
+      (RAW, RAW, "--run-noise", "3"),
+     (RAW, RAW, "--fail-if", "p99"), (RAW, RAW, "--fail-if", "p99 > 20ms"),
+      (RAW, TAGGED), (RAW, RAW, "--margin", "x%")],
 )  # fmt: skip
 def test_compare_nonsense(run, words):
     status, out, err = run("compare", *words)
@@ -329,5 +332,6 @@ def test_load_of_nonsense(run, sweep):
     assert run("load", *sweep, "--offered", "5")[0] == 2
     assert run("load", "nowhere.csv")[0] == 2
     assert (
-        "says neither its rate" in run("load", MEANS, "--series", "BenchmarkConcat/plus/n=8-2")[2]
+        "rate and duration are unknown"
+        in run("load", MEANS, "--series", "BenchmarkConcat/plus/n=8-2")[2]
     )

@@ -37,7 +37,7 @@ TOP = (1 << 63) - 1
 steady = settings(derandomize=True, deadline=None, max_examples=150)
 
 
-# ------------------------------------------------------------ a second opinion, one number at a time
+# ------------------------------------------------------------ a second opinion, number by number
 
 
 def varint(number: int) -> bytes:
@@ -79,7 +79,8 @@ def body_of(index: list[int], counts: list[int]) -> bytes:
 
 
 def header(
-    length: int, *, cookie: int = 0x1C849313, digits: int = 3, lowest: int = 1, highest: int = HOUR, ratio: float = 1.0,
+    length: int, *, cookie: int = 0x1C849313, digits: int = 3, lowest: int = 1,
+    highest: int = HOUR, ratio: float = 1.0,
     offset: int = 0,
 ) -> bytes:  # fmt: skip
     return struct.pack(">Iiiiqqd", cookie, length, offset, digits, lowest, highest, ratio)
@@ -182,7 +183,7 @@ def test_golden(golden, opened):
         edge = buckets.low if p == 0 or golden.get("edge") == "low" else buckets.high
         assert edge(at) == value, percentile
     if "max" in golden:
-        # A DoubleHistogram's own maximum is the last number below the next bucket, a step above its 100th percentile.
+        # A DoubleHistogram's maximum is the last number below the next bucket, above its p100.
         slack = 2.0 ** (1 - buckets.half_magnitude) if payload.double else 0
         assert golden["max"] == pytest.approx(buckets.high(index[-1]), rel=slack, abs=0)
         assert golden["min"] == buckets.low(index[0])
@@ -344,7 +345,7 @@ def test_both_ways_agree_with_one_number_at_a_time(drawn):
 
 
 def test_each_way_is_taken():
-    """Both sides of the threshold, and of the run that only one way can read, within a block of many rows."""
+    """Both sides of the threshold, and a run that only one way can read, among many rows."""
     rng = np.random.default_rng(5)
     for share, wide in ((0.0, 0), (0.02, 0), (0.5, 0), (0.02, 1)):
         drawn = []
@@ -361,7 +362,7 @@ def test_each_way_is_taken():
 
 
 def test_nine_bytes_that_all_look_unfinished():
-    """The largest counts end in a byte above 127; several in a row, at the end of a row, and before another row."""
+    """The largest counts end in a byte above 127: adjacent, at the end of a row, before another."""
     assert varint(TOP)[-1] > 127
     drawn = [
         ([3], [TOP]),
@@ -479,16 +480,40 @@ FLIPPED[len(STREAM) // 2] ^= 0x55
 UNOPENABLE = {
     "empty": (b"", "0 bytes, too few"),
     "short": (text(b"\x1c\x84\x93\x14"), "4 bytes, too few"),
-    "blank inside": (text(envelope(STREAM))[:20] + b" " + text(envelope(STREAM))[20:], "base64 is corrupt"),
-    "line break inside": (text(envelope(STREAM))[:20] + b"\n" + text(envelope(STREAM))[20:], "base64 is corrupt"),
-    "foreign character": (text(envelope(STREAM))[:20] + b"-" + text(envelope(STREAM))[21:], "base64 is corrupt"),
-    "byte above ASCII": (text(envelope(STREAM))[:20] + b"\xff" + text(envelope(STREAM))[21:], "base64 is corrupt"),
-    "padding lost": (b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQW", "base64 is corrupt"),
-    "glued": (text(envelope(STREAM + b"x"))[:-1] + b"=" + text(envelope(STREAM)), "base64 is corrupt"),
+    "blank inside": (
+        text(envelope(STREAM))[:20] + b" " + text(envelope(STREAM))[20:],
+        "base64 is corrupt",
+    ),
+    "line break inside": (
+        text(envelope(STREAM))[:20] + b"\n" + text(envelope(STREAM))[20:],
+        "base64 is corrupt",
+    ),
+    "foreign character": (
+        text(envelope(STREAM))[:20] + b"-" + text(envelope(STREAM))[21:],
+        "base64 is corrupt",
+    ),
+    "byte above ASCII": (
+        text(envelope(STREAM))[:20] + b"\xff" + text(envelope(STREAM))[21:],
+        "base64 is corrupt",
+    ),
+    "padding lost": (
+        b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQW",
+        "base64 is corrupt",
+    ),
+    "glued": (
+        text(envelope(STREAM + b"x"))[:-1] + b"=" + text(envelope(STREAM)),
+        "base64 is corrupt",
+    ),
     "glued without padding": (text(envelope(STREAM[:-4])) + text(envelope(STREAM)), "announces"),
-    "announces too much": (text(envelope(STREAM, length=len(STREAM) + 1)), r"announces \d+ compressed bytes; \d+ follow"),
+    "announces too much": (
+        text(envelope(STREAM, length=len(STREAM) + 1)),
+        r"announces \d+ compressed bytes; \d+ follow",
+    ),
     "announces too little": (text(envelope(STREAM, length=3)), "announces 3 compressed bytes"),
-    "announces a negative length": (text(envelope(STREAM, length=-1)), "announces -1 compressed bytes"),
+    "announces a negative length": (
+        text(envelope(STREAM, length=-1)),
+        "announces -1 compressed bytes",
+    ),
     "unknown cookie": (text(envelope(STREAM, cookie=0xDEADBEEF)), "0xdeadbeef"),
     "unknown cookie inside": (text(squeezed(plain(b"\x02", cookie=0x12345678))), "0x12345678"),
     "compressed twice": (text(squeezed(envelope(STREAM))), "0x1c849314"),
@@ -500,41 +525,77 @@ UNOPENABLE = {
     "bytes behind the stream": (text(envelope(STREAM + b"more")), "4 bytes follow the end"),
     "a byte behind the stream": (text(envelope(STREAM + b"\0")), "1 bytes follow the end"),
     "header cut": (text(squeezed(GOOD[:30])), "header is cut off: 30 bytes of 40"),
-    "header cut, version 0": (text(squeezed(v0(b"")[:31], 0x1C849389)), "header is cut off: 31 bytes of 32"),
-    "nothing inflates": (text(squeezed(b"")), "no known version"),
+    "header cut, version 0": (
+        text(squeezed(v0(b"")[:31], 0x1C849389)),
+        "header is cut off: 31 bytes of 32",
+    ),
+    "nothing inflates": (text(squeezed(b"")), "not a known version"),
     "counts cut": (text(squeezed(GOOD[:-1])), "announces 2 bytes of counts; 1 follow"),
     "counts too long": (text(squeezed(GOOD + b"\0")), "announces 2 bytes of counts; 3 follow"),
-    "counts too long, not compressed": (text(GOOD + b"\0"), "announces 2 bytes of counts; 3 follow"),
+    "counts too long, not compressed": (
+        text(GOOD + b"\0"),
+        "announces 2 bytes of counts; 3 follow",
+    ),
     "counts announced negative": (text(squeezed(header(-1) + b"\x02")), "announces -1 bytes"),
-    "counts announced huge": (text(squeezed(header((1 << 31) - 1) + b"\x02")), "announces 2147483647 bytes"),
+    "counts announced huge": (
+        text(squeezed(header((1 << 31) - 1) + b"\x02")),
+        "announces 2147483647 bytes",
+    ),
     "digits 6": (text(squeezed(plain(b"\x02", digits=6))), "digits must be 0 to 5, not 6"),
     "digits -1": (text(squeezed(plain(b"\x02", digits=-1))), "digits must be 0 to 5, not -1"),
     "lowest 0": (text(squeezed(plain(b"\x02", lowest=0))), "lowest discernible value must be 1"),
-    "lowest negative": (text(squeezed(plain(b"\x02", lowest=-1))), "lowest discernible value must be 1"),
-    "lowest huge": (text(squeezed(plain(b"\x02", lowest=(1 << 62) + 1, highest=TOP))), "at least twice"),
+    "lowest negative": (
+        text(squeezed(plain(b"\x02", lowest=-1))),
+        "lowest discernible value must be 1",
+    ),
+    "lowest huge": (
+        text(squeezed(plain(b"\x02", lowest=(1 << 62) + 1, highest=TOP))),
+        "at least twice",
+    ),
     "lowest too high for the digits": (
         text(squeezed(plain(b"\x02", lowest=1 << 60, highest=TOP))),
         "do not fit in 63 bits",
     ),
-    "highest below twice the lowest": (text(squeezed(plain(b"\x02", lowest=10, highest=19))), "at least twice the lowest, 10"),
+    "highest below twice the lowest": (
+        text(squeezed(plain(b"\x02", lowest=10, highest=19))),
+        "at least twice the lowest, 10",
+    ),
     "highest negative": (text(squeezed(plain(b"\x02", highest=-1))), "highest value is -1"),
     "ratio nan": (text(squeezed(plain(b"\x02", ratio=math.nan))), "value of one step is nan"),
     "ratio infinite": (text(squeezed(plain(b"\x02", ratio=math.inf))), "value of one step is inf"),
     "ratio 0": (text(doubled(squeezed(plain(b"\x02", ratio=0.0)))), "value of one step is 0.0"),
-    "ratio negative": (text(doubled(squeezed(plain(b"\x02", ratio=-2.0)))), "value of one step is -2.0"),
+    "ratio negative": (
+        text(doubled(squeezed(plain(b"\x02", ratio=-2.0)))),
+        "value of one step is -2.0",
+    ),
     "double, cut": (text(doubled(b"")), "16 bytes, too few for a DoubleHistogram"),
-    "double, digits differ": (text(doubled(squeezed(GOOD), digits=2)), "2 digits but the histogram inside has 3"),
-    "double, range 1": (text(doubled(squeezed(GOOD), dynamic_range=1)), "ratio is 1; it must be 2 or more"),
+    "double, digits differ": (
+        text(doubled(squeezed(GOOD), digits=2)),
+        "2 digits but the histogram inside has 3",
+    ),
+    "double, range 1": (
+        text(doubled(squeezed(GOOD), dynamic_range=1)),
+        "ratio is 1; it must be 2 or more",
+    ),
     "double in a double": (text(doubled(doubled(squeezed(GOOD)))), "0x0c72124f"),
     "double of version 0": (text(doubled(v0(bytes(8)))), "version 0 inside a DoubleHistogram"),
     "double, corrupt inside": (text(doubled(envelope(STREAM[:-6]))), "cut off"),
     "words of 6 bytes": (text(plain(bytes(12), cookie=0x1C849361)), "counts of 6 bytes"),
     "words of no bytes": (text(v0(bytes(8), 0x1C849308)), "counts of 0 bytes"),
-    "half a word": (text(plain(bytes(7), cookie=0x1C849321)), "7 bytes, which is no multiple of their 2"),
-    "half a word, version 0": (text(v0(bytes(12))), "12 bytes, which is no multiple of their 8"),
-    "more words than buckets": (text(plain(bytes(2 * 33_793), cookie=0x1C849321)), "more than 33792 buckets"),
-    "more bytes than buckets": (text(plain(b"\x80" * (9 * 2048 + 1), highest=2)), "more than 2048 buckets"),
-}  # fmt: skip
+    "half a word": (
+        text(plain(bytes(7), cookie=0x1C849321)),
+        "7 bytes, which is not a multiple of their 2",
+    ),
+    "half a word, version 0": (text(v0(bytes(12))), "12 bytes, which is not a multiple of their 8"),
+    "more words than buckets": (
+        text(plain(bytes(2 * 33_793), cookie=0x1C849321)),
+        "more than 33792 buckets",
+    ),
+    "more bytes than buckets": (
+        text(plain(b"\x80" * (9 * 2048 + 1), highest=2)),
+        "more than 2048 buckets",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", UNOPENABLE)

@@ -1,4 +1,4 @@
-"""Comparing rungs: one run per side tells little, several tell more, and unlike measurements are told apart."""
+"""Comparison: one run per side shows little, several show more, unlike ones are refused."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_runs_are_the_samples():
 
 
 def test_identical_systems_rarely_alarm():
-    """3 % between runs, one run with a stall: at most 5 % of comparisons may say that something changed."""
+    """3 % between runs, one run with a stall: at most 5 % of comparisons report a change."""
     alarms = 0
     for k in range(60):
         base, new = side(1000 + 20 * k, 5, size=1000), side(1010 + 20 * k, 5, size=1000)
@@ -97,7 +97,7 @@ def test_what_else_differs_is_said():
     assert "rate" in warned
     assert "connections" in warned
     assert "response" in warned
-    assert lk.compare(base, base).warnings == ("both sides hold the very same numbers",)
+    assert lk.compare(base, base).warnings == ("both sides have the very same numbers",)
     among = lk.compare([base, new], [base, base]).warnings
     assert any(text.startswith("among the base runs") for text in among)
 

@@ -1,4 +1,4 @@
-"""Counting raw values: every way in gives the counts that bucket arithmetic gives, in bounded memory."""
+"""Counting raw values: every input gives the counts of bucket arithmetic, in bounded memory."""
 
 from __future__ import annotations
 
@@ -159,9 +159,11 @@ def test_counting_a_mapped_file_takes_less_than_20_megabytes_whatever_its_size(t
     del file
     code = (
         "import resource, sys, numpy as np, latencykit as lk\n"
-        "lk.Histogram.of(np.arange(1000, 100000)); before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "lk.Histogram.of(np.arange(1000, 100000)); before = "
+        "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"n = lk.Histogram.of(np.load({str(path)!r}, mmap_mode='r')).count\n"
-        "print(n, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.platform == 'darwin' else 1024))"
+        "print(n, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if "
+        "sys.platform == 'darwin' else 1024))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     count, extra = map(int, done.stdout.split())

@@ -105,8 +105,8 @@ def test_a_decimal_comma_changes_no_number(tmp_path, german):
     plain.mkdir()
     foreign.mkdir()
     code = (
-        "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert locale.localeconv()['decimal_point'] == ','\n"
-        + ALL
+        "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert "
+        "locale.localeconv()['decimal_point'] == ','\n" + ALL
     )
     reported_percentiles = everything(foreign, code, LOCPATH=german, LC_ALL="de_DE.UTF-8")
     assert reported_percentiles == everything(plain, LC_ALL="C.UTF-8")

@@ -1,4 +1,4 @@
-"""Fan-out of rungs: logs mixed by interval, everything else independent, and how far either is supported."""
+"""Fan-out of data types: logs mixed by interval, others independent, and their support."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_unlike_layouts_meet_in_one():
 
 
 def test_few_requests_an_interval_are_not_flattering():
-    """The slowest of a hundred draws from five requests is one of the five: intervals are widened until they hold enough."""
+    """The slowest of a hundred draws from five requests is one of the five: intervals widen."""
     rng = np.random.default_rng(5)
     log = log_of(*[rng.lognormal(13, 0.5, 5) for _ in range(800)])
     found = fan_outs(log, [100])[0]
@@ -152,7 +152,8 @@ def test_a_sequence_of_calls():
 
 @pytest.mark.parametrize(
     ("numbers", "options"),
-    [([0], {}), ([-3], {}), ([], {}), ([3], {"quorum": 4}), ([3], {"quorum": 0}), ([3], {"correlation": 2}),
+    [([0], {}), ([-3], {}), ([], {}), ([3], {"quorum": 4}), ([3], {"quorum": 0}),
+     ([3], {"correlation": 2}),
      ([3], {"hedge": 101}), ([3], {"hedge": -1})],
 )  # fmt: skip
 def test_impossible_questions(numbers, options):
@@ -161,13 +162,13 @@ def test_impossible_questions(numbers, options):
 
 
 def test_nothing_to_fan_out():
-    with pytest.raises(DataNotAvailableError, match="whole distribution"):
+    with pytest.raises(DataNotAvailableError, match="full distribution"):
         lk.fan_out(lk.Summary({"mean": 1.0}), 10)
     with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         lk.fan_out(lk.Histogram.of([]), 10)
-    with pytest.raises(InvalidArgumentError, match="takes what"):
+    with pytest.raises(InvalidArgumentError, match="takes data"):
         lk.fan_out([1, 2, 3], 10)
-    with pytest.raises(InvalidArgumentError, match="knows how slow calls go together"):
+    with pytest.raises(InvalidArgumentError, match="which calls are slow together"):
         lk.fan_out(lk.read(SCHEDULED), 10, correlation=0.5)
     with pytest.raises(InvalidArgumentError, match="at least 1"):
         sequential(lk.Histogram.of([1]), 0)

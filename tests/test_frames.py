@@ -15,7 +15,8 @@ START = 1_795_219_788_779_885_974  # needs all 61 bits: a float64 would be off b
 
 def whole() -> Samples:
     return Samples(
-        start=[START, START + 10, START + 20], duration=[5, 0, 7], intended=[START - 1, START, START + 20],
+        start=[START, START + 10, START + 20], duration=[5, 0, 7],
+        intended=[START - 1, START, START + 20],
         outcome=["ok", "timeout", "error"], connection=[0, 1, 0], tag=["get", "", "put"],
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Interval logs: numbers equal the reference implementation's, times are right, and corruption is named."""
+"""Interval logs: numbers equal the reference's, times are right, corruption is named."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from tests.conftest import DATA, LOGS, golden_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEAD = '#[Histogram log format version 1.3]\n"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
+HEAD = (
+    "#[Histogram log format version 1.3]\n"
+    '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
+)
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
 JHICCUP = DATA / "hlog/jhiccup-gc-serial/hiccup.hlog"

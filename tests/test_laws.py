@@ -1,4 +1,4 @@
-"""Laws that hold for any values: what correction adds, what trimming leaves, what merging unlike layouts keeps."""
+"""Laws for any values: what correction adds, what trimming leaves, what merging keeps."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_percentiles_ascend_whatever_the_source_states(
     bound = float(data.draw(st.integers(0, 10**7)))
     reported_stats = {"min": float(min(values)), "max": float(max(values))}
     stated = lk.Histogram(
-        h.buckets, h.index, h.counts, "ns", h.run, reported_stats, (tuple(float(p) for p, _ in rows), tuple(map(float, shown))), censored,
+        h.buckets, h.index, h.counts, "ns", h.run, reported_stats,
+        (tuple(float(p) for p, _ in rows), tuple(map(float, shown))), censored,
         bound if censored else float("inf"),
     )  # fmt: skip
     found = stated.percentile(PERCENTILES)

@@ -1,4 +1,4 @@
-"""Limits hold over the library and the command line, and can be changed there and by the environment."""
+"""Limits apply to library and command line, and can be changed there and by environment."""
 
 from __future__ import annotations
 

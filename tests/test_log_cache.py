@@ -1,4 +1,4 @@
-"""What a log keeps of its first pass answers later questions without decoding, to the last bit as decoding does."""
+"""Answers from what a log keeps of its first pass equal decoded ones to the last bit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import latencykit as lk
 from latencykit.cli import cli
 from latencykit.core import histogram_log, log_cache
-from latencykit.core.blocks import Block, MemoryPart, block_of_rows
+from latencykit.core.blocks import Block, MemoryPart, TopFold, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import HistogramLog, merge_logs
 from latencykit.io import hlog
@@ -44,7 +45,7 @@ class Counting:
 def a_log(
     seed: int, rows: int, tags: int = 1, layouts: int = 1, per_block: int = 7
 ) -> tuple[HistogramLog, list[Counting]]:
-    """A log of two parts if it has tags, with gaps, empty intervals and several layouts; and its parts."""
+    """A log with gaps, empty intervals and layouts, of two parts if it has tags; and its parts."""
     rng = np.random.default_rng(seed)
     parts = []
     for _ in range(min(tags, 2)):
@@ -91,7 +92,8 @@ def assert_same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 @given(
     seed=st.integers(0, 1 << 20), rows=st.integers(1, 90), tags=st.integers(1, 4),
-    layouts=st.integers(1, 2), asked=st.permutations(range(5)), low=st.floats(0, 0.5), high=st.floats(0.5, 1),
+    layouts=st.integers(1, 2), asked=st.permutations(range(5)),
+    low=st.floats(0, 0.5), high=st.floats(0.5, 1),
 )  # fmt: skip
 @settings(max_examples=6, deadline=None)
 def test_answers_from_memory_equal_those_from_the_payloads(
@@ -184,3 +186,62 @@ def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command, 
     assert done.exit_code in (0, 1), done.output
     looked_at = 600  # rows at most, to see how large the log is and whether the unit is plausible
     assert 1200 <= decoded / len(files) <= 1200 + looked_at
+
+
+@pytest.mark.parametrize("limits", ["whole", "sums"])
+def test_a_file_beside_the_log_answers_in_the_next_session(long_log, tmp_path, monkeypatch, limits):
+    monkeypatch.setattr(hlog, "KEEP", 0)
+    for name, value in LIMITS[limits].items():
+        monkeypatch.setattr(log_cache, name, value)
+    path = tmp_path / "run.hlog"
+    path.write_bytes(long_log.read_bytes())
+    sidecar = log_cache.sidecar_of(path)
+    first: Any = lk.read(path, cache=True)
+    whole, series = first.histogram(), first.series((50, 99))
+    assert sidecar.exists()
+
+    def session() -> Any:
+        return lk.read(path, cache=True)
+
+    log = session()
+    assert log._shelf.cache is not None
+    assert_same(log.histogram(), whole)
+    assert_same(log.series((50, 99)), series)
+    assert_same(log.evidence(), first.evidence())
+    assert_same(log.between(100, 900).histogram(), direct(first.between(100, 900)).histogram())
+
+    content = sidecar.read_bytes()
+    for at in (0, 200, len(content) // 2, len(content) - 300):
+        sidecar.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        assert_same(session().histogram(), whole)
+    sidecar.write_bytes(content[: len(content) // 2])
+    assert session()._shelf.cache is None
+    sidecar.write_bytes(content)
+    assert session()._shelf.cache is not None
+    path.write_bytes(path.read_bytes() + b"# one more line\n")
+    assert session()._shelf.cache is None
+
+
+@given(st.integers(0, 1 << 20), st.floats(0.01, 0.9))
+@settings(max_examples=20, deadline=None)
+def test_entries_near_the_maximum_are_kept(seed, part):
+    log, _ = a_log(seed, 30, layouts=2)
+    top = TopFold(part)
+    log.scan(top)
+    kept: dict[int, list[tuple[int, int]]] = {}
+    for block in top.blocks() or ():
+        for k, row in enumerate(block.rows.tolist()):
+            some = slice(block.indptr[k], block.indptr[k + 1])
+            kept[row] = list(
+                zip(block.index[some].tolist(), block.counts[some].tolist(), strict=True)
+            )
+    for block in log.blocks():
+        for k, row in enumerate(block.rows.tolist()):
+            some = slice(block.indptr[k], block.indptr[k + 1])
+            every = list(zip(block.index[some].tolist(), block.counts[some].tolist(), strict=True))
+            if every:
+                high = block.buckets.high(block.index[some])
+                above = int((high > part * high[-1]).sum())
+                assert kept[row] == every[len(every) - len(kept[row]) :]
+                assert len(kept[row]) >= above
+    assert TopFold(part, most=0).blocks() is not None

@@ -1,4 +1,4 @@
-"""Sums of unlike HDR layouts: counts are exact, values lie where they were, and the cost is stated."""
+"""Sums of unlike HDR layouts: counts are exact, values stay, and the cost is stated."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_what_holds_no_values_or_zeros_alone_changes_no_bucket(one, other, zeros
 @given(data=st.data())
 @steady
 def test_ratios_of_powers_of_two_cost_nothing(data):
-    """The recorders of DoubleHistograms choose their ratio so that no value lies below the first doubling."""
+    """DoubleHistogram recorders choose their ratio so that no value is below the first doubling."""
     parts = []
     for power in data.draw(st.lists(st.integers(-15, 15), min_size=2, max_size=5)):
         h, _ = data.draw(counted(st.just(HdrBuckets(3, 1, 2.0**power)), top=1 << 20))

@@ -1,4 +1,4 @@
-"""What a log knows of its tail: events, and intervals that widen where slow requests come in company."""
+"""Tails of a log: events, and confidence intervals that widen where slow requests cluster."""
 
 from __future__ import annotations
 
@@ -97,18 +97,18 @@ def test_long_logs_keep_their_stalls_in_few_slots():
 def test_samples_tell_events_too():
     slow = np.where(np.arange(20_000) // 1000 == 4, 900, 1)
     record = series_record("a", lk.Samples(start=np.arange(20_000), duration=slow, unit="ms"))
-    assert "1 stall" in record["rests_on"]
-    assert series_record("a", lk.Samples(duration=slow, unit="ms"))["rests_on"] is None
+    assert "1 stall" in record["tail_note"]
+    assert series_record("a", lk.Samples(duration=slow, unit="ms"))["tail_note"] is None
 
 
 def test_nothing_counted():
     empty = lk.HistogramLog([], [], [])
     assert empty.percentile_rows([50])[0].events is None
-    assert series_record("a", empty)["rests_on"] is None
+    assert series_record("a", empty)["tail_note"] is None
 
 
 def test_trimmed_means_of_a_histogram():
-    """Three things are called tm90: without a tenth at each end of ten values, without the top tenth, and by value."""
+    """Three statistics are called tm90: two-sided, one-sided and by value."""
     ten = lk.Histogram.of(range(1, 11), unit="none")
     assert ten.trimmed_mean("tm90") == ten.trimmed_mean("TM(10%:90%)") == 5.5
     assert ten.trimmed_mean("TM(:90%)") == 5.0
@@ -119,9 +119,9 @@ def test_trimmed_means_of_a_histogram():
         "TM(:90%): mean without the highest 10 %",
         "1 request, up to 10",
     )
-    with pytest.raises(lk.LatencyKitError, match="no trimmed mean"):
+    with pytest.raises(lk.LatencyKitError, match="not a trimmed mean"):
         ten.trimmed_mean("tc90")
-    with pytest.raises(lk.LatencyKitError, match="no winsorized mean"):
+    with pytest.raises(lk.LatencyKitError, match="not a winsorized mean"):
         ten.winsorized_mean("tm90")
 
 

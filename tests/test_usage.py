@@ -121,7 +121,7 @@ def test_a_written_log_has_no_negative_time_stamp(begin, start, tmp_path):
 
 
 def test_calls_of_one_user_are_those_that_started_together():
-    """Twenty calls start in the second of a stall and end two seconds later, where a hundred fast ones do."""
+    """Twenty calls start in the second of a stall and end two seconds later, as fast ones do."""
     second = 1_000_000_000
     quick = np.arange(0, 6, 0.01)
     quick = quick[(quick < 1) | (quick >= 2)]

@@ -1,4 +1,4 @@
-"""Windows in time are half open: start ≤ t < end, anyone who asks, and neighbouring windows share nothing and lose nothing."""
+"""Windows in time are half open: neighbouring windows share nothing and lose nothing."""
 
 from __future__ import annotations
 
@@ -74,9 +74,11 @@ def test_a_resampled_slot_is_the_window_between_its_edges(steps, grid, width, fi
 @pytest.mark.parametrize(
     "moment",
     [
-        5.5, "5.5", "5.5s", "5500 ms", "5s500ms", "2015-09-09T15:24:44.500", "2015-09-09T17:24:44.5+02:00",
-        dt.datetime(2015, 9, 9, 15, 24, 44, 500_000, dt.UTC), np.datetime64("2015-09-09T15:24:44.5"), dt.timedelta(seconds=5.5),
-        pd.Timestamp("2015-09-09T15:24:44.5Z"), pd.Timedelta("5.5s"), np.timedelta64(5500, "ms"), np.float32(5.5),
+        5.5, "5.5", "5.5s", "5500 ms", "5s500ms",
+        "2015-09-09T15:24:44.500", "2015-09-09T17:24:44.5+02:00",
+        dt.datetime(2015, 9, 9, 15, 24, 44, 500_000, dt.UTC), dt.timedelta(seconds=5.5),
+        np.datetime64("2015-09-09T15:24:44.5"), np.timedelta64(5500, "ms"), np.float32(5.5),
+        pd.Timestamp("2015-09-09T15:24:44.5Z"), pd.Timedelta("5.5s"),
     ],
 )  # fmt: skip
 def test_a_moment_is_written_in_many_ways(moment):

@@ -1,4 +1,4 @@
-"""What a user writes: `mypy --strict` sees no ``Any`` in it (``disallow_any_expr``), and it runs."""
+"""A user's file: `mypy --strict` sees no ``Any`` in it (``disallow_any_expr``), and it runs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def intervals(log: lk.HistogramLog) -> list[int]:
     above: int = first.count_above("1ms")
     share: float = first.percentile_of("1ms")
     assert above + share >= 0
-    return [h.count for h in [*part, *rest]]
+    return [h.count for h in part] + [h.count for h in rest]
 
 
 def runs(samples: lk.Samples) -> str:
@@ -105,7 +105,7 @@ def runs(samples: lk.Samples) -> str:
     edges = lk.EdgeBuckets((0.0, 1.0), (1.0, 2.0))
     server = lk.simulate.Server("1ms")
     simulated: lk.Samples = lk.simulate.closed_loop(server, "1s")
-    return f"{curve.limited_by} {several.basis} {at} {models} {sums.n} {len(stalls)} {edges} {simulated}"
+    return f"{curve} {several.basis} {at} {models} {sums.n} {len(stalls)} {edges} {simulated}"
 
 
 def outputs(log: lk.HistogramLog, directory: Path) -> None:

@@ -1,7 +1,7 @@
-"""Latency against load: the most that a system carries within its SLO, and what must not be read from a curve.
+"""`load_curve`: latency against load, and the highest load that meets an SLO (the capacity).
 
-Curves of load end where the measurement ended. Nothing here reaches beyond: a system that met its SLO at every load
-measured has a capacity of *at least* the highest.
+Nothing is extrapolated: a system that met its SLO at every measured load has a capacity of *at
+least* the highest.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Capacity:
-    """The largest load that meets a limit.
+    """The highest load that meets a limit.
 
     Attributes
     ----------
     rate : float
-        Estimate: where the rising curve through the measured loads crosses the limit; the highest load that passed
-        where none failed; NaN where it begins beyond the limit.
+        Estimate: where the rising curve through the measured loads crosses the limit; the highest
+        load that passed if none failed; NaN if even the lowest load is beyond the limit.
     low, high : float
-        The highest load that surely passed (0 where none did), and the lowest above it that surely failed (infinite
-        where none did).
+        The highest load that surely passed (0 if none did), and the lowest above it that surely
+        failed (infinite if none did).
     reason : str
-        What the reader has to know; ``""`` where the limit was crossed.
+        A remark for the reader; ``""`` if the limit was crossed.
     """
 
     rate: float
@@ -79,14 +79,16 @@ def capacity(
     saturated: ArrayLike | None = None,
     low: ArrayLike | None = None,
 ) -> Capacity:
-    """Return the largest load at which a latency stays within a limit.
+    """Return the highest load at which a latency stays within a limit.
 
-    Latency rises with load; what falls is noise, so the logarithms of the values are pooled to a rising curve
-    (isotonic regression). Between the last load on it within the limit and the first beyond, the reciprocal of
-    the latency is taken as a straight line: that is what a queue near its pole does, exactly so for M/M/1.
-    Loads that neither pass nor fail for sure lie inside the bracket, and so do all loads between one that fails and a
-    higher one that passes.
+    Latency rises with load and falls only by noise, so the logarithms of the values are pooled to a
+    rising curve (isotonic regression). Between the last load on it within the limit and the first
+    beyond, the reciprocal of the latency is interpolated linearly: that is how a queue behaves near
+    saturation, exactly so for M/M/1. Loads that neither surely pass nor fail lie inside the
+    bracket, and so do all loads between one that fails and a higher one that passes.
     """
+    from scipy.optimize import isotonic_regression
+
     uppers, lowers = (value if part is None else part for part in (high, low))
     loads, values, passes, fails = _sorted(rate, value, limit, uppers, lowers, saturated)
     if not (limit > 0 and (values > 0).all()):
@@ -96,7 +98,10 @@ def capacity(
     above = failed[failed > passed[-1]] if passed.size else failed
     bottom = float(loads[below[-1]]) if below.size else 0.0
     top = float(loads[above[0]]) if above.size else math.inf
-    fitted = _rising(values)
+    fitted = np.full(values.shape, np.inf)  # infinite from the first infinite value on
+    finite = int(np.argmax(np.isinf(values))) if np.isinf(values).any() else values.size
+    if finite:
+        fitted[:finite] = np.exp(isotonic_regression(np.log(values[:finite])).x)
     beyond = np.flatnonzero(fitted > limit)
     if beyond.size and not beyond[0]:
         why = "the limit was not surely met at any load measured; measure lower ones"
@@ -105,9 +110,10 @@ def capacity(
         estimate = float(loads[-1])
     else:
         start, end = float(loads[beyond[0] - 1]), float(loads[beyond[0]])
-        estimate = start + _crossing(
-            1 / fitted[beyond[0] - 1], 1 / fitted[beyond[0]], 1 / limit
-        ) * (end - start)
+        before, after = 1 / fitted[beyond[0] - 1], 1 / fitted[beyond[0]]
+        estimate = start + min(1.0, max(0.0, (before - 1 / limit) / (before - after))) * (
+            end - start
+        )
     estimate = float(min(max(estimate, bottom), top))
     if not bottom:
         return Capacity(
@@ -143,7 +149,7 @@ def _sorted(
     low: ArrayLike,
     lost: ArrayLike | None,
 ) -> tuple[Floats, Floats, Flags, Flags]:
-    """Ascending loads, each once, with the mean value, and which of them surely pass and fail."""
+    """Ascending loads, each once, with the mean value and masks of sure passes and failures."""
     loads, values, uppers, lowers = (
         np.asarray(part, np.float64) for part in (rate, value, high, low)
     )
@@ -155,39 +161,23 @@ def _sorted(
     unique, inverse = np.unique(loads, return_inverse=True)
     each = np.bincount(inverse)
     means = np.exp(np.bincount(inverse, np.log(np.maximum(values, 1e-300))) / each)
-    # of several runs at one load all have to agree
+    # All runs at one load have to agree.
     passes = np.bincount(inverse, (uppers <= limit) & ~saturated) == each
     fails = np.bincount(inverse, (lowers > limit) | saturated) == each
     return unique, means * (values.min() > 0), passes, fails
 
 
-def _rising(values: Floats) -> Floats:
-    """The closest curve that never falls, on a logarithmic scale; infinite from the first infinite value on."""
-    from scipy.optimize import isotonic_regression
-
-    out = np.full(values.shape, np.inf)
-    finite = int(np.argmax(np.isinf(values))) if np.isinf(values).any() else values.size
-    if finite:
-        out[:finite] = np.exp(isotonic_regression(np.log(values[:finite])).x)
-    return out
-
-
-def _crossing(start: float, end: float, level: float) -> float:
-    """How far (0..1) a straight line from `start` down to `end` has come when it reaches `level`."""
-    return min(1.0, max(0.0, (start - level) / (start - end)))
-
-
 def mm1_capacity(service_rate: float, limit: float, percentile: float) -> float:
-    """Return the load at which an M/M/1 queue's percentile of response time reaches a limit: ``μ − ln(1/(1−q)) / limit``."""
+    """Return the load at which an M/M/1 percentile meets a limit: ``μ − ln(1/(1−q)) / limit``."""
     return max(0.0, service_rate + math.log(1 - percentile / 100) / limit)
 
 
 def saturated(
     offered: ArrayLike, achieved: ArrayLike, error: ArrayLike = 0.0, tolerance: float = 0.01
 ) -> NDArray[np.bool_]:
-    """Return which runs surely did not carry the load that was offered: a surer sign of the pole than any knee.
+    """Return which runs surely did not sustain the offered load: a surer sign than any knee.
 
-    For open loops only; a closed loop offers no more than it gets.
+    For open loops only; a closed loop offers no more than it achieves.
     """
     most = np.asarray(achieved, np.float64) + np.asarray(error, np.float64)
     return np.asarray(most < (1 - tolerance) * np.asarray(offered, np.float64))
@@ -195,36 +185,30 @@ def saturated(
 
 @dataclass(frozen=True)
 class Machines:
-    """How many machines an offered load takes.
+    """Number of machines for an offered load; None where that end of the bracket is unknown."""
 
-    Attributes
-    ----------
-    least, most : int or None
-        If one machine carries as much as the bracket's high end, or only its low end; None where that end is unknown.
-    estimate : int or None
-    """
-
-    least: int | None
+    least: int | None  # if one machine sustains the bracket's high end,
     estimate: int | None
-    most: int | None
+    most: int | None  # or only its low end
 
 
 def machines_needed(offered: float, one: Capacity, spare: int = 0) -> Machines:
-    """Return how many machines carry an offered load within the SLO."""
+    """Return the number of machines that sustain an offered load within the SLO."""
     if not offered > 0:
         raise InvalidArgumentError(
             f"an offered load must be above 0 requests per second, not {offered:g}"
         )
     rates = (one.high, one.rate, one.low)
-    found = [
-        math.ceil(offered / r - 1e-9) + spare if math.isfinite(r) and r > 0 else None for r in rates
-    ]
-    return Machines(*found)
+    return Machines(
+        *(
+            math.ceil(offered / rate - 1e-9) + spare if math.isfinite(rate) and rate > 0 else None
+            for rate in rates
+        )
+    )
 
 
 # ------------------------------------------------------------
-# The Universal Scalability Law: throughput against concurrency, with what contention and
-# coherence take away.
+# The Universal Scalability Law: throughput against concurrency, contention and coherence.
 
 _FEWEST = 6
 _FARTHEST = 2.0
@@ -243,7 +227,7 @@ class ScalabilityLaw:
     highest : float
         Largest concurrency measured.
     past_knee : bool
-        Whether throughput was seen to fall again; only then does a peak mean anything.
+        Whether the throughput falls again within the measurement; only then there is a peak.
     """
 
     rate: float
@@ -260,7 +244,7 @@ class ScalabilityLaw:
 
     @property
     def peak(self) -> float:
-        """Concurrency of the highest throughput, √((1 − σ)/κ); NaN where the measurement did not pass it."""
+        """Concurrency of the highest throughput, √((1 − σ)/κ); NaN if not past the knee."""
         if not self.past_knee or self.coherence <= 0:
             return math.nan
         return math.sqrt((1 - self.contention) / self.coherence)
@@ -270,8 +254,8 @@ class ScalabilityLaw:
         n = np.asarray(concurrency, np.float64)
         if (n > _FARTHEST * self.highest).any():
             raise InvalidArgumentError(
-                f"a curve measured up to {self.highest:g} says nothing of {float(n.max()):g}; measure there, or ask within "
-                f"{_FARTHEST * self.highest:g}"
+                f"a curve measured up to {self.highest:g} shows nothing about {float(n.max()):g}; "
+                f"measure there, or stay within {_FARTHEST * self.highest:g}"
             )
         return np.asarray(_law(n, self.rate, self.contention, self.coherence))
 
@@ -293,7 +277,7 @@ def fit_scalability(concurrency: ArrayLike, throughput: ArrayLike) -> Scalabilit
         raise InvalidArgumentError("concurrency starts at 1, and throughput is above 0")
     start = (float((x / n).max()), 0.01, 1e-4)
     try:
-        found, covariance = curve_fit(
+        fitted, covariance = curve_fit(
             _law, n, x, p0=start, bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale=(start[0], 0.1, 1e-3)
         )
     except RuntimeError as failed:
@@ -302,12 +286,12 @@ def fit_scalability(concurrency: ArrayLike, throughput: ArrayLike) -> Scalabilit
         ) from None
     order = np.argsort(n, kind="stable")
     past = bool(x[order][-1] < x.max() and n[order][-1] > n[int(np.argmax(x))])
-    rate, contention, coherence = (float(v) for v in found)
+    rate, contention, coherence = (float(v) for v in fitted)
     return ScalabilityLaw(rate, contention, coherence, np.asarray(covariance), float(n.max()), past)
 
 
 # ------------------------------------------------------------
-# Runs at different loads: percentiles against throughput, and the largest load that meets an SLO.
+# Runs at different loads: percentiles against throughput, and the highest load within an SLO.
 
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
@@ -324,10 +308,10 @@ class LoadRow(Value):
     offered, achieved : float
         NaN where the source does not say.
     saturated : bool
-        An open or paced loop that surely did not carry what was offered.
+        An open or paced loop that surely did not sustain the offered load.
     data : Histogram or Summary
     evidence : Evidence or None
-        How far the numbers of the run can be trusted; None of a Summary.
+        Intervals of confidence of the run; None for a Summary.
     """
 
     name: str
@@ -341,12 +325,10 @@ class LoadRow(Value):
     def percentile_rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> list[PercentileRow]:
-        """Return percentiles with their intervals; runs at several loads are set side by side, as they were seen."""
-        return (
-            []
-            if self.evidence is None
-            else self.evidence.rows(percentiles, confidence, rare=False)[0]
-        )
+        """Return percentiles with intervals, without allowance for rare stalls."""
+        if self.evidence is None:
+            return []
+        return self.evidence.rows(percentiles, confidence, rare=False)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,11 +341,11 @@ class LoadCurve(Value):
         By load, ascending.
     slo : SLO or None
     checks : tuple of tuples of SLORow
-        One a row, in the order of the SLO's limits.
+        One per row, in the order of the SLO's limits.
     capacity : Capacity or None
-        The largest load that meets the SLO.
+        The highest load that meets the SLO.
     limited_by : str
-        The limit that is reached first; ``""`` without one.
+        The limit that is reached first, or ``""``.
     """
 
     rows: tuple[LoadRow, ...]
@@ -382,12 +364,12 @@ class LoadCurve(Value):
             {name: getattr(row, name) for name in plain} | {"count": row.data.count}
             for row in self.rows
         ]
-        wanted = [
+        percentiles = [
             {f"p{p:g}": value for p, value in self.percentiles(row).items()} for row in self.rows
         ]
-        return pd.DataFrame([row | more for row, more in zip(rows, wanted, strict=True)]).set_index(
-            "name"
-        )
+        return pd.DataFrame(
+            [row | more for row, more in zip(rows, percentiles, strict=True)]
+        ).set_index("name")
 
     def scalability(self) -> ScalabilityLaw:
         """Return the Universal Scalability Law through throughput against connections.
@@ -405,7 +387,7 @@ class LoadCurve(Value):
 
     @staticmethod
     def percentiles(row: LoadRow, wanted: Sequence[float] = _PERCENTILES) -> dict[float, float]:
-        """Return percentiles of a run, those alone that a summary holds."""
+        """Return percentiles of a run; of a summary only those that it has."""
         if isinstance(row.data, Summary):
             return {
                 p: row.data.reported_percentiles[p]
@@ -419,9 +401,9 @@ class LoadCurve(Value):
 class _Queued(Evidence):
     """Counts without time of a system with a queue.
 
-    Who waits, waits together with others. Little's law says with how many: L = rate × waiting time. In an M/M/1 queue
-    requests beyond a high percentile come in groups of 1 / (1 − ρ)² = (1 + L)² on average, and twice as many count as one
-    event, since groups differ in size.
+    Requests wait together. Little's law gives their number: L = rate × waiting time. In an M/M/1
+    queue requests beyond a high percentile come in groups of 1 / (1 − ρ)² = (1 + L)² on average,
+    and twice as many count as one event, since groups differ in size.
     """
 
     waiting: float
@@ -446,7 +428,10 @@ class _Queued(Evidence):
             else replace(row, low=min(row.low, bottom), high=max(row.high, top))
             for row, (bottom, top) in zip(rows, ends, strict=True)
         ]  # fmt: skip
-        why = "requests that queue are slow together, and counts do not show when: measure for longer, or keep a log"
+        why = (
+            "requests that queue are slow together, and counts do not show when: measure for "
+            "longer, or keep a log"
+        )
         return wider, (why,) if any(math.isinf(row.high) for row in wider) else ()
 
     def mean(
@@ -457,7 +442,7 @@ class _Queued(Evidence):
 
 
 def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
-    """Runs of which only counts are known, with those that wait: what takes longer than the fastest tenth at the lowest load."""
+    """Estimate queueing of runs with counts only: what exceeds the fastest tenth at low load."""
     known = [row for row in rows if isinstance(row.data, Histogram) and row.data.count]
     if len(known) < 2:
         return rows
@@ -479,15 +464,15 @@ def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
 def load_curve(
     runs: Mapping[str, Data], slo: SLO | str | None = None, confidence: float = 0.95
 ) -> LoadCurve:
-    """Return how latency rises with load, and the largest load that meets an SLO.
+    """Find how latency rises with load, and the highest load that meets an SLO.
 
     Parameters
     ----------
     runs : mapping of str to data type
-        A name that is a number (``"5000"``, ``"5000/s"``) says the offered rate of its run.
+        A name that is a number (``"5000"``, ``"5000/s"``) is the offered rate of its run.
     slo : SLO or str, optional
     confidence : float, default 0.95
-        A load passes only where the whole interval of this confidence is within the limit.
+        A load passes only if the whole interval of this confidence is within the limit.
 
     Returns
     -------
@@ -496,16 +481,17 @@ def load_curve(
     Raises
     ------
     DataNotAvailableError
-        Where a run says neither its rate nor how long it took.
+        If the rate and the duration of a run are both unknown.
     InvalidArgumentError
         For no runs at all.
 
     Examples
     --------
     >>> from latencykit.core.histogram import Histogram
-    >>> runs = {str(rate): Histogram.of(np.full(2000, 1e9 / (1000 - rate)), 3) for rate in (500, 700, 900, 990)}
-    >>> found = load_curve(runs, "p99=20ms")
-    >>> round(found.capacity.rate), found.capacity.low, found.capacity.high
+    >>> latency = {rate: np.full(2000, 1e9 / (1000 - rate)) for rate in (500, 700, 900, 990)}
+    >>> runs = {str(rate): Histogram.of(values, 3) for rate, values in latency.items()}
+    >>> curve = load_curve(runs, "p99=20ms")
+    >>> round(curve.capacity.rate), curve.capacity.low, curve.capacity.high
     (950, 0.0, 990.0)
     """
     if not runs:
@@ -520,51 +506,55 @@ def load_curve(
     checks = tuple(
         tuple(limits.check(row.evidence or row.data, confidence, rare=False)) for row in rows
     )
-    found = [_capacity(rows, [check[k] for check in checks]) for k in range(len(limits.limits))]
-    worst = min(range(len(found)), key=lambda k: (_order(found[k]), k))
-    return LoadCurve(rows, limits, checks, found[worst], limits.limits[worst].statistic)
+    capacities = [
+        _capacity(rows, [check[k] for check in checks]) for k in range(len(limits.limits))
+    ]
+
+    def order(k: int) -> tuple[float, float, int]:
+        rate = 0.0 if math.isnan(capacities[k].rate) else capacities[k].rate
+        return math.inf if math.isinf(capacities[k].high) else rate, rate, k
+
+    worst = min(range(len(capacities)), key=order)
+    return LoadCurve(rows, limits, checks, capacities[worst], limits.limits[worst].statistic)
 
 
 def _row(name: str, data: Any, confidence: float) -> LoadRow:
     """A run with its rates."""
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
-    held: Any = data.to_unit("ns") if known else data
+    counted: Any = data.to_unit("ns") if known else data
     evidence = None
     if not isinstance(data, Summary):
-        evidence = held.evidence() if hasattr(held, "evidence") else None
-        held = histogram_of(held if evidence is None else evidence.whole, "a load curve")
-    run = held.run
+        evidence = counted.evidence() if hasattr(counted, "evidence") else None
+        counted = histogram_of(counted if evidence is None else evidence.whole, "a load curve")
+    run = counted.run
     offered = _named(name) or run.rate or math.nan
     achieved = run.achieved or (
-        held.count / run.duration if held.count and run.duration else math.nan
+        counted.count / run.duration if counted.count and run.duration else math.nan
     )
     rate = achieved if math.isnan(offered) else offered
     if math.isnan(rate):
         raise DataNotAvailableError(
-            f"{name}: says neither its rate nor how long it took; write the offered rate as its name: 5000={run.source or 'path'}"
+            f"{name}: rate and duration are unknown; write the offered rate as its name: "
+            f"5000={run.source or 'path'}"
         )
-    lost = run.loop != "closed" and not math.isnan(offered + achieved)
-    lost = lost and bool(saturated(offered, achieved, _error(held, evidence, achieved, confidence)))
-    return LoadRow(name, rate, offered, achieved, lost, held, evidence)
-
-
-def _error(held: Any, evidence: Evidence | None, achieved: float, confidence: float) -> float:
-    """By how much a rate may be higher: as of random arrivals, or as the counts over time vary where that is more."""
-    if not held.count:
-        return 0.0
-    spread = (
-        0.0
-        if evidence is None or evidence.dependence is None
-        else evidence.dependence.spread_of_count
-    )
-    # of many loads none must be called saturated by chance
-    return normal_quantile(1 - (1 - confidence) / 20) * max(
-        achieved / math.sqrt(held.count), achieved * spread
-    )
+    lost = False
+    if run.loop != "closed" and not math.isnan(offered + achieved):
+        # How much higher the rate may be: as of random arrivals, or as the counts vary over time.
+        # Of many loads none must be called saturated by chance.
+        error = 0.0
+        if counted.count:
+            spread = 0.0
+            if evidence is not None and evidence.dependence is not None:
+                spread = evidence.dependence.spread_of_count
+            error = normal_quantile(1 - (1 - confidence) / 20) * max(
+                achieved / math.sqrt(counted.count), achieved * spread
+            )
+        lost = bool(saturated(offered, achieved, error))
+    return LoadRow(name, rate, offered, achieved, lost, counted, evidence)
 
 
 def _named(name: str) -> float | None:
-    """The rate that a name states."""
+    """The rate in a name."""
     text = name.strip().lower().removesuffix("rps").removesuffix("/s").replace(",", "").strip()
     factor = 1000.0 if text.endswith("k") else 1.0
     try:
@@ -575,22 +565,22 @@ def _named(name: str) -> float | None:
 
 
 def _capacity(rows: Sequence[LoadRow], checks: Sequence[SLORow]) -> Capacity:
-    """The largest load that meets one limit."""
+    """The highest load that meets one limit."""
     rate = np.array([row.rate for row in rows])
     values, lows, highs = (
         np.array([getattr(check, name) for check in checks]) for name in ("value", "low", "high")
     )
     lost = np.array([row.saturated for row in rows])
     limit = checks[0].limit
-    if (
-        np.isnan(values).any() or limit <= 0 or not (values > 0).all()
-    ):  # shares, zeros, unknowns: pass or fail is all there is
+    if np.isnan(values).any() or limit <= 0 or not (values > 0).all():
+        # Shares, zeros, unknowns: between a load that passed and one that failed nothing is known.
         met, missed = (
             np.array([check.outcome == outcome for check in checks])
             for outcome in ("met", "missed")
         )
         ends = np.where(met, 0.5, 2.0), np.where(missed, 2.0, 0.5)
-        return _without_point(capacity(rate, ends[0], 1.0, ends[0], lost, ends[1]))
+        bracket = capacity(rate, ends[0], 1.0, ends[0], lost, ends[1])
+        return replace(bracket, rate=bracket.low if bracket.low > 0 else bracket.rate)
     return capacity(
         rate,
         values,
@@ -599,13 +589,3 @@ def _capacity(rows: Sequence[LoadRow], checks: Sequence[SLORow]) -> Capacity:
         lost,
         np.nan_to_num(lows, nan=0.0),
     )
-
-
-def _without_point(found: Capacity) -> Capacity:
-    """Between a load that passed and one that did not, nothing else is known."""
-    return Capacity(found.low if found.low > 0 else found.rate, found.low, found.high, found.reason)
-
-
-def _order(found: Capacity) -> tuple[float, float]:
-    rate = 0.0 if math.isnan(found.rate) else found.rate
-    return (math.inf if math.isinf(found.high) else rate, rate)

@@ -1,4 +1,4 @@
-"""Change points: after which of many runs per statistic became another."""
+"""`change_points`: the runs in a series after which a statistic changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,32 +30,22 @@ __all__ = ["ChangePoint", "ChangePoints", "change_points", "change_positions"]
 
 _MOST_RUNS = 5000  # distances of all pairs: 200 MB
 _BATCH_CELLS = 4_000_000
-_DOUBT = 2.2  # standard errors of the correlation from run to run, beyond which runs are not exchangeable
+_DOUBT = 2.2  # standard errors of the run-to-run correlation: above it runs are not exchangeable
 _ALLOWED = 0.25  # standard errors by which it may be higher than estimated
 
 _NOT_EXCHANGEABLE = (
-    "successive runs resemble each other more than runs further apart (correlation {:.2f} within stretches): their order "
-    "is not exchangeable, so that no change can be distinguished from drift"
+    "successive runs resemble each other more than runs further apart (correlation {:.2f} within "
+    "stretches): their order is not exchangeable, so that no change can be distinguished from drift"
 )
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A place between two runs.
+    """A change between two runs."""
 
-    Attributes
-    ----------
-    position : int
-        First run of what is new, from 0.
-    p_value : float
-        Chance of a split as clear as this if the runs of the stretch came in any order.
-    before, after : float
-        Medians of the stretches on either side, up to the next change points.
-    """
-
-    position: int
-    p_value: float
-    before: float
+    position: int  # first run after the change, from 0
+    p_value: float  # probability of a split as clear if the runs were in random order
+    before: float  # medians on either side, up to the next change points
     after: float
 
     @property
@@ -70,9 +60,10 @@ class ChangePoints(list[ChangePoint]):
     Attributes
     ----------
     exchangeable : bool
-        Whether runs between changes came in any order, which a change point presupposes; where they did not, none is given.
+        Whether runs between changes are in random order, which a change point presupposes; if not,
+        the list is empty.
     note : str
-        Why there is none; ``""`` where there is nothing to say.
+        Why the list is empty, or ``""``.
     """
 
     exchangeable: bool = True
@@ -87,16 +78,17 @@ def change_positions(
     least: int = 5,
     seed: int = 0,
 ) -> ChangePoints:
-    """Return where a series of runs changes its level or spread, in order.
+    """Return the positions at which a series of runs changes its level or spread, in order.
 
-    E-divisive (Matteson and James, 2014): the split with the largest energy distance between its sides is tested by
-    shuffling the stretch, and each side is searched again. Distances are cut at what ten medians of them are, so that
-    one run with a stall is no change.
+    E-divisive (Matteson and James, 2014): the split with the largest energy distance between its
+    sides is tested by shuffling the stretch, and each side is searched again. Distances are limited
+    to ten times their median, so that one run with a stall does not make a change.
 
-    Shuffling presupposes that runs without a change could have come in any order. A slow drift makes successive runs
-    alike and would pass for a change, so the correlation of successive residuals (as normal scores, less the medians of
-    their stretches, corrected for its bias) is looked at: where it is clear, nothing is accused; where it may be there, a
-    split also has to be clearer than in series of that correlation and no change.
+    Shuffling presupposes that runs without a change are in random order. A slow drift makes
+    successive runs alike and would pass for a change, so the correlation of successive residuals
+    (as normal scores, less the medians of their stretches, corrected for its bias) is examined:
+    where it is clear, no change is reported; where it is possible, a split also has to be clearer
+    than in series with that correlation and without a change.
     """
     series = np.asarray(values, np.float64)
     if series.ndim != 1 or not np.isfinite(series).all():
@@ -105,7 +97,8 @@ def change_positions(
         )
     if (1.0 / (permutations + 1)) > alpha or least < 2:
         raise InvalidArgumentError(
-            f"{permutations} permutations cannot show a probability of {alpha:g}; it takes {round(1 / alpha) - 1}"
+            f"{permutations} permutations cannot show a probability of {alpha:g}; it takes "
+            f"{round(1 / alpha) - 1}"
         )
     if series.size > _MOST_RUNS:
         raise InputTooLargeError(
@@ -113,28 +106,27 @@ def change_positions(
         )
     scale = np.log(series) if (series > 0).all() else series
     distance = np.abs(scale[:, None] - scale[None, :])
-    typical = (
-        float(np.median(distance[np.triu_indices(series.size, 1)])) if series.size > 1 else 0.0
-    )
+    pairs = distance[np.triu_indices(series.size, 1)]
+    typical = float(np.median(pairs)) if series.size > 1 else 0.0
     if typical > 0:
         distance = np.minimum(distance, 10 * typical)
     search = _Search(distance, 10 * typical if typical > 0 else np.inf, alpha, permutations, least)
-    found = search.splits(seed)
+    splits = search.splits(seed)
     if series.size < 2 * least or not typical:
         return ChangePoints()
-    residual, stretch = _residuals(scale, [position for position, _ in found])
+    residual, stretch = _residuals(scale, [position for position, _ in splits])
     correlation, error = _successive(residual, stretch)
     if correlation > _DOUBT * error:
         none = ChangePoints()
         none.exchangeable, none.note = False, _NOT_EXCHANGEABLE.format(correlation)
         return none
     possible = min(correlation + _ALLOWED * error, 0.95)
-    if found and possible > 0:
-        found = search.splits(seed, np.sort(residual), possible)
-    edges = [0, *(position for position, _ in found), series.size]
+    if splits and possible > 0:
+        splits = search.splits(seed, np.sort(residual), possible)
+    edges = [0, *(position for position, _ in splits), series.size]
     levels = [float(np.median(series[a:b])) for a, b in itertools.pairwise(edges)]
     return ChangePoints(
-        ChangePoint(position, p, levels[k], levels[k + 1]) for k, (position, p) in enumerate(found)
+        ChangePoint(position, p, levels[k], levels[k + 1]) for k, (position, p) in enumerate(splits)
     )
 
 
@@ -148,7 +140,7 @@ def _residuals(values: Floats, positions: list[int]) -> tuple[Floats, Ints]:
 
 
 def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
-    """Correlation of successive residuals within stretches, and its standard error; outliers count by their ranks."""
+    """Correlation of successive residuals within stretches (by ranks), and its standard error."""
     n, stretches = residual.size, int(stretch[-1]) + 1
     normal = NormalDist()
     scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])[
@@ -157,13 +149,13 @@ def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
     scores -= (np.bincount(stretch, scores) / np.bincount(stretch))[stretch]
     same = stretch[1:] == stretch[:-1]
     raw = float((scores[1:] * scores[:-1])[same].sum() / max((scores**2).sum(), 1e-300))
-    # every level that was fitted takes some correlation away (Marriott and Pope, 1954), and so did the search for it
+    # Every fitted level lowers the correlation (Marriott and Pope, 1954), and so does the search.
     return raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Stretches split where that is clearest, as long as a split is believed."""
+    """Split stretches at the clearest position, as long as a split is significant."""
 
     distance: Floats
     cut: float
@@ -174,7 +166,7 @@ class _Search:
     def splits(
         self, seed: int, residual: Floats | None = None, correlation: float = 0.0
     ) -> list[tuple[int, float]]:
-        """Positions and p-values; with residuals, splits also have to be clearer than in drift of that correlation."""
+        """Positions and p-values; with residuals, splits must also be clearer than in a drift."""
         rng = np.random.default_rng(seed)
         found: list[tuple[int, float]] = []
         stretches = [(0, len(self.distance))]
@@ -197,16 +189,18 @@ class _Search:
     def _of_drift(
         self, n: int, best: float, residual: Floats, correlation: float, seed: int
     ) -> float:
-        """Probability of so clear a split in an autoregression with the residuals' distribution."""
+        """Probability of a split as clear in an autoregression with the residuals' distribution."""
         rng = np.random.default_rng([seed, n])
-        as_clear, batch = 1, max(1, _BATCH_CELLS // (n * n))
+        as_clear, batch, grid = 1, max(1, _BATCH_CELLS // (n * n)), np.linspace(-6, 6, 2401)
         for first in range(0, self.permutations, batch):
             noise = rng.standard_normal((min(batch, self.permutations - first), n))
             for k in range(1, n):
                 noise[:, k] = (
                     correlation * noise[:, k - 1] + math.sqrt(1 - correlation**2) * noise[:, k]
                 )
-            places = (_normal_share(noise) * residual.size).astype(np.int64)
+            # The normal distribution function, to 1e-4: enough to choose a rank.
+            share = np.interp(noise, grid, [NormalDist().cdf(z) for z in grid])
+            places = (share * residual.size).astype(np.int64)
             values = residual[np.minimum(places, residual.size - 1)]
             distance = np.minimum(np.abs(values[:, :, None] - values[:, None, :]), self.cut)
             as_clear += int(
@@ -215,16 +209,10 @@ class _Search:
         return as_clear / (self.permutations + 1)
 
 
-def _normal_share(z: Floats) -> Floats:
-    """Normal distribution function, to 1e-4: enough to choose a rank."""
-    grid = np.linspace(-6, 6, 2401)
-    return np.interp(z, grid, [NormalDist().cdf(one) for one in grid])
-
-
 def _best_split(
     distance: Floats, alpha: float, permutations: int, least: int, rng: np.random.Generator
 ) -> tuple[int, float, float] | None:
-    """The clearest split, its p-value and its energy, if it is believed."""
+    """The clearest split, its p-value and its energy, if it is significant."""
     n = len(distance)
     if n < 2 * least:
         return None
@@ -242,7 +230,7 @@ def _best_split(
 
 
 def _energies(distance: Floats, least: int) -> Floats:
-    """Energy of every split into two stretches of at least `least`, for a stack of distance matrices."""
+    """Energy of every split into stretches of at least `least`, for a stack of distances."""
     n = distance.shape[-1]
     upper = np.triu(distance, 1)
     left = np.cumsum(upper.sum(axis=1), axis=1)  # pairs within the first k + 1
@@ -258,57 +246,56 @@ def _energies(distance: Floats, least: int) -> Floats:
 
 
 # ------------------------------------------------------------
-# Many runs in a row: after which of them a statistic became another.
+# The operation.
 
 
 def change_points(
-    runs: Sequence[Data | float] | Mapping[str, Data | float], statistic: str | float = "p99", *, alpha: float = 0.01, permutations: int = 499,
-    least: int = 5, seed: int = 0,
+    runs: Sequence[Data | float] | Mapping[str, Data | float], statistic: str | float = "p99", *,
+    alpha: float = 0.01, permutations: int = 499, least: int = 5, seed: int = 0,
 ) -> ChangePoints:  # fmt: skip
-    """Return where a series of runs changes, in order.
+    """Find the runs after which a statistic changed, in order.
 
     Parameters
     ----------
     runs : sequence or mapping of data types, or sequence of numbers
-        In order of time; a number is a run's statistic itself.
+        In order of time; numbers are the statistic of each run.
     statistic : str or float, default "p99"
         Of each run: a percentile, ``"mean"`` or a trimmed mean.
     alpha : float, default 0.01
-        Level at which a change is believed.
+        Significance level.
     permutations, least, seed : int
         See `latencykit.analysis.change_points.change_positions`.
 
     Returns
     -------
     ChangePoints
-        A list: position of the first run of what is new, the probability of so clear a split without a change, and
-        the medians before and after. Empty where runs are not exchangeable, as its ``note`` says.
+        A list of changes: position of the first run after it, the probability of a split as clear
+        without a change, and the medians before and after. Empty where runs are not exchangeable,
+        as its ``note`` says.
 
     Raises
     ------
     DataNotAvailableError
-        Where a run does not hold the statistic, or its sample does not support it.
+        Where a run does not have the statistic, or its sample does not support it.
 
     Examples
     --------
-    >>> [(c.position, round(c.change, 2)) for c in change_points([10, 11, 10, 9, 10, 11] * 3 + [14, 15, 14, 13, 15, 14] * 3)]
+    >>> p99 = [10, 11, 10, 9, 10, 11] * 3 + [14, 15, 14, 13, 15, 14] * 3
+    >>> [(c.position, round(c.change, 2)) for c in change_points(p99)]
     [(18, 0.4)]
     """
     listed = list(runs.values()) if hasattr(runs, "values") else list(runs)
-    name = statistic_name(str(statistic))
-    values = [
-        float(one) if isinstance(one, int | float | np.number) else _of_run(one, k, name)
-        for k, one in enumerate(listed)
-    ]
+    name, values = statistic_name(str(statistic)), []
+    for position, run in enumerate(listed):
+        if isinstance(run, int | float | np.number):
+            values.append(float(run))
+            continue
+        data = run if isinstance(run, Summary) else histogram_of(run, "a change point")
+        values.append(statistic_of(data, name))
+        if np.isnan(values[-1]):
+            source = data.run.source or f"run {position}"
+            raise DataNotAvailableError(
+                f"{source}: does not support {name}; choose a statistic that every run supports, "
+                "such as p50 or mean"
+            )
     return change_positions(values, alpha=alpha, permutations=permutations, least=least, seed=seed)
-
-
-def _of_run(data: Any, position: int, name: str) -> float:
-    held = data if isinstance(data, Summary) else histogram_of(data, "a change point")
-    value = statistic_of(held, name)
-    if np.isnan(value):
-        source = held.run.source or f"run {position}"
-        raise DataNotAvailableError(
-            f"{source}: does not support {name}; choose a statistic that every run supports, such as p50 or mean"
-        )
-    return value

@@ -1,13 +1,16 @@
-"""The reference's rule for requests that were never sent: for every value v, fills at v − I, v − 2I … down to I.
+"""`correct`: back-fill the requests that coordinated omission left out, by HdrHistogram's rule.
 
-A value below twice the interval gets no fill, and the smallest one lies in [I, 2I), as in ``AbstractHistogram.java`` of
-HdrHistogram 2.2.2 (``recordValueWithCountAndExpectedInterval``). Fills are an arithmetic progression, so those that
-fall into one bucket are counted, not listed, wherever that is less work: a stall of 100 s at an interval of 1 µs costs
-as many steps as the layout has buckets below it, not 100 million.
+For every value v and expected interval I, the rule adds fills at v − I, v − 2I … down to I. A value
+below twice the interval gets no fill, and the smallest one lies in [I, 2I), as in
+``AbstractHistogram.java`` of HdrHistogram 2.2.2 (``recordValueWithCountAndExpectedInterval``).
+Fills are an arithmetic progression, so those that fall into one bucket are counted, not listed,
+wherever that is less work: a stall of 100 s at an interval of 1 µs costs as many steps as the
+layout has buckets below it, not 100 million.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
     from latencykit.core.blocks import Part
     from latencykit.core.buckets import Buckets
-    from latencykit.core.run import Run
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["back_filled", "correct", "expected_interval_of", "fill", "fills_of"]
 
 
-_AT_ONCE = 1 << 20  # fills, or buckets, looked at in one pass
+_AT_ONCE = 1 << 20  # fills, or buckets, per pass
 _MOST = 1 << 62  # of all counts together
 
 
@@ -54,46 +56,38 @@ def fills_of(values: Ints, interval: int) -> Ints:
 def fill(
     values: Ints, counts: Ints, rows: Ints, interval: int, layout: HdrBuckets
 ) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield what is to be added: rows, bucket indices and counts, in pieces of bounded size; pairs may repeat."""
+    """Yield the rows, bucket indices and counts to add, in pieces of bounded size."""
     if interval < 1:
         raise InvalidArgumentError(
-            "the expected interval must be at least one step of the values' resolution"
+            "the expected interval must be at least few step of the values' resolution"
         )
     number = fills_of(values, interval)
     if float((number + 1.0) @ counts) >= _MOST:
         raise InputTooLargeError(
             "the fills would not fit in 63 bits; the interval is far shorter than the stalls"
         )
-    held = np.flatnonzero(number)
-    values, counts, rows, number = values[held], counts[held], rows[held], number[held]
+    filled = np.flatnonzero(number)
+    values, counts, rows, number = (part[filled] for part in (values, counts, rows, number))
     least = values - number * interval
     first, last = layout.index_of(least), layout.index_of(values - interval)
     width = last - first + 1
     listed = number <= width
-    for piece in _pieces(np.where(listed, number, width)):
-        one = piece[listed[piece]]
-        source, place = _ragged(number[one])
-        index = layout.index_of(least[one][source] + place * interval)
-        yield rows[one][source], index, counts[one][source]
+    block = np.cumsum(np.where(listed, number, width)) // _AT_ONCE
+    bounds = np.flatnonzero(np.diff(block, prepend=-1, append=-1)).tolist()
+    for begin, end in itertools.pairwise(bounds):
+        piece = np.arange(begin, end)
+        few = piece[listed[piece]]
+        source, place = _ragged(number[few])
+        index = layout.index_of(least[few][source] + place * interval)
+        yield rows[few][source], index, counts[few][source]
         many = piece[~listed[piece]]
         source, place = _ragged(width[many])
         index = first[many][source] + place
-        times = _between(
-            layout.low_steps(index),
-            layout.high_steps(index),
-            least[many][source],
-            number[many][source],
-            interval,
-        )
-        yield rows[many][source], index, times * counts[many][source]
-
-
-def _pieces(work: Ints) -> Iterator[Ints]:
-    """Positions of the values, so many at a time that their work is bounded."""
-    block = np.cumsum(work) // _AT_ONCE
-    bounds = np.flatnonzero(np.diff(block, prepend=-1, append=-1))
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        yield np.arange(begin, end)
+        # Fills least + k·I (k below their number) within the edges of each bucket.
+        first_fill, fills = least[many][source], number[many][source]
+        up_to = np.minimum((layout.high_steps(index) - first_fill) // interval + 1, fills)
+        below = np.maximum(-((first_fill - layout.low_steps(index)) // interval), 0)
+        yield rows[many][source], index, np.maximum(up_to - below, 0) * counts[many][source]
 
 
 def _ragged(sizes: Ints) -> tuple[Ints, Ints]:
@@ -102,24 +96,13 @@ def _ragged(sizes: Ints) -> tuple[Ints, Ints]:
     return row, np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _between(bottom: Ints, top: Ints, least: Ints, number: Ints, interval: int) -> Ints:
-    """How many of the fills least, least + I, … (so many) lie in buckets with these edges, none of them below `least`."""
-    up_to = np.minimum((top - least) // interval + 1, number)
-    below = np.maximum(-((least - bottom) // interval), 0)  # ⌈(bottom − least) / I⌉
-    return np.asarray(np.maximum(up_to - below, 0))
-
-
 # ------------------------------------------------------------
-# `correct`: put back the requests that a load generator would have sent, had it not waited for a
-# reply.
+# The operation.
 
-_WIDE = 1.25  # a bucket whose edges are farther apart than this does not say where its requests lie
+_WIDE = 1.25  # ratio of edges above which a bucket does not show where its requests lie
 _DIGITS = 3
-_SHORT, _MANY, _FOR_ONE = (
-    1e5,
-    5e7,
-    1000,
-)  # ns; fills, and fills for each request, that only a slip asks for
+_SHORT = 1e5  # ns
+_MANY, _FOR_ONE = 5e7, 1000  # fills, and fills per request, that only a mistake asks for
 
 
 def correct(
@@ -132,20 +115,22 @@ def correct(
 ) -> HistogramLog | Histogram:
     """Back-fill the requests that coordinated omission left out, by HdrHistogram's rule.
 
-    Every value v of at least twice the expected interval I is taken for a request that kept its connection from
-    sending others, which would have taken v − I, v − 2I and so on down to I. That holds for connections that wait for
-    each reply and do not make up for what they missed; where the requests were sent late instead, `retime` is right.
+    Every value v of at least twice the expected interval I counts as a request that kept its
+    connection from sending others, which would have taken v − I, v − 2I and so on down to I. That
+    applies to connections that wait for each reply and do not make up for what they missed; if the
+    requests were sent late instead, use `retime`.
 
     Parameters
     ----------
     data : Samples, HistogramLog or Histogram
     expected_interval : str or float, optional
-        Between two requests of one connection, with its unit: ``"10ms"``. A bare number is for values without a unit.
+        Time between two requests of one connection, with its unit: ``"10ms"``. A bare number is
+        for values without a unit.
     rate, connections : float and int, optional
-        In its place: requests per second of all connections together, and how many those are (1 unless the source
-        says); the interval is connections / rate. What the source itself says is used where nothing is given.
+        Instead: requests per second of all connections together, and their number (by default from
+        the source, or 1); the interval is connections / rate. By default the source's own values.
     force : bool, default False
-        Correct even what is already corrected, and by however short an interval.
+        Correct even what is already corrected, and with any interval.
 
     Returns
     -------
@@ -155,16 +140,16 @@ def correct(
     Raises
     ------
     AlreadyCorrectedError
-        Where we, the tool, or a schedule already took care of it: twice would invent latencies.
+        If the data is already corrected: correcting twice invents latencies.
     InvalidArgumentError
-        Where no interval is given or known, or one without a unit, or one so short that thousands of fills would stand
-        for each request.
+        If no interval is given or known, or one without a unit, or one so short that there would
+        be thousands of fills per request.
 
     Notes
     -----
     The rule is that of ``copyCorrectedForCoordinatedOmission`` of HdrHistogram 2.2.2 (of
-    ``recordValueWithExpectedInterval`` for samples, which are known exactly): threshold 2 I, smallest fill in [I, 2 I),
-    the highest equivalent value of each bucket.
+    ``recordValueWithExpectedInterval`` for samples, which are exact): threshold 2 I, smallest fill
+    in [I, 2 I), the highest equivalent value of each bucket.
 
     Examples
     --------
@@ -178,12 +163,33 @@ def correct(
     """
     if isinstance(data, Summary):
         raise DataNotAvailableError(
-            "a summary holds no distribution to correct; read an output that keeps a histogram or samples"
+            "a summary has no distribution to correct; read an output that keeps a histogram or "
+            "samples"
         )
-    _refuse_twice(data.run, force)
+    run = data.run
+    by = {
+        "us": "it was already back-filled",
+        "tool": "the tool itself corrected it",
+        "schedule": "it was measured from a schedule",
+    }
+    if run.corrected in by and not force:
+        raise AlreadyCorrectedError(
+            f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents "
+            "latencies; in Python, force=True does it"
+        )
     interval = expected_interval_of(data, expected_interval, rate=rate, connections=connections)
-    if not (force or isinstance(data, Histogram)):  # of which each bucket is filled from but once
-        _refuse_nonsense(data, interval, _shown(interval, data.unit))
+    # An interval in the wrong unit would cost minutes for billions of fills. A histogram costs one
+    # fill per bucket, and long intervals are cheap: they are not worth a pass over a log.
+    if not force and not isinstance(data, Histogram) and interval < _SHORT:
+        raw = data.histogram()
+        top = raw.buckets.high(raw.index) * NANOSECONDS.get(raw.unit, 1.0)
+        fills = float(np.maximum(top / interval - 1, 0) @ raw.counts)
+        if fills > _MANY and fills > _FOR_ONE * raw.count:
+            raise InvalidArgumentError(
+                f"an expected interval of {_shown(interval, data.unit)} would add {fills:,.0f} "
+                f"requests to the {raw.count:,} that were measured; give the time between two "
+                "requests of one connection, with its unit, such as 10ms"
+            )
     corrected: HistogramLog | Histogram = back_filled(data, interval)
     return corrected
 
@@ -193,7 +199,7 @@ def _shown(interval: float, unit: str) -> str:
 
 
 def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> Any:
-    """Return what `correct` returns for an interval in nanoseconds; nothing is refused."""
+    """Correct with an interval in nanoseconds, without checks."""
     known: dict[str, Any] = {
         "corrected": "us",
         "expected_interval": interval,
@@ -202,12 +208,19 @@ def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> An
         ).notes,
     }
     if isinstance(data, HistogramLog):
-        return _correct_log(data, interval).with_run(**known)
+        in_unit = interval / NANOSECONDS.get(data.unit, 1.0)
+        log = data._mapped_through(lambda part: _FilledPart(part, in_unit))  # noqa: SLF001
+        return log.with_run(**known)
     if isinstance(data, Samples):
         raw, values = data.histogram(), data.values[data.good]
         filled = _filled(raw, values, np.ones(values.size, np.int64), max(1, round(interval)))
         return filled.with_run(**known)
-    return _correct_histogram(data, interval).with_run(**known)
+    in_unit = interval / NANOSECONDS.get(data.unit, 1.0)
+    base = data if isinstance(data.buckets, HdrBuckets) else _on_a_fine_grid(data, in_unit)
+    layout = base.buckets
+    assert isinstance(layout, HdrBuckets)
+    steps = max(1, round(in_unit / layout.scale))
+    return _filled(base, layout.high_steps(base.index), base.counts, steps).with_run(**known)
 
 
 def expected_interval_of(
@@ -217,7 +230,7 @@ def expected_interval_of(
     rate: float | None = None,
     connections: int | None = None,
 ) -> float:
-    """Return the expected interval in nanoseconds: as given, from rate and connections, or from what the source says."""
+    """Return the expected interval, ns: given, from rate and connections, or from the source."""
     run = data.run
     if given is not None:
         interval = parse_duration(given, None if data.unit in NANOSECONDS else "ns")
@@ -225,79 +238,34 @@ def expected_interval_of(
         speed = rate or run.rate
         if not speed:
             raise InvalidArgumentError(
-                "the expected interval is not known; give it (expected_interval, --expected-interval), or the rate of all "
-                "connections together and their number (--rate, --connections)"
+                "the expected interval is unknown; give it (expected_interval, "
+                "--expected-interval), or the rate of all connections together and their number "
+                "(--rate, --connections)"
             )
         interval = 1e9 * (connections or run.connections or 1) / speed
     else:
         interval = run.expected_interval
     if not interval > 0:
         raise InvalidArgumentError(
-            f"an expected interval must be longer than nothing, not {given if given is not None else interval}"
+            "an expected interval must be longer than nothing, not "
+            f"{given if given is not None else interval}"
         )
     return interval
 
 
-def _refuse_twice(run: Run, force: bool) -> None:
-    by = {
-        "us": "it was already back-filled",
-        "tool": "the tool itself corrected it",
-        "schedule": "it was measured from a schedule",
-    }
-    if run.corrected in by and not force:
-        raise AlreadyCorrectedError(
-            f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents latencies; "
-            "in Python, force=True does it"
-        )
-
-
-def _refuse_nonsense(data: Samples | HistogramLog, interval: float, shown: str) -> None:
-    """Refuse an interval in the wrong unit, before minutes go into billions of fills."""
-    if interval >= _SHORT:
-        return  # a log is not read an additional time for what no longer costs anything
-    raw = data.histogram()
-    fills = float(
-        np.maximum(raw.buckets.high(raw.index) * NANOSECONDS.get(raw.unit, 1.0) / interval - 1, 0)
-        @ raw.counts
-    )
-    if fills > _MANY and fills > _FOR_ONE * raw.count:
-        raise InvalidArgumentError(
-            f"an expected interval of {shown} would put {fills:,.0f} requests beside the {raw.count:,} that were measured; "
-            "give the time between two requests of one connection, with its unit, such as 10ms"
-        )
-
-
-# ---------------------------------------------------------------- one histogram
-def _correct_histogram(raw: Histogram, interval: float) -> Histogram:
-    factor = NANOSECONDS.get(raw.unit, 1.0)
-    if isinstance(raw.buckets, HdrBuckets):
-        base = raw
-    else:
-        base = _on_a_fine_grid(raw, interval / factor)
-    layout = base.buckets
-    assert isinstance(layout, HdrBuckets)
-    steps = interval / factor / layout.scale
-    return _filled(base, layout.high_steps(base.index), base.counts, max(1, round(steps)))
-
-
 def _on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
-    """Counts between listed edges as HDR counts; of a wide bucket only so many at its top as are known to be there.
+    """HDR counts of listed buckets; of a wide one only those at its top that are known to be there.
 
-    A percentile list puts all between two percentiles into one bucket, and all above the last one into a bucket up to the
-    maximum. Taken at its upper edge, each of these requests would be a stall of its own.
+    A list of percentiles has all requests between two of them in one bucket, and all above the last
+    one in a bucket up to the maximum. At the upper edge, each of these would be a stall.
     """
     layout = HdrBuckets(_DIGITS, 1, 1.0 / NANOSECONDS.get(raw.unit, 2.0**30))
     if not raw.index.size:
         return replace(raw, buckets=layout, reported_percentiles=((), ()), reported_stats={})
-    low, high, counts = (
-        raw.buckets.low(raw.index),
-        raw.buckets.high(raw.index),
-        raw.counts.astype(np.int64),
-    )
+    low, high = raw.buckets.low(raw.index), raw.buckets.high(raw.index)
+    counts = raw.counts.astype(np.int64)
     top = raw.reported_stats.get("max", float(high[-1]))
-    if (
-        top > _WIDE * high[-1]
-    ):  # the maximum stands above all buckets: one of the last one's requests is it
+    if top > _WIDE * high[-1]:  # one request of the last bucket is the maximum, above all buckets
         low, high = np.append(low, top), np.append(high, top)
         counts = np.append(counts, 1)
         counts[-2] -= 1
@@ -323,33 +291,32 @@ def _on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
 def _at_the_top(
     mean: float | None, low: Floats, high: Floats, counts: Ints, wide: NDArray[np.bool_]
 ) -> Ints:
-    """How many requests of each wide bucket stand at its upper edge.
+    """Requests of each wide bucket at its upper edge.
 
-    The mean, where the tool printed one, tells how many it has room for, the highest first; else only the maximum is
-    sure.
+    A reported mean limits their number, the highest first; otherwise only the maximum is certain.
     """
     sure = np.zeros(counts.size, np.int64)
     sure[-1] = min(1, counts[-1])
     if mean is None:
         return sure
-    room = mean * counts.sum() - float(np.where(wide, low, high) @ counts)
+    rest = mean * counts.sum() - float(np.where(wide, low, high) @ counts)
     for k in np.flatnonzero(wide)[::-1].tolist():
-        sure[k] = int(np.clip(round(room / (high[k] - low[k])), sure[k], counts[k]))
-        room -= sure[k] * (high[k] - low[k])
+        sure[k] = int(np.clip(round(rest / (high[k] - low[k])), sure[k], counts[k]))
+        rest -= sure[k] * (high[k] - low[k])
     return sure
 
 
 def _filled(base: Histogram, values: Ints, counts: Ints, interval: int) -> Histogram:
-    """`base` with the fills of these values (in its steps); requests that timed out are filled from their bound."""
+    """`base` with the fills of the values (in steps) and of timeouts, from their bound."""
     layout = base.buckets
     assert isinstance(layout, HdrBuckets)
-    whole = HdrBuckets(layout.digits, layout.lowest)
+    steps = HdrBuckets(layout.digits, layout.lowest)
     if base.censored and np.isfinite(base.censored_at):
         values = np.append(values, np.int64(base.censored_at / layout.scale))
         counts = np.append(counts, base.censored)
     total = np.zeros(layout.slots, np.int64)
     total[base.index] = base.counts
-    for _, index, number in fill(values, counts, np.zeros(values.size, np.int64), interval, whole):
+    for _, index, number in fill(values, counts, np.zeros(values.size, np.int64), interval, steps):
         np.add.at(total, index, number)
     index = np.flatnonzero(total)
     reported_stats = {
@@ -364,15 +331,8 @@ def _filled(base: Histogram, values: Ints, counts: Ints, interval: int) -> Histo
     )
 
 
-# ---------------------------------------------------------------- a log
-def _correct_log(log: HistogramLog, interval: float) -> HistogramLog:
-    return log._mapped_through(  # noqa: SLF001
-        lambda part: _FilledPart(part, interval / NANOSECONDS.get(log.unit, 1.0))
-    )
-
-
 class _FilledPart:
-    """A log's intervals, each with the fills of its own values, as a recorder that corrects would have written them."""
+    """Intervals with the fills of their own values, as a correcting recorder writes them."""
 
     def __init__(self, part: Part, interval: float) -> None:
         self._part, self._interval = part, interval
@@ -380,32 +340,29 @@ class _FilledPart:
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the corrected blocks of the given rows."""
         for block in self._part.blocks(rows):
-            yield _filled_block(block, self._interval)
-
-
-def _filled_block(block: Block, interval: float) -> Block:
-    layout: Buckets = block.buckets
-    if not isinstance(layout, HdrBuckets):
-        raise DataNotAvailableError(
-            "only logs with HDR buckets can be back-filled; take log.histogram() and correct that"
-        )
-    whole = HdrBuckets(layout.digits, layout.lowest)
-    entry = block.entry_rows
-    keys, numbers = [entry * layout.slots + block.index], [block.counts]
-    for row, index, number in fill(
-        layout.high_steps(block.index),
-        block.counts,
-        entry,
-        max(1, round(interval / layout.scale)),
-        whole,
-    ):
-        key, inverse = np.unique(row * layout.slots + index, return_inverse=True)
-        total = np.zeros(key.size, np.int64)
-        np.add.at(total, inverse.reshape(-1), number)
-        keys.append(key)
-        numbers.append(total)
-    key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    counts = np.zeros(key.size, np.int64)
-    np.add.at(counts, inverse.reshape(-1), np.concatenate(numbers))
-    indptr = np.searchsorted(key, np.arange(block.rows.size + 1) * layout.slots)
-    return Block(block.rows, indptr.astype(np.int64), key % layout.slots, counts, layout)
+            layout: Buckets = block.buckets
+            if not isinstance(layout, HdrBuckets):
+                raise DataNotAvailableError(
+                    "only logs with HDR buckets can be back-filled; take log.histogram() and "
+                    "correct that"
+                )
+            steps = HdrBuckets(layout.digits, layout.lowest)
+            entry = block.entry_rows
+            keys, numbers = [entry * layout.slots + block.index], [block.counts]
+            for row, index, number in fill(
+                layout.high_steps(block.index),
+                block.counts,
+                entry,
+                max(1, round(self._interval / layout.scale)),
+                steps,
+            ):
+                key, inverse = np.unique(row * layout.slots + index, return_inverse=True)
+                total = np.zeros(key.size, np.int64)
+                np.add.at(total, inverse.reshape(-1), number)
+                keys.append(key)
+                numbers.append(total)
+            key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+            counts = np.zeros(key.size, np.int64)
+            np.add.at(counts, inverse.reshape(-1), np.concatenate(numbers))
+            indptr = np.searchsorted(key, np.arange(block.rows.size + 1) * layout.slots)
+            yield Block(block.rows, indptr.astype(np.int64), key % layout.slots, counts, layout)

@@ -1,11 +1,12 @@
-"""The slowest of n: what users meet who wait for many answers, from the distribution of one.
+"""`fan_out` and `sequential`: the latency of users who wait for many calls, from that of one.
 
-Works on survival functions over ascending buckets: ``survival[k]`` is the probability of a value above bucket k. Tails
-keep their precision that way, where a distribution function runs into 1.
+The mathematics works on survival functions over ascending buckets: ``survival[k]`` is the
+probability of a value above bucket k. Tails keep their precision that way, where a distribution
+function runs into 1.
 
-Calls are taken as independent unless something says otherwise. They are not: in a stall all calls are slow together,
-which makes the slowest of n *less* often slow. A log knows when, so that its intervals are mixed (`by_interval`);
-without one, `correlation` moves between independence and all calls alike.
+Calls are not independent: in a stall all calls are slow together, which makes the slowest of n
+*less* often slow. A log shows when, so its intervals are mixed (`by_interval`); without one,
+`correlation` moves between independent and identical calls.
 """
 
 from __future__ import annotations
@@ -47,7 +48,6 @@ __all__ = [
     "SumBracket",
     "all_of",
     "by_interval",
-    "chance_of_slow",
     "fan_out",
     "fan_outs",
     "hedged",
@@ -56,6 +56,7 @@ __all__ = [
     "leaf_percentile",
     "mixture",
     "probabilities",
+    "probability_of_slow",
     "quorum",
     "samples_needed",
     "sequential",
@@ -81,30 +82,25 @@ def probabilities(above: ArrayLike) -> Floats:
 
 def slowest(above: ArrayLike, n: int, correlation: float = 0.0) -> Floats:
     """Return the survival function of the slowest of `n` calls."""
-    _whole(n)
-    if not 0 <= correlation <= 1:
-        raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
+    _check(n, correlation=correlation)
     one = np.asarray(above, np.float64)
     return (1 - correlation) * _any_of(one, n) + correlation * one
 
 
 def quorum(above: ArrayLike, k: int, n: int) -> Floats:
-    """Return the survival function of the k-th fastest of `n` calls: enough answers have come.
+    """Return the survival function of the k-th fastest of `n` calls.
 
-    At least k of n are within x with probability I(F; k, n − k + 1), the regularised incomplete beta function.
+    At least k of n are within x with probability I(F; k, n − k + 1), the regularised incomplete
+    beta function.
     """
     from scipy import special
 
-    _whole(n)
-    if not 1 <= k <= n:
-        raise InvalidArgumentError(
-            f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}"
-        )
+    _check(n, k)
     return np.asarray(special.betainc(n - k + 1, k, np.asarray(above, np.float64)))
 
 
 def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Floats:
-    """Return the survival function of the slowest of unlike services, ``1 − Π Fᵢ^nᵢ``, over common buckets."""
+    """Return the survival of the slowest of unlike services, ``1 − Π Fᵢ^nᵢ``, on common buckets."""
     times = [1] * len(aboves) if each is None else list(each)
     with np.errstate(divide="ignore"):
         logs = sum(
@@ -116,7 +112,7 @@ def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Fl
 
 
 def mixture(aboves: Sequence[ArrayLike], weights: Sequence[float]) -> Floats:
-    """Return the survival function of a value taken from one of several distributions, over common buckets."""
+    """Return the survival function of a mixture of distributions, on common buckets."""
     share = np.asarray(weights, np.float64)
     return np.asarray(share @ np.asarray(aboves, np.float64) / share.sum())
 
@@ -130,29 +126,30 @@ def by_interval(
     k: int | None = None,
     total: int | None = None,
 ) -> Floats:
-    """Return the distribution of the slowest of `n` calls that fall into one interval, mixed over the intervals."""
+    """Return the distribution of the slowest of `n` calls in one interval, mixed over intervals."""
     running, lengths = running_sums(counts), np.diff(indptr)
-    held = np.repeat(np.diff(running[indptr]), lengths)
-    above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / held
+    number = np.repeat(np.diff(running[indptr]), lengths)
+    above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / number
     slow = slowest(above, n) if k is None else quorum(above, k, n)
     before = np.empty_like(slow)
     before[1:] = slow[:-1]
     before[indptr[:-1][lengths > 0]] = 1.0
-    weight = held / (running[-1] if total is None else total)
+    weight = number / (running[-1] if total is None else total)
     return np.bincount(index, (before - slow) * weight, size).astype(np.float64)
 
 
 def share_above(tail: ArrayLike, count: ArrayLike, n: int) -> Floats:
-    """Return the share of users of whose `n` calls at least one lies above each percentile, mixed by interval."""
+    """Return the share of users with one of `n` calls above each percentile, mixed by interval."""
     parts, sizes = np.asarray(tail, np.float64), np.asarray(count, np.float64)
     parts, sizes = parts[sizes > 0], sizes[sizes > 0]
     return np.asarray(sizes @ _any_of(np.minimum(parts / sizes[:, None], 1.0), n) / sizes.sum())
 
 
-def chance_of_slow(percentile: ArrayLike, n: ArrayLike, correlation: float = 0.0) -> Floats:
-    """Return the chance (0..1) that at least one of `n` calls is slower than the percentile of one.
+def probability_of_slow(percentile: ArrayLike, n: ArrayLike, correlation: float = 0.0) -> Floats:
+    """Return the probability that at least one of `n` calls exceeds the percentile of one.
 
-    `n` is the calls of a whole session where users open several pages. `correlation` is that of `slowest`.
+    `n` is the calls of a whole session where users open several pages. `correlation` is that of
+    `slowest`.
     """
     rest = 1.0 - np.asarray(percentile, np.float64) / 100.0
     return np.asarray((1 - correlation) * _any_of(rest, n) + correlation * rest)
@@ -164,8 +161,8 @@ def landing_percentile(percentile: ArrayLike, n: ArrayLike) -> Floats:
 
 
 def leaf_percentile(percentile: ArrayLike, n: int, k: int | None = None) -> Floats:
-    """Return the percentile of one call that a percentile of the users is based on: ``100 q^(1/n)``."""
-    _whole(n)
+    """Return the percentile of one call behind a percentile of the users: ``100 q^(1/n)``."""
+    _check(n)
     q = np.asarray(percentile, np.float64) / 100.0
     if k is None or k == n:
         return np.asarray(100.0 * q ** (1.0 / n))
@@ -192,45 +189,38 @@ def _any_of(above: ArrayLike, n: ArrayLike) -> Floats:
         return np.asarray(-np.expm1(np.asarray(n) * np.log1p(-np.asarray(above, np.float64))))
 
 
-def _whole(n: int) -> None:
+def _check(n: int, k: int | None = None, correlation: float = 0.0) -> None:
     if n < 1:
         raise InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
+    if k is not None and not 1 <= k <= n:
+        raise InvalidArgumentError(
+            f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}"
+        )
+    if not 0 <= correlation <= 1:
+        raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
 
 
 # ------------------------------------------------------------
-# Hedged requests: ask a second server when the first has not answered in time, and count what
-# that costs.
+# Hedged requests: send a second request if the first has no answer in time; and what that costs.
 
 _CELLS = 400_000  # intervals × values held at once
 
 
 @dataclass(frozen=True, eq=False)
 class Hedged:
-    """Latency with a hedge, and its price.
+    """Latency with a hedge, and its price."""
 
-    Attributes
-    ----------
-    delay : float
-        When the second request is sent, in the unit of the values.
-    added_load : float
-        Share of requests (0..1) that are sent twice.
-    values : ndarray of float64, shape (m,)
-        Ascending.
-    survival : ndarray of float64, shape (m,)
-        Probability of a latency above each value.
-    """
-
-    delay: float
-    added_load: float
-    values: Floats
-    survival: Floats
+    delay: float  # after which the second request is sent, in the unit of the values
+    added_load: float  # share of requests (0..1) that are sent twice
+    values: Floats  # ascending
+    survival: Floats  # probability of a latency above each value
 
 
 def hedged(high: Floats, above: Floats, delay: float, shared: float = 0.0) -> Hedged:
-    """Return the latency of the first answer of two, the second request being sent after `delay`.
+    """Return the latency of the first answer of two if a second request is sent after `delay`.
 
-    The latency is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on. Between two
-    buckets the value above is taken.
+    It is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on.
+    Between two buckets the value above is taken.
     """
     if not delay >= 0:
         raise InvalidArgumentError(
@@ -256,15 +246,17 @@ def hedged_by_interval(
     n: int,
     k: int | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return how slow the slowest of `n` hedged calls is that fall into one interval, added up over the intervals."""
+    """Return the survival of the slowest of `n` hedged calls, summed over the intervals."""
     values = np.unique(np.concatenate((high, high + delay, [delay])))
     now, later = (np.searchsorted(high, at, "right") for at in (values, values - delay))
     total, rows = np.zeros(values.size), indptr.size - 1
     for first in range(0, rows, step := max(1, _CELLS // values.size)):
         last = min(rows, first + step)
-        held = slice(int(indptr[first]), int(indptr[last]))
+        entries = slice(int(indptr[first]), int(indptr[last]))
         row = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
-        flat = np.bincount(row * high.size + index[held], counts[held], (last - first) * high.size)
+        flat = np.bincount(
+            row * high.size + index[entries], counts[entries], (last - first) * high.size
+        )
         table = flat.reshape(last - first, high.size)
         sizes = table.sum(axis=1)
         table, sizes = table[sizes > 0], sizes[sizes > 0]
@@ -282,8 +274,7 @@ def _at(high: Floats, above: Floats, values: Floats) -> Floats:
 
 
 # ------------------------------------------------------------
-# Sums of independent latencies: calls one after another, with both ends of what binning does to
-# them.
+# Sums of independent latencies: calls one after another, with bounds for the effect of binning.
 
 _MOST_BINS = 1 << 22
 _BINS = 1 << 20
@@ -292,15 +283,7 @@ _NOISE = 1e-15  # a Fourier transform's rounding, in each bin
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """One kind of call in a sequence.
-
-    Attributes
-    ----------
-    low, high : ndarray of float64, shape (buckets,)
-    probabilities : ndarray of float64, shape (buckets,)
-    times : int
-        How often it is made.
-    """
+    """One kind of call in a sequence: its buckets, and how often it is made."""
 
     low: Floats
     high: Floats
@@ -310,20 +293,14 @@ class Leg:
 
 @dataclass(frozen=True, eq=False)
 class SumBracket:
-    """Distribution of a sum, between two.
+    """Bounds of the distribution of a sum; the value of bin k is k × step.
 
-    Attributes
-    ----------
-    step : float
-        Width of a bin; value k × step.
-    fast, slow : ndarray of float64, shape (bins,)
-        Probabilities with every value rounded down to a bin, and up. The true distribution lies between; tails below
-        about 1e-12 drown in rounding.
+    Tails below about 1e-12 drown in rounding.
     """
 
     step: float
-    fast: Floats
-    slow: Floats
+    fast: Floats  # probabilities with every value rounded down to a bin,
+    slow: Floats  # and up
 
     def quantile(self, quantile: ArrayLike) -> tuple[Floats, Floats]:
         """Return the lowest and the highest value that each quantile (0..1) can have."""
@@ -349,7 +326,8 @@ def sum_of(legs: Sequence[Leg], step: float | None = None) -> SumBracket:
     bins = int(longest / width) + calls + 2
     if bins > _MOST_BINS:
         raise InputTooLargeError(
-            f"a step of {width:g} makes {bins:,} bins, and {_MOST_BINS:,} is the limit; take a wider step"
+            f"a step of {width:g} makes {bins:,} bins, and {_MOST_BINS:,} is the limit; take a "
+            "wider step"
         )
     size = 1 << (bins - 1).bit_length()
     return SumBracket(
@@ -361,7 +339,7 @@ def _convolve(legs: Sequence[Leg], step: float, size: int, *, up: bool) -> Float
     """Probabilities of the sum when every value is rounded to a bin."""
     product: NDArray[np.complex128] | None = None
     for leg in legs:
-        # a value that stands on a bin must stay there, whatever its division leaves in the last place
+        # A value at a bin must stay there, whatever rounding the division leaves.
         at = np.ceil(leg.high / step - 1e-9) if up else np.floor(leg.low / step + 1e-9)
         binned = np.bincount(
             np.maximum(at, 0).astype(np.int64), leg.probabilities / leg.probabilities.sum(), size
@@ -369,37 +347,36 @@ def _convolve(legs: Sequence[Leg], step: float, size: int, *, up: bool) -> Float
         part = _power(np.fft.rfft(binned, size), leg.times)
         product = part if product is None else product * part
     assert product is not None
-    found = np.fft.irfft(product, size)
-    found[found < _NOISE] = 0.0
-    last = int(np.flatnonzero(found)[-1]) + 1
-    return np.asarray(found[:last] / found.sum())
+    total = np.fft.irfft(product, size)
+    total[total < _NOISE] = 0.0
+    last = int(np.flatnonzero(total)[-1]) + 1
+    return np.asarray(total[:last] / total.sum())
 
 
 def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
-    """`base` to a whole power by squaring: a complex power goes through logarithms and takes ten times as long."""
-    found, square = np.ones_like(base), base.copy()
+    """`base` to an integer power by squaring: ten times as fast as numpy's complex power."""
+    power, square = np.ones_like(base), base.copy()
     while times:
         if times & 1:
-            found *= square
+            power *= square
         times >>= 1
         if times:
             square *= square
-    return found
+    return power
 
 
 # ------------------------------------------------------------
-# Users who wait for many calls: what the slowest of n is like, and which percentile of one call
-# that is based on.
+# Users who wait for many calls: the slowest of n, and the percentile of one call behind it.
 
 _CROWD = 3
-"""Requests that an interval holds for each call that is drawn from it; of fewer the slowest would look too fast."""
+"""Requests per interval for each call drawn from it: with fewer the slowest would look too fast."""
 
 _SHARES = (50.0, 90.0, 99.0, 99.9)
 
 
 @dataclass(frozen=True, eq=False)
 class FanOut(Value):
-    """What users meet who make `n` calls.
+    """The latency of users who make `n` calls.
 
     Attributes
     ----------
@@ -407,25 +384,25 @@ class FanOut(Value):
     model : {"mixture", "independent"}
         Calls of one user fall into one interval of the log, or are independent.
     distribution : Distribution
-        How long the users wait.
+        Latency of the users.
     leaf : Histogram
-        One call.
+        Latency of one call.
     above : mapping of float to float
-        Percentile of one call → share (0..1) of users who wait longer than that.
+        Percentile of one call → share (0..1) of users with a higher latency.
     quorum : int or None
-        They wait for so many of the n calls only.
+        Users wait for that number of the n calls only.
     interval : float or None
         Seconds of an interval of the mixture.
     added_load : float
         Share of calls that a hedge sends twice.
     sequential : bool
-        The calls come one after the other.
+        The calls are made one after the other.
     note : str
-        What there is to know of the model.
+        A remark on the model.
     fastest : Distribution or None
-        How long they wait at least, where the buckets of `distribution` do not say that.
+        Lower bound of the users' latency, if the buckets of `distribution` do not give it.
     above_between : mapping of float to two floats
-        What the shares of `above` lie between, where the buckets of one call leave them open.
+        Bounds of the shares of `above`, if the buckets of one call leave them open.
     correlation : float
         Share of cases in which all calls are as slow as one.
     """
@@ -445,40 +422,37 @@ class FanOut(Value):
     correlation: float = 0.0
 
     def row(self, percentile: float, confidence: float = 0.95) -> PercentileRow:
-        """Return a percentile of the users with what the buckets of one call pin it down between, and no interval."""
+        """Return a percentile of the users with its bounds by the buckets of one call."""
         low, high = self.distribution.bracket(percentile)
         value = float(self.distribution.percentile(percentile))
         if self.model == "independent" and not (
             self.added_load or self.correlation or self.sequential
         ):
-            found, lows, highs, _ = brackets_at(
-                self.leaf, np.array([self.leaf_percentile(percentile)])
-            )
-            value, low, high = float(found[0]), float(lows[0]), float(highs[0])
+            at = np.array([self.leaf_percentile(percentile)])
+            values, lows, highs, _ = brackets_at(self.leaf, at)
+            value, low, high = float(values[0]), float(lows[0]), float(highs[0])
         elif self.fastest is not None:
             low = min(self.fastest.bracket(percentile)[0], value)
         known, sure = bool(is_resolved(low, high)), self.supported(percentile, confidence)
         return PercentileRow(percentile, value, math.nan, math.inf, low, high, known, sure)
 
     def leaf_percentile(self, percentile: float) -> float:
-        """Return the percentile of one call that this percentile of the users is based on, if calls were independent."""
+        """Return the percentile of one call behind one of the users, for independent calls."""
         return float(leaf_percentile(percentile, self.n, self.quorum))
 
     def supported(self, percentile: float, confidence: float = 0.95) -> bool:
-        """Return whether the sample of single calls is large enough for this percentile of the users."""
+        """Return whether the sample of single calls supports this percentile of the users."""
         counted = self.leaf.count + self.leaf.censored
         if percentile >= 100 or self.distribution.at_least(percentile):
             return False
-        if self.sequential:  # so many calls are that many fewer whole sequences
+        if self.sequential:  # n calls are one sequence
             return percentile <= highest_supported_percentile(counted // self.n, confidence)
         value = float(self.distribution.percentile(percentile))
         below = int(self.leaf.counts[self.leaf.buckets.high(self.leaf.index) < value].sum())
-        rests_on = (
-            self.leaf_percentile(percentile)
-            if self.model == "independent" and not self.added_load
-            else 0.0
-        )
-        return max(rests_on, 100.0 * below / counted) <= self.leaf.sample_limit(confidence)
+        behind = 0.0
+        if self.model == "independent" and not self.added_load:
+            behind = self.leaf_percentile(percentile)
+        return max(behind, 100.0 * below / counted) <= self.leaf.sample_limit(confidence)
 
 
 @overload
@@ -502,22 +476,23 @@ def fan_out(
     correlation: float = ...,
 ) -> list[Distribution]: ...
 def fan_out(
-    data: Data, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None, hedge: float | None = None,
-    correlation: float = 0.0,
+    data: Data, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None,
+    hedge: float | None = None, correlation: float = 0.0,
 ) -> Distribution | list[Distribution]:  # fmt: skip
-    """Return the distribution of the slowest of `n` calls.
+    """Estimate the latency users see when they wait for the slowest of `n` calls.
 
     Parameters
     ----------
     data : HistogramLog, Samples or Histogram
-        One call. Of a log (or of samples with start times) the calls of one user fall into one interval, and the
-        intervals are mixed as their requests weigh: in a stall all calls are slow together.
+        One call. Of a log (or of samples with start times) the calls of one user fall into one
+        interval, and the intervals are mixed by their numbers of requests: in a stall all calls are
+        slow together.
     n : int, or sequence of int
         Several are answered in one pass, and give a list.
     independent : bool, default False
-        Take calls as independent of each other, as must be where no time is known: the other bound.
+        Treat calls as independent, as is done where no time is known: the other bound.
     quorum : int, optional
-        Users wait for the so many fastest calls only.
+        Users wait for the fastest `quorum` calls only.
     hedge : float, optional
         Percentile of one call after which a second one is sent; the faster of the two counts.
     correlation : float, default 0
@@ -530,7 +505,7 @@ def fan_out(
     Raises
     ------
     DataNotAvailableError
-        For a summary, which holds no distribution.
+        For a summary, which has no distribution.
     InvalidArgumentError
         For impossible numbers.
 
@@ -543,52 +518,40 @@ def fan_out(
     (0.634, True)
     """
     options: dict[str, Any] = {
-        "independent": independent, "quorum": quorum, "hedge": hedge, "correlation": correlation,
+        "independent": independent, "quorum": quorum, "hedge": hedge,
+        "correlation": correlation,
     }  # fmt: skip
-    found = fan_outs(data, [n] if isinstance(n, int | np.integer) else n, **options)
-    return (
-        found[0].distribution
-        if isinstance(n, int | np.integer)
-        else [one.distribution for one in found]
-    )
+    if isinstance(n, int | np.integer):
+        return fan_outs(data, [n], **options)[0].distribution
+    return [item.distribution for item in fan_outs(data, n, **options)]
 
 
 def fan_outs(
     data: Data, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
     hedge: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
 ) -> list[FanOut]:  # fmt: skip
-    """Return what `fan_out` gives, with how far it is supported and how many users fare worse; see there."""
-    _checked(numbers, quorum, correlation)
+    """Return what `fan_out` does, with the support of the sample and the shares of slower users."""
+    if not len(numbers):
+        raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
+    for n in numbers:
+        _check(n, quorum, correlation)
     leaf = histogram_of(data, "a fan-out")
     threshold = None if hedge is None else float(leaf.percentile(float(hedge)))
     log = None if independent else _log_of(data)
     if log is not None and correlation:
         raise InvalidArgumentError(
-            "a log knows how slow calls go together; a correlation is for independent calls (independent=True)"
+            "a log shows which calls are slow together; a correlation is for independent calls "
+            "(independent=True)"
         )
-    if leaf.censored:  # nobody says when
+    if leaf.censored:  # their intervals are unknown
         log = None
     if log is None:
         return [_independent(leaf, n, quorum, threshold, correlation, shares) for n in numbers]
     return _mixtures(log, leaf, numbers, quorum, threshold, shares)
 
 
-def _checked(numbers: Sequence[int], k: int | None, correlation: float) -> None:
-    if not len(numbers):
-        raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
-    for n in numbers:
-        if n < 1:
-            raise InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
-        if k is not None and not 1 <= k <= n:
-            raise InvalidArgumentError(
-                f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}"
-            )
-    if not 0 <= correlation <= 1:
-        raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
-
-
 def _log_of(data: Any) -> HistogramLog | None:
-    """The intervals of what knows time, of all tags together; None of what does not."""
+    """The intervals of a log or of samples with start times, all tags together."""
     if isinstance(data, Samples):
         data = (
             data.to_log("1s", by_start=True) if data.start is not None and data.good.any() else None
@@ -604,19 +567,12 @@ def _log_of(data: Any) -> HistogramLog | None:
 
 
 # ---------------------------------------------------------------- independent calls
-def _edges(leaf: Histogram) -> tuple[Floats, Floats, Floats]:
-    """Low and high edges and survival of one call; censored values stand where they are at least."""
-    best = leaf.counted.at_best()
-    high = np.where(np.isinf(best.high), best.low, best.high)
-    return np.minimum(best.low, high), high, survival(best.counts)
-
-
 def _model(leaf: Histogram, low: Floats, high: Floats, above: Floats) -> Distribution:
-    held = probabilities(above)
-    found = np.flatnonzero(held > 0)
-    chances = held[found] / held[found].sum()
+    each = probabilities(above)
+    index = np.flatnonzero(each > 0)
+    each = each[index] / each[index].sum()
     bound = leaf.censored_at if leaf.censored else math.inf
-    return Distribution(EdgeBuckets(low, high), found, chances, leaf.unit, leaf.run, bound)
+    return Distribution(EdgeBuckets(low, high), index, each, leaf.unit, leaf.run, bound)
 
 
 def _independent(
@@ -627,14 +583,14 @@ def _independent(
     correlation: float,
     shares: Sequence[float],
 ) -> FanOut:
-    low, high, above = _edges(leaf)
+    best = leaf.counted.at_best()  # censored values are taken at their lower bound
+    high = np.where(np.isinf(best.high), best.low, best.high)
+    low, above = np.minimum(best.low, high), survival(best.counts)
 
     def of_all(one: Floats) -> Floats:
-        return (
-            slowest(one, n, correlation)
-            if k is None
-            else _correlated(quorum(one, k, n), one, correlation)
-        )
+        if k is None:
+            return slowest(one, n, correlation)
+        return (1 - correlation) * quorum(one, k, n) + correlation * one
 
     added, fastest = 0.0, None
     if hedge is not None:
@@ -649,22 +605,17 @@ def _independent(
             pair.added_load,
         )
         fastest = _model(leaf, quick.values, quick.values, of_all(quick.survival))
-    found = _model(leaf, low, high, of_all(above))
+    users = _model(leaf, low, high, of_all(above))
     if hedge is None:
         rest = 1.0 - np.asarray(shares) / 100.0
-        exact = (
-            slowest(rest, n, correlation)
-            if k is None
-            else _correlated(quorum(rest, k, n), rest, correlation)
-        )
-        worse = dict(zip(shares, exact.tolist(), strict=True))
+        worse = dict(zip(shares, of_all(rest).tolist(), strict=True))
     else:
-        worse = {p: found.share_above(float(leaf.percentile(p))) for p in shares}
-    between = {} if fastest is None else _between(leaf, fastest, found, shares)
+        worse = {p: users.share_above(float(leaf.percentile(p))) for p in shares}
+    between = {} if fastest is None else _between(leaf, fastest, users, shares)
     return FanOut(
         n,
         "independent",
-        found,
+        users,
         leaf,
         worse,
         k,
@@ -676,7 +627,7 @@ def _independent(
 
 
 def _ascending(low: Floats) -> Floats:
-    """Lower edges that ascend, none of them higher than it was: buckets may overlap."""
+    """Lower edges made ascending, none raised: buckets may overlap."""
     return np.asarray(np.minimum.accumulate(low[::-1])[::-1])
 
 
@@ -695,10 +646,6 @@ def _between(
     return {p: (fastest.share_above(top), slowest.share_above(bottom)) for p, bottom, top in ends}
 
 
-def _correlated(apart: Floats, together: Floats, correlation: float) -> Floats:
-    return (1 - correlation) * apart + correlation * together
-
-
 # ---------------------------------------------------------------- calls that share an interval
 def _mixtures(
     log: HistogramLog,
@@ -708,19 +655,23 @@ def _mixtures(
     hedge: float | None,
     shares: Sequence[float],
 ) -> list[FanOut]:
-    """One pass a width of the intervals; most fan-outs share one."""
+    """Mix over the intervals: one pass per interval width; most fan-outs share one."""
     sizes = log.series()
     crowd = float(np.median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
     typical = float(np.median(log.lengths)) or 1.0
     wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}
-    found: dict[int, FanOut] = {}
+    fan_outs_of: dict[int, FanOut] = {}
     for factor in sorted(set(wide.values())):
         mine = [n for n in dict.fromkeys(numbers) if wide[n] == factor]
         view = log if factor == 1 else log.resample(factor * typical)
         if factor > 1 and len(view) < 2:
-            why = f"its intervals hold {crowd:,.0f} requests each: too few to draw so many calls from one; taken as independent"
-            found |= {
-                n: replace(_independent(leaf, n, k, hedge, 0.0, shares), note=why) for n in mine
+            why = (
+                f"its intervals have {crowd:,.0f} requests each: too few to draw {{n}} calls from "
+                "one; treated as independent"
+            )
+            fan_outs_of |= {
+                n: replace(_independent(leaf, n, k, hedge, 0.0, shares), note=why.format(n=n))
+                for n in mine
             }
             continue
         folds = [_MixtureFold(leaf, n, k, hedge, shares) for n in mine]
@@ -729,17 +680,18 @@ def _mixtures(
         why = (
             ""
             if factor == 1
-            else f"mixed over {format_duration(width * 1e9)}, so that each holds {_CROWD} requests per call"
+            else f"mixed over {format_duration(width * 1e9)}, so that each has {_CROWD} requests "
+            "per call"
         )
-        found |= {
+        fan_outs_of |= {
             n: replace(fold.result(), interval=width, note=why)
             for n, fold in zip(mine, folds, strict=True)
         }
-    return [found[n] for n in numbers]
+    return [fan_outs_of[n] for n in numbers]
 
 
 class _MixtureFold:
-    """Adds up, interval by interval, how slow the slowest of n calls is."""
+    """Sums the survival of the slowest of n calls over the intervals."""
 
     def __init__(
         self, leaf: Histogram, n: int, k: int | None, hedge: float | None, shares: Sequence[float]
@@ -775,11 +727,12 @@ class _MixtureFold:
             )
             self._quick = (values, above + (0.0 if self._quick is None else self._quick[1]))
         sizes = np.diff(running_sums(block.counts)[block.indptr]).astype(np.float64)
-        held, cut = sizes > 0, self._cut
-        sizes = sizes[held]
-        # None, or all, of the requests in the bucket that a percentile cuts may be the slower ones of an interval.
+        filled, cut = sizes > 0, self._cut
+        sizes = sizes[filled]
+        # None, or all, of the requests in the bucket that a percentile splits may be the slower
+        # ones of an interval.
         tails = (
-            tail_counts(block.indptr, index, block.counts, cut, part)[held]
+            tail_counts(block.indptr, index, block.counts, cut, part)[filled]
             for part in (self._part, 0.0 * self._part, 0.0 * self._part + 1)
         )
         for k, tail in enumerate(tails):
@@ -794,29 +747,29 @@ class _MixtureFold:
         self._total += float(sizes.sum())
 
     def _place_of(self, block: Block) -> Ints:
-        """Where each entry lies in the buckets of all: of several layouts, where its highest value lies."""
+        """Position of each entry in the buckets of the sum, by its highest value."""
         places, top = self._places.get(block.buckets), int(block.index.max()) + 1
         if places is None or places.size < top:
             highs = block.buckets.high(np.arange(top))
-            found = np.searchsorted(self.high * (1 + 1e-12), highs, "left")
-            places = self._places[block.buckets] = np.minimum(found, self.high.size - 1)
+            at = np.searchsorted(self.high * (1 + 1e-12), highs, "left")
+            places = self._places[block.buckets] = np.minimum(at, self.high.size - 1)
         return places[block.index]
 
     def result(self) -> FanOut:
-        """Return what the blocks add up to."""
+        """Return the fan-out of all blocks."""
         leaf, lows = self.leaf, self.leaf.buckets.low(self.leaf.index)
         if self._hedged is not None:
             values, above = self._hedged[0], self._hedged[1] / self._total
-            found = _model(leaf, np.append(0.0, values[:-1]), values, above)
-            worse = {p: found.share_above(float(leaf.percentile(p))) for p in self.shares}
+            users = _model(leaf, np.append(0.0, values[:-1]), values, above)
+            worse = {p: users.share_above(float(leaf.percentile(p))) for p in self.shares}
             added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
             assert self._quick is not None
             fastest = _model(leaf, self._quick[0], self._quick[0], self._quick[1] / self._total)
-            between = _between(leaf, fastest, found, self.shares)
+            between = _between(leaf, fastest, users, self.shares)
             return FanOut(
                 self.n,
                 "mixture",
-                found,
+                users,
                 leaf,
                 worse,
                 self.k,
@@ -826,17 +779,10 @@ class _MixtureFold:
             )
         above = np.maximum(1.0 - np.cumsum(self._mass) / self._mass.sum(), 0.0)
         worse = dict(zip(self.shares, (self._worse / self._total).tolist(), strict=True))
-        between = (
-            {}
-            if self.n == 1
-            else dict(
-                zip(
-                    self.shares,
-                    zip(*(self._bounds / self._total).tolist(), strict=True),
-                    strict=True,
-                )
-            )
-        )
+        between = {}
+        if self.n > 1:
+            bounds = zip(*(self._bounds / self._total).tolist(), strict=True)
+            between = dict(zip(self.shares, bounds, strict=True))
         return FanOut(
             self.n,
             "mixture",
@@ -850,7 +796,7 @@ class _MixtureFold:
 
 # ---------------------------------------------------------------- one after the other
 def sequential(data: Data, n: int, step: float | None = None) -> FanOut:
-    """Return the time that `n` independent calls take one after the other.
+    """Return the latency of `n` independent calls made one after the other.
 
     Parameters
     ----------
@@ -863,13 +809,13 @@ def sequential(data: Data, n: int, step: float | None = None) -> FanOut:
     Returns
     -------
     FanOut
-        Its distribution's buckets reach from the fastest that a sum can be to the slowest.
+        Its distribution's buckets reach from the lower bound of a sum to the upper.
 
     Examples
     --------
     >>> from latencykit.core.histogram import Histogram
-    >>> users = sequential(Histogram.of([1000, 3000]), 2)
-    >>> [round(v, -2) for v in users.distribution.percentile([25, 75, 100]).tolist()]
+    >>> sums = sequential(Histogram.of([1000, 3000]), 2)
+    >>> [round(v, -2) for v in sums.distribution.percentile([25, 75, 100]).tolist()]
     [2000.0, 4000.0, 6000.0]
     """
     if n < 1:
@@ -877,22 +823,21 @@ def sequential(data: Data, n: int, step: float | None = None) -> FanOut:
     leaf = histogram_of(data, "a sum")
     if leaf.censored:
         raise DataNotAvailableError(
-            f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} {leaf.unit}: a sum of them is unknown"
+            f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} "
+            f"{leaf.unit}: a sum of them is unknown"
         )
-    chances = leaf.counts / leaf.count
-    sums = sum_of(
-        [Leg(leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index), chances, n)], step
-    )
+    each = leaf.counts / leaf.count
+    low, high = leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index)
+    sums = sum_of([Leg(low, high, each, n)], step)
     index = np.flatnonzero(sums.slow)
-    high = index * sums.step
+    top = index * sums.step
     least, _ = sums.quantile(np.minimum(np.cumsum(sums.slow[index]), 1.0))
-    buckets = EdgeBuckets(np.minimum(least, high), high)
-    chances = sums.slow[index] / sums.slow[index].sum()
-    found = Distribution(buckets, np.arange(index.size), chances, leaf.unit, leaf.run)
-    worse = {p: found.share_above(float(leaf.percentile(p))) for p in _SHARES}
+    buckets = EdgeBuckets(np.minimum(least, top), top)
+    each = sums.slow[index] / sums.slow[index].sum()
+    users = Distribution(buckets, np.arange(index.size), each, leaf.unit, leaf.run)
+    worse = {p: users.share_above(float(leaf.percentile(p))) for p in _SHARES}
     _, lows, highs, _ = brackets_at(leaf, np.asarray(_SHARES))
-    surely = (float(found.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
-    between = dict(
-        zip(_SHARES, zip(surely, map(found.share_above, lows.tolist()), strict=True), strict=True)
-    )
-    return FanOut(n, "independent", found, leaf, worse, sequential=True, above_between=between)
+    surely = (float(users.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
+    bounds = zip(surely, map(users.share_above, lows.tolist()), strict=True)
+    between = dict(zip(_SHARES, bounds, strict=True))
+    return FanOut(n, "independent", users, leaf, worse, sequential=True, above_between=between)

@@ -1,4 +1,4 @@
-"""`retime`: response times from the schedule, for load generators that report how long each request took from its send."""
+"""`retime`: response times from the schedule, for tools that time requests from their send."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["chains", "retime"]
 
-_SLACK = 0.05  # of an interval: what pacing wavers by
+_SLACK = 0.05  # of an interval: variation of the pacing
 
 
 def retime(
@@ -29,35 +29,36 @@ def retime(
     *,
     force: bool = False,
 ) -> Samples:
-    """Return samples timed from when each request was due, those that were never sent put in.
+    """Return samples timed from when each request was due, with those that were never sent.
 
-    Each connection has a schedule of one slot every ``connections / rate`` seconds. A send that comes late because the
-    reply before was late, and is followed by sends that make up for it, belongs to the slot that it made up for:
-    response = end − slot. Slots that nobody makes up for are filled with the requests that would have been in them;
-    they were answered when the one that held them up was. A steady drift of the pacing is no lateness.
+    Each connection is due to send every ``connections / rate`` seconds. A send that comes late
+    because the reply before was late, and is followed by sends that make up for it, belongs to the
+    due time that it made up for: response = end − due time. Due times that no send makes up for
+    get the requests that were never sent; they were answered when the one that delayed them was. A
+    steady drift of the pacing does not count as lateness.
 
     Parameters
     ----------
     samples : Samples
         With start times.
     rate : float, optional
-        Requests per second of all connections together; what the source says unless given.
+        Requests per second of all connections together; by default what the source says.
     connections : int, optional
-        The number of connections, where the samples have no connection column; what the source says, or the largest
-        number of requests that were under way at once, unless given.
+        The number of connections, if the samples have no connection column; by default what the
+        source says, or the largest number of requests under way at once.
     force : bool, default False
-        Time anew even what already comes from a schedule.
+        Re-time even what is already timed from a schedule.
 
     Returns
     -------
     Samples
-        Sorted by due time; ``measure="response"``, ``corrected="us"``. Rows that were never sent have as start the
-        moment at which they could have been.
+        Sorted by due time; ``measure="response"``, ``corrected="us"``. Requests that were never
+        sent start when they could have been sent.
 
     Raises
     ------
     AlreadyCorrectedError
-        Where the samples were measured from a schedule or corrected already.
+        If the samples are already timed from a schedule or corrected.
     DataNotAvailableError
         Without start times.
 
@@ -72,12 +73,12 @@ def retime(
     run = samples.run
     if run.corrected in ("us", "tool", "schedule") and not force:
         raise AlreadyCorrectedError(
-            f"{run.source or run.tool or 'these samples'}: already timed from a schedule or corrected; "
-            "in Python, force=True does it anew"
+            f"{run.source or run.tool or 'these samples'}: already timed from a schedule or "
+            "corrected; in Python, force=True re-times them"
         )
     if samples.start is None:
         raise DataNotAvailableError(
-            "these samples do not know when each request was sent, so there are no slots to lay them in"
+            "re-timing needs the start of each request, which these samples do not have"
         )
     speed = rate or run.rate
     if not speed or speed <= 0:
@@ -88,13 +89,16 @@ def retime(
         return samples.with_run(measure="response", corrected="us")
     order = np.argsort(samples.start, kind="stable")
     start, took = samples.start[order], samples.duration[order]
-    several = connections or run.connections or _most_under_way(start, took)
+    several = connections or run.connections
+    if not several:  # the largest number of requests under way at once
+        ended = np.searchsorted(np.sort(start + took), start, "right")
+        several = int((np.arange(1, start.size + 1) - ended).max(initial=1))
     column = None if samples.connection is None else samples.connection[order]
     chain = chains(start, took, column, several, 1e9 * several / speed)
     several = int(chain.max(initial=0)) + 1
     until = np.inf if not run.duration else start[0] + run.duration * 1e9
-    found = _lay(start, took, chain, 1e9 * several / speed, until)
-    return _rebuilt(samples, order, found, speed, several)
+    laid = _lay(start, took, chain, 1e9 * several / speed, until)
+    return _rebuilt(samples, order, laid, speed, several)
 
 
 def chains(
@@ -102,8 +106,9 @@ def chains(
 ) -> Ints:
     """Return which connection sent each request, int64, shape (n,), numbered from 0.
 
-    Without a column, a send is taken to come from the connection that has been free the longest: of all requests in
-    the order in which they set their connection free, the r-th is followed, on it, by the send number r + N.
+    Without a column, a send is assumed to come from the connection that has been free the longest:
+    of all requests in the order in which they free their connection, the r-th is followed, on it,
+    by the send number r + N.
     """
     if connection is not None:
         return np.unique(connection, return_inverse=True)[1].astype(np.int64)
@@ -111,25 +116,16 @@ def chains(
     free = np.maximum(start + took, start + interval)
     before = np.arange(start.size)
     before[several:] = np.argsort(free, kind="stable")[: start.size - several]
-    before = np.minimum(
-        before, np.arange(start.size)
-    )  # nobody follows a request that was sent later
-    while (before >= several).any() and (
-        before != before[before]
-    ).any():  # to the first of its chain, ever farther
+    before = np.minimum(before, np.arange(start.size))  # never a request that was sent later
+    # Follow each chain to its first request, in steps that double.
+    while (before >= several).any() and (before != before[before]).any():
         before = before[before]
     return np.unique(before, return_inverse=True)[1].astype(np.int64)
 
 
-def _most_under_way(start: Ints, took: Ints) -> int:
-    """The largest number of requests under way at once."""
-    ended = np.searchsorted(np.sort(start + took), start, "right")
-    return int((np.arange(1, start.size + 1) - ended).max(initial=1))
-
-
 @dataclass(frozen=True)
 class _Laid:
-    """Sends laid into slots; missing rows name the send that they wait behind."""
+    """Due times of all sends, and of missing ones with the send that they wait behind."""
 
     due: Ints
     behind: Ints
@@ -138,14 +134,15 @@ class _Laid:
 
 
 def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) -> _Laid:
-    """Lay the sends of every connection into its slots; no slot lies behind `until`.
+    """Assign the sends of every connection to its due times, none after `until`.
 
-    The lag of a connection grows by (gap − interval) at each send and never below zero. What of it is made up for later
-    is lateness; what remains for good was slots left out, or drift where it is less than a slot.
+    The lag of a connection grows by (gap − interval) at each send and never falls below zero. The
+    part that is made up for later is lateness; what remains was omitted requests, or drift where it
+    is less than an interval.
     """
     end = start + took
     last = np.lexsort((start, chain))[np.flatnonzero(np.diff(np.sort(chain), append=-1))]
-    # Slots passed behind the last send, too, if its reply was late: they end with a send that never came.
+    # Due times passed after the last send, too, if its reply was late.
     reach = np.maximum(np.minimum(end[last], until) - start[last], interval).astype(np.int64)
     times, of = np.concatenate((start, start[last] + reach)), np.concatenate((chain, chain[last]))
     order = np.lexsort((times, of))
@@ -153,27 +150,25 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
     first = np.diff(of[order], prepend=-1) != 0
     excess = np.where(first, 0.0, np.diff(sent, prepend=sent[:1]) - interval)
     lag = _lindley(excess, first)
-    kept = _least_from_here(lag, first)
+    # The smallest lag from each send to the last of its connection.
+    group, span = np.cumsum(first) - 1, float(lag.max(initial=0.0)) + 1.0
+    shifted = (lag + group * 2 * span)[::-1]
+    kept = np.minimum.accumulate(shifted)[::-1] - group * 2 * span
     grown = np.where(first, 0.0, np.diff(kept, prepend=0.0))
     late = lag - kept
-    held = (
-        np.concatenate(([False], end[np.minimum(order, start.size - 1)][:-1] > (sent - late)[1:]))
-        & ~first
-    )
-    late = np.where(
-        held | (late >= interval), late, 0.0
-    )  # less, with the reply there in time, is the timer's wavering
+    replied = end[np.minimum(order, start.size - 1)][:-1]
+    delayed = np.concatenate(([False], replied > (sent - late)[1:])) & ~first
+    # Less than an interval, with the reply there in time, is the timer's variation.
+    late = np.where(delayed | (late >= interval), late, 0.0)
     slot = np.rint(sent - late).astype(np.int64)
-    left_out = np.where(
-        grown > interval * (1 - _SLACK), np.floor(grown / interval + _SLACK), 0
-    ).astype(np.int64)
-    before = np.repeat(np.arange(sent.size) - 1, left_out)
-    number = np.arange(before.size) - np.repeat(np.cumsum(left_out) - left_out, left_out) + 1
+    omitted = np.where(grown > interval * (1 - _SLACK), np.floor(grown / interval + _SLACK), 0)
+    omitted = omitted.astype(np.int64)
+    before = np.repeat(np.arange(sent.size) - 1, omitted)
+    number = np.arange(before.size) - np.repeat(np.cumsum(omitted) - omitted, omitted) + 1
     missing = np.rint(slot[before] + number * interval).astype(np.int64)
     free = end[order[before]]
-    ready = np.where(
-        free > missing, free, sent[before + 1]
-    )  # held up by the reply, or by the load generator itself
+    # Delayed by the reply, or by the load generator itself.
+    ready = np.where(free > missing, free, sent[before + 1])
     usual = int(np.median(took))
     due = np.empty(times.size, np.int64)
     due[order] = slot
@@ -181,7 +176,7 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
 
 
 def _lindley(steps: Floats, first: NDArray[np.bool_]) -> Floats:
-    """Running sum of steps that never falls below zero, begun anew at each `first`."""
+    """Running sum that never falls below zero (Lindley), restarted at each `first`."""
     group = np.cumsum(first) - 1
     total = np.cumsum(steps)
     span = float(np.abs(steps).sum()) + 1.0
@@ -189,37 +184,32 @@ def _lindley(steps: Floats, first: NDArray[np.bool_]) -> Floats:
     return total - least
 
 
-def _least_from_here(lag: Floats, first: NDArray[np.bool_]) -> Floats:
-    """The smallest value from each place to the end of its group."""
-    group = np.cumsum(first) - 1
-    span = float(lag.max(initial=0.0)) + 1.0
-    least: Floats = np.minimum.accumulate((lag + group * 2 * span)[::-1])[::-1] - group * 2 * span
-    return least
-
-
-def _rebuilt(samples: Samples, order: Ints, found: _Laid, rate: float, connections: int) -> Samples:
-    """The samples with their due times, and rows for those that were never sent."""
-    extra = found.missing_due.size
+def _rebuilt(samples: Samples, order: Ints, laid: _Laid, rate: float, connections: int) -> Samples:
+    """The samples with their due times, and rows for requests that were never sent."""
+    extra = laid.missing_due.size
     assert samples.start is not None
     usual = int(np.median(samples.duration)) if len(samples) else 0
     start = np.concatenate(
-        (samples.start[order], np.maximum(found.missing_end - usual, found.missing_due))
+        (samples.start[order], np.maximum(laid.missing_end - usual, laid.missing_due))
     )
     end = np.concatenate(
         (
             (samples.start + samples.duration)[order],
-            np.maximum(found.missing_end, start[len(samples) :]),
+            np.maximum(laid.missing_end, start[len(samples) :]),
         )
     )
-    due = np.concatenate((found.due, found.missing_due))
+    due = np.concatenate((laid.due, laid.missing_due))
     turn = np.argsort(due, kind="stable")
     interval = 1e9 * connections / rate
     notes = [
-        f"timed from a schedule of one request every {format_duration(interval)} on each of {connections} connections"
+        (
+            f"timed from a schedule: one request every {format_duration(interval)} on each of "
+            f"{connections} connections"
+        )
     ]
     if extra:
-        notes.append(f"{format_count(extra)} requests that were never sent were put in")
-    rows = np.concatenate((order, order[found.behind] if extra else np.zeros(0, np.int64)))
+        notes.append(f"{format_count(extra)} requests that were never sent were added")
+    rows = np.concatenate((order, order[laid.behind] if extra else np.zeros(0, np.int64)))
 
     def column(values: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
         return None if values is None else values[rows][turn]

@@ -1,4 +1,4 @@
-"""One limit against one measurement: the value, its interval, and whether that settles the matter."""
+"""`SLO`: limits on statistics, and whether a measurement meets them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit.analysis.fan_out import samples_needed
+from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Evidence, Histogram
 from latencykit.core.quantiles import is_resolved, share_interval
 from latencykit.core.summary import Summary
@@ -47,16 +48,16 @@ class SLORow:
     ----------
     statistic : str
     limit, value : float
-        In the unit of the measurement's values; shares (0..1) for ``failed``. Infinite where failed requests
-        reach the percentile, NaN where the measurement does not hold the statistic.
+        In the unit of the measurement's values; shares (0..1) for ``failed``. The value is infinite
+        where failed requests reach the percentile, NaN where the statistic is not available.
     low, high : float
-        What the value may be: its confidence interval joined with the bucket.
+        Confidence interval of the value joined with its bucket.
     outcome : {"met", "missed", "unknown"}
     reason : str
-        Why it is unknown, or what else there is to know; ``""`` otherwise.
+        Why it is unknown, or a remark; ``""`` otherwise.
     unit : str
     bucket_low, bucket_high : float
-        What the source pins the value down between; NaN where that is not known.
+        Bounds of the value by the resolution of the source; NaN if unknown.
     """
 
     statistic: str
@@ -72,26 +73,29 @@ class SLORow:
 
     @property
     def resolved(self) -> bool:
-        """Whether the source pins the value down within a tenth; else it is a range between the two edges."""
+        """True if the source resolves the value within a tenth; else it is a range."""
         return math.isnan(self.bucket_low) or bool(is_resolved(self.bucket_low, self.bucket_high))
 
     @property
     def margin(self) -> float:
-        """Room to the limit as a share of it: 0.25 is a quarter left, −1 is twice the limit; NaN for a range."""
-        return self._room(self.value) if self.resolved else math.nan
+        """Distance to the limit as a share of it: 0.25 is a quarter left; NaN for a range."""
+        return self._margin(self.value) if self.resolved else math.nan
 
     @property
     def margin_low(self) -> float:
-        """The margin at the high end of the interval: the least that it may be."""
-        return self._room(self.high)
+        """The margin at the high end of the interval: its lower bound."""
+        return self._margin(self.high)
 
     @property
     def margin_high(self) -> float:
-        """The margin at the low end of the interval: the most that it may be."""
-        return self._room(self.low)
+        """The margin at the low end of the interval: its upper bound."""
+        return self._margin(self.low)
 
-    def _room(self, value: float) -> float:
+    def _margin(self, value: float) -> float:
         return 1 - value / self.limit if self.limit else math.nan if value else 0.0
+
+
+_EMPTY = "the measurement has no requests"
 
 
 def check_limit(
@@ -103,7 +107,7 @@ def check_limit(
     *,
     rare: bool = True,
 ) -> SLORow:
-    """Return whether a measurement meets a limit; see `latencykit.analysis.slo.SLO.check`."""
+    """Check one limit; see `latencykit.analysis.slo.SLO.check`."""
     if statistic == "failed":
         return _failed(source, limit, confidence)
     if not hasattr(source, "percentile_rows"):
@@ -116,13 +120,17 @@ def check_limit(
     return _mean(source, statistic, limit, confidence, evidence, rare=rare)
 
 
+def _unknown(statistic: str, limit: float, reason: str, unit: str = "ns") -> SLORow:
+    return SLORow(statistic, limit, math.nan, math.nan, math.nan, "unknown", reason, unit)
+
+
 def _settled(
     statistic: str, limit: float, value: float, low: float, high: float, unit: str, reason: str = ""
 ) -> SLORow:
     outcome: Outcome = "met" if high <= limit else "missed" if low > limit else "unknown"
     if outcome == "unknown" and not reason:
         span = f"{format_value(low, unit)} and {format_value(high, unit)}"
-        reason = f"the value lies between {span}, and the limit does, too"
+        reason = f"both the value and the limit lie between {span}"
     return SLORow(statistic, limit, value, low, high, outcome, reason, unit)
 
 
@@ -137,32 +145,22 @@ def _failed(source: Any, limit: float, confidence: float) -> SLORow:
     outside, inside = _failures(source)
     failed = outside + inside
     if source.count is None:
-        return SLORow(
-            "failed",
-            limit,
-            math.nan,
-            math.nan,
-            math.nan,
-            "unknown",
-            "the source does not say how many requests there were",
-        )
+        return _unknown("failed", limit, "the source does not report the number of requests")
     attempts = source.count + getattr(source, "censored", 0) + outside
     if not attempts:
-        return SLORow(
-            "failed", limit, math.nan, math.nan, math.nan, "unknown", "there were no requests"
-        )
+        return _unknown("failed", limit, _EMPTY)
     value = failed / attempts
-    if not source.run.failures_known:  # those that are known prove a limit missed, never met
+    if not source.run.failures_known:  # known failures prove a limit missed, never met
         low, _ = share_interval(failed, attempts, confidence)
-        why = "how many requests failed is not known: the source does not say, or not in a way that is understood"
+        why = "the number of failed requests is unknown: the source does not report it readably"
         return _settled("failed", limit, value, low if limit else value, 1.0, "none", why)
-    if limit == 0:  # "none may fail" is about these requests; no sample bounds a share by nothing
+    if limit == 0:  # "none may fail" is about these requests; no sample bounds a share by 0
         return SLORow("failed", limit, value, value, value, "missed" if failed else "met")
     low, high = share_interval(failed, attempts, confidence)
     reason = ""
     if low <= limit < high:
-        seen = f"{format_count(failed)} of {format_count(attempts)} requests failed"
-        reason = f"{seen}, which a share of {100 * low:.3g} to {100 * high:.3g} % would explain"
+        share = f"{format_count(failed)} of {format_count(attempts)} requests failed"
+        reason = f"{share}, which a share of {100 * low:.3g} to {100 * high:.3g} % would explain"
     return _settled("failed", limit, value, low, high, "none", reason)
 
 
@@ -174,45 +172,30 @@ def _percentile(
     good, counted = source.count, source.count + source.censored
     attempts = counted + outside
     if not attempts:
-        return SLORow(
-            name, limit, math.nan, math.nan, math.nan, "unknown", "there were no requests", unit
-        )
+        return _unknown(name, limit, _EMPTY, unit)
     failed = f"{format_count(outside + inside)} of {format_count(attempts)} requests failed"
     asked = percentile * attempts / counted if counted else math.inf
     reached = asked > 100 * (1 + 1e-12) or (
         inside == source.censored > 0 and percentile * attempts > 100 * good
     )
     if reached:
-        return SLORow(
-            name,
-            limit,
-            math.inf,
-            math.inf,
-            math.inf,
-            "missed",
-            f"{failed}, and {name} falls among them",
-            unit,
-        )
+        reason = f"{failed}, and {name} falls among them"
+        return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", reason, unit)
     (row,), why = evidence.rows([min(asked, 100.0)], confidence, rare=rare)
     low, high = row.low, row.high
     reason = f"{failed} and count as slower" if outside else ""
-    if (
-        math.isnan(high) and evidence.dependence is None
-    ):  # corrected counts: only the bucket is known
-        low, high = row.bucket_low, row.bucket_high
+    if math.isnan(high) and evidence.dependence is None:
+        low, high = row.bucket_low, row.bucket_high  # corrected counts: only the bucket is known
     low, high = (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
     if math.isinf(high) and low <= limit and why:
         reason = "; ".join(why)
     elif math.isinf(high) and low <= limit:
-        needed = f"{format_count(attempts)} requests do not bound {name}"
-        reason = (
-            f"{needed}; it takes {format_count(samples_needed(percentile, confidence))}"
-            if percentile < 100
-            else needed
-        )
+        reason = f"{format_count(attempts)} requests do not bound {name}"
+        if percentile < 100:
+            reason += f"; it takes {format_count(samples_needed(percentile, confidence))}"
     low, high = min(low, row.bucket_low), max(high, row.bucket_high)
-    found = _settled(name, limit, row.value, low, high, unit, reason)
-    return replace(found, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
+    checked = _settled(name, limit, row.value, low, high, unit, reason)
+    return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
 
 
 def _maximum(source: Any, limit: float) -> SLORow:
@@ -225,10 +208,11 @@ def _maximum(source: Any, limit: float) -> SLORow:
         return SLORow("max", limit, math.inf, math.inf, math.inf, "missed", reason, unit)
     if source.censored:
         least = max(source.censored_at, 0.0 if math.isnan(top) else top)
-        reason = f"{format_count(source.censored)} values are known only to be at least {format_value(source.censored_at, unit)}"
+        bound = format_value(source.censored_at, unit)
+        reason = f"{format_count(source.censored)} values are known only to be at least {bound}"
         return _settled("max", limit, least, least, math.inf, unit, reason)
     if math.isnan(top):
-        return SLORow("max", limit, top, top, top, "unknown", "there were no requests", unit)
+        return _unknown("max", limit, _EMPTY, unit)
     edge = source.bracket("max")[0]
     return replace(
         _settled("max", limit, top, min(edge, top), top, unit),
@@ -240,21 +224,12 @@ def _maximum(source: Any, limit: float) -> SLORow:
 def _mean(
     source: Any, statistic: str, limit: float, confidence: float, evidence: Any, *, rare: bool
 ) -> SLORow:
-    """The mean of the successes, or a trimmed one; its error is joined with the edges of the buckets."""
+    """The mean of the good requests, or a trimmed one; its error is joined with the buckets."""
     unit = source.unit
     if not source.count:
-        return SLORow(
-            statistic,
-            limit,
-            math.nan,
-            math.nan,
-            math.nan,
-            "unknown",
-            "there were no requests",
-            unit,
-        )
-    found = trimmed(source.counted, "TM(0%:100%)" if statistic == "mean" else statistic, unit)
-    value, low, high = found.value, found.low, found.high
+        return _unknown(statistic, limit, _EMPTY, unit)
+    trim = trimmed(source.counted, "TM(0%:100%)" if statistic == "mean" else statistic, unit)
+    value, low, high = trim.value, trim.low, trim.high
     if statistic == "mean" and ("mean" in source.reported_stats or not source.censored):
         low, high = source.bracket("mean")
         value = source.mean if is_resolved(low, high) else high
@@ -262,10 +237,8 @@ def _mean(
     below, above = (
         evidence.mean(statistic, confidence, rare=rare) if math.isfinite(high) else (0.0, 0.0)
     )
-    low, high = (
-        max(low - below, source.bracket("min")[0]),
-        high + above,
-    )  # no mean lies below the fastest request
+    # A mean is not below the fastest request.
+    low, high = max(low - below, source.bracket("min")[0]), high + above
     outside, inside = _failures(source)
     reason = (
         f"of the {format_count(source.count)} requests that did not fail"
@@ -273,7 +246,10 @@ def _mean(
         else ""
     )
     if math.isinf(above) and low <= limit:
-        reason = "the run is too short, or its slow requests too few and too unlike, to bound the mean from above"
+        reason = (
+            "the run is too short, or its slow requests too few and too different, to bound the "
+            "mean from above"
+        )
     return replace(
         _settled(statistic, limit, value, low, high, unit, reason),
         bucket_low=ends[0],
@@ -282,29 +258,26 @@ def _mean(
 
 
 def _of_summary(source: Any, statistic: str, limit: float) -> SLORow:
-    """A printed number has no interval: it is taken as it stands."""
+    """A reported number has no interval."""
     if statistic not in ("max", "mean") and not statistic.startswith("p"):
-        reason = f"{statistic} needs the values or a histogram, and the source holds printed numbers only"
-        return SLORow(
-            statistic, limit, math.nan, math.nan, math.nan, "unknown", reason, source.unit
+        reason = (
+            f"{statistic} needs the values or a histogram, and the source has reported numbers only"
         )
+        return _unknown(statistic, limit, reason, source.unit)
     try:
         if statistic.startswith("p"):
             value = source.percentile(float(statistic[1:]))
         else:
             value = source.max if statistic == "max" else source.mean
     except DataNotAvailableError as missing:
-        return SLORow(
-            statistic, limit, math.nan, math.nan, math.nan, "unknown", str(missing), source.unit
-        )
+        return _unknown(statistic, limit, str(missing), source.unit)
     return _settled(
-        statistic, limit, value, value, value, source.unit, "as printed, without an interval"
+        statistic, limit, value, value, value, source.unit, "as reported, without an interval"
     )
 
 
 # ------------------------------------------------------------
-# Service level objectives: limits on statistics, and whether a measurement can tell that they are
-# met.
+# Service level objectives.
 
 _ENTRY = re.compile(r"(\w+\s*\(.*?\)|.+?)\s*(<=|>=|≤|≥|<|>|=|:)\s*(.+)")
 _NUMBER = re.compile(r"\d+(?:\.\d*)?|\.\d+")
@@ -323,7 +296,7 @@ class Limit:
     limit : float
         Nanoseconds; a bare number where `bare`; a share (0..1) of all requests for ``failed``.
     bare : bool
-        The limit was written without a unit, for values that have none.
+        The limit has no unit, for values that have none.
     """
 
     statistic: str
@@ -332,13 +305,13 @@ class Limit:
 
     @property
     def percentile(self) -> float | None:
-        """The percentile (0..100) that is limited; 100 for the maximum, None for other statistics."""
+        """The limited percentile (0..100); 100 for the maximum, None for other statistics."""
         if self.statistic == "max":
             return 100.0
         return float(self.statistic[1:]) if self.statistic[:1] == "p" else None
 
     def in_unit(self, unit: str) -> float:
-        """Return the limit in the unit of some values."""
+        """Return the limit in the unit of the values."""
         if self.statistic == "failed":
             return self.limit
         if self.bare != (unit not in NANOSECONDS):
@@ -385,18 +358,18 @@ class SLO:
 
     @classmethod
     def parse(cls, text: str) -> SLO:
-        """Return the SLO that a text states.
+        """Parse an SLO.
 
         Parameters
         ----------
         text : str
-            Entries such as ``99.9=20ms``, ``p99<20ms``, ``max=1s``, ``mean=2ms``, ``tm99=5ms``, ``failed=0.1%``, parted
-            by commas, semicolons or lines; ``#`` begins a comment.
+            Entries such as ``99.9=20ms``, ``p99<20ms``, ``max=1s``, ``mean=2ms``, ``tm99=5ms``,
+            ``failed=0.1%``, separated by commas, semicolons or lines; ``#`` starts a comment.
 
         Raises
         ------
         InvalidArgumentError
-            Where an entry states no limit, or two limit the same statistic.
+            If an entry is not a valid limit, or two limit the same statistic.
         """
         lines = (line.split("#", 1)[0] for line in text.splitlines())
         entries = [entry.strip() for line in lines for entry in re.split(r"[,;]", line)]
@@ -404,20 +377,20 @@ class SLO:
 
     @classmethod
     def of(cls, limits: Iterable[Limit]) -> SLO:
-        """Return the SLO of some limits, each statistic being limited once."""
-        held = tuple(limits)
-        names = [limit.statistic for limit in held]
-        if not held:
+        """Return the SLO of some limits, one per statistic."""
+        given = tuple(limits)
+        names = [limit.statistic for limit in given]
+        if not given:
             raise InvalidArgumentError(f"the SLO states no limit; {_HINT}")
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
             raise InvalidArgumentError(f"the SLO limits {twice} twice; keep the stricter one")
-        return cls(held)
+        return cls(given)
 
     def check(
-        self, source: Data | Evidence, confidence: float = 0.95, *, rare: bool = True
+        self, source: Data | Distribution | Evidence, confidence: float = 0.95, *, rare: bool = True
     ) -> list[SLORow]:
-        """Return one row per limit: met, missed, or unknown where the measurement cannot tell.
+        """Return one row per limit: met, missed, or unknown.
 
         Parameters
         ----------
@@ -425,7 +398,7 @@ class SLO:
             Or the evidence of one of them. Values of the rows are in its unit.
         confidence : float, default 0.95
         rare : bool, default True
-            Allow for stalls that a short measurement need not have seen; see `Evidence.rows`.
+            Allow for stalls that a short measurement may have missed; see `Evidence.rows`.
 
         Returns
         -------
@@ -433,16 +406,16 @@ class SLO:
 
         Notes
         -----
-        A limit is met where the whole confidence interval, joined with the bucket, is within it; missed where all of
-        it is beyond; anything else is unknown, and a percentile that the sample does not bound can only be missed or
-        unknown. Requests that failed count as slower than any limit. Where the source knows time, intervals allow for
-        requests that are slow together.
+        A limit is met if the whole confidence interval, joined with the bucket, is within it;
+        missed if all of it is beyond; anything else is unknown. A percentile that the sample does
+        not bound can only be missed or unknown. Failed requests count as slower than any limit. If
+        the source has times, intervals allow for requests that are slow together.
         """
         evidence = None
-        if not isinstance(source, Summary):
+        if not isinstance(source, Summary | Distribution):
             evidence = source if isinstance(source, Evidence) else source.evidence()
         counted = evidence.whole if evidence else source
-        assert isinstance(counted, Histogram | Summary)
+        assert isinstance(counted, Histogram | Summary | Distribution)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
         return [check_limit(counted, *limit, confidence, evidence, rare=rare) for limit in limits]
 
@@ -452,7 +425,8 @@ class SLO:
         Returns
         -------
         percentile, limit : ndarray of float64, shape (2 × limits,)
-            From 0 on; each limit holds up to its percentile, the maximum's up to 100. Limits in nanoseconds, or bare.
+            From 0 on; each limit applies up to its percentile, the maximum's up to 100. Limits are
+            in nanoseconds, or bare.
 
         Examples
         --------
@@ -472,7 +446,7 @@ class SLO:
 
 
 def passed(rows: Iterable[SLORow], *, strict: bool = False) -> bool | None:
-    """Return whether all limits are met; None where some are unknown and none is missed."""
+    """Return whether all limits are met; None if some are unknown and none is missed."""
     outcomes: set[Outcome] = {row.outcome for row in rows}
     if "missed" in outcomes or (strict and "unknown" in outcomes):
         return False
@@ -480,50 +454,43 @@ def passed(rows: Iterable[SLORow], *, strict: bool = False) -> bool | None:
 
 
 def _parse_entry(entry: str) -> Limit:
-    found = _ENTRY.fullmatch(entry)
-    if not found:
-        raise InvalidArgumentError(f"{entry!r} is no limit; {_HINT}")
-    name, sign, value = found[1].strip(), found[2], found[3].strip()
+    match = _ENTRY.fullmatch(entry)
+    if not match:
+        raise InvalidArgumentError(f"{entry!r} is not a valid limit; {_HINT}")
+    name, sign, value = match[1].strip(), match[2], match[3].strip()
     if sign in (">", ">=", "≥"):
         raise InvalidArgumentError(
-            f"{entry!r} is a lower limit; an SLO states the most that a statistic may be, such as p99<20ms"
+            f"{entry!r} is a lower limit; an SLO has upper limits, such as p99<20ms"
         )
     if name.lower() in _FAILED:
-        return Limit("failed", _share(value, entry))
+        number = value.removesuffix("%").strip()
+        bare = value == number and number.strip("0.")
+        if not _NUMBER.fullmatch(number) or bare or float(number) > 100:
+            raise InvalidArgumentError(
+                f"{entry!r} is not a valid share of the requests; write it in percent, such as "
+                "failed=0.1%"
+            )
+        return Limit("failed", float(number) / 100)
     statistic = statistic_name(name)
     statistic = "max" if statistic == "p100" else statistic
     if statistic[0] in "tTwW" and parse_trim(statistic).kind not in ("TM", "WM"):
         raise InvalidArgumentError(
-            f"{entry!r} limits a count or a sum; limit percentiles, the maximum, means, or failed requests"
+            f"{entry!r} limits a count or a sum; limit percentiles, the maximum, means, or failed "
+            "requests"
         )
     if _NUMBER.fullmatch(value):
         return Limit(statistic, float(value), bare=True)
     limit = parse_duration(value)
     if limit < 0:
-        raise InvalidArgumentError(f"{entry!r} limits a latency to less than nothing; {_HINT}")
+        raise InvalidArgumentError(f"{entry!r} limits a latency to a negative value; {_HINT}")
     return Limit(statistic, limit)
-
-
-def _share(value: str, entry: str) -> float:
-    number = value.removesuffix("%").strip()
-    if (
-        not _NUMBER.fullmatch(number)
-        or (value == number and float(number) != 0)
-        or float(number) > 100
-    ):
-        raise InvalidArgumentError(
-            f"{entry!r} states no share of the requests; write it in percent, such as failed=0.1%"
-        )
-    return float(number) / 100
 
 
 # ------------------------------------------------------------
 # SLOs that other tools keep in files: gnuplot's steps, and HistogramLogAnalyzer's XML.
 
-_SLO_FILES_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-_STEP = re.compile(
-    rf"\s*({_SLO_FILES_NUMBER})[\s,]+({_SLO_FILES_NUMBER})(?:[\s,]+({_SLO_FILES_NUMBER})\s*%?.*)?\s*"
-)
+_FLOAT = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+_STEP = re.compile(rf"\s*({_FLOAT})[\s,]+({_FLOAT})(?:[\s,]+({_FLOAT})\s*%?.*)?\s*")
 _ELEMENT, _LIMIT = "SLAPercentile", "acceptablehicupp_msec"  # spelled so by HistogramLogAnalyzer
 
 
@@ -542,7 +509,7 @@ def slo_from_text(text: str, unit: str = "ms") -> SLO:
 
 
 def _from_steps(rows: list[tuple[float, float, str | None]], unit: str) -> SLO:
-    """Each level of the staircase is a limit, up to the percentile at which it ends."""
+    """Read the levels of a staircase: each is a limit up to the percentile at which it ends."""
     if unit not in NANOSECONDS:
         raise InvalidArgumentError(
             f"limits in {unit!r} have no duration; name their unit: ns, us, ms or s"
@@ -551,7 +518,8 @@ def _from_steps(rows: list[tuple[float, float, str | None]], unit: str) -> SLO:
     for place, level, label in rows:
         if place < 1:
             raise InvalidArgumentError(
-                f"a step at {place:g} is no percentile; the first column is 1/(1 - q), 1 or more"
+                f"a step at {place:g} is not a valid percentile; the first column is 1/(1 - q), "
+                "1 or more"
             )
         percentile = float(label) if label is not None else float(f"{100 * (1 - 1 / place):.12g}")
         ends[level] = max(ends.get(level, 0.0), percentile)
@@ -569,15 +537,15 @@ def _from_xml(text: str) -> SLO:
 
     limits: list[Limit] = []
     inside: list[str] = []
-    held: list[str] = []
+    text_of: list[str] = []
 
     def start(name: str, attributes: dict[str, str]) -> None:
         if name == _ELEMENT:
-            inside[:], held[:] = [attributes.get(_LIMIT, "")], []
+            inside[:], text_of[:] = [attributes.get(_LIMIT, "")], []
 
     def end(name: str) -> None:
         if name == _ELEMENT and inside:
-            limits.append(_xml_limit("".join(held).strip(), inside.pop()))
+            limits.append(_xml_limit("".join(text_of).strip(), inside.pop()))
 
     def refuse(*_: object) -> None:
         raise InvalidArgumentError(
@@ -586,15 +554,16 @@ def _from_xml(text: str) -> SLO:
 
     parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = held.append
+    parser.CharacterDataHandler = text_of.append
     parser.StartDoctypeDeclHandler = refuse  # so no entity can ever be declared, let alone expanded
     try:
         parser.Parse(text, True)
     except expat.ExpatError as broken:
-        raise InvalidArgumentError(f"the SLO is no well-formed XML: {broken}") from None
+        raise InvalidArgumentError(f"the SLO is not well-formed XML: {broken}") from None
     if not limits:
         raise InvalidArgumentError(
-            f"the SLO's XML holds no {_ELEMENT} element; write them as HistogramLogAnalyzer's SLAdetails.xml does"
+            f"the SLO's XML has no {_ELEMENT} element; write them as HistogramLogAnalyzer's "
+            "SLAdetails.xml does"
         )
     return SLO.of(limits)
 
@@ -606,7 +575,8 @@ def _xml_limit(percentile: str, limit: str) -> Limit:
         share = level = -1.0
     if not (0 <= share <= 100 and level >= 0):
         raise InvalidArgumentError(
-            f'<{_ELEMENT} {_LIMIT}="{limit[:40]}">{percentile[:40]} is no limit; both are plain numbers'
+            f'<{_ELEMENT} {_LIMIT}="{limit[:40]}">{percentile[:40]} is not a valid limit; '
+            "both are plain numbers"
         )
     return Limit(
         "max" if share == 100 else f"p{format_percentile(share)}", level * NANOSECONDS["ms"]

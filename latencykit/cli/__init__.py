@@ -1,6 +1,6 @@
-"""The command line: one command a file; each parses, calls the library, and prints.
+"""The command line; a command parses, calls the library, and prints.
 
-Only click is imported here, and a command's module when it runs, so that ``--help`` answers at once.
+Only click is imported here, and a command's module when it runs, so that ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import codecs
 import contextlib
 import importlib
 import io
-import itertools
 import logging
 import os
 import sys
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit import __version__
-from latencykit.cli.signals import in_order
+from latencykit.cli.signals import handle_signals
 from latencykit.errors import LatencyKitError
 from latencykit.units import printable, without_secrets
 
@@ -27,17 +26,17 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-# Commands by what people want to do, each with a line of help and an example.
+# Commands by task, each with a line of help and an example.
 TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Look": (
         (
             "chart",
-            "Draw the whole distribution, or its course over time.",
+            "Plot the full distribution, or latency over time.",
             "latencykit chart run.hlog -o run.png",
         ),
         (
             "summary",
-            "Print the key numbers and how far they hold.",
+            "Print the key numbers, and how far the sample supports them.",
             "latencykit summary run.hlog other.hlog",
         ),
         (
@@ -49,7 +48,7 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Judge": (
         (
             "diagnose",
-            "Tell whether stalls were left out, and what is true.",
+            "Detect coordinated omission and estimate the corrected distribution.",
             "latencykit diagnose run.hlog --rate 500",
         ),
         (
@@ -59,24 +58,24 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         (
             "compare",
-            "Tell what changed, and how sure that is.",
+            "Show which percentiles changed, with confidence.",
             "latencykit compare before.hlog after.hlog",
         ),
         (
             "load",
-            "Tell how much load a system carries.",
+            "Find the highest load that meets an SLO.",
             "latencykit load 'rate-*.txt' --slo 99=20ms",
         ),
         (
             "fanout",
-            "Tell what users see who wait for many calls.",
+            "Estimate tail latency under fan-out.",
             "latencykit fanout run.hlog -n 1,10,100",
         ),
     ),
     "Measure": (
         (
             "ctrlz",
-            "Test live whether a load generator tells of a stall.",
+            "Freeze a server to test whether a load generator reports the stall.",
             "latencykit ctrlz -- hey -z {duration}s {url}",
         ),
         (
@@ -86,41 +85,45 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "Convert": (
-        ("convert", "Turn a file into another format.", "latencykit convert run.hlog run.hgrm"),
+        (
+            "convert",
+            "Convert a file to another format.",
+            "latencykit convert run.hlog run.hgrm",
+        ),
         (
             "merge",
-            "Join logs of several hosts or runs into one.",
+            "Merge logs of several hosts or runs into one.",
             "latencykit merge 'host*.hlog' -o all.hlog",
         ),
-        ("formats", "List what can be read and written.", "latencykit formats"),
+        ("formats", "List the formats that can be read and written.", "latencykit formats"),
     ),
     "Learn": (
         (
             "lab",
-            "Copy the lessons to a folder of yours and open them in JupyterLab.",
+            "Copy the lessons to a folder and open them in JupyterLab.",
             "latencykit lab my-desk",
         ),
     ),
 }
 
 
-class ReaderGoneError(Exception):
-    """Nobody reads standard output any more; click would end a `BrokenPipeError` with 1, which means a verdict."""
+class OutputClosedError(Exception):
+    """Standard output is closed; click would end a `BrokenPipeError` with 1, which is a verdict."""
 
 
-class CutShortError(Exception):
+class InterruptedByUserError(Exception):
     """Ctrl+C; click would print an empty line."""
 
 
 @contextlib.contextmanager
 def _past_click() -> Iterator[None]:
-    """Carry past click what it has ideas of its own about."""
+    """Carry past click the exceptions that it would handle in its own way."""
     try:
         yield
-    except BrokenPipeError as gone:
-        raise ReaderGoneError from gone
-    except KeyboardInterrupt as cut:
-        raise CutShortError from cut
+    except BrokenPipeError as error:
+        raise OutputClosedError from error
+    except KeyboardInterrupt as error:
+        raise InterruptedByUserError from error
 
 
 class Tasks(click.Group):
@@ -132,20 +135,15 @@ class Tasks(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        os.environ.setdefault(
-            "OPENBLAS_NUM_THREADS", "1"
-        )  # halves the time that importing numpy takes
+        # One thread halves the time that importing numpy takes.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
-        if command.help is None:  # the interpreter was told to drop what modules say of themselves
-            command.help = next(
-                "\n\n".join(said)
-                for said in itertools.chain(*TASKS.values())
-                if said[0] == cmd_name
-            )
-        logging.getLogger("matplotlib").setLevel(
-            logging.ERROR
-        )  # where it keeps its cache is no news; -q means silence
+        if command.help is None:  # the interpreter drops docstrings (-OO)
+            entries = {entry[0]: entry for commands in TASKS.values() for entry in commands}
+            command.help = "\n\n".join(entries[cmd_name])
+        # Matplotlib would report where it keeps its cache, with -q, too.
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
         return command
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -156,7 +154,11 @@ class Tasks(click.Group):
         with _past_click():
             return super().invoke(ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
         for task, commands in TASKS.items():
             with formatter.section(task):
                 formatter.write_dl(
@@ -188,87 +190,76 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
 )
 @click.pass_context
 def cli(ctx: click.Context, quiet: bool) -> None:
-    """Read what your tools print, see the whole latency distribution, and know how far to trust it.
+    """See the full latency distribution in the output your tools already produce.
 
     FILES are paths, globs, NAME=path for a label, or - for standard input.
-    Exit status: 0 good, 1 a verdict is negative, 2 usage or unreadable input.
+    Exit status: 0 done, 1 a verdict is negative, 2 usage or unreadable input.
     """
     ctx.obj = {**(ctx.obj or {}), "quiet": quiet}
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; whatever goes wrong becomes one line and an exit status."""
+    """Run the command line; every error becomes one line and an exit status."""
     words = tuple(sys.argv[1:] if args is None else args)
-    _make_printable()
-    with in_order():
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # Names of files are written as their bytes, and letters that the encoding lacks as ?.
+        unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
+        sys.stdout.reconfigure(errors="surrogateescape" if unicode else "replace")
+    with handle_signals():
         try:
             status = _status(words)
             if sys.stdout is not None:
                 sys.stdout.flush()
-        except (BrokenPipeError, ReaderGoneError):
+        except (BrokenPipeError, OutputClosedError):
             status = 141
-            _give_up_output()
+            _discard_output()
         except OSError as error:
-            # Files that cannot be written are named where that happens; without a name it was standard output.
-            status = _told(f"{error.filename or 'standard output'}: {error.strerror or error}")
-            _give_up_output()
+            # The writers of files name them; without a name it was standard output.
+            status = _fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
+            _discard_output()
     sys.exit(status)
-
-
-def _make_printable() -> None:
-    """Let standard output take any text: names of files as their bytes, and ? for letters that its encoding lacks."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
-        sys.stdout.reconfigure(errors="surrogateescape" if unicode else "replace")
 
 
 def _status(words: Sequence[str]) -> int:
     """Run a command and return the exit status."""
     if not words:
-        click.echo(
-            cli.get_help(click.Context(cli, info_name="latencykit", **cli.context_settings)),
-            err=True,
-        )
+        help_context = click.Context(cli, info_name="latencykit", **cli.context_settings)
+        click.echo(cli.get_help(help_context), err=True)
         return 2
     try:
-        given = {"args": tuple(words)}  # a report tells the command that made it
         result: Any = cli.main(
-            args=list(words), prog_name="latencykit", standalone_mode=False, obj=given
+            args=list(words),
+            prog_name="latencykit",
+            standalone_mode=False,
+            obj={"args": tuple(words)},  # a report shows the command that made it
         )
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
-        return _told(_of_click(error))
-    except (click.Abort, CutShortError, KeyboardInterrupt):
+        text = " ".join(error.format_message().split())
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            text = f"{text.removesuffix('.')}; see `{context.command_path} --help`"
+        return _fail(text)
+    except (click.Abort, InterruptedByUserError, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return 130
     except LatencyKitError as error:
-        return _told(str(error))
+        return _fail(str(error))
     except MemoryError:
-        return _told(
-            "there is not memory enough for this; --from and --to cut out a part, and --jobs 1 reads one file at a time"
+        return _fail(
+            "out of memory; --from and --to select a part, and --jobs 1 reads one file at a time"
         )
     return result if isinstance(result, int) else 0
 
 
-def _told(text: str) -> int:
-    """Print one line: names of files and what stood in them may hold line ends and commands for the terminal."""
-    with contextlib.suppress(OSError):  # with standard error closed, the status alone tells
+def _fail(text: str) -> int:
+    """Print one line, safe for a terminal, and return the exit status."""
+    with contextlib.suppress(OSError):  # with standard error closed, the status is all there is
         click.echo(f"latencykit: {printable(without_secrets(text), len(text))}", err=True)
     return 2
 
 
-def _of_click(error: click.ClickException) -> str:
-    """What click found wrong, in one line, with its hint to the help."""
-    text = " ".join(error.format_message().split())
-    context = getattr(error, "ctx", None)
-    return (
-        text
-        if context is None
-        else f"{text.removesuffix('.')}; see `{context.command_path} --help`"
-    )
-
-
-def _give_up_output() -> None:
-    """Nothing more can be said on standard output, not even what is still held back for it."""
+def _discard_output() -> None:
+    """Discard standard output, buffered output included."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

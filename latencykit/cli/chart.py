@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.check import slo_of
-from latencykit.cli.common import (
+from latencykit.cli.common import load, without_aggregates
+from latencykit.cli.options import (
+    Command,
     Inputs,
     Real,
-    atomic,
-    beside,
+    format_option,
     inputs,
-    load,
-    print_written,
-    printing,
-    progress,
+    slo_of,
     with_unit,
-    without_aggregates,
 )
-from latencykit.cli.report import write_page
+from latencykit.cli.output import beside, print_written, write_chart, write_page
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -32,19 +31,21 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _KINDS = ("percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard")
-_SIZES = {"dashboard": (1000.0, 780.0)}
 _CURVES = ("percentiles", "ccdf", "dashboard")
-_ONLY = {
-    "runs": ("percentiles",), "nines": ("percentiles", "dashboard"), "y": ("percentiles", "timeline"), "confidence": _CURVES,
+_KINDS_WITH = {
+    "runs": ("percentiles",),
+    "nines": ("percentiles", "dashboard"),
+    "y": ("percentiles", "timeline"),
+    "confidence": _CURVES,
     "expected_interval": _CURVES,
-}  # fmt: skip
-"""Options that only some kinds of charts know."""
+}
+"""Options that only some kinds of charts have."""
 
-_ON_PAGES = ("slo", "title", "expected_interval")
-"""Options that an interactive page knows; a terminal knows none."""
+_PAGE_OPTIONS = ("slo", "title", "expected_interval")
+"""Options that an interactive page has; a terminal has none."""
 
 
-@click.command("chart")
+@click.command("chart", cls=Command)
 @inputs()
 @click.option(
     "-o",
@@ -58,39 +59,40 @@ _ON_PAGES = ("slo", "title", "expected_interval")
     type=click.Choice(_KINDS),
     default="percentiles",
     show_default=True,
-    help="Which chart.",
+    help="Kind of chart.",
 )
-@click.option("--runs", is_flag=True, help="Runs of one thing: thin lines and their envelope.")
+@click.option("--runs", is_flag=True, help="Repeated runs: thin lines and their envelope.")
+@click.option("--slo", metavar="SPEC", help="Limits to draw, such as 99.9=20ms,max=1s, or a file.")
+@click.option("--nines", type=Real(1, 12), help="Number of nines before 100 %.")
 @click.option(
-    "--slo", metavar="SPEC", help="Limits such as 99.9=20ms,max=1s, or a file: drawn and judged."
-)
-@click.option("--nines", type=Real(1, 12), help="Nines before 100 %.")
-@click.option(
-    "--y", type=click.Choice(["log", "linear"]), show_default="log", help="Axis of values."
+    "--y", type=click.Choice(["log", "linear"]), show_default="log", help="Scale of the value axis."
 )
 @click.option(
     "--expected-interval",
     metavar="D",
     callback=with_unit,
-    help="Between two requests of one connection, such as 10ms: draw raw and corrected.",
+    help="Time between two requests of one connection, such as 10ms: plot raw and corrected.",
 )
-@click.option("--term", is_flag=True, help="Draw curve and timeline in the terminal.")
-@click.option("--title", help="Instead of what was measured.")
+@click.option("--term", is_flag=True, help="Draw the curve and the timeline in the terminal.")
+@click.option("--title", help="Chart title.")
 @click.option(
     "--confidence",
     type=Real(0.5, 0.9999),
     show_default="0.95 for up to three curves",
-    help="Of the band around a curve.",
+    help="Confidence level of the band.",
 )
-@click.option("--size", metavar="WxH", help="Pixels, such as 1600x900.")
+@click.option("--size", metavar="WxH", help="Size in pixels, such as 1600x900.")
 @click.option(
-    "--dpi", type=Real(30, 1200), show_default="100", help="Pixels an inch; 200 doubles the size."
+    "--dpi",
+    type=Real(30, 1200),
+    show_default="100",
+    help="Pixels per inch; 200 doubles the size.",
 )
-@printing
+@format_option
 def command(
     given: Inputs, out: Path | None, kind: str, term: bool, style: str, **look: Any
 ) -> None:
-    """Draw the whole distribution: percentile curves, or another kind.
+    """Plot the full distribution, or latency over time.
 
     \b
     latencykit chart run.hlog -o run.png
@@ -103,7 +105,7 @@ def command(
         raise InvalidArgumentError(
             "--out-unit is for pictures; the terminal gives each value the unit that suits it"
         )
-    _refuse({name: value for name, value in look.items() if value}, kind, term=term, page=page)
+    _refuse_unused({name for name, value in look.items() if value}, kind, term=term, page=page)
     if term and style != "table":
         raise InvalidArgumentError(
             f"--term draws for people, --format {style} prints for programs; leave one of them out"
@@ -118,119 +120,101 @@ def command(
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
     loaded = without_aggregates(load(given, counted=counted, again=True))
     if term:
-        _in_terminal(loaded)
+        _print_chart(loaded)
         if out is None:
             return
     target = out or beside(loaded[0].path, ".png" if kind == "percentiles" else f".{kind}.png")
     if page:
-        write_page(loaded, target, given, spec, **{name: look[name] for name in _ON_PAGES})
+        write_page(loaded, target, given, spec, **{name: look[name] for name in _PAGE_OPTIONS})
     else:
-        with atomic(target, given.files, spec) as temporary, progress(f"drawing {target.name}"):
-            _draw(loaded, temporary, given, kind, **look)
-    said = None if out is None else f"wrote {target}"
-    print_written(
-        {"output": str(target)} | (_series(loaded) if style == "json" else {}), style, said
-    )
+        from latencykit import plot
+
+        data, options = _chart_options(loaded, kind, **look)
+        write_chart(
+            getattr(plot, kind), data, target, given.files, spec, unit=given.out_unit, **options
+        )
+    record: dict[str, Any] = {"output": str(target)}
+    if style == "json":
+        from latencykit.views.record import series_record
+
+        record["series"] = [series_record(one.name, one.data) for one in loaded]
+    print_written(record, style, None if out is None else f"wrote {target}")
 
 
-def _refuse(asked: dict[str, Any], kind: str, *, term: bool, page: bool) -> None:
-    """No option does nothing in silence."""
-    for name in asked:
-        option, kinds = f"--{name.replace('_', '-')}", _ONLY.get(name, _KINDS)
-        if term or (page and name not in _ON_PAGES):
-            raise InvalidArgumentError(
-                f"{option} is for pictures; a page and a terminal show curve and timeline at once"
-            )
+def _refuse_unused(given: set[str], kind: str, *, term: bool, page: bool) -> None:
+    """Refuse options that would have no effect."""
+    both = "is for pictures; a page and a terminal show curve and timeline at once"
+    for name in sorted(given):
+        option, kinds = f"--{name.replace('_', '-')}", _KINDS_WITH.get(name, _KINDS)
+        if term or (page and name not in _PAGE_OPTIONS):
+            raise InvalidArgumentError(f"{option} {both}")
         if not page and kind not in kinds:
             raise InvalidArgumentError(
                 f"{option} is for --kind {' or '.join(kinds)}, not for {kind}"
             )
     if (term and kind != _KINDS[0]) or (page and kind in ("density", "ccdf")):
-        raise InvalidArgumentError(
-            f"--kind {kind} is for pictures; a page and a terminal show curve and timeline at once"
-        )
-    if "runs" in asked and "confidence" in asked:
+        raise InvalidArgumentError(f"--kind {kind} {both}")
+    if {"runs", "confidence"} <= given:
         raise InvalidArgumentError(
             "--runs draws the range of the runs, which takes the place of the band of --confidence"
         )
 
 
-def _draw(
-    loaded: Sequence[Input], target: Path, given: Inputs, kind: str, *, runs: bool, nines: float | None, y: str | None,
-    confidence: float | None, expected_interval: str | None, size: str | None, dpi: float | None, **words: Any,
-) -> None:  # fmt: skip
-    """Write one picture."""
-    from latencykit import plot
-    from latencykit.plot.files import save
-
+def _chart_options(
+    loaded: Sequence[Input],
+    kind: str,
+    *,
+    expected_interval: str | None,
+    confidence: float | None,
+    runs: bool,
+    nines: float | None,
+    y: str | None,
+    size: str | None,
+    dpi: float | None,
+    **look: Any,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The series, corrected ones beside raw ones if asked for, and the options of the chart."""
+    data = {one.name: one.data for one in loaded}
     if confidence is None and len(loaded) <= 3 and not runs:
         confidence = 0.95
-    known: dict[str, Any] = {
-        "runs": runs,
-        "nines": nines,
-        "y": y != "linear",
-        "confidence": confidence,
-    }
-    options = {
+    if expected_interval is not None:
+        from latencykit.analysis.correct import correct
+
+        prefixes = {name: f"{name} " if len(data) > 1 else "" for name in data}
+        data = {
+            f"{prefixes[name]}{role}": correct(one, expected_interval) if role != "raw" else one
+            for name, one in data.items()
+            for role in ("raw", "corrected")
+        }
+    known = {"runs": runs, "nines": nines, "y": y != "linear", "confidence": confidence}
+    look |= {
         "log" if name == "y" else name: value
         for name, value in known.items()
-        if kind in _ONLY[name]
+        if kind in _KINDS_WITH[name]
     }
-    data = {one.name: one.data for one in loaded}
-    if expected_interval is not None:
-        data = _raw_and_corrected(data, expected_interval)
-    options |= {"unit": given.out_unit, **words}
-    save(getattr(plot, kind), data, target, size=_size(size, kind), dpi=dpi or 100, **options)
+    pixels = (1000.0, 780.0 if kind == "dashboard" else 560.0)
+    if size is not None:
+        width, _, height = size.lower().partition("x")
+        if not (
+            width.isdigit()
+            and height.isdigit()
+            and 200 <= int(width) <= 20_000
+            and 150 <= int(height) <= 20_000
+        ):
+            raise InvalidArgumentError(
+                "a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), "
+                f"not {size!r}"
+            )
+        pixels = float(width), float(height)
+    return data, look | {"size": pixels, "dpi": dpi or 100}
 
 
-def _raw_and_corrected(data: dict[str, Any], interval: str) -> dict[str, Any]:
-    """Every series as it was measured, and back-filled beside it."""
-    from latencykit.analysis.correct import correct
-
-    if len(data) == 1:
-        ((_, values),) = data.items()
-        return {"raw": values, "corrected": correct(values, interval)}
-    both: dict[str, Any] = {}
-    for name, values in data.items():
-        both |= {f"{name} raw": values, f"{name} corrected": correct(values, interval)}
-    return both
-
-
-def _in_terminal(loaded: Sequence[Input]) -> None:
-    """Draw in the terminal: as wide as it is, coloured where a person is watching and does not mind."""
-    import os
-    import shutil
-    import sys
-
+def _print_chart(loaded: Sequence[Input]) -> None:
+    """Print a chart as wide as the terminal, in colour unless redirected or NO_COLOR is set."""
     from latencykit.views.terminal import terminal_chart
 
     columns, lines = shutil.get_terminal_size((80, 24))
     colour = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
-    click.echo(
-        terminal_chart(
-            {one.name: one.data for one in loaded}, width=width, height=height, colour=colour
-        )
-    )
-
-
-def _size(text: str | None, kind: str) -> tuple[float, float]:
-    if text is None:
-        return _SIZES.get(kind, (1000.0, 560.0))
-    width, _, height = text.lower().partition("x")
-    if not (
-        width.isdigit()
-        and height.isdigit()
-        and 200 <= int(width) <= 20_000
-        and 150 <= int(height) <= 20_000
-    ):
-        raise InvalidArgumentError(
-            f"a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), not {text!r}"
-        )
-    return float(width), float(height)
-
-
-def _series(loaded: Sequence[Input]) -> dict[str, Any]:
-    from latencykit.views.record import series_record
-
-    return {"series": [series_record(one.name, one.data) for one in loaded]}
+    data = {one.name: one.data for one in loaded}
+    click.echo(terminal_chart(data, width=width, height=height, colour=colour))

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import (
+from latencykit.cli.common import pairs_of
+from latencykit.cli.options import (
+    Command,
     Inputs,
-    confident,
-    drawing,
+    chart_option,
+    confidence_option,
+    format_option,
     inputs,
     note,
     numbers,
-    pairs_of,
-    picture,
-    print_json,
-    printing,
-    progress,
-    say_units,
     share,
 )
+from latencykit.cli.output import print_assumed_units, print_json, progress, write_chart
+from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @inputs(required=False)
-@drawing
+@chart_option
 @click.option(
     "--base", multiple=True, metavar="FILE", help="A run of the base side (repeatable, or a glob)."
 )
@@ -46,30 +45,37 @@ __all__ = ["command"]
     "--fail-if",
     multiple=True,
     metavar="COND",
-    help='Exit with 1 if this is surely so: "p99.9 > +5%", "mean > +1ms".',
+    help='Exit with 1 if this holds with confidence: "p99.9 > +5%", "mean > +1ms".',
 )
 @click.option(
-    "--percentiles",
-    metavar="LIST",
-    help="Which percentiles; by default those that every run supports.",
+    "--percentiles", metavar="LIST", help="Percentiles; by default those that every run supports."
 )
 @click.option(
     "--margin",
     metavar="P%",
     default="5%",
     show_default=True,
-    help="Changes surely within it are called the same.",
+    help="Changes within this margin, with confidence, count as the same.",
 )
-@confident
-@printing
+@confidence_option
+@format_option
 def command(
-    given: Inputs, out: Path | None, base: tuple[str, ...], new: tuple[str, ...], run_noise: str | None, fail_if: tuple[str, ...],
-    percentiles: str | None, margin: str, confidence: float, style: str,
-) -> int:  # fmt: skip
-    """Compare two runs, or several runs per side, percentile by percentile.
+    given: Inputs,
+    out: Path | None,
+    base: tuple[str, ...],
+    new: tuple[str, ...],
+    run_noise: str | None,
+    fail_if: tuple[str, ...],
+    percentiles: str | None,
+    margin: str,
+    confidence: float,
+    style: str,
+) -> int:
+    """Show which percentiles changed, with confidence.
 
-    FILES are BASE and NEW. One run per side concludes nothing unless --run-noise says what runs differ by. Exit status 1:
-    a --fail-if condition is met; without any, the verdict is worse or mixed.
+    FILES are BASE and NEW. One run per side is inconclusive unless --run-noise states how much
+    runs differ. Exit status 1: a --fail-if condition is met; without any, the verdict is worse or
+    mixed.
 
     \b
     latencykit compare before.hlog after.hlog -o change.png
@@ -84,46 +90,38 @@ def command(
         "confidence": confidence,
         "margin": share(margin),
         "also": [one.statistic for one in conditions],
+        "run_noise": None if run_noise is None else share(run_noise),
+        "percentiles": None if percentiles is None else numbers(percentiles),
     }
-    options["run_noise"] = None if run_noise is None else share(run_noise)
-    options["percentiles"] = None if percentiles is None else numbers(percentiles)
     pairs = pairs_of(given, base, new)
     with progress("comparing"):
-        found = {name: compare(*sides, **options) for name, sides in pairs.items()}
-    failed = {name: one.failed(conditions) for name, one in found.items()}
-    _draw(pairs, out, (*given.files, *base, *new), options)
+        comparisons = {name: compare(*sides, **options) for name, sides in pairs.items()}
+    failed = {name: one.failed(conditions) for name, one in comparisons.items()}
+    if out is not None:
+        from latencykit.plot.comparison_chart import compare as chart
+
+        if len(pairs) > 1:
+            raise InvalidArgumentError(
+                f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one "
+                "with --series or --tag"
+            )
+        sides = [side[0] if len(side) == 1 else side for side in next(iter(pairs.values()))]
+        files = (*given.files, *base, *new)
+        write_chart(chart, sides[0], out, files, new=sides[1], **options)
+        note(f"wrote {out}")
     if style == "json":
-        print_json(comparisons_record(found, failed))
+        print_json(comparisons_record(comparisons, failed))
     else:
-        click.echo(comparisons_text(found, style, given.out_unit))
-        say_units(
-            {
-                f"{side} {k + 1}" if len(series) > 1 else side: data.run
-                for pair in pairs.values()
-                for side, series in zip(("base", "new"), pair, strict=True)
-                for k, data in enumerate(series)
-            },
-            style,
-        )
-    for name, one in found.items():
+        click.echo(comparisons_text(comparisons, style, given.out_unit))
+        runs = {
+            f"{side} {k + 1}" if len(series) > 1 else side: data.run
+            for pair in pairs.values()
+            for side, series in zip(("base", "new"), pair, strict=True)
+            for k, data in enumerate(series)
+        }
+        print_assumed_units(runs, style)
+    for name, one in comparisons.items():
         for text in (*one.warnings, *(f"failed: {text}" for text in failed[name])):
-            note(f"{name}: {text}" if len(found) > 1 else text)
-    worse = any(one.verdict in ("worse", "mixed") for one in found.values())
+            note(f"{name}: {text}" if len(comparisons) > 1 else text)
+    worse = any(one.verdict in ("worse", "mixed") for one in comparisons.values())
     return int(any(failed.values()) if conditions else worse)
-
-
-def _draw(
-    pairs: dict[str, Any], out: Path | None, files: tuple[str, ...], options: dict[str, Any]
-) -> None:
-    from latencykit.errors import InvalidArgumentError
-
-    if out is None:
-        return
-    from latencykit.plot.comparison_chart import compare
-
-    if len(pairs) > 1:
-        raise InvalidArgumentError(
-            f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one with --series or --tag"
-        )
-    base, new = (side[0] if len(side) == 1 else side for side in next(iter(pairs.values())))
-    picture(compare, base, out, files, new=new, **options)

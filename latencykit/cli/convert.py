@@ -6,21 +6,14 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import (
-    Inputs,
-    atomic,
-    inputs,
-    load,
-    print_written,
-    printing,
-    progress,
-    without_aggregates,
-)
+from latencykit.cli.common import load, without_aggregates
+from latencykit.cli.options import Command, Inputs, format_option, inputs
+from latencykit.cli.output import atomic, print_written, progress
 
 __all__ = ["command"]
 
 
-@click.command("convert")
+@click.command("convert", cls=Command)
 @inputs(nargs=1)
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
@@ -30,15 +23,13 @@ __all__ = ["command"]
     show_default=True,
     help="Rows per half distance in .hgrm.",
 )
-@click.option(
-    "--percentiles", metavar="LIST", help="Into .csv: these percentiles of every interval."
-)
+@click.option("--percentiles", metavar="LIST", help="Percentiles of every interval, in .csv.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write .hgrm in its CSV form.")
-@printing
+@format_option
 def command(
     given: Inputs, out: Path, ticks: int, percentiles: str | None, as_csv: bool, style: str
 ) -> None:
-    """Turn a file into another format, by OUT's suffix: .hlog .hgrm .csv .json .parquet.
+    """Convert a file to another format, by OUT's suffix: .hlog .hgrm .csv .json .parquet.
 
     \b
     latencykit convert run.hlog run.hgrm
@@ -48,12 +39,13 @@ def command(
 
     checked_suffix(out)  # before anything is read
     loaded = without_aggregates(load(given))
-    options = {
-        "ticks": ticks,
-        "percentiles": percentiles,
-        "style": "csv" if as_csv else "text",
-        "out_unit": given.out_unit,
-    }
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
-        write_series({one.name: one.data for one in loaded}, temporary, **options)
+        write_series(
+            {one.name: one.data for one in loaded},
+            temporary,
+            ticks=ticks,
+            percentiles=percentiles,
+            style="csv" if as_csv else "text",
+            out_unit=given.out_unit,
+        )
     print_written({"output": str(out)}, style, f"wrote {out}")

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Real, drawing, note, picture, print_json, printing
+from latencykit.cli.options import Real, chart_option, format_option, note
+from latencykit.cli.output import print_json, write_chart
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from latencykit.ctrlz.run import Calibration
 
 __all__ = ["command"]
 
@@ -107,8 +106,8 @@ __all__ = ["command"]
 @click.option(
     "--yes", is_flag=True, help="Do not ask: freeze --pid or --container, load a remote --through."
 )
-@drawing
-@printing
+@chart_option
+@format_option
 def command(
     load_generator: tuple[str, ...],
     out: Path | None,
@@ -120,8 +119,8 @@ def command(
     """Freeze a server under a load generator, and test whether its report shows the stall.
 
     {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out}
-    {out.json} {out.csv} in CMD are filled in. Without --through, --server, --pid or --container the test runs its own
-    server (HTTP, and RESP for redis-benchmark) on this machine.
+    {out.json} {out.csv} in CMD are filled in. Without --through, --server, --pid or --container the
+    test runs its own server (HTTP, and RESP for redis-benchmark) on this machine.
     Exit status 1 for every verdict but honest and unknown.
 
     \b
@@ -131,6 +130,9 @@ def command(
     latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
+    from latencykit.units import format_duration
+    from latencykit.views.tables import Table
+    from latencykit.views.text import percentile_name
 
     if not yes and (test["pid"] is not None or test["container"] is not None):
         from latencykit.ctrlz.freeze import program
@@ -154,32 +156,26 @@ def command(
     if out is not None:
         from latencykit.plot.diagnosis_chart import calibration
 
-        picture(calibration, result, out, ())
+        write_chart(calibration, result, out, ())
+        note(f"wrote {out}")
     if style == "json":
         print_json(result.record())
     else:
-        click.echo(_report(result, style))
+        table = Table(style)
+        for row in result.rows:
+            truth = "unknown" if row.truth is None else format_duration(row.truth)
+            ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+            table.add(
+                {
+                    "percentile": table.either(row.percentile, percentile_name(row.percentile)),
+                    "reported": table.either(row.reported, format_duration(row.reported)),
+                    "truth": table.either(row.truth, truth),
+                    "ratio": table.either(row.ratio, ratio),
+                }
+            )
+        if style != "csv":
+            tool = result.tool or "load generator"
+            click.echo(f"{tool}: {result.verdict} ({result.model} loop)")
+            click.echo("\n".join(f"  {reason}" for reason in result.reasons) + "\n")
+        click.echo(table.render())
     return 0 if result.verdict in ("honest", "unknown") else 1
-
-
-def _report(result: Calibration, style: str) -> str:
-    """Return the verdict, its reasons and the rows."""
-    from latencykit.units import format_duration, format_percentile
-    from latencykit.views.tables import styled
-
-    cells = [
-        [
-            "max" if row.percentile == 100 else f"p{format_percentile(row.percentile)}",
-            format_duration(row.reported),
-            "unknown" if row.truth is None else format_duration(row.truth),
-            "" if row.ratio is None else f"{row.ratio:.2f}",
-        ]
-        for row in result.rows
-    ]
-    bare = [[row.percentile, row.reported, row.truth, row.ratio] for row in result.rows]
-    table = styled(style, ["percentile", "reported", "truth", "ratio"], cells, bare)
-    if style == "csv":
-        return table
-    why = "\n".join(f"  {reason}" for reason in result.reasons)
-    verdict = f"{result.tool or 'load generator'}: {result.verdict} ({result.model} loop)"
-    return f"{verdict}\n{why}\n\n{table}"

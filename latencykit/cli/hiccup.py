@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from latencykit.cli.common import note, print_json, printing
+from latencykit.cli.options import format_option, note
+from latencykit.cli.output import print_json
 
 if TYPE_CHECKING:
     from latencykit.record.hiccup import HiccupProgress
@@ -22,22 +23,22 @@ __all__ = ["command"]
     "out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The log to write (.hlog).",
+    help="Log to write (.hlog).",
 )
-@click.option("--duration", metavar="D", help="Such as 10m; without it until Ctrl+C.")
+@click.option("--duration", metavar="D", help="Length of the recording, such as 10m; until Ctrl+C.")
 @click.option(
     "--resolution",
     metavar="D",
     default="1ms",
     show_default=True,
-    help="Distance of two looks at the clock.",
+    help="Time between two readings of the clock.",
 )
 @click.option(
-    "--interval", metavar="D", default="1s", show_default=True, help="Length of a line of the log."
+    "--interval", metavar="D", default="1s", show_default=True, help="Length of a log interval."
 )
-@printing
+@format_option
 def command(out: Path, duration: str | None, resolution: str, interval: str, style: str) -> None:
-    """Record how late this machine wakes a process: what any program on it would have felt.
+    """Record this machine's hiccups: delays that any program on it would have experienced.
 
     The log is valid at any moment, after Ctrl+C too.
 
@@ -46,6 +47,7 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     """
     from latencykit.errors import CorruptInputError, InvalidArgumentError
     from latencykit.record.hiccup import hiccup
+    from latencykit.units import format_duration
     from latencykit.views.record import series_record
     from latencykit.views.text import summary_text
 
@@ -55,17 +57,18 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
         raise CorruptInputError(
             str(out.parent), None, "there is no such directory", "", "make it first"
         )
-    log = hiccup(out, duration=duration, resolution=resolution, interval=interval, progress=_tell)
+
+    def report(state: HiccupProgress) -> None:
+        last, largest = format_duration(state.worst), format_duration(state.max)
+        note(
+            f"{state.elapsed:6.0f} s   "
+            f"worst of the last interval {last:>8}   worst so far {largest:>8}"
+        )
+
+    log = hiccup(out, duration=duration, resolution=resolution, interval=interval, progress=report)
     record = series_record(out.name, log)
     if style == "json":
         print_json({"output": str(out), "series": [record]})
     else:
         note(f"wrote {out}")
         click.echo(summary_text([record], style, None))
-
-
-def _tell(seen: HiccupProgress) -> None:
-    from latencykit.units import format_duration
-
-    now, ever = format_duration(seen.worst), format_duration(seen.max)
-    note(f"{seen.elapsed:6.0f} s   worst of the last interval {now:>8}   worst so far {ever:>8}")

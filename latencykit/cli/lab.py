@@ -1,12 +1,25 @@
-"""``latencykit lab``."""
+"""``latencykit lab``: copy the lessons into a folder, and start JupyterLab there."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
 import click
 
-from latencykit.cli.common import note
+from latencykit.cli.options import note
+from latencykit.errors import InvalidArgumentError, MissingPackageError
 
-__all__ = ["command"]
+__all__ = ["Copied", "command", "copy_lessons", "launch", "lesson_files"]
+
+_RECORD = ".latencykit-lab.json"
+"""Copied files, name → digest: distinguishes a learner's changes from an older version."""
 
 
 @click.command("lab")
@@ -17,16 +30,12 @@ __all__ = ["command"]
 def command(folder: str, no_launch: bool) -> None:
     """Copy the lessons and their data into DIR (latencykit-lab), and start JupyterLab there.
 
-    What you have changed in DIR stays as it is; lessons that you have not touched are brought up to date.
+    Files that you have changed in DIR are kept; unchanged lessons are brought up to date.
 
     \b
     latencykit lab
     latencykit lab my-desk --no-launch
     """
-    from pathlib import Path
-
-    from latencykit.views.lessons import copy_lessons, launch
-
     copied = copy_lessons(Path(folder))
     note(f"{len(copied.written)} files copied, {len(copied.same)} were up to date")
     for name in copied.kept:
@@ -34,3 +43,95 @@ def command(folder: str, no_launch: bool) -> None:
     click.echo(folder)
     if not no_launch:
         launch(Path(folder))
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Names of the files that were written, were up to date, or were changed and so kept."""
+
+    written: tuple[str, ...]
+    same: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def lesson_files() -> dict[str, Path]:
+    """Return name in the learner's folder → file, from the wheel or from a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed, checkout = package / "_lessons", package.parent
+    roots = {"": checkout / "notebooks", "data/": checkout / "data"}
+    if installed.is_dir():
+        roots = {"": installed}
+    files = {}
+    for prefix, root in roots.items():
+        for path in sorted(root.rglob("*")):
+            name = path.relative_to(root)
+            hidden = any(part.startswith((".", "__")) for part in name.parts)
+            lesson = path.suffix in (".ipynb", ".md", ".py")
+            if path.is_file() and not hidden and (lesson or prefix or name.parts[0] == "data"):
+                files[prefix + name.as_posix()] = path
+    if not any(name.endswith(".ipynb") for name in files):
+        raise InvalidArgumentError(
+            "this installation has no lessons; install latencykit from its wheel, "
+            "or from a complete checkout"
+        )
+    return files
+
+
+def copy_lessons(folder: Path) -> Copied:
+    """Copy the lessons and their data into a folder, which is made if need be.
+
+    A file that the learner changed is kept; one that an older version of latencykit wrote is
+    replaced.
+    """
+    from latencykit._files import whole
+
+    record = folder / _RECORD
+    try:
+        before: dict[str, str] = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{record}: is corrupt; remove it, and every file that differs from ours is kept"
+        ) from error
+    written, same, kept = [], [], []
+    for name, source in lesson_files().items():
+        target, content = folder / name, source.read_bytes()
+        shipped = _digest(content)
+        present = _digest(target.read_bytes()) if target.exists() else None
+        if present == shipped:
+            same.append(name)
+        elif present is not None and present != before.get(name):
+            kept.append(name)
+            continue
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with whole(target) as temporary:  # a part of a lesson would pass for a change
+                temporary.write_bytes(content)
+            written.append(name)
+        before[name] = shipped
+    with whole(record) as temporary:
+        temporary.write_text(json.dumps(before, indent=1, sort_keys=True), "utf-8")
+    return Copied(tuple(written), tuple(same), tuple(kept))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def launch(folder: Path) -> None:
+    """Start JupyterLab in a folder, and return when it ends."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise MissingPackageError("jupyterlab", "latencykit lab", "lab")
+    options = [
+        f"--ServerApp.root_dir={folder.resolve()}",
+        "--LabApp.default_url=/lab/tree/README.md",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        # The usual user of a container is root, which Jupyter refuses otherwise.
+        options.append("--ServerApp.allow_root=True")
+    program = [sys.executable, "-m", "jupyterlab", *options]
+    status = subprocess.run(program, check=False).returncode  # noqa: S603
+    if status > 0:
+        raise InvalidArgumentError(
+            f"JupyterLab ended with status {status}; its messages are above; "
+            "--no-launch only copies"
+        )

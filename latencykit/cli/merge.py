@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from latencykit.cli.common import (
-    Inputs,
-    atomic,
-    inputs,
-    load,
-    note,
-    print_written,
-    printing,
-    progress,
-    warn_duplicate_files,
-    without_aggregates,
-)
+from latencykit.cli.common import load, slots_of_all, warn_duplicate_files, without_aggregates
+from latencykit.cli.options import Command, Inputs, format_option, inputs, note
+from latencykit.cli.output import atomic, print_written, progress
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import without_secrets
 
@@ -29,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("merge")
+@click.command("merge", cls=Command)
 @inputs()
 @click.option(
     "-o",
@@ -37,24 +28,24 @@ __all__ = ["command"]
     "out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The log to write (.hlog).",
+    help="Log to write (.hlog).",
 )
 @click.option(
     "--align",
     type=click.Choice(["absolute", "relative"]),
     default="absolute",
     show_default=True,
-    help="By the clock, or by the time since each log began.",
+    help="Align by clock time, or by the time since each log began.",
 )
-@click.option("--interval", metavar="D", help="Add intervals up to this length, such as 10s.")
+@click.option("--interval", metavar="D", help="Merge intervals up to this length, such as 10s.")
 @click.option(
     "--tag-by-file", is_flag=True, help="Tag every line with its file's name (or NAME= label)."
 )
-@printing
+@format_option
 def command(
     given: Inputs, out: Path, align: str, interval: str | None, tag_by_file: bool, style: str
 ) -> None:
-    """Join the lines of several logs into one, sorted by time; tags are kept.
+    """Merge the lines of several logs into one, sorted by time; tags are kept.
 
     \b
     latencykit merge 'host*.hlog' -o all.hlog
@@ -64,11 +55,12 @@ def command(
 
     if out.suffix.lower() != ".hlog":
         raise InvalidArgumentError(
-            f"{out.name}: a merged log is written as .hlog; `latencykit convert` makes other formats of it"
+            f"{out.name}: a merged log is written as .hlog; `latencykit convert` makes other "
+            "formats of it"
         )
     if given.out_unit is not None:
         raise InvalidArgumentError(
-            "--out-unit has no place in a log, which is written in nanoseconds"
+            "--out-unit does not apply to a log, which is written in nanoseconds"
         )
     warn_duplicate_files(given.files)
     merged = _merged(given, align, interval, tag_by_file=tag_by_file)
@@ -81,32 +73,29 @@ def command(
 
 def _merged(given: Inputs, align: str, interval: str | None, *, tag_by_file: bool) -> HistogramLog:
     from latencykit.analysis.compare import unit_doubts
-    from latencykit.cli.common import slots_of_all
     from latencykit.core.histogram_log import HistogramLog, merge_logs
     from latencykit.distributed.results import carried, width_of
 
     if given.dask is not None and interval is not None and not tag_by_file:
-        return slots_of_all(given, width_of(interval), align).log()  # only the sums travel
+        return slots_of_all(given, width_of(interval), align).log()  # only sums are transferred
     loaded = without_aggregates(
         load(given, carried if given.dask is not None else None, again=True)
     )
     if any(one.data.run.unit_note is not None for one in loaded):
-        middles = [
-            histogram.percentile(50) if (histogram := one.data.histogram()).count else math.nan
-            for one in loaded
+        histograms = [one.data.histogram() for one in loaded]
+        medians = [
+            histogram.percentile(50) if histogram.count else math.nan for histogram in histograms
         ]
-        for text in unit_doubts([one.data.run for one in loaded], middles):
+        for text in unit_doubts([one.data.run for one in loaded], medians):
             note(text)
+    logs = []
     for one in loaded:
         if not isinstance(one.data, HistogramLog):
             raise InvalidArgumentError(
-                f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds histograms up"
+                f"{one.path}: only interval logs can be merged into a log; `summary --merge` adds "
+                "histograms up"
             )
-    merged = merge_logs(
-        [
-            one.data.with_tag(Path(without_secrets(one.path)).stem if tag_by_file else None)
-            for one in loaded
-        ],
-        align,
-    )
+        tag = Path(without_secrets(one.path)).stem if tag_by_file else None
+        logs.append(one.data.with_tag(tag))
+    merged = merge_logs(logs, align)
     return merged if interval is None else merged.resample(interval)

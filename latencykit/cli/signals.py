@@ -1,82 +1,95 @@
-"""Ctrl+C and other requests to end: in order, so that nothing half-written stays behind."""
+"""Ctrl+C and other requests to end: orderly, so that nothing half-written stays behind."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
+    from collections.abc import Iterator, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import FrameType, ModuleType
 
-__all__ = ["in_order"]
+__all__ = ["handle_signals"]
 
-_LATER = 0.02  # seconds
-_PATIENCE = 250  # times
+_COMPILED = frozenset(
+    {"numpy", "scipy", "pandas", "matplotlib", "pyarrow", "dask", "distributed", "zstandard"}
+)
+"""Packages of compiled modules, some of which abort the interpreter if an exception interrupts
+their import."""
 
 
 @contextlib.contextmanager
-def in_order() -> Iterator[None]:
-    """End by an exception where a signal asks to: `KeyboardInterrupt`, or `SystemExit` with the status that shells know.
+def handle_signals() -> Iterator[None]:
+    """Turn signals that ask to end into exceptions: `KeyboardInterrupt`, or `SystemExit`.
 
-    Whoever ignores a signal, or handles it himself, is left alone.
+    Signals that are ignored, or handled by somebody else, stay so.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     if hasattr(signal, "SIGHUP"):
-        usual[signal.SIGHUP] = signal.SIG_DFL
-    held = {
-        number: handler for number, handler in usual.items() if signal.getsignal(number) is handler
+        defaults[signal.SIGHUP] = signal.SIG_DFL
+    before = {
+        number: handler
+        for number, handler in defaults.items()
+        if signal.getsignal(number) is handler
     }
-    end = _End()
-    for number in held:
-        signal.signal(number, end)
+    deferral = _Deferral()
+    sys.meta_path.insert(0, deferral)
+    for number in before:
+        signal.signal(number, deferral.handle)
     try:
         yield
     finally:
-        end.give_up()
-        for number, handler in held.items():
+        for number, handler in before.items():
             signal.signal(number, handler)
+        sys.meta_path.remove(deferral)
 
 
-class _End:
-    """Ends what is running, but a little later where that is no moment to end at.
+class _Deferral:
+    """A signal handler that waits while a compiled package is imported, and a finder of these.
 
-    Compiled modules abort the interpreter when their import is cut in two, and a process that is just being started would
-    complain of a parent who never told it what to do.
+    `signal.pthread_sigmask` would not do: it blocks a signal in one thread only, and Python runs
+    the handler in the main thread whichever thread received it.
     """
 
     def __init__(self) -> None:
-        self._waited = 0
-        self._before: Any = None
+        self._importing = False
+        self._pending: int | None = None
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if hasattr(signal, "setitimer") and self._waited < _PATIENCE and _untimely(frame):
-            if not self._waited:
-                self._before = signal.getsignal(signal.SIGALRM)
-            self._waited += 1
-            signal.signal(signal.SIGALRM, lambda _, later: self(number, later))
-            signal.setitimer(signal.ITIMER_REAL, _LATER)
-            return
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """End, unless a compiled package is being imported: then remember to."""
+        if self._importing:
+            self._pending = number
+        else:
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
-    def give_up(self) -> None:
-        """Let what ended by itself be: an alarm that rings while the interpreter shuts down would kill it."""
-        if self._waited:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before or signal.SIG_DFL)
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """Find a compiled package whose import handles pending signals at its end."""
+        main = threading.current_thread() is threading.main_thread()
+        if self._importing or not main or name.partition(".")[0] not in _COMPILED:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
 
+        def exec_module(module: ModuleType) -> None:
+            self._importing = True
+            try:
+                load(module)
+            finally:
+                self._importing = False
+                if self._pending is not None:
+                    self.handle(self._pending, None)
 
-def _untimely(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if (
-            frame.f_code.co_filename.startswith("<frozen importlib")
-            or "popen_spawn" in frame.f_code.co_filename
-        ):
-            return True
-        frame = frame.f_back
-    return False
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.common import (
-    Inputs,
-    confident,
-    inputs,
     load,
-    numbers,
-    print_json,
-    printing,
-    say_units,
+    merged_whole,
+    slots_of_all,
+    totals_of_all,
     warn_duplicate_files,
 )
+from latencykit.cli.options import (
+    Command,
+    Inputs,
+    confidence_option,
+    format_option,
+    inputs,
+    numbers,
+)
+from latencykit.cli.output import print_assumed_units, print_json
+from latencykit.errors import DataNotAvailableError
 
 if TYPE_CHECKING:
     from latencykit.core.run import Run
@@ -28,12 +34,12 @@ __all__ = ["command"]
 _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
 
-@click.command("summary")
+@click.command("summary", cls=Command)
 @inputs()
 @click.option(
     "--percentiles",
     metavar="LIST",
-    help=f"Which percentiles.  [default: those that the tool reported, else {_DEFAULT}]",
+    help=f"Percentiles to show.  [default: those that the tool reported, else {_DEFAULT}]",
 )
 @click.option(
     "--trim",
@@ -42,10 +48,10 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
     metavar="SPEC",
     help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.",
 )
-@click.option("--merge", is_flag=True, help="One series of all, in place of one each.")
-@click.option("--interval", metavar="D", help="One row an interval of this length, such as 10s.")
-@confident
-@printing
+@click.option("--merge", is_flag=True, help="Merge all inputs into one series.")
+@click.option("--interval", metavar="D", help="One row per interval of this length, such as 10s.")
+@confidence_option
+@format_option
 def command(
     given: Inputs,
     percentiles: str | None,
@@ -64,25 +70,26 @@ def command(
     """
     from latencykit.views.text import intervals_text, summary_text
 
-    asked = {
+    options = {
         "percentiles": None if percentiles is None else numbers(percentiles),
         "confidence": confidence,
         "trims": trims,
     }
     if merge:
         warn_duplicate_files(given.files)
-        records = [_merged(given, interval, asked)]
-        runs = {record["name"]: record.pop("_run") for record in records}
+        merged = _merged(given, interval, options)
+        records, runs = [merged.record], {"all": merged.run}
     else:
-        ask, whole = functools.partial(_record, interval=interval, asked=asked), interval is None
-        loaded = load(given, ask, counted=whole, again=whole)
+        ask = functools.partial(_record, interval=interval, options=options)
+        once = interval is None
+        loaded = load(given, ask, counted=once, again=once)
         records = [one.data.record | {"name": one.name} for one in loaded]
         runs = {one.name: one.data.run for one in loaded}
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo((intervals_text if interval else summary_text)(records, style, given.out_unit))
-        say_units(runs, style)
+        print_assumed_units(runs, style)
 
 
 @dataclass(frozen=True)
@@ -93,57 +100,47 @@ class _Record:
     run: Run
 
 
-def _record(data: Any, interval: str | None, asked: dict[str, Any]) -> _Record:
-    """One series, and its intervals where they are asked for; made where the file is read."""
+def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record:
+    """One series, and its intervals if they are asked for; made where the file is read."""
     from latencykit.core.histogram import STANDARD_PERCENTILES
     from latencykit.views.record import in_nanoseconds, interval_records, series_record
 
     name = data.run.source or ""
     data = in_nanoseconds(data)
     if interval is None:
-        return _Record(series_record(name, data, **asked), data.run)
-    log = data.to_log(interval) if hasattr(data, "to_log") else _timeless(name)
-    percentiles = [p for p in asked["percentiles"] or STANDARD_PERCENTILES if p < 100]
+        return _Record(series_record(name, data, **options), data.run)
+    if not hasattr(data, "to_log"):
+        raise DataNotAvailableError(
+            f"{name}: contains no times, so it has no intervals; use a log, or samples with start "
+            "times"
+        )
+    log = data.to_log(interval)
+    percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
     log.expect(percentiles)
-    record, series = series_record(name, log, **asked), log.series(percentiles)
-    return _Record(
-        record | {"intervals": interval_records(series, asked["confidence"])},
-        data.run,
-    )
+    record, series = series_record(name, log, **options), log.series(percentiles)
+    intervals = interval_records(series, options["confidence"])
+    return _Record(record | {"intervals": intervals}, data.run)
 
 
-def _merged(given: Inputs, interval: str | None, asked: dict[str, Any]) -> dict[str, Any]:
-    """All series as one; where that is too much to look at every interval of, the files are summed where they are read."""
-    from latencykit.cli.common import merged_whole, slots_of_all, totals_of_all
+def _merged(given: Inputs, interval: str | None, options: dict[str, Any]) -> _Record:
+    """All series as one; large files are summed where they are read."""
     from latencykit.distributed.results import width_of
-
-    whole = merged_whole(given)
-    if whole is None and interval is not None:
-        whole = slots_of_all(given, width_of(interval)).log()
-    if whole is not None:
-        return _record(whole.with_run(tags=()), interval, asked).record | {
-            "name": "all",
-            "_run": whole.run,
-        }
-    totals = totals_of_all(given)
-    return _of_totals(totals, asked) | {"_run": totals.histogram.run}
-
-
-def _of_totals(totals: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    """Sums of files: percentiles without what only a look at every interval would tell."""
     from latencykit.views.record import series_record
 
-    record = series_record("all", totals.histogram, **asked) | {"rung": totals.level, "tags": []}
-    if totals.level != "log":
-        return record
-    said = "so many intervals are read once: no confidence and no events; cut them with --from and --to"
-    rows = [row | {"low": None, "high": None} for row in record["percentiles"]]
-    return record | {"percentiles": rows, "notes": [*record["notes"], said]}
-
-
-def _timeless(name: str) -> Any:
-    from latencykit.errors import DataNotAvailableError
-
-    raise DataNotAvailableError(
-        f"{name}: knows no time, so it has no intervals; a log or samples with start times would"
-    )
+    data = merged_whole(given)
+    if data is None and interval is not None:
+        data = slots_of_all(given, width_of(interval)).log()
+    if data is not None:
+        merged = _record(data.with_run(tags=()), interval, options)
+        return _Record(merged.record | {"name": "all"}, data.run)
+    totals = totals_of_all(given)
+    record = series_record("all", totals.histogram, **options) | {"rung": totals.level, "tags": []}
+    if totals.level == "log":
+        # The sums lack what only a look at every interval shows.
+        reason = (
+            "the intervals were read only once: no confidence intervals and no events; select a "
+            "part with --from and --to"
+        )
+        record["percentiles"] = [row | {"low": None, "high": None} for row in record["percentiles"]]
+        record["notes"] = [*record["notes"], reason]
+    return _Record(record, totals.histogram.run)

@@ -1,23 +1,26 @@
 """A stream of CSR blocks, and the folds that ask several questions of it in one pass.
 
-A day of one-second intervals of a busy server is 4 GB as one sparse matrix, so nobody builds it: intervals are decoded
-a block at a time, every fold sees each block once, and memory does not grow with the length of a log.
+A day of one-second intervals of a busy server is 4 GB as one sparse matrix, so nobody builds it:
+intervals are decoded a block at a time, every fold sees each block once, and memory does not grow
+with the length of a log.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
-from latencykit.core.quantiles import row_mean_std, row_quantile_positions, running_sums
+from latencykit.core.kernel import add_counts, fold
+from latencykit.core.quantiles import row_mean_std, running_sums
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -73,7 +76,7 @@ class Block:
         """Position (0..r-1) of the row that each entry belongs to, int64, shape (nonzero,)."""
         return np.repeat(np.arange(self.rows.size), np.diff(self.indptr))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """One more than the highest index, 0 for an empty block; each row ascends."""
         if not self.index.size:
@@ -99,7 +102,7 @@ class Part(Protocol):
     """Where the intervals of a log come from: a file, memory, or another log seen differently."""
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows (ascending), each once, in any grouping; empty ones may be left out."""
+        """Yield the given rows (ascending), each once, in any grouping, empty ones or not."""
 
 
 class MemoryPart:
@@ -126,15 +129,9 @@ class MemoryPart:
             if chosen.size < block.rows.size:
                 block = block.take(chosen)
             if chosen.size:
-                yield (
-                    block
-                    if block.index.dtype == block.counts.dtype == np.int64
-                    else replace(
-                        block,
-                        index=block.index.astype(np.int64),
-                        counts=block.counts.astype(np.int64),
-                    )
-                )
+                index = block.index.astype(np.int64, copy=False)
+                counts = block.counts.astype(np.int64, copy=False)
+                yield Block(block.rows, block.indptr, index, counts, block.buckets)
 
 
 def blocks_by_layout(
@@ -182,6 +179,11 @@ class TotalsFold:
         self._dense_bytes = self._waiting = 0
         self._sums = [0] * self._groups
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it has one group, and nothing was added yet."""
+        return self._sums == [0] and not self._dense and not self._sparse
+
     def add(self, block: Block) -> None:
         """Add the block's counts."""
         group = self._group[block.rows] if self._groups > 1 else np.zeros(block.rows.size, np.int64)
@@ -190,14 +192,14 @@ class TotalsFold:
             self._sums[g] += added
             if self._sums[g] >= 1 << 63:
                 raise InputTooLargeError(_TOO_MUCH)
-        dense = self._room(block)
+        dense = self._dense_totals(block)
         if dense is None:
             self._put_aside(np.repeat(group, np.diff(block.indptr)), block)
         elif self._groups == 1:
-            np.add.at(dense[0], block.index, block.counts)
+            add_counts(dense[0], block.index, block.counts)
         else:
             flat = np.repeat(group * dense.shape[1], np.diff(block.indptr)) + block.index
-            np.add.at(dense.reshape(-1), flat, block.counts)
+            add_counts(dense.reshape(-1), flat, block.counts)
 
     def _group_sums(self, group: Ints, block: Block) -> list[int]:
         """Sum of the counts of each group, as whole numbers of any size."""
@@ -207,8 +209,8 @@ class TotalsFold:
             sums[g] += added
         return sums
 
-    def _room(self, block: Block) -> Ints | None:
-        """The dense totals of the block's layout, wide enough for its indices; None where too many layouts take too much."""
+    def _dense_totals(self, block: Block) -> Ints | None:
+        """The dense totals of the block's layout; None if the layouts take too much memory."""
         held = self._dense.get(block.buckets)
         needed = block.width
         if held is not None and needed <= held.shape[1]:
@@ -225,7 +227,7 @@ class TotalsFold:
         return wider
 
     def _put_aside(self, group: Ints, block: Block) -> None:
-        """Keep entries of a rare layout as they are, up to a bound; then add those of all such layouts up."""
+        """Keep entries of a rare layout as they are, up to a bound; then add them up."""
         self._sparse.setdefault(block.buckets, []).append((group, block.index, block.counts))
         self._waiting += block.index.size
         if self._waiting > _ASIDE:
@@ -236,7 +238,7 @@ class TotalsFold:
             self._sparse, self._waiting = aside, min(held, _ASIDE // 2)
 
     def _aside(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
-        """The sum of what was put aside, one layout a group; listed edges, which do not fit a common one, each by itself."""
+        """The sums of rare layouts, one layout per group where a common one fits."""
         found: list[tuple[int, Buckets, Ints, Ints]] = []
         for buckets, parts in self._sparse.items():
             group, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -268,7 +270,7 @@ class TotalsFold:
 
 
 class SlidingSums:
-    """Sums of groups of intervals: dense while intervals of a group arrive, handed on when the last of them has.
+    """Sums of groups of intervals, dense while a group is incomplete, then handed on.
 
     Parameters
     ----------
@@ -331,7 +333,7 @@ class SlidingSums:
             dense = sums[buckets] = wider
         if self._bound >= 2.0**62 and int(dense.sum()) + sum(counts.tolist()) >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)
-        np.add.at(dense, index, counts)
+        add_counts(dense, index, counts)
         if len(self._open) > _OPEN:
             self._set_aside(next(iter(self._open)))
 
@@ -341,7 +343,7 @@ class SlidingSums:
             self._finish(number)
 
     def _set_aside(self, number: int) -> None:
-        """Make the sums of a group sparse; several sparse sums of one layout are added up now and then."""
+        """Make the sums of a group sparse; add up those of one layout now and then."""
         aside = self._aside.setdefault(number, {})
         for buckets, dense in self._open.pop(number, {}).items():
             index = np.flatnonzero(dense)
@@ -371,7 +373,7 @@ def _sum_of(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 
 
 class SeriesFold:
-    """Count, extremes, mean and percentiles of every interval, kept as the buckets that they lie in."""
+    """Count, extremes, mean and percentiles of every interval, as bucket indices."""
 
     def __init__(
         self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False
@@ -388,22 +390,16 @@ class SeriesFold:
     def add(self, block: Block) -> None:
         """Take a block in: a few array operations, whatever its number of rows."""
         rows, buckets = block.rows, block.buckets
-        sums = running_sums(block.counts)
-        self.count[rows] = np.diff(sums[block.indptr])
-        held = (block.indptr[1:] > block.indptr[:-1]).nonzero()[0]
-        if not held.size:
+        sums, entries = fold(block.indptr, block.index, block.counts, self.percentiles)
+        self.count[rows] = sums
+        filled = np.flatnonzero(sums)
+        if not filled.size:
             return
-        places = np.empty((held.size, self._index.shape[1]), np.int64)
-        places[:, 0], places[:, 1] = block.indptr[held], block.indptr[held + 1] - 1
-        if self.percentiles:
-            places[:, 2:] = row_quantile_positions(
-                block.indptr, block.counts, self.percentiles, sums
-            )[held]
-        index = block.index[places]
+        index = block.index[entries[filled]]
         if self._index.dtype == np.int32 and index.max() >= 1 << 31:
             self._index = self._index.astype(np.int64)
-        self._index[rows[held]] = index
-        self._layout[rows[held]] = self._layouts.setdefault(buckets, len(self._layouts))
+        self._index[rows[filled]] = index
+        self._layout[rows[filled]] = self._layouts.setdefault(buckets, len(self._layouts))
         if self.mean.size:
             steps = (
                 buckets.mid_steps(block.index)
@@ -419,7 +415,7 @@ class SeriesFold:
         rows: Ints | None = None,
         scaled: Callable[[Buckets], Buckets] = lambda buckets: buckets,
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return minima, maxima, percentiles, and the lower edges of the latter two; NaN where nothing was counted.
+        """Return minima, maxima, percentiles, and lower edges of the latter two; NaN if empty.
 
         `rows` selects intervals, and `scaled` changes the unit of their layouts.
         """
@@ -438,6 +434,29 @@ class SeriesFold:
             values[mine] = edges
         return values[:, 0], values[:, 1], values[:, 2:], lows
 
+    def arrays(self) -> dict[str, NDArray[Any]] | None:
+        """Return the series as arrays for a file; None where a layout is not HdrHistogram's."""
+        if not all(type(buckets) is HdrBuckets for buckets in self._layouts):
+            return None
+        facts = [(b.digits, b.lowest, b.scale) for b in self._layouts if isinstance(b, HdrBuckets)]
+        return {
+            "series_count": self.count,
+            "series_index": self._index,
+            "series_layout": self._layout,
+            "series_layouts": np.array(facts, np.float64).reshape(-1, 3),
+            "series_percentiles": np.array(self.percentiles),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take the series from arrays."""
+        self.count, self._index = arrays["series_count"], arrays["series_index"]
+        self._layout = arrays["series_layout"]
+        self.percentiles = tuple(arrays["series_percentiles"].tolist())
+        self._layouts = {
+            HdrBuckets(int(digits), int(lowest), scale): number
+            for number, (digits, lowest, scale) in enumerate(arrays["series_layouts"].tolist())
+        }
+
     @property
     def nbytes(self) -> int:
         """Memory that the arrays take, in bytes."""
@@ -447,12 +466,12 @@ class SeriesFold:
 def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
     """Show every block to every fold."""
     for block in blocks:
-        for fold in folds:
-            fold.add(block)
+        for question in folds:
+            question.add(block)
 
 
 class TopFold:
-    """The entries of every interval above a part of its maximum: what is needed to count slow requests later.
+    """The entries of every interval near its maximum, to count slow requests later.
 
     Parameters
     ----------
@@ -476,7 +495,8 @@ class TopFold:
         lowest = block.buckets.index_of(
             block.buckets.low(block.index[last - 1]) * (self._part * (1 - 1e-9))
         )
-        # Indices ascend within rows: with each row moved behind the one before, one search finds where each begins.
+        # Indices ascend within rows: with each row moved behind the one before, one search finds
+        # where each begins.
         width = block.width
         keys = np.repeat(np.arange(filled.size) * width, np.diff(block.indptr)[filled])
         first = np.searchsorted(keys + block.index, np.arange(filled.size) * width + lowest)

@@ -45,10 +45,11 @@ def rank_draws(
 ) -> Ints:
     """Return the ranks that percentiles have in bootstrap replicates of `total` values.
 
-    The r-th smallest of n values drawn anew from n values is at or below the k-th of them if at least r draws are,
-    with probability P(Binomial(n, k/n) ≥ r) = P(Beta(r, n − r + 1) ≤ k/n). So its rank is a Beta variate times n,
-    rounded up, and neighbouring ranks share the sum of Gamma spacings. That is the bootstrap itself, at the
-    cost of p numbers a replicate however many buckets or values there are.
+    The r-th smallest of n values drawn anew from n values is at or below the k-th of them if at
+    least r draws are, with probability P(Binomial(n, k/n) ≥ r) = P(Beta(r, n − r + 1) ≤ k/n). So
+    its rank is a Beta variate times n, rounded up, and neighbouring ranks share the sum of Gamma
+    spacings. That is the bootstrap itself, at the cost of p numbers a replicate however many
+    buckets or values there are.
     """
     wanted = ranks(np.atleast_1d(np.asarray(percentiles, np.float64)), total)
     order = np.argsort(wanted, kind="stable")
@@ -69,8 +70,9 @@ def draw_percentiles(
 ) -> Draws:
     """Return replicates of percentiles, shape (replicates, p).
 
-    Those of independent requests are bootstrap ranks, see `rank_draws`. Where the dependence of the requests is known,
-    replicates come from the confidence distribution: the end of the one-sided interval at a level drawn at random.
+    Those of independent requests are bootstrap ranks, see `rank_draws`. Where the dependence of the
+    requests is known, replicates come from the confidence distribution: the end of the one-sided
+    interval at a level drawn at random.
     """
     held = counted.occupied()
     best, worst = held.at_best(), held.at_worst()
@@ -105,8 +107,8 @@ def draw_means(
 ) -> Draws:
     """Return bootstrap replicates of means between two ranks.
 
-    In each replicate every bucket's count is a Poisson variate around the count that was seen. Beyond five
-    hundred buckets, neighbours are put together at their mean edges.
+    In each replicate every bucket's count is a Poisson variate around the count that was seen.
+    Beyond five hundred buckets, neighbours are put together at their mean edges.
     """
     grouped = _grouped(counted.occupied())
     sides = (grouped.at_best(), grouped.at_worst())

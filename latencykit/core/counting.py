@@ -1,10 +1,11 @@
-"""From raw values to counts at the speed of memory: a chunk at a time, in a buffer that stays in the cache.
+"""From raw values to counts at the speed of memory, in chunks that stay in the cache.
 
-The exponent and the upper bits of the mantissa of a float64 *are* its HDR bucket, but for a constant: a shift, a
-subtraction and a count of equal numbers are all that a value takes. An integer becomes such a float by one addition and
-one subtraction: added to the bits of a power of two it is the mantissa, and without that power the float is the integer
-times 2**-1022, whose exponent needs no constant taken off. Values below the layout's first power of two are counted one
-power of two after the other, too, finer than the layout, and brought into it in the end.
+The exponent and the upper bits of the mantissa of a float64 *are* its HDR bucket, but for a
+constant: a shift, a subtraction and a count of equal numbers are all that a value takes. An integer
+becomes such a float by one addition and one subtraction: added to the bits of a power of two it is
+the mantissa, and without that power the float is the integer times 2**-1022, whose exponent needs
+no constant taken off. Values below the layout's first power of two are counted one power of two
+after the other, too, finer than the layout, and brought into it in the end.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _CHUNK = 1 << 16  # values a pass: the buffer and the counts stay in the second-
 _MOST = 1 << 31  # values a pass of the compiled loop
 _PAGES = 1 << 23  # bytes of a mapped file after which its pages are given back
 _NO_UNIT_SCALE = 2.0**-30  # the resolution of plain numbers that may be fractions
-_ONE = 53  # exponent field of the power of two that an integer is added to: 1 ends up as the smallest normal float
+# exponent field of the power of two that an integer is added to: 1 ends up as the smallest normal
+# float
+_ONE = 53
 _LIFT, _DROP = np.int64(_ONE << 52), np.float64(2.0 ** (_ONE - 1023))
 _REFUSED = "only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot"
 _UP = 1 + 2.0**-51  # keeps 0.003 s, which no float holds exactly, from ending up as 2 999 999 ns
@@ -91,9 +94,14 @@ class Counter:
                 "chunks of whole numbers and of floats are mixed; bring them to one type"
             )
         count = self._add_integers if kind != "f" and self._factor == 1.0 else self._add_reals
-        with np.errstate(invalid="ignore"):  # bits that are no number are told by their index
+        with np.errstate(invalid="ignore"):  # bits that are not a number show in their index
             while values.size:
-                done = self._counted_plain(values[:_MOST])
+                done = 0
+                if values.size >= self._total.size:  # else a table costs more than it saves
+                    table = np.zeros(self._total.size, np.uint32)
+                    done = kernel.count_plain(values[:_MOST], self._factor, self._half, table)
+                    if done:
+                        self._total += table
                 if done < values.size:  # what is unusual: numpy knows what to make of its chunk
                     count(values[done : done + _CHUNK])
                 values = values[done + _CHUNK :]
@@ -106,16 +114,6 @@ class Counter:
         index = np.where(power > half, fine - (half << half), np.where(power > 0, low, 0))
         first = np.flatnonzero(np.diff(index, prepend=-1))
         return index[first], np.add.reduceat(self._total[fine], first) if first.size else first
-
-    def _counted_plain(self, values: NDArray[Any]) -> int:
-        """How many values the compiled loop has counted, in a table as wide as that of all so far."""
-        if values.size < self._total.size:  # a table costs more than it brings
-            return 0
-        table = np.zeros(self._total.size, np.uint32)
-        done = kernel.count_plain(values, self._factor, self._half, table)
-        if done:
-            self._total += table
-        return done
 
     def _add_integers(self, chunk: NDArray[Any]) -> None:
         if chunk.dtype.kind == "u" and chunk.dtype.itemsize == 8:
@@ -162,13 +160,13 @@ class Counter:
             np.add.at(self._total, signed, 1)
             return True
         try:
-            found = np.bincount(signed)
+            counts = np.bincount(signed)
         except ValueError:  # a negative index
             return False
-        if found.size > end:
+        if counts.size > end:
             return False
-        self._widen(found.size)
-        self._total[: found.size] += found
+        self._widen(counts.size)
+        self._total[: counts.size] += counts
         return True
 
     def _widen(self, size: int) -> None:
@@ -178,7 +176,7 @@ class Counter:
 
 
 def _chunks(values: Any) -> Iterator[NDArray[Any]]:
-    """One array, or an iterable of arrays or Arrow batches, as an iterator of one-dimensional arrays."""
+    """Yield one-dimensional arrays of one array, or of an iterable of arrays or Arrow batches."""
     if hasattr(values, "iterchunks"):  # Arrow's chunked arrays would be copied into one
         values = values.iterchunks()
     elif isinstance(values, (list, tuple)):
@@ -194,7 +192,8 @@ def _column(chunk: Any) -> NDArray[Any]:
     if hasattr(chunk, "num_columns"):  # an Arrow record batch, as Parquet files are read in
         if chunk.num_columns != 1:
             raise InvalidArgumentError(
-                f"a batch of {chunk.num_columns} columns; name the one of latencies, as in columns=['latency']"
+                f"a batch of {chunk.num_columns} columns; name the one of latencies, as in "
+                "columns=['latency']"
             )
         chunk = chunk.column(0)
     if isinstance(chunk, np.ma.MaskedArray):
@@ -204,7 +203,7 @@ def _column(chunk: Any) -> NDArray[Any]:
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """The array as it is, or a mapped file's in pieces whose pages are given back when they are counted."""
+    """The array itself; a mapped file in pieces whose pages are released once they are counted."""
     mapped: Any = array
     while mapped is not None and not isinstance(mapped, mmap.mmap):
         mapped = getattr(mapped, "base", None)

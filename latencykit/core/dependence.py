@@ -1,10 +1,11 @@
-"""Confidence of shares and means when requests are not independent: what the counts of successive time bins say of it.
+"""Confidence of shares and means of dependent requests, from the counts of successive time bins.
 
-Slow requests come in company: a stall delays everybody who arrives meanwhile, load drifts. The number of requests above
-a value is then far less certain than a binomial count. How uncertain it is shows in sums over ever longer blocks of time:
-their variance grows until the blocks are longer than the correlation (the long-run variance). A share y / n whose
-long-run variance is v is as sure as one that m = y² / v independent events make up, and is bounded as such: m events
-that were seen bound what was to be expected from both sides, as Poisson counts do.
+Slow requests come in company: a stall delays everybody who arrives meanwhile, load drifts. The
+number of requests above a value is then far less certain than a binomial count. How uncertain it is
+shows in sums over ever longer blocks of time: their variance grows until the blocks are longer than
+the correlation (the long-run variance). A share y / n whose long-run variance is v is as sure as
+one that m = y² / v independent events make up, and is bounded as such: m events that were seen
+bound what was to be expected from both sides, as Poisson counts do.
 """
 
 from __future__ import annotations
@@ -35,26 +36,27 @@ __all__ = [
 ]
 
 LEAST_EVENTS = 20
-"""Independent events that bound a statistic from above: with fewer, their number and size are known too badly."""
+"""Independent events that bound a statistic from above; fewer are too uncertain."""
 
 LEAST_BINS = 20
 """Time bins that show how requests depend on each other."""
 
 RAREST, LONGEST = 300.0, 5.0
-"""The rarest stall that an absolute statement allows for, in seconds between two of them, and its length in seconds."""
+"""The rarest stall that an absolute statement allows for: seconds between two, and its length."""
 
 _ENOUGH = 5.0  # times RAREST: a run of that length misses such stalls with a probability of exp(−5)
 _BLOCKS = 10  # the longest block is a tenth of the run
-_GROWTH = 2.0  # from a quarter of the longest block on, the variance of independent blocks grows by chance alone
+# from a quarter of the longest block on, the variance of independent blocks grows by chance alone
+_GROWTH = 2.0
 _FEW = 4.0  # events that have to lie above the upper end of an interval
 _MOST_BINS = 1024
 
 
 def unseen_share(seconds: float) -> float:
-    """Return the share of requests that stalls may hit of which a run of that length need not have seen one.
+    """Return the share of requests that stalls too rare for a run of that length may hit.
 
-    A run of five minutes misses stalls that occur once in five minutes with a probability of 37 %, and then looks as
-    if there were none. No statistic of the run can tell: only its length can.
+    A run of five minutes misses stalls that occur once in five minutes with a probability of 37 %,
+    and then looks as if there were none. No statistic of the run can tell: only its length can.
     """
     return LONGEST / RAREST if seconds < _ENOUGH * RAREST else 0.0
 
@@ -80,23 +82,26 @@ class Dependence:
 
     @cached_property
     def _edges(self) -> tuple[Floats, _LongRun]:
-        """Share of the requests above each group (but the last, above which there are none), and its long-run variance."""
+        """Share of the requests above each group but the last, and its long-run variance."""
         above = np.cumsum(self._bins[:, :0:-1], axis=1)[:, ::-1]
         share = above.sum(axis=0) / self._size.sum()
         return share, _long_run(above - share * self._size[:, None])
 
     def _nearest(self, percentiles: ArrayLike) -> Ints:
         """The edge that each percentile is closest to."""
-        level = np.log(np.maximum(self._edges[0], 1e-300))
-        wanted = np.log(
-            np.maximum(1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100, 1e-12)
-        )
-        return np.asarray(np.abs(level[None, :] - wanted[:, None]).argmin(axis=1))
+        level = -np.log(np.maximum(self._edges[0], 1e-300))  # ascends
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        wanted = -np.log(np.maximum(1 - p / 100, 1e-12))
+        after = np.minimum(np.searchsorted(level, wanted), level.size - 1)
+        before = np.maximum(after - 1, 0)
+        nearer = np.where(wanted - level[before] <= np.abs(level[after] - wanted), before, after)
+        return np.searchsorted(level, level[nearer])
 
     def resolved(self, percentiles: ArrayLike) -> Flags:
-        """Return whether the run is long enough to show how far requests near each percentile depend on each other.
+        """Return whether the run is long enough to show the dependence near each percentile.
 
-        A drift shows most clearly at the median: one that is as slow as the run leaves no percentile.
+        A drift shows most clearly at the median: one that is as slow as the run leaves no
+        percentile.
         """
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         if len(self._bins) < LEAST_BINS:
@@ -108,7 +113,7 @@ class Dependence:
         return np.asarray(found.settled[self._nearest(p)] & found.settled[middle])
 
     def events(self, percentiles: ArrayLike) -> Floats:
-        """Return how many independent events would make the share above each percentile as uncertain as it is."""
+        """Return how many independent events are as uncertain as each percentile."""
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         share, found = self._edges
         if not share.size:
@@ -118,7 +123,7 @@ class Dependence:
 
     @property
     def spread_of_count(self) -> float:
-        """Standard deviation of the number of requests, as a share of it; 0 where the run is too short to show it."""
+        """Relative standard deviation of the number of requests; 0 if the run is too short."""
         if len(self._bins) < LEAST_BINS:
             return 0.0
         total = float(self._size.sum())
@@ -128,10 +133,10 @@ class Dependence:
         )
 
     def levels(self, percentiles: ArrayLike, z: ArrayLike, unseen: float = 0.0) -> Floats:
-        """Return where in the sample each percentile of the truth lies, at some levels of confidence.
+        """Return where in the sample each true percentile lies, at some levels of confidence.
 
-        A value is above the percentile if the share above it is surely smaller than 1 − p, so the bounds of the shares
-        are inverted at every edge, each with the events above that very edge.
+        A value is above the percentile if the share above it is surely smaller than 1 − p, so the
+        bounds of the shares are inverted at every edge, each with the events above that very edge.
         """
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         ends = np.atleast_1d(np.asarray(z, np.float64))
@@ -170,9 +175,10 @@ class Dependence:
         return out
 
     def shifts(self, low: float, high: float, z: ArrayLike, unseen: float = 0.0) -> Floats:
-        """Return by how much the mean between two ranks may differ from that of the sample, at some levels of confidence.
+        """Return how far the mean between two ranks may differ from the sample, at some levels.
 
-        A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and McLaughlin, 1963).
+        A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and
+        McLaughlin, 1963).
         """
         counts = self._bins.sum(axis=0)
         running = np.cumsum(counts) / counts.sum()
@@ -189,7 +195,7 @@ class Dependence:
         return np.asarray(np.where(np.asarray(z) > 0, shift + more / (high - low), shift))
 
     def factors(self, value: ArrayLike, z: ArrayLike) -> Floats:
-        """Return by how much a mean may differ from that of the sample, at some levels of confidence."""
+        """Return how far a mean may differ from that of the sample, at some levels."""
         ends = np.atleast_1d(np.asarray(z, np.float64))
         sums = self._bins @ np.asarray(value, np.float64)
         total = float(sums.sum())
@@ -214,7 +220,7 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class _LongRun:
-    """Long-run variance of sums, how many degrees of freedom it is known with, whether it no longer grows, and the skewness."""
+    """Long-run variance of sums, its degrees of freedom, if it has settled, and skewness."""
 
     variance: Floats
     degrees: Floats
@@ -222,18 +228,19 @@ class _LongRun:
     skewness: Floats
 
     def lean(self, z: float) -> Floats:
-        """By how many standard errors the upper end lies further out, since a few large events skew the sum.
+        """Standard errors by which skewness moves the upper end outwards.
 
-        Where some dozen stalls are mixed with many other requests, their number decides (Hall, 1992: the second term of
-        Cornish and Fisher's expansion of Student's statistic).
+        Where some dozen stalls are mixed with many other requests, their number decides (Hall,
+        1992: the second term of Cornish and Fisher's expansion of Student's statistic).
         """
         return np.asarray((1 + 2 * z * z) / 6 * self.skewness)
 
 
 def _long_run(residual: Floats) -> _LongRun:
-    """Variance of the sum of each column, from sums over overlapping blocks of every length up to a tenth.
+    """Variance of column sums, from overlapping blocks of every length up to a tenth.
 
-    The largest of them counts, and what the last doubling would add: blocks of n correlation times lack about 1/n of it.
+    The largest of them counts, and what the last doubling would add: blocks of n correlation times
+    lack about 1/n of it.
     """
     n, columns = residual.shape
     if n < LEAST_BINS:
@@ -270,14 +277,14 @@ def _long_run(residual: Floats) -> _LongRun:
 
 
 def _student(z: float, degrees: Floats) -> Floats:
-    """How many times further out Student's quantile lies than the normal one (Cornish and Fisher)."""
+    """Ratio of Student's quantile to the normal one (Cornish and Fisher)."""
     first = (z * z + 1) / 4
     second = (5 * z**4 + 16 * z * z + 3) / 96
     return np.asarray(1 + first / degrees + second / degrees**2)
 
 
 def _upper(events: Floats, z: float) -> Floats:
-    """The most that a count can mean, as a factor: a chi-squared quantile of 2 m + 2 degrees (Wilson and Hilferty)."""
+    """Upper bound of a count, as a factor: chi-squared, 2 m + 2 degrees (Wilson and Hilferty)."""
     degrees = 2 * events + 2
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(
@@ -292,7 +299,7 @@ def _lower(events: Floats, z: float) -> Floats:
 
 
 def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company: float) -> Floats:
-    """Return where in a sample each percentile of the truth lies if slow requests come in groups of a known size."""
+    """Return where each true percentile lies if slow requests come in groups of a known size."""
     wanted = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
     share = np.geomspace(1.0, 1 / (2 * total), 4000)
     events, others = (
@@ -315,7 +322,7 @@ def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company:
 
 
 def tail_groups(counts: ArrayLike, groups: int = 400) -> Ints:
-    """Return a group for each bucket: fine in the tails, so that some hundred columns stand for all buckets."""
+    """Return a group for each bucket: some hundred groups, fine in the tails."""
     numbers = np.asarray(counts, np.float64)
     if numbers.size <= groups:
         return np.arange(numbers.size)

@@ -11,7 +11,7 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import format_value, unit_factor
+from latencykit.units import format_value, in_unit, unit_factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.core.buckets import Buckets
+
+    Floats = NDArray[np.float64]
 
 __all__ = ["Distribution"]
 
@@ -31,7 +33,7 @@ class Distribution(Value):
     Parameters
     ----------
     buckets : Buckets
-        Where the bins lie.
+        Layout of the buckets.
     index : ndarray of int64, shape (buckets,)
         Ascending bucket indices that carry probability.
     probabilities : ndarray of float64, shape (buckets,)
@@ -39,10 +41,9 @@ class Distribution(Value):
     unit : str
         Unit of the values.
     run : Run
-        The provenance of what the model was fed with.
+        The provenance of the model's input.
     censored_at : float
-        From here on a value says only "at least": some of what the model was fed with was known no
-        better.
+        From here on values are only lower bounds: the model's input was censored there.
 
     Examples
     --------
@@ -70,20 +71,24 @@ class Distribution(Value):
                 f"probabilities must be ≥ 0 and sum to 1, not {self.probabilities.sum():g}"
             )
 
-    def quantile(self, quantile: ArrayLike) -> float | NDArray[np.float64]:
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: ArrayLike) -> float | Floats:
         """Return the highest value of the bucket in which each quantile (0..1) lies."""
         values = self.buckets.high(self._index_at(np.asarray(quantile, np.float64)))
         return float(values) if values.ndim == 0 else values
 
-    def _index_at(self, q: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _index_at(self, q: Floats) -> NDArray[np.int64]:
         if not ((q >= 0) & (q <= 1)).all():
             raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
-        held = self.probabilities > 0
-        cumulative = np.cumsum(self.probabilities[held])
+        occupied = self.probabilities > 0
+        cumulative = np.cumsum(self.probabilities[occupied])
         # A sum of probabilities may fall short of its exact value by rounding; the margin is far
         # below any sample's.
         at = np.searchsorted(cumulative * (1 + 1e-12), q, "left")
-        return np.asarray(self.index[held][np.minimum(at, cumulative.size - 1)], np.int64)
+        return np.asarray(self.index[occupied][np.minimum(at, cumulative.size - 1)], np.int64)
 
     def bracket(self, percentile: float) -> tuple[float, float]:
         """Return the edges of a percentile's bucket; infinite above if it is only a lower bound."""
@@ -95,26 +100,30 @@ class Distribution(Value):
     @overload
     def percentile(self, percentile: float) -> float: ...
     @overload
-    def percentile(
-        self, percentile: Sequence[float] | NDArray[np.float64]
-    ) -> NDArray[np.float64]: ...
-    def percentile(self, percentile: ArrayLike) -> float | NDArray[np.float64]:
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: ArrayLike) -> float | Floats:
         """Return the highest value of the bucket in which each percentile (0..100) lies."""
         p = np.asarray(percentile, np.float64)
         if not ((p >= 0) & (p <= 100)).all():
             raise InvalidArgumentError(f"percentiles must be from 0 to 100, not {p.tolist()}")
         return self.quantile(p / 100.0)
 
+    @overload
+    def at_least(self, percentile: float) -> bool: ...
+    @overload
+    def at_least(self, percentile: Sequence[float] | Floats) -> NDArray[np.bool_]: ...
     def at_least(self, percentile: ArrayLike) -> bool | NDArray[np.bool_]:
         """Return whether the value of each percentile is only a lower bound."""
-        found = np.asarray(self.percentile(np.asarray(percentile, np.float64))) >= self.censored_at
-        return bool(found) if found.ndim == 0 else found
+        values = np.asarray(self.percentile(np.asarray(percentile, np.float64)))
+        open_above = values >= self.censored_at
+        return bool(open_above) if open_above.ndim == 0 else open_above
 
-    def share_above(self, value: float) -> float:
-        """Return the probability (0..1) of a value that is not surely at or below `value`."""
-        return float(self.probabilities[self.buckets.high(self.index) > value].sum())
+    def share_above(self, value: float | str) -> float:
+        """Return the probability (0..1) of a value above `value` (in `unit`, or ``"5ms"``)."""
+        limit = in_unit(value, self.unit)
+        return float(self.probabilities[self.buckets.high(self.index) > limit].sum())
 
-    def percentile_of(self, value: float) -> float:
+    def percentile_of(self, value: float | str) -> float:
         """Return the share (in %) of values surely at or below `value`: complete buckets only."""
         return 100.0 * (1.0 - self.share_above(value))
 

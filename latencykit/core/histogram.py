@@ -77,19 +77,14 @@ __all__ = [
     "HistogramBacked",
     "PercentileRow",
     "brackets_at",
-    "counts_of_hdrh",
     "highest_pinned_down",
     "histogram_of",
     "least_of",
     "merge_histograms",
-    "percentile_buckets",
     "ranks_of_mean",
     "reported",
     "stated_range",
-    "statistic_bracket",
     "statistic_of",
-    "to_hdrh",
-    "trusted_rows",
     "values_at",
 ]
 
@@ -187,98 +182,6 @@ def _reported_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
     return floor, np.where(after < at.size, values[np.minimum(after, at.size - 1)], np.inf)
 
 
-# ------------------------------------------------------------
-# Histograms from reported percentiles, with buckets between the reported values; and
-# hdrhistogram's.
-
-
-def percentile_buckets(
-    percentiles: Sequence[float], values: Sequence[float], count: int, known: dict[str, Any]
-) -> tuple[Floats, Floats, Ints, dict[str, Any]]:
-    """Return lower edges, upper edges, counts and fields for `Histogram.from_percentiles`."""
-    reported_stats = dict(known.get("reported_stats", {}))
-    p, v = np.asarray(percentiles, np.float64), np.asarray(values, np.float64)
-    if "max" in reported_stats and (not p.size or p[-1] < 100):
-        p, v = (
-            np.append(p, 100.0),
-            np.append(v, max(reported_stats["max"], v[-1] if v.size else 0.0)),
-        )
-    if not p.size or count <= 0:
-        raise DataNotAvailableError(
-            "a histogram cannot be rebuilt without a count and at least one percentile"
-        )
-    order = np.argsort(p, kind="stable")
-    p, v = p[order], np.maximum.accumulate(v[order])
-    if "min" in reported_stats and reported_stats["min"] > v[0]:  # contradicts the percentile
-        known["reported_stats"] = reported_stats = {**reported_stats, "min": float(v[0])}
-    known["reported_percentiles"] = (tuple(p.tolist()), tuple(v.tolist()))
-    cumulative = np.minimum(surely_within(p, count + int(known.get("censored", 0))), count)
-    if cumulative[-1] < count:  # values above the last row: known only to lie there
-        known["censored"] = int(known.get("censored", 0)) + count - int(cumulative[-1])
-        known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
-    lows = np.concatenate(([min(reported_stats.get("min", 0.0), v[0])], v[:-1]))
-    return lows, v, np.diff(cumulative, prepend=0), known
-
-
-def counts_of_hdrh(other: Any) -> tuple[HdrBuckets, Ints, Ints]:
-    """Return layout, indices and counts of an ``hdrh.histogram.HdrHistogram``."""
-    counts = np.fromiter(
-        (other.counts[i] for i in range(other.counts_len)), np.int64, other.counts_len
-    )
-    index = np.flatnonzero(counts)
-    return HdrBuckets(other.significant_figures, other.lowest_trackable_value), index, counts[index]
-
-
-def to_hdrh(histogram: Histogram) -> Any:
-    """Return an ``hdrh.histogram.HdrHistogram`` with the same buckets and counts."""
-    try:
-        from hdrh.histogram import HdrHistogram
-    except ImportError as missing:
-        raise MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
-    layout = histogram.buckets
-    if not isinstance(layout, HdrBuckets) or layout.scale != 1.0:
-        raise InvalidArgumentError(
-            "only an HDR histogram of whole values has a counterpart in the hdrhistogram package"
-        )
-    top = int(layout.high_steps(histogram.index[-1])) if histogram.index.size else 2 * layout.lowest
-    other = HdrHistogram(layout.lowest, max(top, 2 * layout.lowest), layout.digits)
-    for value, count in zip(
-        layout.low_steps(histogram.index).tolist(), histogram.counts.tolist(), strict=True
-    ):
-        other.record_value(value, count)
-    return other
-
-
-# ------------------------------------------------------------
-# How far a percentile of a histogram can be trusted: its interval, its bucket, and whether the
-# sample supports it.
-
-
-def trusted_rows(histogram: Histogram, p: Floats, confidence: float) -> list[PercentileRow]:
-    """Return one row per percentile; see `Histogram.percentile_rows`."""
-    values, bottoms, tops, open_above = brackets_at(histogram, p)
-    low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
-    if histogram.count + histogram.censored:
-        # Ranks of corrected counts are invented: they have no interval.
-        corrected = histogram.run.corrected in ("us", "tool")
-        table = percentile_table(histogram.counted, p, confidence, corrected=corrected)
-        low, high = table.low, table.high
-    supported = (p <= histogram.sample_limit(confidence)) & ~open_above
-    columns = (
-        p,
-        values,
-        np.minimum(low, bottoms),
-        np.where(open_above, np.inf, np.maximum(high, tops)),
-        bottoms,
-        tops,
-        is_resolved(bottoms, tops),
-        supported,
-    )
-    return [
-        PercentileRow(*row) for row in zip(*(column.tolist() for column in columns), strict=True)
-    ]
-
-
 def highest_pinned_down(histogram: Histogram, limit: float) -> float:
     """Return the highest percentile up to `limit` known within a tenth, or 0."""
     reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
@@ -286,30 +189,6 @@ def highest_pinned_down(histogram: Histogram, limit: float) -> float:
     ends = np.unique(ends[(ends > 0) & (ends <= limit)])[::-1]
     _, low, high, _ = brackets_at(histogram, ends)
     return float(next(iter(ends[is_resolved(low, high)]), 0.0))
-
-
-def statistic_bracket(histogram: Histogram, name: str) -> tuple[float, float]:
-    """Return the bounds of ``min``, ``max``, ``mean`` or ``std``: reported, or from edges."""
-    if name in histogram.reported_stats:
-        return histogram.reported_stats[name], histogram.reported_stats[name]
-    counted = histogram.counted.at_best()
-    if not counted.total:
-        return math.nan, math.nan
-    if name in ("min", "max"):
-        at = 0 if name == "min" else -1
-        return float(counted.low[at]), float(counted.high[at])
-    if name == "mean":
-        low, high = (
-            float(np.average(edge, weights=counted.counts)) for edge in (counted.low, counted.high)
-        )
-        return low, high
-    if histogram.censored:
-        return 0.0, math.inf
-    # Moving each value to its bucket's middle moves the deviation by no more than the root mean
-    # square of these moves.
-    widths = counted.high - counted.low
-    reach = math.sqrt(float(np.average(widths**2, weights=counted.counts))) / 2
-    return max(histogram.std - reach, 0.0), histogram.std + reach
 
 
 # ------------------------------------------------------------
@@ -345,6 +224,12 @@ class Evidence(Value):
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
         """Return percentiles with their intervals, and the reasons why some have none."""
         return self.whole.percentile_rows(percentiles, confidence), ()
+
+    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Return only the lower and upper ends of the intervals that `rows` gives."""
+        rows = self.whole.percentile_rows(percentiles, confidence)
+        low, high = np.array([(row.low, row.high) for row in rows]).reshape(-1, 2).T
+        return low, high
 
     def mean(
         self,
@@ -627,17 +512,54 @@ class Histogram(Value):
         >>> h.percentile([50, 98, 99, 100]).tolist()
         [1000000.0, 5000000.0, 5000000.0, 6000000.0]
         """
-        lows, highs, counts, facts = percentile_buckets(percentiles, values, count, dict(known))
-        return cls.from_buckets(lows, highs, counts, unit, **facts)
+        stats = dict(known.get("reported_stats", {}))
+        p, v = np.asarray(percentiles, np.float64), np.asarray(values, np.float64)
+        if "max" in stats and (not p.size or p[-1] < 100):
+            top = max(stats["max"], v[-1] if v.size else 0.0)
+            p, v = np.append(p, 100.0), np.append(v, top)
+        if not p.size or count <= 0:
+            raise DataNotAvailableError(
+                "a histogram cannot be rebuilt without a count and at least one percentile"
+            )
+        order = np.argsort(p, kind="stable")
+        p, v = p[order], np.maximum.accumulate(v[order])
+        if "min" in stats and stats["min"] > v[0]:  # contradicts the percentile
+            known["reported_stats"] = stats = {**stats, "min": float(v[0])}
+        known["reported_percentiles"] = (tuple(p.tolist()), tuple(v.tolist()))
+        censored = int(known.get("censored", 0))
+        cumulative = np.minimum(surely_within(p, count + censored), count)
+        if cumulative[-1] < count:  # values above the last row: known only to lie there
+            known["censored"] = censored + count - int(cumulative[-1])
+            known["censored_at"] = min(float(v[-1]), float(known.get("censored_at", np.inf)))
+        lows = np.concatenate(([min(stats.get("min", 0.0), v[0])], v[:-1]))
+        return cls.from_buckets(lows, v, np.diff(cumulative, prepend=0), unit, **known)
 
     @classmethod
     def from_hdrh(cls, other: HdrHistogram, unit: str = "ns", run: Run | None = None) -> Histogram:
         """Take an ``hdrh.histogram.HdrHistogram`` of the hdrhistogram package."""
-        return cls(*counts_of_hdrh(other), unit, run or Run(unit=unit))
+        size: int = other.counts_len
+        counts = np.fromiter((other.counts[i] for i in range(size)), np.int64, size)
+        index = np.flatnonzero(counts)
+        layout = HdrBuckets(other.significant_figures, other.lowest_trackable_value)
+        return cls(layout, index, counts[index], unit, run or Run(unit=unit))
 
     def to_hdrh(self) -> HdrHistogram:
         """Return an ``hdrh.histogram.HdrHistogram`` with the same buckets and counts."""
-        return to_hdrh(self)
+        try:
+            from hdrh.histogram import HdrHistogram
+        except ImportError as missing:
+            raise MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
+        layout = self.buckets
+        if not isinstance(layout, HdrBuckets) or layout.scale != 1.0:
+            raise InvalidArgumentError(
+                "the hdrhistogram package only has HDR histograms of integer values"
+            )
+        top = int(layout.high_steps(self.index[-1])) if self.index.size else 2 * layout.lowest
+        other = HdrHistogram(layout.lowest, max(top, 2 * layout.lowest), layout.digits)
+        values = layout.low_steps(self.index).tolist()
+        for value, count in zip(values, self.counts.tolist(), strict=True):
+            other.record_value(value, count)
+        return other
 
     # ------------------------------------------------------------ plain facts
 
@@ -726,7 +648,24 @@ class Histogram(Value):
         >>> wide.bracket("mean"), wide.bracket("max")
         ((530000.0, 2510000.0), (5000000.0, 5000000.0))
         """
-        return statistic_bracket(self, statistic)
+        if statistic in self.reported_stats:
+            return self.reported_stats[statistic], self.reported_stats[statistic]
+        counted = self.counted.at_best()
+        low, high = counted.low, counted.high
+        if not counted.total:
+            return math.nan, math.nan
+        if statistic in ("min", "max"):
+            at = 0 if statistic == "min" else -1
+            return float(low[at]), float(high[at])
+        if statistic == "mean":
+            weights = counted.counts
+            return float(np.average(low, weights=weights)), float(np.average(high, weights=weights))
+        if self.censored:
+            return 0.0, math.inf
+        # Moving each value to its bucket's middle moves the deviation by no more than the root mean
+        # square of these moves.
+        reach = math.sqrt(float(np.average((high - low) ** 2, weights=counted.counts))) / 2
+        return max(self.std - reach, 0.0), self.std + reach
 
     # ------------------------------------------------------------ questions
 
@@ -759,7 +698,20 @@ class Histogram(Value):
         self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
     ) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and its support."""
-        return trusted_rows(self, np.atleast_1d(np.asarray(percentiles, np.float64)), confidence)
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        values, bottoms, tops, open_above = brackets_at(self, p)
+        low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
+        if self.count + self.censored:
+            # Ranks of corrected counts are invented: they have no interval.
+            corrected = self.run.corrected in ("us", "tool")
+            table = percentile_table(self.counted, p, confidence, corrected=corrected)
+            low, high = table.low, table.high
+        low = np.minimum(low, bottoms)
+        high = np.where(open_above, np.inf, np.maximum(high, tops))
+        supported = (p <= self.sample_limit(confidence)) & ~open_above
+        columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [PercentileRow(*row) for row in rows]
 
     def evidence(self) -> Evidence:
         """Return how far the numbers can be trusted, assuming independent requests."""

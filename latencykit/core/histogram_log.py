@@ -1,8 +1,9 @@
 """One histogram per interval: the data type that knows when, without single requests.
 
-A `HistogramLog` knows its intervals (start, length, tag, and where the payload lies) and decodes them on demand, a
-block of lines at a time. Slicing, selecting tags, merging, resampling and changing units make views: nothing is
-decoded for them, and memory does not grow with the length of the log.
+A `HistogramLog` knows its intervals (start, length, tag, and where the payload lies) and decodes
+them on demand, a block of lines at a time. Slicing, selecting tags, merging, resampling and
+changing units make views: nothing is decoded for them, and memory does not grow with the length of
+the log.
 """
 
 from __future__ import annotations
@@ -39,7 +40,14 @@ from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
-from latencykit.core.tail_events import events_above, solid_up_to, tail_shares
+from latencykit.core.tail_events import (
+    effective_events,
+    enough_events,
+    events_above,
+    fewest,
+    solid_up_to,
+    tail_shares,
+)
 from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -56,6 +64,7 @@ from latencykit.units import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -86,9 +95,10 @@ __all__ = [
 
 
 def slot_numbers(starts: Floats, width: float) -> Ints:
-    """Return the number of the slot that each moment is in: slot k is k · width ≤ t < (k + 1) · width.
+    """Return the time bin of each moment: bin k is k · width ≤ t < (k + 1) · width.
 
-    Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same line.
+    Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same
+    line.
     """
     slot = np.floor(starts / width)
     slot = slot + (starts >= slot_edges(slot + 1, width)) - (starts < slot_edges(slot, width))
@@ -101,7 +111,7 @@ def slot_edges(slot: Floats, width: float) -> Floats:
 
 
 _FARTHEST = 1e18  # seconds
-_AT_ONCE = 64  # intervals that iteration decodes at a time
+_AT_ONCE = 64  # intervals that are decoded, or put together, at a time
 _TURN = 8192  # intervals of a log of several parts that are summed at a time
 _ENTRIES = 1 << 15  # buckets of slots that are handed on together
 
@@ -205,7 +215,8 @@ class HistogramLog(HistogramBacked, Value):
         self._scaled_layouts: dict[Buckets, Buckets] = {}
         self._whole = whole
         self._tails: Tails | None = None
-        # Views share what passes over the payloads have kept, and know which of the rows are theirs.
+        # Views share what passes over the payloads have kept, and know which of the rows are
+        # theirs.
         self._shelf, self._places = Shelf(size), np.arange(size)
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
@@ -267,7 +278,7 @@ class HistogramLog(HistogramBacked, Value):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Tags of the lines, ``""`` for untagged ones beside tagged ones; empty for a log without tags."""
+        """Tags of the lines, ``""`` for untagged ones; empty for a log without tags."""
         names = tuple(self._tag_names[code] for code in np.flatnonzero(np.bincount(self._tag_code)))
         return () if names == ("",) else names
 
@@ -281,7 +292,8 @@ class HistogramLog(HistogramBacked, Value):
         """Return a view of some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
-            "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows], "tag_names": self._tag_names,
+            "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows],
+            "tag_names": self._tag_names,
             "unit": self.unit, "run": self.run, "factor": self._factor,
         }  # fmt: skip
         view = HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
@@ -290,7 +302,7 @@ class HistogramLog(HistogramBacked, Value):
 
     @property
     def epoch(self) -> int | None:
-        """Nanoseconds since the epoch from which `starts` count, to the microsecond, where the log says."""
+        """Nanoseconds since the epoch at which the log begins, if known; whole microseconds."""
         return None if self.start is None else round(self.start * 1e6) * 1000
 
     def between(self, start: Moment = -np.inf, end: Moment = np.inf) -> HistogramLog:
@@ -354,7 +366,7 @@ class HistogramLog(HistogramBacked, Value):
         return self.rows(np.arange(len(self)), run=self.run.replace(**changes))
 
     def _mapped_through(self, view: Callable[[Part], Part]) -> HistogramLog:
-        """Return the same intervals with what `view` makes of their payloads when they are decoded."""
+        """Return the same intervals with their payloads changed by `view` when they are decoded."""
         return HistogramLog(
             self.starts,
             self.lengths,
@@ -366,10 +378,10 @@ class HistogramLog(HistogramBacked, Value):
         )
 
     def resample(self, interval: str | float) -> HistogramLog:
-        """Return a log of wider intervals (``"10s"``, or seconds), tags kept apart; sums and maxima stay exact.
+        """Return a log of wider intervals (``"10s"``, or seconds); sums and maxima stay exact.
 
-        An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) · width); a slot's start and
-        length are those of what is in it.
+        An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) ·
+        width); a slot's start and length are those of what is in it.
         """
         width = parse_duration(interval, "s") / 1e9
         if not width > 0:
@@ -425,7 +437,7 @@ class HistogramLog(HistogramBacked, Value):
         return self._scaled_layouts[buckets]
 
     def _stored_blocks(self) -> Iterator[Block]:
-        """Yield the blocks with their layouts as they are stored; from memory where all intervals are there."""
+        """Yield the blocks with their stored layouts, from memory if all intervals are there."""
         parts, (part_of, row_of) = self._parts, self._where
         cache = self._shelf.cache
         if cache is not None and cache.part is not None:
@@ -437,11 +449,15 @@ class HistogramLog(HistogramBacked, Value):
             mine = mine[np.argsort(row_of[mine], kind="stable")]
             wanted = row_of[mine]
             for block in part.blocks(wanted) if mine.size else ():
-                yield replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
+                own = mine[np.searchsorted(wanted, block.rows)]
+                yield Block(own, block.indptr, block.index, block.counts, block.buckets)
 
     def scan(self, *folds: Fold) -> None:
-        """Show every block to every fold: several questions, one pass; what it decodes is kept for later ones."""
+        """Pass every block to every fold, and keep what is decoded for later questions."""
+        totals = [fold for fold in folds if isinstance(fold, TotalsFold) and fold.is_fresh]
         self._pass(Request(), *folds)
+        if totals and self._whole is None:  # and so `histogram` need not sum up once more
+            self._whole = self.histogram_of(totals[0])
 
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
@@ -461,7 +477,7 @@ class HistogramLog(HistogramBacked, Value):
         return cache, np.arange(len(self))
 
     def _new_cache(self, request: Request) -> LogCache:
-        """A cache for a pass over all intervals of this log, which also answers what is expected to be asked."""
+        """Return a cache for a pass over this log, which also answers what `expect` announced."""
         request |= self._shelf.expected or request
         codes, tags = self._tags_by_name()
         few = tags <= _TAGS_APART
@@ -479,9 +495,13 @@ class HistogramLog(HistogramBacked, Value):
         )
 
     def expect(self, percentiles: Sequence[float] = (), *, evidence: bool = True) -> None:
-        """Say what will be asked, so that the pass for the first question answers the others, too."""
+        """Announce what will be asked, so that one pass answers all of it."""
         request = Request(True, tuple(float(p) for p in percentiles), evidence)
         self._shelf.expected = request | (self._shelf.expected or request)
+
+    def is_scanned(self) -> bool:
+        """Return True if the sums and the usual percentiles of this log are remembered."""
+        return self._cached() is not None
 
     def _cached(self) -> tuple[LogCache, Ints] | None:
         """The cache and the rows of this log in it, where it covers all of them."""
@@ -497,8 +517,13 @@ class HistogramLog(HistogramBacked, Value):
         """The cache, filled by a pass that answers the request where there is none yet."""
         return self._cached() or (self._pass(request) if self._gains_by_cache() else None)
 
+    def _use_sidecar(self, path: Path) -> None:
+        """Use what an earlier pass stored beside the log, or let the next one store it there."""
+        if self._gains_by_cache():
+            self._shelf.use_sidecar(path, lambda: self._new_cache(Request()))
+
     def _tags_by_name(self) -> tuple[Ints, int]:
-        """The number of each interval's tag among those in use, in order of their names, and how many there are."""
+        """Number each interval's tag among those in use, by name, and count those in use."""
         used = np.flatnonzero(np.bincount(self._tag_code))
         names, rank = np.unique(
             np.array([self._tag_names[code] for code in used.tolist()], object), return_inverse=True
@@ -520,7 +545,7 @@ class HistogramLog(HistogramBacked, Value):
     def histogram_of(
         self, fold: TotalsFold, tag: str | None = None, like: HdrBuckets | None = None
     ) -> Histogram:
-        """Return the histogram that a scanned `totals_fold` holds, of one tag if the fold kept them apart."""
+        """Return the histogram of a scanned `totals_fold`, or that of one of its tags."""
         group = 0 if tag is None else self._tag_names.index(tag)
         run = self.run.replace(unit=self.unit, duration=self.run.duration or self.duration or None)
         run = run if tag is None else run.replace(tags=(tag,) if tag else ())
@@ -556,8 +581,8 @@ class HistogramLog(HistogramBacked, Value):
         Parameters
         ----------
         like : HdrBuckets, optional
-            Record every bucket anew at its lowest value into this layout, as the reference's ``add`` does; its
-            published sums come out so.
+            Record every bucket anew at its lowest value into this layout, as the reference's
+            ``add`` does; its published sums come out so.
         """
         if like is None and self._whole is not None:
             return self._whole
@@ -623,7 +648,7 @@ class HistogramLog(HistogramBacked, Value):
         return self.series_of(fold)
 
     def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
-        """Return a table with one row per interval: start, length, tag, count, max and the percentiles."""
+        """Return one row per interval: start, length, tag, count, max and the percentiles."""
         import pandas as pd
 
         series = self.series(percentiles)
@@ -641,7 +666,7 @@ class HistogramLog(HistogramBacked, Value):
         return pd.DataFrame(columns | named)
 
     def evidence(self, whole: Histogram | None = None) -> Tails:
-        """Return what the log knows beyond counts: events, and intervals of confidence that know of time."""
+        """Return events and confidence intervals that allow for requests that are slow together."""
         self._tails = self._tails or tails_of(self, whole)
         return self._tails
 
@@ -650,16 +675,17 @@ class HistogramLog(HistogramBacked, Value):
     ) -> list[PercentileRow]:
         """Return percentiles of all intervals, with how many events each is based on.
 
-        Confidence intervals allow for requests that are slow together, and are as wide as those of independent requests
-        at least. There is no upper end where a percentile is based on fewer than twenty independent events, and no
-        interval where the log is too short to show how far requests depend on each other.
+        Confidence intervals allow for requests that are slow together, and are as wide as those of
+        independent requests at least. The upper end is open where a percentile is based on fewer
+        than twenty independent events, and no interval where the log is too short to show how far
+        requests depend on each other.
         """
         return self.evidence().rows(
             np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence
         )[0]
 
     def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
-        """Return how many stalls, intervals and tags make up what lies above each percentile; each has its ``words``."""
+        """Return how many stalls, intervals and tags make up the tail above each percentile."""
         return self.evidence().events([float(p) for p in percentiles])
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:
@@ -667,7 +693,7 @@ class HistogramLog(HistogramBacked, Value):
         return self if interval is None else self.resample(interval)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per bucket an interval: start, length, tag, low, high, count."""
+        """Return one row per bucket and interval: start, length, tag, low, high, count."""
         import pandas as pd
 
         tags = np.asarray(self.tag_of_rows(), object)
@@ -676,7 +702,8 @@ class HistogramLog(HistogramBacked, Value):
             row = block.rows[block.entry_rows]
             columns = {
                 "start": self.starts[row], "length": self.lengths[row], "tag": tags[row],
-                "low": block.buckets.low(block.index), "high": block.buckets.high(block.index), "count": block.counts,
+                "low": block.buckets.low(block.index), "high": block.buckets.high(block.index),
+                "count": block.counts,
             }  # fmt: skip
             frames.append(pd.DataFrame(columns))
         empty = pd.DataFrame(
@@ -694,13 +721,15 @@ class HistogramLog(HistogramBacked, Value):
         from latencykit.core.key_statistics import html_of
 
         return html_of(
-            f"Histogram log, {format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}",
+            f"Histogram log, {format_count(len(self))} intervals over "
+            f"{format_duration(self.duration * 1e9)}",
             self,
         )
 
     def __repr__(self) -> str:
         tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""
-        return f"HistogramLog({format_count(len(self))} intervals over {format_duration(self.duration * 1e9)}{tags})"
+        size, span = format_count(len(self)), format_duration(self.duration * 1e9)
+        return f"HistogramLog({size} intervals over {span}{tags})"
 
 
 # ------------------------------------------------------------
@@ -709,7 +738,7 @@ class HistogramLog(HistogramBacked, Value):
 
 
 class SlotPart:
-    """A log's intervals summed into slots while they are decoded: of the slots, only some are in memory."""
+    """A log's intervals summed into time bins while they are decoded, some bins at a time."""
 
     def __init__(self, log: HistogramLog, group: Ints, size: int) -> None:
         self._log, self._group, self._size = log, group, size
@@ -721,7 +750,8 @@ class SlotPart:
         slot = position[self._group]
         chosen = np.flatnonzero(slot >= 0)
         chosen = chosen[np.argsort(slot[chosen], kind="stable")]
-        # Intervals of one part come in order of time, but those of several parts one part after the other, and
+        # Intervals of one part come in order of time, but those of several parts one part after the
+        # other, and
         # sums from memory before what is decoded beside them.
         known = self._log._cached()
         turns = 1
@@ -778,7 +808,8 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
     origin = min(log.start or 0.0 for log in logs) if by_clock else 0.0
     if align == "absolute" and not by_clock and any(log.start is not None for log in logs):
         raise IncompatibleDataError(
-            "some of these logs do not say when they began; merge them with align='relative' (--align relative)"
+            "some of these logs do not say when they began; merge them with align='relative' "
+            "(--align relative)"
         )
     names = list(dict.fromkeys(name for log in logs for name in log._tag_names))
     parts: list[Part] = []
@@ -829,7 +860,7 @@ class LogPart:
 # slow requests cluster.
 
 _SLOTS = 4096  # more intervals are put together with their neighbours
-_LARGE = 2048  # into no more than so many, of logs that are very long
+_LARGE = 2048  # into at most this many, of very long logs
 _SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
 _SLOT_FREE = 32  # and from which on that costs next to nothing
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
@@ -841,7 +872,7 @@ _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
 
 @dataclass(frozen=True, eq=False)
 class Tails(Evidence):
-    """A measurement as slots of time × groups of buckets, fine in the tail: in memory whatever its length.
+    """A measurement as time bins × groups of buckets, fine in the tail, of bounded size.
 
     Attributes
     ----------
@@ -870,61 +901,105 @@ class Tails(Evidence):
 
     def events(self, percentiles: Sequence[float]) -> list[Events]:
         """Return what makes up the requests above each percentile."""
-        counts, sizes = np.rint(self.table.sum(axis=0)).astype(np.int64), self.table.sum(axis=1)
-        # A stall shows best where it still holds many requests: some percentiles are asked besides.
-        asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
-        tail = _above(self.table, *tail_shares(counts, asked))
-        found = events_above(asked, tail, sizes, self.start, self.length, self.longest)[
-            : len(percentiles)
-        ]
+        found = events_above(*self._asked(percentiles))[: len(percentiles)]
         if len(self.tags) < 2:
             return found
-        by_tag = _above(self.tags, *tail_shares(counts, percentiles))
-        most = [_most_of(column) for column in by_tag.T]
+        by_tag = _above(self.tags, *tail_shares(self._counts, percentiles))
+        most = [fewest(column)[0] for column in by_tag.T]
         return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
 
+    @property
+    def _counts(self) -> Ints:
+        return np.asarray(np.rint(self.table.sum(axis=0)), np.int64)
+
+    def _asked(self, percentiles: Sequence[float]) -> tuple[Any, ...]:
+        """What `events_above` takes: the requests of each slot above each percentile."""
+        # A stall shows best where it still holds many requests: some percentiles are asked besides.
+        asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
+        tail = _above(self.table, *tail_shares(self._counts, asked))
+        return asked, tail, self.table.sum(axis=1), self.start, self.length, self.longest
+
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the percentile up to which enough events bear the curve, and what it is based on beyond ("1 stall")."""
-        return solid_up_to(self.events, self.whole.sample_limit(confidence), confidence)
+        """Return the highest percentile that enough events support, and the basis above."""
+        if confidence not in self._solid:
+            limit = self.whole.sample_limit(confidence)
+            self._solid[confidence] = solid_up_to(self.events, limit, confidence)
+        return self._solid[confidence]
+
+    @cached_property
+    def _solid(self) -> dict[float, tuple[float, str]]:
+        return {}
 
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        """Return percentiles with intervals that know of time and with their events, and why some have none."""
+        """Return percentiles with confidence intervals and events, and why some have none."""
         p = [float(one) for one in percentiles]
         rows = list(self.whole.percentile_rows(p, confidence))
         inner = [k for k, one in enumerate(p) if 0 < one < 100]
         if not inner or not self.whole.count:
             return rows, ()
-        asked = [p[k] for k in inner]
-        end = normal_quantile((1 + confidence) / 2)
+        asked = np.array([p[k] for k in inner])
         unseen = unseen_share(self._seconds) if rare else 0.0
-        levels = self.dependence.levels(asked, [-end, end], unseen)
-        low, high = values_at_ranks(
-            self.whole.counted, *(levels * (self.whole.count + self.whole.censored)).T
-        )
-        known, limit = self.dependence.resolved(asked), self.solid_up_to(confidence)[0]
-        columns = (
-            inner,
-            low.tolist(),
-            high.tolist(),
-            levels.tolist(),
-            known.tolist(),
-            self.events(asked),
-        )
-        for k, bottom, top, (_, share), sure, one in zip(*columns, strict=True):
-            supported = rows[k].supported and one.supports(confidence) and p[k] <= limit
-            row = replace(rows[k], supported=supported, events=one.count or None)
-            top = top if supported and share < 1 else math.inf
-            rows[k] = (
-                replace(row, low=_least(bottom, row), high=_most(top, row)) if sure else _none(row)
+        known, events = self.dependence.resolved(asked), self.events(asked.tolist())
+        enough = enough_events([one.effective for one in events], confidence)
+        ends = self._ends([rows[k] for k in inner], known, enough, confidence, unseen)
+        for k, one, *row in zip(inner, events, *(column.tolist() for column in ends), strict=True):
+            low, high, supported = row
+            rows[k] = replace(
+                rows[k], low=low, high=high, supported=supported, events=one.count or None
             )
         return rows, self._reasons(rows, known.tolist(), unseen)
+
+    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Return only the lower and upper ends of the intervals that `rows` gives."""
+        inner = (percentiles > 0) & (percentiles < 100)
+        if not inner.any() or not self.whole.count:
+            return super().ends(percentiles, confidence)
+        chosen = ~inner
+        chosen[inner] = self.dependence.resolved(percentiles[inner])
+        low, high = np.full((2, percentiles.size), math.nan)
+        low[~inner], high[~inner] = super().ends(percentiles[~inner], confidence)
+        chosen &= inner
+        if chosen.any():
+            # Bursts count as such at higher percentiles too: all those below are asked with them.
+            below = inner & (percentiles <= percentiles[chosen].max())
+            effective = effective_events(*self._asked(percentiles[below].tolist()))
+            enough = enough_events(effective[: int(below.sum())][chosen[below]], confidence)
+            rows = self.whole.percentile_rows(percentiles[chosen], confidence)
+            known, unseen = np.ones(len(rows), np.bool_), unseen_share(self._seconds)
+            low[chosen], high[chosen], _ = self._ends(rows, known, enough, confidence, unseen)
+        return low, high
+
+    def _ends(
+        self,
+        rows: list[PercentileRow],
+        known: NDArray[np.bool_],
+        enough: NDArray[np.bool_],
+        confidence: float,
+        unseen: float,
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Ends of the intervals of percentiles between 0 and 100, and which are supported.
+
+        An interval is at least as wide as that of independent requests; corrected counts have none.
+        """
+        end = normal_quantile((1 + confidence) / 2)
+        columns = [(row.percentile, row.value, row.low, row.high, row.supported) for row in rows]
+        p, value, low, high, supported = np.array(columns, np.float64).T
+        levels = self.dependence.levels(p, [-end, end], unseen)
+        total = self.whole.count + self.whole.censored
+        bottom, top = values_at_ranks(self.whole.counted, *(levels * total).T)
+        sure = (supported > 0) & enough & (p <= self.solid_up_to(confidence)[0])
+        top = np.where(sure & (levels[:, 1] < 1), top, np.inf)
+        highest = np.maximum(top, np.where(np.isnan(high), value, high))
+        lowest = np.minimum(bottom, np.where(np.isnan(low), value, low))
+        lowest[np.isnan(low) & ~np.isnan(high)] = math.nan
+        return np.where(known, lowest, math.nan), np.where(known, highest, math.nan), sure
 
     def mean(
         self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True
     ) -> tuple[float, float]:
-        """Return by how much a mean may be lower and higher than the sample's; see `Evidence.mean`."""
+        """Return how far a mean may lie below and above the sample's; see `Evidence.mean`."""
         ends = ranks_of_mean(name)
         if ends is None or not self.whole.count:
             return (math.inf, math.inf) if self.whole.count else (0.0, 0.0)
@@ -948,12 +1023,13 @@ class Tails(Evidence):
         bins = int((self.table.sum(axis=1) > 0).sum())
         if bins < LEAST_BINS:
             return (
-                f"{bins} intervals are too few for an interval of confidence; {LEAST_BINS} are needed",
+                f"{bins} intervals are too few for a confidence interval; {LEAST_BINS} are needed",
             )
         found = []
         if not all(known):
             found.append(
-                "latencies drift over much of the run, which is too short to bound them; measure for longer"
+                "latencies drift over much of the run, which is too short to bound them; measure "
+                "for longer"
             )
         few = [
             f"p{format_percentile(row.percentile)}"
@@ -962,33 +1038,20 @@ class Tails(Evidence):
         ]
         if few:
             found.append(
-                f"{', '.join(few)}: no upper bound, since fewer than {LEAST_EVENTS} independent events lie above"
+                f"{', '.join(few)}: no upper bound, since fewer than {LEAST_EVENTS} independent "
+                "events lie above"
             )
         if any(
             row.supported and math.isinf(row.high) and 100 * (1 - unseen) <= row.percentile < 100
             for row in rows
         ):
             found.append(
-                f"no upper bound above p{format_percentile(round(100 * (1 - unseen), 1))}: a run of "
-                f"{format_duration(self._seconds * 1e9)} may have missed stalls that occur every {RAREST / 60:.0f} minutes"
+                f"no upper bound above p{format_percentile(round(100 * (1 - unseen), 1))}: a run "
+                "of "
+                f"{format_duration(self._seconds * 1e9)} may have missed stalls that occur every "
+                f"{RAREST / 60:.0f} minutes"
             )
         return tuple(found)
-
-
-def _least(bottom: float, row: PercentileRow) -> float:
-    """The lower end, no higher than that of independent requests; NaN where there is none."""
-    if math.isnan(bottom) or (math.isnan(row.low) and not math.isnan(row.high)):
-        return math.nan
-    return min(bottom, row.value) if math.isnan(row.low) else min(bottom, row.low)
-
-
-def _most(top: float, row: PercentileRow) -> float:
-    """The upper end, no lower than that of independent requests; corrected counts have none of these."""
-    return max(top, row.value) if math.isnan(row.high) else max(top, row.high)
-
-
-def _none(row: PercentileRow) -> PercentileRow:
-    return replace(row, low=math.nan, high=math.nan)
 
 
 def _above(table: Floats, group: Ints, share: Floats) -> Floats:
@@ -997,16 +1060,8 @@ def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     return np.asarray(running[:, -1:] - running[:, group + 1] + table[:, group] * share)
 
 
-def _most_of(parts: Floats) -> int:
-    """How few parts hold nine tenths of all."""
-    running = np.cumsum(np.sort(parts)[::-1])
-    return (
-        int(np.searchsorted(running, 0.9 * running[-1] * (1 - 1e-12))) + 1 if running[-1] > 0 else 0
-    )
-
-
 class _Table:
-    """Counts of slots and tags in columns of a fixed relative width, whatever the layout of the buckets: one pass."""
+    """A fold: counts per time bin and tag, in columns of one relative width for all layouts."""
 
     def __init__(self, slot: Ints, slots: int, tag: Ints, tags: int) -> None:
         self.slot, self.tag = slot, tag
@@ -1049,8 +1104,10 @@ class _Table:
             fresh = places[np.unique(step, return_inverse=True)[1].reshape(-1)]
             known = self._columns[buckets] = np.concatenate((known, fresh))
             more = len(self._place) - self.table.shape[1]
-            self.table = np.pad(self.table, ((0, 0), (0, more)))
-            self.tags = np.pad(self.tags, ((0, 0), (0, more)))
+            if more > 0:  # and some for what comes later: the table is large
+                more += self.table.shape[1] // 8
+                self.table = np.pad(self.table, ((0, 0), (0, more)))
+                self.tags = np.pad(self.tags, ((0, 0), (0, more)))
         return known
 
     def close(self) -> None:
@@ -1063,8 +1120,7 @@ class _Table:
         if self._result is not None:
             return self._result
         steps = np.fromiter(self._place, np.int64, len(self._place))
-        order = np.argsort(steps)
-        return grouped(self.table[:, order], self.tags[:, order], steps[order])
+        return grouped(self.table, self.tags, steps)
 
 
 def column_of(values: Floats) -> Ints:
@@ -1074,19 +1130,25 @@ def column_of(values: Floats) -> Ints:
 
 def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, Floats]:
     """Put columns together to some hundred, fine in the tail, empty ones left out."""
-    sums = table.sum(axis=0)
-    held = np.flatnonzero(sums)
+    sums = table[:, : steps.size].sum(axis=0)
+    order = np.argsort(steps)
+    held = order[sums[order] > 0]
     if not held.size:
         return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
     sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)
     group = tail_groups(np.rint(sums), _GROUPS)
     first = np.flatnonzero(np.diff(group, prepend=-1))
     value = np.add.reduceat(sums * middle, first) / np.add.reduceat(sums, first)
-    return (
-        np.add.reduceat(table[:, held], first, axis=1),
-        np.add.reduceat(tags[:, held], first, axis=1),
-        value,
-    )
+
+    def together(counts: Floats) -> Floats:
+        """Some rows at a time: the table may be large."""
+        out = np.empty((len(counts), first.size))
+        for row in range(0, len(counts), _AT_ONCE):
+            some = counts[row : row + _AT_ONCE, held]
+            np.add.reduceat(some, first, axis=1, out=out[row : row + _AT_ONCE])
+        return out
+
+    return together(table), together(tags), value
 
 
 def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
@@ -1167,7 +1229,8 @@ def merge(
     series : iterable or mapping of data types
         Logs give a log; anything else steps down to histograms and gives a histogram.
     align : {"absolute", "relative"}
-        How the intervals of logs are laid side by side: by the clock, or by the time since each began.
+        How the intervals of logs are laid side by side: by the clock, or by the time since each
+        began.
 
     Returns
     -------
@@ -1176,8 +1239,8 @@ def merge(
     Raises
     ------
     IncompatibleDataError
-        For summaries (an average of percentiles is the percentile of nothing), and for different units, measures or
-        corrections.
+        For summaries (an average of percentiles is the percentile of nothing), and for different
+        units, measures or corrections.
 
     Examples
     --------

@@ -12,9 +12,9 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-API int64_t lk_version(void) { return 1; } /* one more with every change of a signature or meaning */
+API int64_t lk_version(void) { return 1; } /* raised whenever a signature or meaning changes */
 
-/* One row of ZigZag LEB128-64b9B varints: how many entries were written, at most one per byte, or -1. */
+/* One row of ZigZag LEB128-64b9B varints → entries written, at most one per byte, or -1. */
 static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, int64_t *index,
                           int64_t *counts)
 {
@@ -60,8 +60,8 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
     return at > slots || total > INT64_MAX ? -1 : n;
 }
 
-/* Rows of varints → CSR: data[size], ends[n], slots[1 or n], indptr[n + 1], index[size], counts[size].
-   Returns the number of entries, or -1. */
+/* Rows of varints → CSR: data[size], ends[n], slots[1 or n], indptr[n + 1], index[size],
+   counts[size]. Returns the number of entries, or -1. */
 API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *ends, int64_t n,
                     const int64_t *slots, int64_t each, int64_t *indptr, int64_t *index,
                     int64_t *counts)
@@ -78,7 +78,7 @@ API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *ends, int6
     return done;
 }
 
-/* total[width] += counts[n] at index[n]; -1 where an index is out of range, and nothing is added then. */
+/* total[width] += counts[n] at index[n]; -1, and nothing added, where an index is out of range. */
 API int64_t lk_add(int64_t *total, int64_t width, const int64_t *index, const int64_t *counts,
                    int64_t n)
 {
@@ -98,9 +98,9 @@ static uint64_t sum_of(const int64_t *counts, int64_t n)
     return sum;
 }
 
-/* Sum of each CSR row, and the entries of its lowest and highest value and of p percentiles, given as
-   AbstractHistogram.getValueAtPercentile lowers them: sums[rows], places[rows * (2 + p)]. -1 where
-   indptr does not ascend within `entries`, or where the sum of all could exceed 2**62. */
+/* Sum of each CSR row, and the entries of its lowest and highest value and of p percentiles, given
+   as AbstractHistogram.getValueAtPercentile lowers them: sums[rows], places[rows * (2 + p)]. -1
+   where indptr does not ascend within `entries`, or where the sum of all could exceed 2**62. */
 API int64_t lk_places(const int64_t *indptr, int64_t rows, const int64_t *counts, int64_t entries,
                       const double *below, int64_t p, int64_t *sums, int64_t *places)
 {
@@ -125,7 +125,8 @@ API int64_t lk_places(const int64_t *indptr, int64_t rows, const int64_t *counts
             if (k && below[k] < below[k - 1]) at = begin, reached = 0;
             while (end - at >= STRIDE && reached + (part = sum_of(counts + at, STRIDE)) < wanted)
                 reached += part, at += STRIDE;
-            while (at < end && reached + (uint64_t)counts[at] < wanted) reached += (uint64_t)counts[at++];
+            while (at < end && reached + (uint64_t)counts[at] < wanted)
+                reached += (uint64_t)counts[at++];
             places[2 + k] = sum ? (at < end ? at : end - 1) : -1;
         }
     }
@@ -178,17 +179,18 @@ API int64_t lk_values(const void *values, int64_t n, int64_t whole, double facto
 }
 
 /* The recorder's count: rows[n * 5] of start, end, due (-1: none), outcome, tag. Counts the service
-   times of good rows of one tag that end in [begin, until), writes when they ended after `begin` and how
-   long they took into kept[n * 2], and returns how many before the first that is not so, that is out of
-   range (buckets of half + 1 bits, steps of 1 ns), or that takes more than 32 bits to keep. */
+   times of good rows of one tag that end in [begin, until), in steps of 1 ns and buckets of half + 1
+   bits, and writes into kept[n * 2] when they ended after `begin` and how long they took. Returns how
+   many it took before the first that is not so, or that does not fit into the table or 32 bits. */
 API int64_t lk_measured(const int64_t *rows, int64_t n, int64_t begin, int64_t until, int64_t tag,
                         int64_t half, int64_t *total, int64_t width, uint32_t *kept)
 {
     if (half < 0 || half > 40 || width < 0) return 0;
     for (int64_t i = 0; i < n; i++, rows += 5) {
         int64_t start = rows[0], end = rows[1];
-        uint64_t value = (uint64_t)end - (uint64_t)start, after = (uint64_t)end - (uint64_t)begin, at;
-        if (end < begin || end >= until || rows[2] != -1 || rows[3] != 0 || rows[4] != tag) return i;
+        uint64_t value = (uint64_t)end - (uint64_t)start, at;
+        uint64_t after = (uint64_t)end - (uint64_t)begin;
+        if (end < begin || end >= until || rows[2] != -1 || rows[3] || rows[4] != tag) return i;
         if (start > end || value >> 32 || after >> 32) return i;
         at = value;
         if (value >> (half + 1)) at = fine_index((double)value, half) - ((uint64_t)half << half);

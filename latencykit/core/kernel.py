@@ -94,7 +94,7 @@ def _plain(*arrays: Ints) -> bool:
 
 
 def _at(array: NDArray[Any]) -> Any:
-    """The address of an array; that of a read-only one takes ten times as long to find out."""
+    """The address of an array; for a read-only one numpy takes ten times as long."""
     return _address(array) if array.flags.writeable else array.ctypes.data
 
 
@@ -130,10 +130,11 @@ def fold(
     percentiles: Sequence[float] = (),
     total: Ints | None = None,
 ) -> tuple[Ints, Ints]:
-    """Return each row's sum, and the entries of its lowest, its highest and its percentiles' values.
+    """Return the sum of each row, and the entries of its lowest, its highest and its percentiles.
 
     Of a CSR block: sums are int64 of shape (rows,), entries int64 of shape (rows, 2 + percentiles),
-    -1 in rows without counts. With `total`, the counts are also added up there, as `add_counts` does.
+    -1 in rows without counts. With `total`, the counts are also added up there, as `add_counts`
+    does.
     """
     if total is not None:
         add_counts(total, index, counts)
@@ -167,7 +168,7 @@ def _lowered(percentiles: tuple[float, ...]) -> Floats | None:
 def count_plain(
     values: NDArray[np.int64 | np.float64], factor: float, half: int, table: NDArray[np.uint32]
 ) -> int:
-    """Count values at their fine indices in `table`; return how many, all but three or up to an unusual one.
+    """Count values at their fine indices in `table`, up to an unusual one; return how many.
 
     The fine index of a number is that of `latencykit.core.counting`; only int64 (not multiplied by
     `factor`) and float64 are counted here, and less than 2**32 in all.
@@ -188,8 +189,8 @@ def count_measured(
 ) -> NDArray[np.uint32]:
     """Count the service times of a recorder's first rows in `total`, up to the first unusual one.
 
-    Usual are rows of good requests under one tag that ended from `begin` to before `until`. Returns when
-    each of those ended, counted from `begin`, and how long it took: shape (counted, 2).
+    Usual are rows of good requests under one tag that ended from `begin` to before `until`. Returns
+    when each of those ended, counted from `begin`, and how long it took: shape (counted, 2).
     """
     kept = np.empty((len(rows), 2), np.uint32)
     if _C is None or not _plain(rows, total):

@@ -31,11 +31,11 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
         ]
         count = [("requests", format_count(data.count))] if data.count is not None else []
         return count + [(name, format_value(value, data.unit)) for name, value in named]
-    wanted = (50.0, 90.0, 99.0, 99.9, 99.99)
+    usual = (50.0, 90.0, 99.0, 99.9, 99.99)
     if not hasattr(data, "count"):
         return [
             (f"p{format_percentile(p)}", format_value(float(data.percentile(p)), data.unit))
-            for p in wanted
+            for p in usual
         ]
     rows = [("requests", format_count(data.requests))]
     if data.run.failed or data.run.timeouts:
@@ -51,15 +51,13 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
 
     rows += [
         (f"p{format_percentile(row.percentile)}", format_row(row, show))
-        for row in data.percentile_rows(wanted)
+        for row in data.percentile_rows(usual)
     ]
     rows += [(name, statistic_text(data, name)) for name in ("max", "mean")]
     limit = data.highest_supported_percentile()
-    return (
-        [*rows, ("supported to", f"p{format_percentile(sure_percentile(limit))}")]
-        if limit
-        else rows
-    )
+    if limit:
+        rows.append(("supported to", f"p{format_percentile(sure_percentile(limit))}"))
+    return rows
 
 
 def statistic_text(histogram: Any, name: str) -> str:

@@ -1,23 +1,28 @@
 """Keep what one pass over a log decodes, so that later questions need no second one.
 
-A log that takes little memory is kept interval by interval, its integers as narrow as they can be. Of a longer one a
-pass keeps sums of neighbouring intervals (256 at first; twice as many whenever the sums take too much), the buckets of
-every interval's extremes and usual percentiles, and the table of time slots that `Tails` needs. All of it is exact: an
-answer from memory equals the one from the payloads to the last bit.
+A log that takes little memory is kept interval by interval, its integers as narrow as they can be.
+Of a longer one a pass keeps sums of neighbouring intervals (256 at first; twice as many whenever
+the sums take too much), the buckets of every interval's extremes and usual percentiles, and the
+table of time slots that `Tails` needs. All of it is exact: an answer from memory equals the one
+from the payloads to the last bit.
 """
 
 from __future__ import annotations
 
+import os
 import weakref
+import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from latencykit.core.blocks import Block, Fold, MemoryPart, SeriesFold, SlidingSums, TotalsFold
+from latencykit.core.buckets import HdrBuckets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -46,7 +51,7 @@ def _narrowed(values: Ints) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Request:
-    """What a pass is made for, and is answered on the way: the total, percentiles of each row, the table of slots."""
+    """What a pass has to answer: the total, percentiles of each row, the table of slots."""
 
     total: bool = False
     percentiles: Sequence[float] | None = None
@@ -69,8 +74,9 @@ class Table(Fold, Protocol):
 class LogCache:
     """What a pass over some rows of a log keeps: a fold.
 
-    `places` says where the rows are among those of the `Shelf`. Windows do not mix families (parts and tags). `slot`
-    is the row of `table` that each row belongs to; None where slots are too short to be summed on the way.
+    `places` says where the rows are among those of the `Shelf`. Windows do not mix families (parts
+    and tags). `slot` is the row of `table` that each row belongs to; None where slots are too short
+    to be summed on the way.
     """
 
     def __init__(
@@ -106,7 +112,8 @@ class LogCache:
             self._windows.add(block)
             return
         narrow = np.min_scalar_type(block.width)
-        kept = replace(block, index=block.index.astype(narrow), counts=_narrowed(block.counts))
+        index, counts = block.index.astype(narrow), _narrowed(block.counts)
+        kept = Block(block.rows, block.indptr, index, counts, block.buckets)
         self._blocks.append(kept)
         self._bytes += kept.nbytes
         expected = self._bytes
@@ -147,6 +154,37 @@ class LogCache:
         self._row_at = np.full(int(self.places.max(initial=-1)) + 1, -1, np.int64)
         self._row_at[self.places] = np.arange(self.size)
 
+    def arrays(self) -> dict[str, NDArray[Any]] | None:
+        """Return what is kept as arrays for a file; None where a layout is not HdrHistogram's."""
+        if self._windows is not None:
+            return self._windows.arrays()
+        packed = _packed((block.buckets, block.index, block.counts) for block in self._blocks)
+        if packed is None:
+            return None
+        rows = [block.rows for block in self._blocks]
+        lengths = [np.diff(block.indptr) for block in self._blocks]
+        return packed | {
+            "rows": np.concatenate([np.zeros(0, np.int64), *rows]),
+            "lengths": np.concatenate([np.zeros(0, np.int64), *lengths]),
+            "rows_in": np.array([part.size for part in rows], np.int64),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Fill the cache from `arrays` in place of a pass."""
+        if "rows_in" in arrays:
+            ends = np.cumsum(arrays["rows_in"])
+            columns = (np.split(arrays[name], ends[:-1]) for name in ("rows", "lengths"))
+            for rows, lengths, one in zip(*columns, _unpacked(arrays), strict=True):
+                indptr = np.concatenate(([0], np.cumsum(lengths)))
+                self._blocks.append(Block(rows, indptr, one[1], one[2], one[0]))
+            self._bytes = sum(block.nbytes for block in self._blocks)
+        else:
+            self._keep_sums()
+            assert self._windows is not None
+            self._slot, self._request = None, Request()  # no table of slots is in the file
+            self._windows.restore(arrays)
+        self.close()
+
     def table_at(self, rows: Ints, factor: float) -> Table | None:
         """Return the table if the pass has filled it for just these rows in this unit."""
         return self.table if rows.size == self.size and factor == self._factor else None
@@ -165,10 +203,10 @@ class LogCache:
         return None if (rows < 0).any() else rows
 
     def sums(self, rows: Ints, group: Ints) -> tuple[Ints, Iterator[Block], Ints]:
-        """Return the windows that lie in `rows` and in one group each, and the positions in `rows` of all others.
+        """Return the windows within `rows` and one group each, and the positions of all other rows.
 
-        A row of these blocks is a window, numbered as the first of its positions in `rows`; the first array returned
-        holds these numbers.
+        A row of these blocks is a window, numbered as the first of its positions in `rows`; the
+        first array returned holds these numbers.
         """
         if self._windows is None:
             return np.zeros(0, np.int64), iter(()), np.arange(rows.size)
@@ -205,7 +243,8 @@ class _Window:
 class _Windows:
     """Sums of neighbouring intervals: a fold that also makes the total and the series.
 
-    Where rows have slots, slots are summed first and given to `tabulate`; windows are then made of slots.
+    Where rows have slots, slots are summed first and given to `tabulate`; windows are then made of
+    slots.
     """
 
     def __init__(
@@ -252,7 +291,7 @@ class _Windows:
         self._outer.add_sums(number, sums)
 
     def _store(self, number: int, sums: Sums) -> None:
-        """Keep a window; once windows take too much, join neighbours, and those to come likewise."""
+        """Keep a window; once windows take too much memory, join neighbours."""
         for one in _rows_of(0, sums):
             self._total.add(one)
         family = int(self._family[number])
@@ -285,6 +324,36 @@ class _Windows:
         self._window_of = kept_as[self._window_of]  # rows of empty windows are in none
         self._rows_in = np.bincount(self._window_of, minlength=len(self._windows) + 1)
 
+    def arrays(self) -> dict[str, NDArray[Any]] | None:
+        """See `LogCache.arrays`."""
+        sums = [(b, i, c) for window in self._windows for b, (i, c) in window.sums.items()]
+        packed, series = _packed(sums), self._series.arrays()
+        if packed is None or series is None:
+            return None
+        numbers = [window.numbers for window in self._windows]
+        return (
+            packed
+            | series
+            | {
+                "layouts_in": np.array([len(window.sums) for window in self._windows], np.int64),
+                "numbers": np.array([n for some in numbers for n in some], np.int64),
+                "numbers_in": np.array([len(some) for some in numbers], np.int64),
+            }
+        )
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """See `LogCache.restore`."""
+        self._series.restore(arrays)
+        sums = _unpacked(arrays)
+        numbers = np.split(arrays["numbers"], np.cumsum(arrays["numbers_in"])[:-1])
+        for some, layouts in zip(numbers, arrays["layouts_in"].tolist(), strict=True):
+            mine = [next(sums) for _ in range(layouts)]
+            for one in _rows_of(0, [(b, _wide(i), _wide(c)) for b, i, c in mine]):
+                self._total.add(one)
+            self._keep(
+                _Window(-1 - len(self._windows), some.tolist(), {b: (i, c) for b, i, c in mine})
+            )
+
     @property
     def nbytes(self) -> int:
         """Memory that is taken, in bytes."""
@@ -313,24 +382,56 @@ class _Windows:
         return units, blocks(), np.flatnonzero(~inside[window])
 
 
+def _wide(values: NDArray[Any]) -> Ints:
+    return values.astype(np.int64)
+
+
+def _packed(sums: Iterable[tuple[Buckets, Any, Any]]) -> dict[str, NDArray[Any]] | None:
+    """Layouts, indices and counts of sums as arrays; None where a layout is not HdrHistogram's."""
+    layouts, index, counts = [], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)]
+    for buckets, places, numbers in sums:
+        if type(buckets) is not HdrBuckets:
+            return None
+        layouts.append((buckets.digits, buckets.lowest, buckets.scale))
+        index.append(places)
+        counts.append(numbers)
+    return {
+        "layouts": np.array([one[:2] for one in layouts], np.int64).reshape(-1, 2),
+        "scales": np.array([one[2] for one in layouts], np.float64),
+        "sizes": np.array([part.size for part in index[1:]], np.int64),
+        "index": np.concatenate(index),
+        "counts": np.concatenate(counts),
+    }
+
+
+def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Buckets, Any, Any]]:
+    ends = np.cumsum(arrays["sizes"])[:-1]
+    layouts: dict[tuple[int, int, float], HdrBuckets] = {}
+    columns = np.split(arrays["index"], ends), np.split(arrays["counts"], ends)
+    facts = zip(*arrays["layouts"].T.tolist(), arrays["scales"].tolist(), strict=True)
+    for key, index, counts in zip(facts, *columns, strict=True):
+        yield layouts.setdefault(key, HdrBuckets(*key)), index, counts
+
+
 def _rows_of(row: int, sums: Sums) -> Iterator[Block]:
     for buckets, index, counts in sums:
         yield Block(np.array([row]), np.array([0, index.size]), index, counts, buckets)
 
 
 class Shelf:
-    """What all views of a log share: the cache of the widest pass so far. It does not travel to other processes."""
+    """What all views of a log share: the cache of its widest pass. It is not pickled."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.cache: LogCache | None = None
+        self.sidecar: tuple[Path, NDArray[np.uint8]] | None = None
         self.expected: Request | None = None
 
     def __reduce__(self) -> tuple[type[Shelf], tuple[int]]:
         return Shelf, (self.size,)
 
     def keep(self, cache: LogCache) -> None:
-        """Keep a cache in place of a smaller one, as long as those of all logs do not take too much."""
+        """Keep a cache in place of a smaller one, unless the caches of all logs take too much."""
         global _taken  # noqa: PLW0603
         nbytes = cache.nbytes
         smaller = self.cache is not None and self.cache.size > cache.size
@@ -339,6 +440,16 @@ class Shelf:
         _taken += nbytes
         weakref.finalize(cache, _give_back, nbytes)
         self.cache = cache
+        if self.sidecar is not None and cache.size == self.size:
+            write_sidecar(cache, *self.sidecar)
+
+    def use_sidecar(self, path: Path, fresh: Callable[[], LogCache]) -> None:
+        """Fill the cache from the file beside the log, or have the next pass write that file."""
+        cache = fresh()
+        if read_sidecar(cache, path):
+            self.keep(cache)
+        else:
+            self.sidecar = path, _key_of(path, self.size)
 
 
 _taken = 0
@@ -347,3 +458,71 @@ _taken = 0
 def _give_back(nbytes: int) -> None:
     global _taken  # noqa: PLW0603
     _taken -= nbytes
+
+
+# ------------------------------------------------------------
+# The cache of a log as a file beside it, on request. It is used only if the log's size, its time of
+# change, and its first and last bytes are those that the cache was made from.
+
+_VERSION = 1
+_EDGE = 64 << 10  # bytes at both ends of the log that are compared
+
+
+def sidecar_of(path: Path) -> Path:
+    """Return where the cache of a log file lies."""
+    return path.with_name(path.name + ".cache.npz")
+
+
+def _key_of(path: Path, rows: int) -> NDArray[np.uint8]:
+    """What a log file is recognized by."""
+    import hashlib  # which loads a library of megabytes
+
+    facts = path.stat()
+    digest = hashlib.blake2b(digest_size=32)
+    with path.open("rb") as stream:
+        digest.update(stream.read(_EDGE))
+        stream.seek(max(0, facts.st_size - _EDGE))
+        digest.update(stream.read(_EDGE))
+    digest.update(repr((_VERSION, facts.st_size, facts.st_mtime_ns, rows, USUAL)).encode())
+    return np.frombuffer(digest.digest(), np.uint8)
+
+
+def write_sidecar(cache: LogCache, path: Path, key: NDArray[np.uint8]) -> None:
+    """Write a cache beside its log, in one step; nothing where the folder cannot be written to."""
+    arrays = cache.arrays()
+    if arrays is None or not np.array_equal(key, _key_of(path, cache.size)):
+        return
+    target = sidecar_of(path)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as stream:
+            np.savez(stream, **(arrays | {"key": key, "check": _check(arrays)}))  # type: ignore[arg-type]
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def read_sidecar(cache: LogCache, path: Path) -> bool:
+    """Fill a cache from the file beside its log; False where there is none, or not for this log."""
+    from zipfile import BadZipFile
+
+    try:
+        with (
+            sidecar_of(path).open("rb") as stream,
+            np.load(stream, allow_pickle=False) as archive,
+        ):
+            if not np.array_equal(archive["key"], _key_of(path, cache.size)):
+                return False
+            arrays = {name: archive[name] for name in archive.files if name not in ("key", "check")}
+            if not np.array_equal(archive["check"], _check(arrays)):
+                return False
+        cache.restore(arrays)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return False
+    return True
+
+
+def _check(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
+    """Checksums of the arrays."""
+    sums = [zlib.crc32(np.ascontiguousarray(arrays[name]).data) for name in sorted(arrays)]
+    return np.array(sums, np.uint32)

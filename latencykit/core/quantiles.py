@@ -42,7 +42,7 @@ __all__ = [
     "poisson_at_least",
     "poisson_at_most",
     "poisson_mean",
-    "quantile_positions",
+    "poisson_rarer",
     "rank_interval",
     "ranks",
     "row_mean_std",
@@ -96,8 +96,7 @@ def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
     For small probabilities: with k of hundreds of thousands close to the mean it is too large.
     """
     a, x = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
-    with np.errstate(divide="ignore", under="ignore"):
-        first = np.exp(a * np.log(x) - x - _log_gamma(a + 1))
+    first = _poisson(a, x)
     term, total = np.ones_like(a), np.ones_like(a)
     for number in range(1, _TERMS + 1):
         term = term * (x / (a + number))
@@ -107,6 +106,33 @@ def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
     ratio = np.minimum(x / (a + number + 1), 1 - 1e-9)
     # The remaining terms fall faster than a geometric series of this ratio.
     return np.asarray(np.minimum(first * (total + term * ratio / (1 - ratio)), 1.0))
+
+
+def poisson_rarer(k: Floats, mean: Floats, chance: float) -> Flags:
+    """Return where `poisson_at_least` of numbers above their mean is below a chance, much faster.
+
+    Most numbers are far from it. With k ln(k/m) − k + m ≤ (k − m)²/m, Stirling's formula gives
+    P(k) ≥ exp(−(k − m)²/m − 1/12k) / √(2πk), which needs no logarithm; and all terms from k on add
+    up to between P(k) and P(k) / (1 − m/(k + 1)).
+    """
+    if not k.size:
+        return np.zeros(0, np.bool_)
+    far = -math.log(chance) - 0.5 * math.log(2 * math.pi * float(k.max())) - 0.1
+    rare = (k - mean) ** 2 > far * mean
+    at = np.flatnonzero(rare)
+    least = _poisson(k[at], mean[at])
+    rare[at] = least < chance
+    close = least < chance
+    close &= least >= chance * (1 - 1e-6) * (1 - mean[at] / (k[at] + 1))
+    at = at[close]
+    rare[at] = poisson_at_least(k[at], mean[at]) < chance
+    return rare
+
+
+def _poisson(k: Floats, mean: Floats) -> Floats:
+    """P(Poisson(mean) = k)."""
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.asarray(np.exp(k * np.log(mean) - mean - _log_gamma(k + 1)))
 
 
 def _log_gamma(z: Floats) -> Floats:
@@ -194,13 +220,6 @@ def surely_within(percentiles: ArrayLike, total: int) -> Ints:
     # 99.9 % of a million is not 999,000 in binary.
     near = np.abs(exact - nearest) <= 1e-12 * total + 1e-9
     return np.minimum(np.where(near, nearest, np.floor(exact)), total).astype(np.int64)
-
-
-def quantile_positions(counts: ArrayLike, percentiles: ArrayLike) -> Ints:
-    """Return the position in `counts` of the bucket of each percentile."""
-    cumulative = np.cumsum(np.asarray(counts, np.int64))
-    position = np.searchsorted(cumulative, ranks(percentiles, cumulative[-1]), "left")
-    return np.minimum(position, cumulative.size - 1).astype(np.int64)
 
 
 def running_sums(counts: Ints) -> Ints:

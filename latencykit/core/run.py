@@ -168,32 +168,29 @@ def merge_runs(runs: Sequence[Run]) -> Run:
     unknown.
     """
     for name, hint in (
-        ("unit", "bring them to one with to_unit(), or read them with unit= (--unit)"),
+        ("unit", "convert them with to_unit(), or read them with unit= (--unit)"),
         ("measure", "read them with measure= (--measure)"),
         ("corrected", "merge the raw ones, then correct once"),
     ):
-        seen = sorted(
-            {getattr(run, name) for run in runs} - ({"unknown"} if name != "unit" else set())
-        )
-        if len(seen) > 1:
+        values = {getattr(run, name) for run in runs} - {"unknown"}
+        if len(values) > 1:
             raise IncompatibleDataError(
-                f"these must not be added: their {name} differs ({' and '.join(seen)}); {hint}"
+                f"these cannot be merged: their {name} differs "
+                f"({' and '.join(sorted(values))}); {hint}"
             )
     merged: dict[str, Any] = {}
     for item in dataclasses.fields(Run):
-        values = [getattr(run, item.name) for run in runs]
-        merged[item.name] = (
-            values[0] if all(value == values[0] for value in values) else item.default
-        )
+        first = getattr(runs[0], item.name)
+        same = all(getattr(run, item.name) == first for run in runs)
+        merged[item.name] = first if same else item.default
     merged |= {name: sum(getattr(run, name) for run in runs) for name in _ADDED}
     starts = [run.start for run in runs if run.start is not None]
     notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
-    known = {
-        name: next((v for run in runs if (v := getattr(run, name)) != "unknown"), "unknown")
-        for name in ("measure", "corrected")
-    }
-    # one guess among facts makes the sum a guess
-    surest: tuple[UnitFrom, ...] = ("assumed", "option", "format", "file")
-    unit_from = next(origin for origin in surest if any(run.unit_from == origin for run in runs))
-    known |= {"unit_from": unit_from, "failures_known": all(run.failures_known for run in runs)}
-    return Run(**merged | known | {"start": min(starts, default=None), "notes": notes})
+    for name in ("measure", "corrected"):
+        stated = (value for run in runs if (value := getattr(run, name)) != "unknown")
+        merged[name] = next(stated, "unknown")
+    # One assumption among facts makes the result an assumption.
+    origins: tuple[UnitFrom, ...] = ("assumed", "option", "format", "file")
+    merged["unit_from"] = next(one for one in origins if any(run.unit_from == one for run in runs))
+    merged["failures_known"] = all(run.failures_known for run in runs)
+    return Run(**merged | {"start": min(starts, default=None), "notes": notes})

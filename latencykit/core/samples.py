@@ -416,23 +416,20 @@ class Samples(HistogramBacked, Value):
             raise DataNotAvailableError(
                 "these samples do not state when each request was sent; name the column with start="
             )
-        first = int(self.start.min()) if len(self) else 0
-        return (
-            first
-            if self.intended is None or not len(self)
-            else min(first, int(self.intended.min()))
-        )
+        if not len(self):
+            return 0
+        return min(int(t.min()) for t in (self.start, self.intended) if t is not None)
 
     # ------------------------------------------------------------ lower levels of detail
 
-    def _run_with_failures(self, run: Run) -> Run:
-        """`run` with the outcomes of the rows counted."""
+    def _run_with_failures(self) -> Run:
+        """The run with the outcomes of the rows counted."""
         if self.outcome is None:
-            return run
+            return self.run
         n = np.bincount(self.outcome, minlength=len(OUTCOMES)).tolist()
         names = ("failed", "timeouts", "dropped", "unfinished")
-        counts = {name: max(getattr(run, name), k) for name, k in zip(names, n[1:], strict=True)}
-        return run.replace(**counts)
+        counted = zip(names, n[1:], strict=True)
+        return self.run.replace(**{name: max(getattr(self.run, name), k) for name, k in counted})
 
     def histogram(self, digits: int = 3) -> Histogram:
         """Count the good requests' latencies; timeouts become censored mass at the timeout.
@@ -444,20 +441,16 @@ class Samples(HistogramBacked, Value):
         """
         if digits == 3 and self._whole is not None:
             return self._whole
-        run = self._run_with_failures(self.run)
+        run = self._run_with_failures()
         run = run.replace(duration=run.duration or (self.elapsed or None))
         good, values = self.good, self.values
         counted = Histogram.of(values[good], digits, self.unit, run)
-        exact = (
-            {"min": float(values[good].min()), "max": float(values[good].max())}
-            if good.any()
-            else {}
-        )
-        late = (
-            np.zeros(0, np.int64)
-            if self.outcome is None
-            else values[self.outcome == OUTCOMES.index("timeout")]
-        )
+        exact = {}
+        if good.any():
+            exact = {"min": float(values[good].min()), "max": float(values[good].max())}
+        late = values[:0]
+        if self.outcome is not None:
+            late = values[self.outcome == OUTCOMES.index("timeout")]
         bound = float(late.min()) if late.size else float("inf")
         histogram = replace(
             counted, censored=int(late.size), censored_at=bound, reported_stats=exact
@@ -535,7 +528,7 @@ class Samples(HistogramBacked, Value):
         starts = np.repeat(
             slot_edges(first + np.arange(size, dtype=np.float64), width / 1e9), len(names)
         )
-        run = self._run_with_failures(self.run)
+        run = self._run_with_failures()
         epoch = origin / 1e9 if origin > 10**17 else run.start
         return HistogramLog(
             starts,

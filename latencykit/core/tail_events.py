@@ -1,9 +1,10 @@
-"""How many events make up what lies above a percentile: a stall of 6 s is one event, however many requests it hit.
+"""How many events make up the tail: a stall is one event, however many requests it hit.
 
-The requests above a percentile are spread over the intervals of a log. Intervals that hold far more of them than
-their share are bursts; bursts that touch in time are one stall, and one event; every other slow request counts as an
-event of its own, as rank intervals assume of all. The number of independent events is then Kish's effective
-number, (Σ tₑ)² / Σ tₑ², where event e holds tₑ requests.
+The requests above a percentile are spread over the intervals of a log. Intervals that hold far more
+of them than their share are bursts; bursts that touch in time are one stall, and one event; every
+other slow request counts as an event of its own, as rank intervals assume of all. The number of
+independent events is then Kish's effective number, (Σ tₑ)² / Σ tₑ², where event e holds tₑ
+requests.
 """
 
 from __future__ import annotations
@@ -15,22 +16,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.core.dependence import LEAST_EVENTS
-from latencykit.core.quantiles import median, poisson_at_least, running_sums
+from latencykit.core.quantiles import median, poisson_rarer, running_sums
 from latencykit.units import format_count, format_duration, format_percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Events", "events_above", "solid_up_to", "tail_counts", "tail_shares"]
+__all__ = [
+    "Events",
+    "effective_events",
+    "enough_events",
+    "events_above",
+    "fewest",
+    "solid_up_to",
+    "tail_counts",
+    "tail_shares",
+]
 
 _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
 _CARRIED = 90.0  # bursts above it are those of all that is slower
+_AT_ONCE = 1 << 16  # intervals × percentiles that are looked at together
 _STEPS = 8  # percentiles per nine at which a curve is asked what it is based on
 
 
@@ -50,7 +61,8 @@ class Events:
     stall_share : float
         Share (0..1) of the requests above that bursts hold.
     intervals, of_intervals : int
-        The fewest intervals that hold nine tenths of the requests above, and how many intervals there are.
+        The fewest intervals that hold nine tenths of the requests above, and how many intervals
+        there are.
     share : float
         Share (0..1) that those intervals hold.
     seconds : float
@@ -72,12 +84,12 @@ class Events:
 
     @property
     def count(self) -> int:
-        """The effective number of events as a whole number, at least 1 where anything lies above."""
+        """The effective number of events as a whole number, at least 1 for a tail."""
         return max(1, round(self.effective)) if self.requests > 0 else 0
 
     def supports(self, confidence: float = 0.95) -> bool:
         """Return whether there are enough events to bound the percentile from above."""
-        return self.effective >= max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
+        return bool(enough_events(self.effective, confidence))
 
     @property
     def words(self) -> str:
@@ -99,9 +111,9 @@ class Events:
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
 
 
-def _number(count: int, noun: str = "") -> str:
+def _number(count: int, item: str = "") -> str:
     text = format_count(count)
-    return f"{text} {noun}{'' if count == 1 else 's'}" if noun else text
+    return f"{text} {item}{'' if count == 1 else 's'}" if item else text
 
 
 def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
@@ -143,32 +155,33 @@ def events_above(
     tag: ArrayLike | None = None,
 ) -> list[Events]:
     """Return what makes up the requests above each percentile."""
-    sizes = np.asarray(count, np.float64)
-    begin, span = np.asarray(start, np.float64), np.asarray(length, np.float64)
-    reach = (
-        np.zeros_like(begin) if longest is None else np.nan_to_num(np.asarray(longest, np.float64))
-    )
-    order = np.argsort(begin, kind="stable")
-    order = order[sizes[order] > 0]
-    codes = None if tag is None else np.asarray(tag, np.int64)[order]
-    columns, load = (begin[order], span[order], reach[order]), sizes[order]
-    found: dict[int, Events] = {}
-    held = np.zeros(order.size, np.bool_)
-    # A backlog that is worked off crowds an interval and must not raise what is expected of it; load moves slowly.
-    usual = np.minimum(load, 2 * _rolling_median(load)) if order.size else load
-    for k in np.argsort(percentiles, kind="stable").tolist():
-        mine = tail[order, k]
-        burst = (_bursts(mine, usual) | held) & (mine > 0)
-        # What is slower still, in the same interval, is of the same stall, however few requests of it are left.
-        held = burst if percentiles[k] >= _CARRIED else held
-        found[k] = _events_of(float(percentiles[k]), sizes.size, mine, burst, *columns, codes)
-    return [found[k] for k in range(len(percentiles))]
+    tails = _Bursts.of(percentiles, tail, count, start, length, longest)
+    codes = None if tag is None else np.asarray(tag, np.int64)[tails.order]
+    return [tails.events_of(k, codes) for k in range(len(percentiles))]
+
+
+def effective_events(
+    percentiles: Sequence[float],
+    tail: Floats,
+    count: ArrayLike,
+    start: ArrayLike,
+    length: ArrayLike,
+    longest: ArrayLike | None = None,
+) -> Floats:
+    """Return only how many independent events lie above each percentile, much faster."""
+    return _Bursts.of(percentiles, tail, count, start, length, longest).effective()
+
+
+def enough_events(effective: ArrayLike, confidence: float) -> NDArray[np.bool_]:
+    """Return whether these are enough events to bound a percentile from above."""
+    least = max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
+    return np.asarray(np.asarray(effective) >= least)
 
 
 def solid_up_to(
     events_of: Callable[[list[float]], list[Events]], limit: float, confidence: float = 0.95
 ) -> tuple[float, str]:
-    """Return the percentile up to which enough events bear a curve, and what it is based on beyond."""
+    """Return the percentile up to which enough events support a curve, and its basis above."""
     last = -math.log10(max(1 - limit / 100, 1e-12))
     asked = [100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, math.ceil(last * _STEPS) + 1)]
     weak, first = _first_weak(events_of, asked, confidence)
@@ -188,51 +201,116 @@ def solid_up_to(
 def _first_weak(
     events_of: Callable[[list[float]], list[Events]], asked: list[float], confidence: float
 ) -> tuple[int, Events | None]:
-    """The first percentile from which on all have too few events: its position, and these; where none has, their number."""
+    """Position and events of the first percentile from which on all have too few events."""
     found = events_of(asked) if asked else []
     enough = [k for k, one in enumerate(found) if one.supports(confidence)]
     weak = enough[-1] + 1 if enough else 0
     return weak, found[weak] if weak < len(found) else None
 
 
-def _events_of(
-    percentile: float,
-    intervals: int,
-    tail: Floats,
-    burst: NDArray[np.bool_],
-    begin: Floats,
-    span: Floats,
-    reach: Floats,
-    tag: Ints | None,
-) -> Events:
-    total = float(tail.sum())
-    seconds = float(median(span)) if span.size else 0.0
-    if total <= 0:
-        return Events(percentile, 0.0, 0.0, 0, 0.0, 0, intervals, 0.0, seconds)
-    stalls = _merge(tail, burst, begin, span, reach)
-    squares = float((stalls**2).sum()) + float(np.maximum(tail[~burst], 0).sum())
-    held, share = _fewest(tail)
-    return Events(
-        percentile,
-        total,
-        total * total / max(squares, total),
-        _fewest(stalls)[0],
-        float(stalls.sum()) / total,
-        held,
-        intervals,
-        share,
-        seconds,
-        0 if tag is None else _fewest(np.bincount(tag, tail).astype(np.float64))[0],
-    )
+@dataclass(frozen=True, eq=False)
+class _Bursts:
+    """The requests above each percentile, and in which intervals they are bursts.
+
+    Intervals are columns, in order of time, without empty ones; `order` is where they come from.
+    """
+
+    percentiles: Sequence[float]
+    tail: Floats
+    burst: NDArray[np.bool_]
+    begin: Floats
+    span: Floats
+    reach: Floats
+    order: Ints
+    intervals: int
+
+    @classmethod
+    def of(
+        cls,
+        percentiles: Sequence[float],
+        tail: Floats,
+        count: ArrayLike,
+        start: ArrayLike,
+        length: ArrayLike,
+        longest: ArrayLike | None,
+    ) -> _Bursts:
+        sizes, begin = np.asarray(count, np.float64), np.asarray(start, np.float64)
+        order = np.argsort(begin, kind="stable")
+        order = order[sizes[order] > 0]
+        reach = np.zeros(begin.size) if longest is None else np.nan_to_num(longest)
+        load, above = sizes[order], np.ascontiguousarray(tail[order].T)
+        # A backlog that is worked off crowds an interval and must not raise what is expected of it;
+        # load moves slowly.
+        usual = np.minimum(load, 2 * _rolling_median(load)) if order.size else load
+        burst = np.zeros(above.shape, np.bool_)
+        least = _CHANCE / max(order.size, 1)
+        for some in _turns(*above.shape):
+            expected = above[some].sum(axis=1)[:, None] * usual / usual.sum()
+            crowded = (above[some] > 1) & (above[some] > expected)
+            burst[some][crowded] = poisson_rarer(above[some][crowded], expected[crowded], least)
+        held = np.zeros(order.size, np.bool_)
+        for k in np.argsort(percentiles, kind="stable").tolist():
+            burst[k] = (burst[k] | held) & (above[k] > 0)
+            # What is slower still, in the same interval, is of the same stall, however few requests
+            # of it are left.
+            held = burst[k] if percentiles[k] >= _CARRIED else held
+        span, reach = np.asarray(length, np.float64)[order], reach[order]
+        return cls(percentiles, above, burst, begin[order], span, reach, order, sizes.size)
+
+    def _stalls(self, chosen: slice) -> tuple[Floats, Ints]:
+        """Requests of each stall, and its percentile: bursts that touch are one stall.
+
+        So are those with no request between them.
+        """
+        burst = self.burst[chosen]
+        row, at = np.nonzero(burst)
+        if not row.size:
+            return np.zeros(0), row
+        ends = np.maximum.accumulate(np.where(burst, self.begin + self.span, -np.inf), axis=1)
+        later = at[1:]
+        gap = (self.begin - self.reach)[later] > ends[row[:-1], at[:-1]] + 1e-6 * self.span[later]
+        apart = (np.diff(row) > 0) | (gap & (np.diff(at) > 1))
+        first = np.concatenate(([0], np.flatnonzero(apart) + 1))
+        return np.add.reduceat(self.tail[chosen][row, at], first), row[first]
+
+    def effective(self) -> Floats:
+        """Kish's effective number of events above each percentile."""
+        total, squares = self.tail.sum(axis=1), np.empty(len(self.tail))
+        for some in _turns(*self.tail.shape):
+            stalls, row = self._stalls(some)
+            others = np.where(self.burst[some], 0.0, np.maximum(self.tail[some], 0.0)).sum(axis=1)
+            squares[some] = others + np.bincount(row, stalls**2, others.size)
+        most = np.maximum(np.maximum(squares, total), 1e-300)
+        return np.asarray(np.where(total > 0, total * total / most, 0.0))
+
+    def events_of(self, k: int, tag: Ints | None) -> Events:
+        """What makes up the requests above one of the percentiles."""
+        percentile, tail = float(self.percentiles[k]), self.tail[k]
+        total = float(tail.sum())
+        seconds = float(median(self.span)) if self.span.size else 0.0
+        if total <= 0:
+            return Events(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
+        stalls = self._stalls(slice(k, k + 1))[0]
+        squares = float((stalls**2).sum()) + float(np.maximum(tail[~self.burst[k]], 0).sum())
+        number, share = fewest(tail)
+        return Events(
+            percentile,
+            total,
+            total * total / max(squares, total),
+            fewest(stalls)[0],
+            float(stalls.sum()) / total,
+            number,
+            self.intervals,
+            share,
+            seconds,
+            0 if tag is None else fewest(np.bincount(tag, tail).astype(np.float64))[0],
+        )
 
 
-def _bursts(tail: Floats, usual: Floats) -> NDArray[np.bool_]:
-    """Intervals that hold far more than their share: beyond chance if slow requests fell independently."""
-    burst = np.zeros(tail.size, np.bool_)
-    expected = tail.sum() * usual / usual.sum()
-    above = np.flatnonzero((tail > 1) & (tail > expected))
-    burst[above] = poisson_at_least(tail[above], expected[above]) < _CHANCE / tail.size
-    return burst
+def _turns(rows: int, columns: int) -> Iterator[slice]:
+    """Rows of a table a few at a time, so that what is made of them stays small."""
+    step = max(1, _AT_ONCE // max(columns, 1))
+    return (slice(first, first + step) for first in range(0, rows, step))
 
 
 def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
@@ -243,20 +321,7 @@ def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
     return median(np.lib.stride_tricks.sliding_window_view(padded, window))
 
 
-def _merge(
-    tail: Floats, burst: NDArray[np.bool_], begin: Floats, span: Floats, reach: Floats
-) -> Floats:
-    """Requests of each stall: bursts that touch, or follow each other with no request between, are one."""
-    at = np.flatnonzero(burst)
-    if not at.size:
-        return np.zeros(0)
-    ends = np.maximum.accumulate((begin + span)[at])
-    gap = (begin - reach)[at[1:]] > ends[:-1] + 1e-6 * span[at[1:]]
-    apart = np.concatenate(([True], gap & (np.diff(at) > 1)))
-    return np.add.reduceat(tail[at], np.flatnonzero(apart))
-
-
-def _fewest(parts: Floats) -> tuple[int, float]:
+def fewest(parts: Floats) -> tuple[int, float]:
     """How few parts hold nine tenths of all, and which share they hold."""
     running = np.cumsum(np.sort(parts)[::-1])
     if not running.size or running[-1] <= 0:

@@ -90,7 +90,7 @@ class Trim:
             bounds = ["" if math.isinf(v) else format_value(float(v), unit) for v in (low, high)]
             ends = [f"above {bounds[0]}"] if bounds[0] else []
             ends += [f"up to {bounds[1]}"] if bounds[1] else []
-            rest = ("held " if self.kind == "WM" else "of values ") + " and ".join(ends)
+            rest = ("clipped " if self.kind == "WM" else "of values ") + " and ".join(ends)
         return f"{self.kind}({bounds[0]}:{bounds[1]}): {_WHAT[self.kind]} {rest}"
 
 

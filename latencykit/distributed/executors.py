@@ -1,166 +1,137 @@
-"""How far it is: one line on standard error that is written over."""
+"""Reading spread over an executor: processes of this machine, or a Dask cluster.
+
+Small files are grouped into tasks of 4 MB or 128 files, large logs are split into ranges of lines.
+A task is a pure function of its files, so one whose worker dies is simply repeated elsewhere.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import os
 import signal
 import sys
-import time
 from collections import deque
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from latencykit.core.histogram_log import merge
 from latencykit.core.summary import Summary
 from latencykit.distributed.results import Slots, Totals
-from latencykit.distributed.sources import FileRange, size_of, split
 from latencykit.errors import (
     InputTooLargeError,
     InvalidArgumentError,
     LatencyKitError,
     MissingPackageError,
 )
-from latencykit.units import format_duration
+from latencykit.io.files import (
+    TASK_BYTES,
+    TASK_FILES,
+    FileRange,
+    is_url,
+    pays_processes,
+    size_of,
+    split,
+)
+from latencykit.io.parts import PartResult, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import Executor, Future, ProcessPoolExecutor
 
-    Reader = Callable[[FileRange], "PartResult"]
-    Told = Callable[[int, int], None]
+    Reader = Callable[[FileRange], PartResult]
+    Progress = Callable[[int, int], None]
 
 __all__ = [
-    "DaskExecutor",
-    "Engine",
     "LocalExecutor",
-    "PartResult",
     "Task",
     "added",
-    "bar",
-    "checked",
-    "jobs_of",
+    "dask_executor",
     "joined",
     "local_cluster",
+    "read_each",
+    "read_total",
+    "tasks_of",
 ]
 
-
-_CELLS = 24
-
-
-def bar(what: str, wanted: bool | None = None) -> Callable[[int, int], None]:
-    """Return what takes (done, of all) and draws a bar; it draws nothing where nobody is looking."""
-    stream = sys.stderr
-    if stream is None or not (stream.isatty() if wanted is None else wanted):
-        return lambda *_: None
-    began = shown = time.monotonic()
-
-    def tell(done: int, of: int) -> None:
-        nonlocal shown, began
-        now = time.monotonic()
-        if done == 1:
-            began = now  # the first of several passes says nothing of the next
-        if done < of and now - shown < 0.2:
-            return
-        shown = now
-        stream.write(line(what, done, of, now - began) + ("\n" if done == of else ""))
-        stream.flush()
-
-    return tell
-
-
-def line(what: str, done: int, of: int, seconds: float) -> str:
-    """Return the line: a bar, how many of how many, and how much time is left."""
-    full = _CELLS * done // max(of, 1)
-    left = f", {format_duration(seconds / done * (of - done) * 1e9)} left" if 0 < done < of else ""
-    return f"\r{what} {'█' * full}{'·' * (_CELLS - full)} {done:,} of {of:,}{left}"
-
-
-# ------------------------------------------------------------
-# Who does the work: this process, processes of this machine, or a Dask cluster. The answers are
-# the same.
-#
-# A job is a file, as one place or as ranges of its lines. Its answer comes from pure functions alone, so that a worker
-# that dies changes nothing: what it held is made again elsewhere.
-
-FAN_IN = 8
+_FAN_IN = 64  # results that are added up at once
 _PATIENCE = 5.0  # seconds to wait for a scheduler
-_WORTH_PROCESSES = (
-    24 << 20
-)  # bytes; below this the start of a process takes longer than the reading
-
-
-@dataclass(frozen=True)
-class PartResult:
-    """What one place, or many, gave.
-
-    Attributes
-    ----------
-    found : tuple of (str, object)
-        Name of a series, and what was made of it: `Totals`, `Slots`, or anything that travels.
-    reports : tuple of str
-        What ``lenient`` skipped.
-    error : LatencyKitError or None
-    restarted : bool
-        Whether a range of lines sets the clock anew: the ranges behind it cannot know, so the file is read whole.
-    """
-
-    found: tuple[tuple[str, Any], ...] = ()
-    reports: tuple[str, ...] = ()
-    error: LatencyKitError | None = None
-    restarted: bool = False
+_TASK_URLS = 8  # each takes a round trip to a server
 
 
 @dataclass(frozen=True)
 class Task:
-    """A file to read, in one or several places."""
+    """A file to read: all of it, or ranges of its lines."""
 
     places: tuple[FileRange, ...]
     size: int = 0
 
+    @property
+    def whole(self) -> Task:
+        """The same file in one piece."""
+        return Task((self.places[0].whole,), self.size)
 
-def jobs_of(urls: Sequence[str], *, divide: bool) -> list[Task]:
-    """Return the jobs of some files; large logs are cut into ranges of lines if their answers can be added."""
-    found = []
+
+def tasks_of(urls: Sequence[str], *, divide: bool) -> list[Task]:
+    """Return the files to read; large logs are split into ranges if their results can be added."""
+    tasks = []
     for url in urls:
         try:
             size = size_of(url)
             places = split(url, size) if divide else [FileRange(url)]
-        except (
-            LatencyKitError
-        ):  # it is named when it is read, with the others that were read before it
+        except LatencyKitError:  # raised again when it is read, after the results of other files
             size, places = 0, [FileRange(url)]
-        found.append(Task(tuple(places), size))
-    return found
+        tasks.append(Task(tuple(places), size))
+    return tasks
 
 
-def joined(answers: Sequence[PartResult], *, lenient: bool = False) -> PartResult:
-    """Add answers up, series by series; the first error stands for all unless it may be passed over."""
-    if len(answers) == 1 and not (lenient and answers[0].error):
-        return answers[0]
-    reports = tuple(report for one in answers for report in one.reports)
-    if lenient:
-        lost = tuple(f"left out: {one.error}" for one in answers if one.error is not None)
-        return _summed([one for one in answers if one.error is None], reports + lost)
-    error = next((one.error for one in answers if one.error is not None), None)
-    return PartResult((), reports, error) if error is not None else _summed(answers, reports)
+@dataclass(frozen=True)
+class LocalExecutor:
+    """Processes of this machine, started only for as much reading as pays for it."""
+
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+    def spreads(self, tasks: Sequence[Task]) -> bool:
+        """Whether there is enough to read for processes to pay."""
+        return (
+            self.workers > 1
+            and sum(len(task.places) for task in tasks) > 1
+            and all(task.places[0].url != "-" for task in tasks)
+            and pays_processes([task.size for task in tasks])
+        )
 
 
-def _summed(answers: Sequence[PartResult], reports: tuple[str, ...]) -> PartResult:
-    held: dict[str, list[Any]] = {}
-    for name, part in (pair for one in answers for pair in one.found):
-        held.setdefault(name, []).append(part)
+def dask_executor(client: Any, retries: int = 2) -> Executor:
+    """Return a Dask client as an executor that repeats the tasks of workers that died."""
+    executor: Executor = client.get_executor(pure=False, retries=retries)
+    return executor
+
+
+# ------------------------------------------------------------ results
+
+
+def joined(results: Sequence[PartResult], *, lenient: bool = False) -> PartResult:
+    """Add results up, series by series; the first error is that of the sum unless `lenient`."""
+    if len(results) == 1 and not (lenient and results[0].error):
+        return results[0]
+    reports = [report for one in results for report in one.reports]
+    errors = [one.error for one in results if one.error is not None]
+    if errors and not lenient:
+        return PartResult((), tuple(reports), errors[0])
+    reports += [f"left out: {error}" for error in errors]
+    parts: dict[str, list[Any]] = {}
+    for name, part in (pair for one in results for pair in one.series):
+        parts.setdefault(name, []).append(part)
     try:
-        found = tuple((name, added(parts)) for name, parts in held.items())
+        series = tuple((name, added(some)) for name, some in parts.items())
     except LatencyKitError as error:
-        return PartResult((), reports, error)
-    return PartResult(found, reports, None, any(one.restarted for one in answers))
+        return PartResult((), tuple(reports), error)
+    return PartResult(series, tuple(reports), None, any(one.restarted for one in results))
 
 
 def added(parts: Sequence[Any]) -> Any:
-    """Return the sum of answers of one kind."""
+    """Return the sum of results of one type."""
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, Totals) for part in parts):
@@ -176,97 +147,134 @@ def added(parts: Sequence[Any]) -> Any:
     )
 
 
-def whole_if_restarted(read: Reader, job: Task, answer: PartResult) -> PartResult:
-    """Return the answer of a file's ranges, or of the file whole where a range set the clock anew."""
-    return read(job.places[0].whole) if answer.restarted and len(job.places) > 1 else answer
+def read_each(
+    executor: LocalExecutor | Executor,
+    read: Reader,
+    tasks: Sequence[Task],
+    progress: Progress,
+    *,
+    lenient: bool,
+) -> list[PartResult]:
+    """Return the result of every file, in order; the first error is raised unless `lenient`."""
+    results: list[PartResult] = []
+    with contextlib.closing(_read(executor, read, tasks, "each")) as groups:
+        for _, some in groups:
+            results += some if lenient else map(checked, some)
+            progress(len(results), len(tasks))
+    return results
 
 
-class Engine(Protocol):
-    """Does jobs; see `LocalExecutor` and `DaskExecutor`."""
+def read_total(
+    executor: LocalExecutor | Executor,
+    read: Reader,
+    tasks: Sequence[Task],
+    progress: Progress,
+    *,
+    lenient: bool,
+) -> PartResult:
+    """Return all results added up; the first error is raised unless `lenient`."""
+    results: list[PartResult] = []
+    done = 0
+    with contextlib.closing(
+        _read(executor, read, tasks, "lenient sum" if lenient else "sum")
+    ) as groups:
+        for files, some in groups:
+            results += some if lenient else map(checked, some)
+            if len(results) >= _FAN_IN:
+                results = [checked(joined(results, lenient=lenient))]
+            done += files
+            progress(done, len(tasks))
+    return checked(joined(results, lenient=lenient))
 
-    def each(
-        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
-    ) -> list[PartResult]:
-        """Return the answer of every job, in order; `told` hears (done, of all). The first error is raised unless `lenient`."""
 
-    def total(
-        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
-    ) -> PartResult:
-        """Return all answers added up. The first error is raised unless `lenient`."""
+def _read(
+    executor: LocalExecutor | Executor, read: Reader, tasks: Sequence[Task], how: str
+) -> Generator[tuple[int, list[PartResult]], None, None]:
+    """Yield the number of files in a group and their results, or their sum."""
+    if isinstance(executor, LocalExecutor) and not executor.spreads(tasks):
+        for task in tasks:
+            parts = joined([read(place) for place in task.places])
+            again = parts.restarted and len(task.places) > 1
+            yield 1, [read(task.places[0].whole) if again else parts]
+        return
+    groups = list(_groups(tasks))
+    waiting: deque[Future[list[PartResult]]] = deque()
+    if isinstance(executor, LocalExecutor):
+        context: Any = _processes(executor.workers)
+    else:
+        context = _borrowed(executor, waiting)
+    with context as pool:
+        with _without_interrupts():  # processes that start here ignore them from their beginning
+            waiting.extend(
+                pool.submit(_read_some, read, places, how)
+                for group in groups
+                for places in (
+                    [[place] for place in group[0].places]
+                    if len(group) == 1
+                    else [[task.places[0] for task in group]]
+                )
+            )
+        for group in groups:
+            if len(group) > 1:
+                yield len(group), waiting.popleft().result()
+                continue
+            parts = joined([waiting.popleft().result()[0] for _ in group[0].places])
+            if parts.restarted and len(group[0].places) > 1:
+                parts = pool.submit(read, group[0].places[0].whole).result()
+            yield 1, [parts]
 
 
-@dataclass(frozen=True)
-class LocalExecutor:
-    """One machine: its own process, threads for a few small files, processes for more."""
+def _groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Yield files that are read together: one large file, or as many small ones as pay."""
+    group: list[Task] = []
+    size = 0
+    for task in tasks:
+        most = _TASK_URLS if is_url(task.places[0].url) else TASK_FILES
+        if group and (len(task.places) > 1 or size + task.size > TASK_BYTES or len(group) >= most):
+            yield group
+            group, size = [], 0
+        group.append(task)
+        size += task.size
+        if len(task.places) > 1:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
 
-    def spreads(self, jobs: Sequence[Task]) -> bool:
-        """Whether there is so much to read that processes are worth their start."""
-        places = [place for job in jobs for place in job.places]
-        enough = sum(job.size for job in jobs) >= _WORTH_PROCESSES
-        return (
-            enough
-            and min(self.workers, len(places)) > 1
-            and all(place.url != "-" for place in places)
-        )
+def _read_some(read: Reader, places: Sequence[FileRange], how: str) -> list[PartResult]:
+    """Read places up to the first error; return the result of each, or their sum."""
+    results = []
+    for place in places:
+        results.append(read(place))
+        if how == "sum" and results[-1].error is not None:
+            break
+        if how != "each" and len(results) >= _FAN_IN:
+            results = [joined(results, lenient=how != "sum")]
+    return results if how == "each" else [joined(results, lenient=how != "sum")]
 
-    def each(
-        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
-    ) -> list[PartResult]:
-        """Return the answer of every job, in order."""
-        with contextlib.closing(self._each(read, jobs, reported_stats)) as answers:
-            return [answer if lenient else checked(answer) for answer in answers]
 
-    def total(
-        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
-    ) -> PartResult:
-        """Return all answers added up, as they come in."""
-        held: list[PartResult] = []
-        with contextlib.closing(self._each(read, jobs, reported_stats)) as answers:
-            for answer in answers:
-                held.append(answer if lenient else checked(answer))
-                if len(held) >= FAN_IN:
-                    held = [checked(joined(held, lenient=lenient))]
-        return checked(joined(held, lenient=lenient)) if held else PartResult()
-
-    def _each(
-        self, read: Reader, jobs: Sequence[Task], reported_stats: Told
-    ) -> Generator[PartResult, None, None]:
-        """Answers as they come; to be closed, or another thread may be the one that tries to end the threads."""
-        with self._results(read, jobs) as results:
-            for done, job in enumerate(jobs, 1):
-                answer = joined([next(results) for _ in job.places])
-                yield whole_if_restarted(read, job, answer)
-                reported_stats(done, len(jobs))
-
-    @contextlib.contextmanager
-    def _results(self, read: Reader, jobs: Sequence[Task]) -> Iterator[Iterator[PartResult]]:
-        tasks = [place for job in jobs for place in job.places]
-        workers = min(self.workers, len(tasks))
-        if workers <= 1:
-            yield map(read, tasks)
-        elif self.spreads(jobs):
-            with _processes(workers) as pool:
-                with (
-                    _without_interrupts()
-                ):  # the processes begin here, and would be interrupted before they can ignore it
-                    waiting = deque(pool.submit(read, task) for task in tasks)
-                # Not `pool.map`: it cancels what is left when it is given up, and the pool's own thread then dies of that.
-                yield (waiting.popleft().result() for _ in tasks)
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(workers) as threads:
-                yield threads.map(read, tasks)
+@contextlib.contextmanager
+def _borrowed(executor: Executor, waiting: deque[Future[Any]]) -> Iterator[Executor]:
+    """Give an executor that is not ours; on an error the waiting tasks are cancelled."""
+    try:
+        yield executor
+    except BaseException as error:
+        for future in waiting:
+            future.cancel()
+        killed = getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)
+        if isinstance(error, (killed, BrokenExecutor)):
+            raise InputTooLargeError(
+                f"workers died again and again over one task, perhaps for want of memory ({error})"
+            ) from error
+        raise
 
 
 @contextlib.contextmanager
 def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of fresh processes; when something goes wrong they end at once, and the unfinished work with them."""
+    """A pool of fresh processes; on an error they and the unfinished work end at once."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
 
     before = set(multiprocessing.active_children())
     # Processes are spawned, not forked: a fork copies locks that other threads hold.
@@ -274,15 +282,16 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException as error:
-        answers = getattr(pool, "_result_queue", None)
+        results = getattr(pool, "_result_queue", None)
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
-        if (pipe := getattr(answers, "_writer", None)) is not None:
-            pipe.close()  # else the pool's thread waits for ever for the rest of an answer that a process died over
-        if isinstance(error, BrokenProcessPool):
+        if (pipe := getattr(results, "_writer", None)) is not None:
+            pipe.close()  # else the pool's thread waits for ever for the rest of a result
+        if isinstance(error, BrokenExecutor):
             raise InputTooLargeError(
-                "a process that was reading ended unexpectedly, perhaps for want of memory; try --jobs 1"
+                "a process that was reading ended unexpectedly, perhaps for want of memory; "
+                "try --jobs 1"
             ) from error
         raise
     finally:
@@ -307,135 +316,47 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-class DaskExecutor:
-    """A Dask cluster."""
-
-    def __init__(self, client: Any, retries: int = 2) -> None:
-        self._client, self._retries = client, retries
-
-    def each(
-        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
-    ) -> list[PartResult]:
-        """Return the answer of every job, in order."""
-        futures = self._files(read, jobs)
-        at = {future.key: k for k, future in enumerate(futures)}
-        answers: list[Any] = [None] * len(jobs)
-        for done, (future, answer) in enumerate(self._completed(futures), 1):
-            answers[at[future.key]] = answer if lenient else checked(answer)
-            reported_stats(done, len(jobs))
-        return answers
-
-    def total(
-        self, read: Reader, jobs: Sequence[Task], reported_stats: Told, *, lenient: bool
-    ) -> PartResult:
-        """Return all answers added up on the workers, eight at a time; one result travels."""
-        level = self._files(read, jobs)
-        checks = [self._submit(_error_of, future) for future in level]
-        add = functools.partial(_joined_of, lenient=lenient)
-        while True:
-            level = [
-                self._submit(add, *level[at : at + FAN_IN]) for at in range(0, len(level), FAN_IN)
-            ]
-            if len(level) <= 1:
-                break
-        for done, (_, answer) in enumerate(self._completed(checks), 1):
-            if not lenient:
-                checked(answer)
-            reported_stats(done, len(jobs))
-        return (
-            checked(next(answer for _, answer in self._completed(level))) if level else PartResult()
-        )
-
-    def _files(self, read: Reader, jobs: Sequence[Task]) -> list[Any]:
-        futures = []
-        for job in jobs:
-            parts = [self._submit(read, place) for place in job.places]
-            if len(parts) > 1:
-                parts = [self._submit(functools.partial(_whole_of, read, job), *parts)]
-            futures += parts
-        return futures
-
-    def _submit(self, function: Any, *arguments: Any) -> Any:
-        return self._client.submit(function, *arguments, pure=False, retries=self._retries)
-
-    def _completed(self, futures: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-        distributed: Any = importlib.import_module("distributed")
-        try:
-            yield from distributed.as_completed(futures, with_results=True, loop=self._client.loop)
-        except distributed.KilledWorker as killed:
-            raise InputTooLargeError(
-                f"workers died again and again over one task, perhaps for want of memory ({killed})"
-            ) from killed
-
-
-def checked(answer: PartResult) -> PartResult:
-    """Return the answer, or raise its error."""
-    if answer.error is not None:
-        raise answer.error
-    return answer
-
-
-def _error_of(answer: PartResult) -> PartResult:
-    return PartResult(error=answer.error)
-
-
-def _joined_of(*answers: PartResult, lenient: bool) -> PartResult:
-    return joined(answers, lenient=lenient)
-
-
-def _whole_of(read: Reader, job: Task, *answers: PartResult) -> PartResult:
-    return whole_if_restarted(read, job, joined(answers))
-
-
 @contextlib.contextmanager
 def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
-    """Give a client of the cluster at an address, or of one made on this machine for ``local``; both end with the block."""
+    """Give a client of the cluster at an address, or for ``local`` of one made on this machine."""
     try:
         dask: Any = importlib.import_module("dask")
         distributed: Any = importlib.import_module("distributed")
     except ImportError as missing:
         raise MissingPackageError("distributed", "Dask", "cluster") from missing
-    if address != "local":
-        try:
-            _greet(distributed, address)
-            client = distributed.Client(address, timeout="20s", set_as_default=False)
-        except (
-            OSError,
-            ValueError,
-            MemoryError,
-        ) as error:  # bytes that are not Dask's read as enormous sizes
-            why = (
-                "what answers speaks another language"
-                if isinstance(error, MemoryError)
-                else str(error) or "no answer"
-            )
-            raise InvalidArgumentError(
-                f"--dask {address}: no Dask scheduler answers there ({why}); give tcp://HOST:PORT or local"
-            ) from error
-        with client:
+    if address == "local":
+        # Dask has glibc give memory back after every block, which costs a third of the time.
+        patient = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
+        count = workers or os.cpu_count() or 1
+        with (
+            dask.config.set(patient),
+            distributed.Client(
+                n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False
+            ) as client,
+        ):
             yield client
         return
-    # Dask has glibc give memory back after every block, which costs a third of the time of decoding.
-    patient = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
-    count = workers or os.cpu_count() or 1
-    with (
-        dask.config.set(patient),
-        distributed.Client(
-            n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False
-        ) as client,
-    ):
-        yield client
-
-
-def _greet(distributed: Any, address: str) -> None:
-    """Shake hands with anyone who listens: a client that finds nobody takes most of a minute to give up, and to be taken down."""
-    import asyncio
 
     async def greet() -> None:
         known = distributed.Security().get_connection_args("client")
-        met = await asyncio.wait_for(
+        connection = await asyncio.wait_for(
             distributed.comm.connect(address, timeout=_PATIENCE, **known), _PATIENCE + 1
         )
-        met.abort()
+        connection.abort()
 
-    asyncio.run(greet())
+    import asyncio
+
+    try:
+        # A client that finds no scheduler takes most of a minute to give up and to end.
+        asyncio.run(greet())
+        client = distributed.Client(address, timeout="20s", set_as_default=False)
+    except (OSError, ValueError, MemoryError) as error:
+        reason = str(error) or "no answer"
+        if isinstance(error, MemoryError):  # other bytes than Dask's read as enormous sizes
+            reason = "the server speaks another protocol"
+        raise InvalidArgumentError(
+            f"--dask {address}: no Dask scheduler answers there ({reason}); "
+            "give tcp://HOST:PORT or local"
+        ) from error
+    with client:
+        yield client

@@ -1,11 +1,11 @@
-"""Logs of many files as one, wherever they lie and anyone who reads them."""
+"""Logs of many files as one, wherever they are and whichever process reads them."""
 
 from __future__ import annotations
 
 import functools
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,106 +13,132 @@ from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
 from latencykit.distributed.executors import (
-    DaskExecutor,
-    Engine,
     LocalExecutor,
-    PartResult,
     Task,
-    bar,
-    jobs_of,
+    dask_executor,
+    read_each,
+    read_total,
+    tasks_of,
 )
-from latencykit.distributed.results import Slots, Totals, slots_of, totals_of, width_of
-from latencykit.distributed.sources import begin_of, expand, source_of
+from latencykit.distributed.results import (
+    TRAVELS,
+    Slots,
+    Totals,
+    carried,
+    slots_of,
+    totals_of,
+    width_of,
+)
 from latencykit.errors import (
     DataNotAvailableError,
     IncompatibleDataError,
     InvalidArgumentError,
     LatencyKitError,
 )
+from latencykit.io import reading
 from latencykit.io.build import distinct
-from latencykit.io.reading import expand_tags, read_source, with_measure
-from latencykit.io.source import ReadOptions
-from latencykit.units import NANOSECONDS, did_you_mean, format_count, parse_moment, without_secrets
+from latencykit.io.files import begin_of, expand
+from latencykit.io.parts import PartResult, bar, read_part
+from latencykit.io.reading import Selection, listed, select, unique_names
+from latencykit.units import NANOSECONDS, format_count, parse_moment, without_secrets
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Executor
 
     import pandas as pd
 
     from latencykit.core.histogram_log import Tails
     from latencykit.core.run import Measure
     from latencykit.core.summary import Summary
-    from latencykit.distributed.sources import FileRange
+    from latencykit.io.files import FileRange
+    from latencykit.io.source import Data
 
-__all__ = ["ClusterLog", "Reading", "read_many"]
+__all__ = ["ClusterLog", "Window", "read_all", "read_many"]
+
+
+def read_all(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    format: str | None = None,  # noqa: A002 - the contract's name
+    series: str | Sequence[str] | None = None,
+    tag: str | Sequence[str] | None = None,
+    measure: str | None = None,
+    unit: str | None = None,
+    column: str | None = None,
+    start_column: str | None = None,
+    lenient: bool = False,
+    counted: bool = False,
+    executor: Executor | None = None,
+) -> dict[str, Data]:
+    """Read every series of several files, spread over an executor; see `latencykit.read_all`.
+
+    Parameters
+    ----------
+    paths, format, series, tag, measure, unit, column, start_column, lenient, counted
+        As `latencykit.read_all` takes them.
+    executor : concurrent.futures.Executor, optional
+        Reads the files: a `ProcessPoolExecutor`, or ``client.get_executor()`` of a Dask cluster.
+        Without one, processes of this machine are started if that pays.
+
+    Returns
+    -------
+    dict of str to data type
+        What `latencykit.read_all` returns, in memory; a log of more than 32 MB as time bins.
+
+    Examples
+    --------
+    >>> list(read_all(["data/ctrlz-uncorrected.hlog", "data/ctrlz-scheduled.hlog"]))
+    ['ctrlz-uncorrected.hlog', 'ctrlz-scheduled.hlog']
+    """
+    several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
+    urls = list(map(str, cast("Iterable[Any]", paths) if several else [paths]))
+    tasks = tasks_of(urls, divide=False)
+    if executor is None and not LocalExecutor().spreads(tasks):
+        return reading.read_all(
+            urls, format=format, series=series, tag=tag, measure=measure, unit=unit, column=column,
+            start_column=start_column, lenient=lenient, counted=counted,
+        )  # fmt: skip
+    wanted = Selection(
+        format, listed(series), listed(tag), measure, unit, column, start_column, lenient,
+        counted, anywhere=True,
+    )  # fmt: skip
+    read = functools.partial(read_part, wanted=wanted, ask=_portable)
+    spread = LocalExecutor() if executor is None else executor
+    results = read_each(spread, read, tasks, bar("reading"), lenient=False)
+    named = [
+        (without_secrets(url), name, data)
+        for url, result in zip(urls, results, strict=True)
+        for name, data in result.series
+    ]
+    if not named:
+        raise InvalidArgumentError("none of the files has the series or tags asked for")
+    return unique_names(named)
+
+
+def _portable(data: Any) -> Any:
+    return carried(data, TRAVELS)
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How each file is read, and which of its intervals count."""
+class Window:
+    """Seconds on the clock that all files share, counted from `origin`."""
 
-    format: str | None = None
-    series: str | None = None
-    measure: Measure | None = None
-    unit: str | None = None
-    column: str | None = None
-    lenient: bool = False
-    tag: str | None = None
     begin: float = -math.inf
     end: float = math.inf
     origin: float | None = None
 
-
-def answer_of(place: FileRange, reading: Reading, ask: Callable[[Any], Any]) -> PartResult:
-    """Read one place and ask every tag of it; what goes wrong is part of the answer."""
-    reports: list[str] = []
-    whole = reading.begin == -math.inf and reading.end == math.inf
-    options = ReadOptions(
-        unit=reading.unit, column=reading.column, lenient=reading.lenient, report=reports.append,
-        counted=ask is totals_of and whole, measure=reading.measure,
-        series=() if reading.series is None else (reading.series,),
-    )  # fmt: skip
-    try:
-        source = source_of(place)
-        known = "hlog" if place.end else reading.format  # nothing else is cut into ranges
-        data = _one_series(
-            read_source(source, options, known, part=place.end > 0), reading, source.shown
-        )
-        parts = expand_tags("", with_measure(data, reading.measure))
-        chosen = {
-            tag: _windowed(part, reading)
-            for tag, part in parts.items()
-            if reading.tag in (None, tag)
-        }
-        found = tuple((tag, ask(part)) for tag, part in chosen.items())
-    except LatencyKitError as error:
-        return PartResult((), tuple(reports), error)
-    return PartResult(found, tuple(reports), None, getattr(source, "restarted", False))
-
-
-def _one_series(found: dict[str, Any], reading: Reading, path: str) -> Any:
-    if reading.series is not None:
-        if reading.series not in found:
-            raise InvalidArgumentError(
-                f"{path}: holds no series {reading.series!r}{did_you_mean(reading.series, found)}"
-            )
-        return found[reading.series]
-    if len(found) > 1:
-        raise InvalidArgumentError(
-            f"{path}: holds several series: {', '.join(found)}; name one with series= (--series)"
-        )
-    return next(iter(found.values()))
-
-
-def _windowed(data: Any, reading: Reading) -> Any:
-    """The intervals that start within the window, counted from where all files are counted from."""
-    if reading.begin == -math.inf and reading.end == math.inf:
-        return data
-    log = _log(data)
-    starts = log.starts + (
-        log.start - reading.origin if reading.origin is not None and log.start is not None else 0.0
-    )
-    return log.rows(np.flatnonzero((starts >= reading.begin) & (starts < reading.end)))
+    def of(self, data: Any) -> Any:
+        """Return the intervals that start within the window."""
+        if self.begin == -math.inf and self.end == math.inf:
+            return data
+        log = _log(data)
+        shift = 0.0
+        if self.origin is not None and log.start is not None:
+            shift = log.start - self.origin
+        starts = log.starts + shift
+        return log.rows(np.flatnonzero((starts >= self.begin) & (starts < self.end)))
 
 
 def _log(data: Any) -> HistogramLog:
@@ -120,7 +146,7 @@ def _log(data: Any) -> HistogramLog:
         return data.to_log()
     if not isinstance(data, HistogramLog):
         raise DataNotAvailableError(
-            f"{data.run.source}: knows no time; a log or samples with start times would"
+            f"{data.run.source}: has no times; a log or samples with start times would"
         )
     return data
 
@@ -129,53 +155,57 @@ def _slots(data: Any, width: float, origin: float | None) -> Slots:
     return slots_of(_log(data), width, origin)
 
 
-def _start(place: FileRange, reading: Reading) -> PartResult:
-    """When a file begins: its first bytes tell, if it is a log."""
+def _ask_within(data: Any, window: Window, ask: Callable[[Any], Any]) -> Any:
+    return ask(window.of(data))
+
+
+def _start(place: FileRange, wanted: Selection) -> PartResult:
+    """When a file begins: its first bytes state it, if it is a log."""
     try:
         with begin_of(place) as source:
-            data = _one_series(
-                read_source(source, ReadOptions(lenient=True), reading.format),
-                reading,
-                source.shown,
-            )
-        if isinstance(data, HistogramLog) and (data.start is not None or len(data)):
+            rows = select(source, Selection(wanted.format, wanted.series, lenient=True))
+        data: Any = rows[0][2]  # all tags begin with their log
+        timed = isinstance(data, HistogramLog) and (data.start is not None or len(data))
+        if timed and len({series for series, _, _ in rows}) == 1:
             return PartResult((("start", (data.start,)),))
-    except (
-        LatencyKitError
-    ):  # what the first bytes do not tell, the whole file does, or its own error
+    except LatencyKitError:  # the complete file states it, or has an error of its own
         pass
-    answer = answer_of(
-        place, replace(reading, begin=-math.inf, end=math.inf), lambda data: _log(data).start
-    )
-    starts = tuple(start for _, start in answer.found)
-    return replace(answer, found=(("start", starts),) if answer.error is None else ())
+    result = read_part(place, wanted, _start_of, key="tag")
+    starts = tuple(start for _, start in result.series)
+    return replace(result, series=(("start", starts),) if result.error is None else ())
+
+
+def _start_of(data: Any) -> float | None:
+    return _log(data).start
 
 
 @dataclass(frozen=True)
 class ClusterLog:
-    """Logs of many files as one, by the clock; nothing is read until a question is asked, and only its answer travels.
+    """Logs of many files as one, by the clock, read when a question is asked; only sums travel.
 
-    Made by `read_many`. Slices are views, as those of a `HistogramLog` are; `resample` brings the sum of all files, slot
-    by slot, into this process as a `HistogramLog`, from where everything else goes on.
+    Made by `read_many`. Slices are views, as those of a `HistogramLog` are; `resample` brings the
+    sum of all files, time bin by time bin, into this process as a `HistogramLog`.
 
     Attributes
     ----------
-    jobs : tuple of Job
+    jobs : tuple of Task
         The files.
-    engine : Engine
-        Who reads them.
-    reading : Reading
+    engine : LocalExecutor or concurrent.futures.Executor
+        Reads them.
+    reading : Selection
+    window : Window
     align : str
     progress : callable
-        Hears (done, of all).
+        Called with (done, of all).
     """
 
     jobs: tuple[Task, ...]
-    engine: Engine
-    reading: Reading = field(default_factory=Reading)
+    engine: LocalExecutor | Executor
+    reading: Selection = field(default_factory=Selection)
     align: str = "absolute"
     progress: Callable[[int, int], None] = field(default=lambda *_: None, repr=False)
     reports: list[str] = field(default_factory=list, repr=False, compare=False)
+    window: Window = field(default_factory=Window)
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -184,7 +214,7 @@ class ClusterLog:
 
     def tagged(self, tag: str) -> ClusterLog:
         """Return the intervals of one tag; ``""`` for untagged ones."""
-        return replace(self, reading=replace(self.reading, tag=tag))
+        return replace(self, reading=replace(self.reading, tags=(tag,)))
 
     def between(self, start: Any = -math.inf, end: Any = math.inf) -> ClusterLog:
         """Return the intervals with start ≤ t < end, where t is when an interval starts.
@@ -192,16 +222,14 @@ class ClusterLog:
         Parameters
         ----------
         start, end : float, str or datetime
-            Seconds from the earliest log's start (with ``align="relative"``, from each log's own), a duration
-            (``"5s"``), or a timestamp.
+            Seconds from the earliest log's start (with ``align="relative"``, from each log's own),
+            a duration (``"5s"``), or a timestamp.
         """
         origin = self.origin()
         epoch = None if origin is None else round(origin * 1e6) * 1000
-        begin, last = (
-            max(parse_moment(start, epoch), self.reading.begin),
-            min(parse_moment(end, epoch), self.reading.end),
-        )
-        return replace(self, reading=replace(self.reading, begin=begin, end=last, origin=origin))
+        begin = max(parse_moment(start, epoch), self.window.begin)
+        last = min(parse_moment(end, epoch), self.window.end)
+        return replace(self, window=Window(begin, last, origin))
 
     # ------------------------------------------------------------ questions
 
@@ -210,7 +238,7 @@ class ClusterLog:
         return Totals.sum([totals for _, totals in self._total(totals_of)]).histogram
 
     def evidence(self, interval: str | float = "10s") -> Tails:
-        """Return how far the numbers of everything can be trusted, from counts of time bins; see `HistogramLog.evidence`."""
+        """Return the evidence for percentiles, from time bins; see `HistogramLog.evidence`."""
         log = self.resample(interval)
         return (log.to_unit("ns") if log.unit in NANOSECONDS else log).evidence()
 
@@ -225,20 +253,20 @@ class ClusterLog:
         return () if names == ("",) else names
 
     def resample(self, interval: str | float) -> HistogramLog:
-        """Return one histogram a slot of time and tag, in memory: sums and maxima are exact.
+        """Return one histogram per time bin and tag, in memory: sums and maxima are exact.
 
         Parameters
         ----------
         interval : str or float
-            ``"10s"``, or seconds. The result takes some tens of kilobytes a slot.
+            ``"10s"``, or seconds. The result takes some tens of kilobytes per bin.
         """
         ask = functools.partial(_slots, width=width_of(interval), origin=self.origin())
         return Slots.sum([slots for _, slots in self._total(ask)]).log()
 
-    def percentiles(
+    def by_interval(
         self, percentiles: Sequence[float] = (50, 90, 99, 99.9), interval: str | float = "10s"
     ) -> pd.DataFrame:
-        """Return a table with one row a slot of time: start, length, tag, count, max and the percentiles."""
+        """Return one row per time bin: start, length, tag, count, max and the percentiles."""
         return self.resample(interval).by_interval(percentiles)
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
@@ -246,27 +274,22 @@ class ClusterLog:
         return self.histogram().summary(percentiles)
 
     def files(self, percentiles: Sequence[float] = (50, 99, 99.9)) -> pd.DataFrame:
-        """Return a table with one row per file and tag: intervals, count, percentiles, max; or the file's error."""
+        """Return one row per file and tag: intervals, count, percentiles, max; or the error."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
-        for job, answer in zip(self.jobs, self._each(totals_of), strict=True):
+        for job, result in zip(self.jobs, self._each(totals_of), strict=True):
             path = without_secrets(job.places[0].url)
-            for tag, totals in answer.found:
+            for tag, totals in result.series:
                 h = totals.histogram
-                named = dict(
-                    zip(
-                        (f"p{p:g}" for p in percentiles),
-                        h.percentile(list(percentiles)).tolist(),
-                        strict=True,
-                    )
-                )
+                values = h.percentile(list(percentiles)).tolist()
+                named = {f"p{p:g}": v for p, v in zip(percentiles, values, strict=True)}
                 facts = {"start": totals.run.start, "intervals": totals.intervals, "count": h.count}
                 rows.append(
                     {"file": path, "tag": tag, **facts, **named, "max": h.max, "error": None}
                 )
-            if answer.error is not None:
-                rows.append({"file": path, "error": str(answer.error)})
+            if result.error is not None:
+                rows.append({"file": path, "error": str(result.error)})
         return pd.DataFrame(rows)
 
     def each(self, ask: Callable[[Any], Any]) -> dict[str, dict[str, Any]]:
@@ -275,59 +298,67 @@ class ClusterLog:
         Parameters
         ----------
         ask : callable
-            Takes a data type (a file's log, or one tag of it) where the file is read; what it returns travels. It has to be
-            a function of a module that the workers can import.
+            Takes a file's data (or one tag of it) where the file is read; its result travels. A
+            function of a module that the workers can import.
 
         Returns
         -------
         dict of str to dict of str to object
-            File → tag → answer; files that could not be read are left out under ``lenient``.
+            File → tag → result; files that could not be read are left out under ``lenient``.
         """
-        found: dict[str, dict[str, Any]] = {}
-        for job, answer in zip(self.jobs, self._each(ask, divide=False), strict=True):
-            if answer.error is None:
-                found[distinct(without_secrets(job.places[0].url), found)] = dict(answer.found)
-        return found
+        results: dict[str, dict[str, Any]] = {}
+        for job, result in zip(self.jobs, self._each(ask, divide=False), strict=True):
+            if result.error is None:
+                name = distinct(without_secrets(job.places[0].url), results)
+                results[name] = dict(result.series)
+        return results
 
     # ------------------------------------------------------------ doing the work
 
+    def _reader(self, ask: Callable[[Any], Any]) -> Callable[[FileRange], PartResult]:
+        if self.window == Window(origin=self.window.origin):
+            wanted = replace(self.reading, counted=ask is totals_of)
+            return functools.partial(read_part, wanted=wanted, ask=ask, key="tag")
+        within = functools.partial(_ask_within, window=self.window, ask=ask)
+        return functools.partial(read_part, wanted=self.reading, ask=within, key="tag")
+
     def _each(self, ask: Callable[[Any], Any], *, divide: bool = True) -> list[PartResult]:
-        jobs = (
-            self.jobs if divide else [Task((job.places[0].whole,), job.size) for job in self.jobs]
-        )
-        read = functools.partial(answer_of, reading=self.reading, ask=ask)
-        answers = self.engine.each(read, jobs, self.progress, lenient=self.reading.lenient)
-        self.reports.extend(report for answer in answers for report in answer.reports)
-        self.reports.extend(
-            f"left out: {answer.error}" for answer in answers if answer.error is not None
-        )
-        return answers
+        jobs = self.jobs if divide else [job.whole for job in self.jobs]
+        lenient = self.reading.lenient
+        results = read_each(self.engine, self._reader(ask), jobs, self.progress, lenient=lenient)
+        for one in results:
+            self.reports.extend(one.reports)
+        self.reports.extend(f"left out: {one.error}" for one in results if one.error is not None)
+        return results
 
     def _total(self, ask: Callable[[Any], Any]) -> tuple[tuple[str, Any], ...]:
-        read = functools.partial(answer_of, reading=self.reading, ask=ask)
-        answer = self.engine.total(read, self.jobs, self.progress, lenient=self.reading.lenient)
-        self.reports.extend(answer.reports)
-        if not answer.found:
-            wanted = (
-                "of them"
-                if self.reading.tag is None
-                else f"has an interval tagged {self.reading.tag!r}"
-            )
+        result = read_total(
+            self.engine,
+            self._reader(ask),
+            self.jobs,
+            self.progress,
+            lenient=self.reading.lenient,
+        )
+        self.reports.extend(result.reports)
+        if not result.series:
             raise InvalidArgumentError(
-                f"none {wanted} could be read" if self.reading.tag is None else f"no file {wanted}"
+                "none of them could be read"
+                if self.reading.tags is None
+                else f"no file has an interval tagged {self.reading.tags[0]!r}"
             )
-        return answer.found
+        return result.series
 
     def origin(self) -> float | None:
-        """The earliest start of all logs, seconds since the epoch; None where each counts from its own."""
+        """Return the earliest start of all logs in seconds since the epoch; None if relative."""
         if self.align == "relative":
             return None
-        if self.reading.origin is not None:
-            return self.reading.origin
-        jobs = [Task((job.places[0].whole,), job.size) for job in self.jobs]
-        read = functools.partial(_start, reading=self.reading)
-        answers = self.engine.each(read, jobs, lambda *_: None, lenient=self.reading.lenient)
-        starts = {start for answer in answers for _, found in answer.found for start in found}
+        if self.window.origin is not None:
+            return self.window.origin
+        jobs = [job.whole for job in self.jobs]
+        read = functools.partial(_start, wanted=self.reading)
+        lenient = self.reading.lenient
+        results = read_each(self.engine, read, jobs, lambda *_: None, lenient=lenient)
+        starts = {start for one in results for _, some in one.series for start in some}
         if None in starts and len(starts) > 1:
             raise IncompatibleDataError(
                 "some of these logs do not say when they began; read them with align='relative'"
@@ -335,7 +366,8 @@ class ClusterLog:
         return min((start for start in starts if start is not None), default=None)
 
     def __repr__(self) -> str:
-        return f"ClusterLog({format_count(len(self.jobs))} files, {format_count(sum(job.size for job in self.jobs))} bytes)"
+        size = format_count(sum(job.size for job in self.jobs))
+        return f"ClusterLog({format_count(len(self.jobs))} files, {size} bytes)"
 
 
 def read_many(
@@ -352,25 +384,25 @@ def read_many(
     align: str = "absolute",
     progress: bool | None = None,
 ) -> ClusterLog:
-    """Take many files as one log, read where a Dask cluster reads them.
+    """Treat many files as one log, read by a Dask cluster or by processes of this machine.
 
     Parameters
     ----------
     urls : str or iterable of str
-        Paths and globs, or URLs that fsspec opens: ``s3://bucket/day/*.hlog``, ``https://…``, ``gcs://…``; the workers
-        have to reach them.
+        Paths and globs, or URLs that fsspec opens: ``s3://bucket/day/*.hlog``, ``https://…``,
+        ``gcs://…``; the workers have to reach them.
     client : distributed.Client, optional
         A client of the cluster. Without one, processes of this machine read.
     jobs : int, optional
-        How many processes, without a client; by default one a core. A script that asks for more than one has to keep
-        its own work under ``if __name__ == "__main__":``.
+        Number of processes, without a client; by default one per core. A script that asks for more
+        than one has to keep its own work under ``if __name__ == "__main__":``.
     format, series, measure, unit, column
         As `latencykit.read` takes them.
     lenient : bool, default False
-        Leave unreadable files and corrupt lines out; ``reports`` of the result names each. Without it the first such
-        file raises an error that names it.
+        Leave unreadable files and corrupt lines out; ``reports`` of the result names each. Without
+        it the first such file raises an error that names it.
     align : {"absolute", "relative"}
-        How files are laid side by side: by the clock, or by the time since each began.
+        Align files by the clock, or by the time since each began.
     progress : bool, optional
         Whether a bar shows how many files are done; by default where standard error is a terminal.
 
@@ -391,14 +423,13 @@ def read_many(
     ]
     if not paths:
         raise InvalidArgumentError("there is nothing to read")
-    engine: Engine = (
-        LocalExecutor(jobs)
-        if client is None and jobs
-        else LocalExecutor()
-        if client is None
-        else DaskExecutor(client)
+    engine: LocalExecutor | Executor
+    if client is not None:
+        engine = dask_executor(client)
+    else:
+        engine = LocalExecutor(jobs) if jobs else LocalExecutor()
+    wanted = Selection(
+        format, listed(series), None, measure, unit, column, lenient=lenient, anywhere=True
     )
-    reading = Reading(format, series, measure, unit, column, lenient)
-    return ClusterLog(
-        tuple(jobs_of(paths, divide=not lenient)), engine, reading, align, bar("reading", progress)
-    )
+    tasks = tuple(tasks_of(paths, divide=not lenient))
+    return ClusterLog(tasks, engine, wanted, align, bar("reading", progress))

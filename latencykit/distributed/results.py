@@ -1,7 +1,8 @@
-"""What travels: sums of counts, and sums by slots of time. Small, and the same in whatever order they are added up.
+"""Sums of counts, and sums by time bins: small, and equal in whatever order they are added.
 
-Counts of unlike layouts stay apart until the end, extremes are kept as they were read, and nothing is rounded on the
-way: a sum over ten thousand files is, bit for bit, the same from one process as from a cluster.
+Counts of unlike layouts stay apart until the end, extremes are kept as they were read, and nothing
+is rounded on the way: a sum over ten thousand files is, bit for bit, the same from one process as
+from a cluster.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from latencykit.core.blocks import Block, MemoryPart, feed
 from latencykit.core.histogram import Histogram, merge_histograms, reported
-from latencykit.core.histogram_log import HistogramLog, LogPart, SlotPart, slot_numbers
+from latencykit.core.histogram_log import HistogramLog, SlotPart, slot_numbers
 from latencykit.core.run import merge_runs
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -22,7 +23,7 @@ from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -33,13 +34,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
-    "HELD",
     "TRAVELS",
     "Slots",
     "Totals",
     "carried",
-    "held",
-    "light",
     "slots_of",
     "totals_of",
     "width_of",
@@ -47,7 +45,7 @@ __all__ = [
 
 
 TRAVELS = 32 << 20
-"""Bytes of a log's counts that come back from a cluster whole, where nobody said what is needed of it."""
+"""Bytes of a log's counts that a cluster returns unchanged, if nothing is asked of it."""
 _SLOTS = 1000
 
 
@@ -63,7 +61,8 @@ class Totals:
     run : Run
     intervals : int
     first, last : tuple of float
-        Log's start (0 where it does not say) and seconds from there, of the first interval's start and the last one's end.
+        Log's start (0 where it does not say) and seconds from there, of the first interval's start
+        and the last one's end.
     """
 
     level: str
@@ -121,7 +120,7 @@ class Totals:
 
 
 def totals_of(data: Any) -> Totals | Summary:
-    """Count a series; a summary, which cannot be added, stays what it is."""
+    """Return the counts of a series; a summary, which cannot be added, stays unchanged."""
     if isinstance(data, Summary | Totals):
         return data
     if not isinstance(data, HistogramLog):
@@ -262,7 +261,8 @@ def slots_of(data: Any, width: float, origin: float | None = None) -> Slots:
     """Add a log's intervals up into slots."""
     if not hasattr(data, "to_log"):
         raise InvalidArgumentError(
-            f"{data.run.source}: knows no time, so it has no intervals; a log or samples with start times would"
+            f"{data.run.source}: has no times, so it has no intervals; a log or samples with "
+            "start times would"
         )
     log: HistogramLog = data if isinstance(data, HistogramLog) else data.to_log(width)
     shift = log.start - origin if origin is not None and log.start is not None else 0.0
@@ -304,81 +304,13 @@ def carried(data: Any, most: float = math.inf) -> Any:
         size += block.nbytes
         if size > most and len(data) > _SLOTS:
             width = data.duration / _SLOTS
-            text = f"its {len(data):,} intervals travelled as slots of {format_duration(width * 1e9)}; sums and maxima are exact"
+            text = (
+                f"its {len(data):,} intervals travelled as time bins of "
+                f"{format_duration(width * 1e9)}; sums and maxima are exact"
+            )
             return slots_of(data, width).log().with_run(notes=(*data.run.notes, text))
     names, codes = np.unique(np.asarray(data.tag_of_rows(), np.str_), return_inverse=True)
     return HistogramLog(
         data.starts, data.lengths, [MemoryPart(blocks)],
         tag_code=codes, tag_names=tuple(names.tolist()) or ("",), unit=data.unit, run=data.run,
     )  # fmt: skip
-
-
-# ------------------------------------------------------------
-# Logs that are asked more than once, and logs that travel between processes of one machine.
-
-HELD = 256 << 20
-"""Bytes that all logs of a command may take in memory together."""
-_LONG = 5_000  # intervals: longer logs are read once, and asked less
-_KEPT = 12 << 20  # bytes, at 8 an entry, that a log keeps by itself
-
-
-class _Narrow:
-    """Intervals in memory, their integers as short as they can be: some 3 bytes an entry."""
-
-    in_memory = True
-
-    def __init__(self, blocks: list[Block]) -> None:
-        self._part = MemoryPart(blocks)
-
-    def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows."""
-        for block in self._part.blocks(rows):
-            yield replace(
-                block, index=block.index.astype(np.int64), counts=block.counts.astype(np.int64)
-            )
-
-
-class _Again:
-    """Intervals that are read anew, in the process that asks for them."""
-
-    def __init__(self, read: Callable[[], HistogramLog]) -> None:
-        self._read = read
-        self._part: LogPart | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_read": self._read, "_part": None}
-
-    def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows."""
-        if self._part is None:
-            self._part = LogPart(self._read())
-        yield from self._part.blocks(rows)
-
-
-def held(data: Any, most: float, least: float = _KEPT) -> Any:
-    """Return a log with its intervals in memory, so that several questions decode it once; as it is where it is too large."""
-    if not isinstance(data, HistogramLog) or not 0 < len(data) <= _LONG:
-        return data
-    blocks: list[Block] = []
-    rows = size = entries = 0
-    for block in data.blocks():
-        rows, entries = rows + block.rows.size, entries + block.index.size
-        blocks.append(replace(block, index=_least(block.index), counts=_least(block.counts)))
-        size += blocks[-1].nbytes
-        share = rows / len(data)
-        if size > most * share or (len(blocks) == 1 and 8 * entries < least * share):
-            return data  # for this is what it will take in the end
-    return data._mapped_through(lambda _: _Narrow(blocks))  # noqa: SLF001
-
-
-def light(data: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
-    """Return a data type that can travel to another process: a log with its sum, and its intervals or where to read them again."""
-    if not isinstance(data, HistogramLog):
-        return data
-    kept = held(data, most, least=0)
-    shared = kept if kept is not data else data._mapped_through(lambda _: _Again(read))  # noqa: SLF001
-    return shared.rows(np.arange(len(shared)), whole=kept.histogram())
-
-
-def _least(values: Ints) -> NDArray[Any]:
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))

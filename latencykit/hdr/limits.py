@@ -9,7 +9,7 @@ __all__ = ["DEFAULT", "Limits", "PayloadError", "RowError", "in_force"]
 
 
 class PayloadError(LatencyKitError, ValueError):
-    """A payload that is corrupt, or that holds what no histogram can; the text is the reason alone."""
+    """A payload that is corrupt or not a possible histogram; the text is the reason alone."""
 
 
 class RowError(PayloadError):

@@ -1,4 +1,7 @@
-"""Base64 and inflate: by the fast libraries where they ship wheels, else by the standard library, which is slower."""
+"""HdrHistogram payloads: base64 text → inflated bytes → header → sparse rows of counts.
+
+Base64 and inflate come from pybase64 and isal where they ship wheels, else from Python's library.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ __all__ = [
 
 
 base64_bytes: Callable[..., bytes]
-"""(text, None, True) → bytes; `ValueError` for what is no base64."""
+"""(text, None, True) → bytes; `ValueError` for anything but base64."""
 try:
     from pybase64 import b64decode as base64_bytes
 except ImportError:
@@ -88,10 +91,12 @@ SHORT = 400  # bytes; below this zlib starts sooner than isal runs faster
 # ------------------------------------------------------------
 # One payload: base64 text → (inflated) → header, with the counts left as bytes.
 #
-# Every version is known here, and what is wrong with a payload is said here; `latencykit.hdr.payload` opens the ordinary
+# Every version is known here, and what is wrong with a payload is said here;
+# `latencykit.hdr.payload` opens the ordinary
 # ones of a log together.
 #
-# The numbers in the headers are those of ``AbstractHistogram.java`` and ``DoubleHistogram.java`` of HdrHistogram 2.2.2;
+# The numbers in the headers are those of ``AbstractHistogram.java`` and ``DoubleHistogram.java`` of
+# HdrHistogram 2.2.2;
 # all fields are big-endian.
 
 # Cookies of plain histograms; bits 4 to 7 hold the width of a word and are left out here.
@@ -137,7 +142,7 @@ class Layout:
     slots: int
 
     def joins(self, other: Layout) -> bool:
-        """Whether payloads of both can be decoded in one call of `decode_rows`: their counts are written alike."""
+        """Return whether `decode_rows` can decode both in one call (counts encoded alike)."""
         return self.word == other.word
 
 
@@ -180,7 +185,8 @@ def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     Parameters
     ----------
     text : bytes
-        Base64 of a histogram of version 0, 1 or 2, or of a DoubleHistogram, compressed or not; no blanks around it.
+        Base64 of a histogram of version 0, 1 or 2, or of a DoubleHistogram, compressed or not; no
+        blanks around it.
     limits : Limits, optional
         What it may ask for. No more memory is taken than they allow, whatever the text holds.
 
@@ -240,13 +246,15 @@ def _open_double(raw: bytes, limits: Limits) -> Payload:
     _, digits, dynamic_range = _PREFIX.unpack_from(raw)
     if dynamic_range < 2:
         raise PayloadError(
-            f"the DoubleHistogram's highest to lowest ratio is {dynamic_range}; it must be 2 or more"
+            f"the DoubleHistogram's highest to lowest ratio is {dynamic_range}; it must be 2 or "
+            "more"
         )
     plain = _plain(raw[_PREFIX.size :], limits)
     layout, start = _header(plain, limits, double=True)
     if layout.buckets.digits != digits:
         raise PayloadError(
-            f"the DoubleHistogram has {digits} digits but the histogram inside has {layout.buckets.digits}"
+            f"the DoubleHistogram has {digits} digits but the histogram inside has "
+            f"{layout.buckets.digits}"
         )
     return Payload(layout, plain[start:])
 
@@ -258,7 +266,7 @@ def _plain(raw: bytes, limits: Limits) -> bytes:
         return raw
     if cookie & ~0xF0 not in COMPRESSED:
         raise PayloadError(
-            f"the payload begins with {cookie:#010x}, which is no known kind of histogram"
+            f"the payload begins with {cookie:#010x}, which is not a known kind of histogram"
         )
     if length != len(raw) - _ENVELOPE.size:
         raise PayloadError(
@@ -291,7 +299,9 @@ def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layo
     kind = cookie & ~0xF0
     header = _HEADER_V0 if kind == V0 else _HEADER
     if kind not in (V0, V1, V2):
-        raise PayloadError(f"the histogram begins with {cookie:#010x}, which is no known version")
+        raise PayloadError(
+            f"the histogram begins with {cookie:#010x}, which is not a known version"
+        )
     if len(plain) < header.size:
         raise PayloadError(
             f"the histogram's header is cut off: {len(plain)} bytes of {header.size}"
@@ -323,7 +333,7 @@ def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layo
 
 
 def v2_layout(fields: bytes, limits: Limits) -> Layout:
-    """Return what the header of a plain V2 histogram says; `fields` are all of it but cookie and length."""
+    """Return the layout of a plain V2 header; `fields` are all of it but cookie and length."""
     _, digits, lowest, highest, ratio = _FIELDS.unpack(fields)
     if not (math.isfinite(ratio) and ratio > 0):
         raise PayloadError(
@@ -365,7 +375,7 @@ def _check_size(layout: Layout, size: int, limits: Limits) -> None:
         )
     if layout.word and size % layout.word:
         raise PayloadError(
-            f"the counts take {size} bytes, which is no multiple of their {layout.word}"
+            f"the counts take {size} bytes, which is not a multiple of their {layout.word}"
         )
     if size > layout.slots * (layout.word or MOST_BYTES):
         raise PayloadError(f"the counts take {size} bytes, more than {layout.slots} buckets can")
@@ -381,17 +391,19 @@ def _tidy(error: Exception) -> str:
 # Many payloads at once: base64 texts → payloads, one call into C for all of them where a step
 # allows it.
 #
-# Nearly all payloads of a log are alike: version 2, compressed, of one layout. Those are opened and checked together;
-# as soon as one is not so, all are opened one by one, which knows every kind and says what is wrong.
+# Nearly all payloads of a log are alike: version 2, compressed, of one layout. Those are opened and
+# checked together;
+# as soon as one is not so, all are opened one by one, which knows every kind and says what is
+# wrong.
 
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
-_AT_ONCE = 6  # so many times what a single payload may inflate to is the most memory that is taken
+_AT_ONCE = 6  # times what one payload may inflate to: the most memory that is taken
 _PAD = ord("=")
 
 
 class Payloads(Sequence[Payload]):
-    """Opened payloads, a column each for what they have: ordinary ones share one layout and need no object each.
+    """Opened payloads, column by column: ordinary ones share one layout and need no object each.
 
     Parameters
     ----------
@@ -512,7 +524,8 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
         )
     except INFLATE_ERRORS:
         return None
-    # A stream ends with the checksum of what it holds: bytes that follow it would stand in its place.
+    # A stream ends with the checksum of what it holds: bytes that follow it would stand in its
+    # place.
     checksums = np.fromiter(map(adler, plains), np.uint32, len(plains))
     if (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any():
         return None
@@ -526,9 +539,10 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
 
 
 def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | None:
-    """The bytes of base64 texts end to end, and where those of each begin and end; None if one is no compressed V2.
+    """The bytes of all texts end to end, with begins and ends; None if one is not compressed V2.
 
-    All are decoded as one text: what pads the end of one counts as zeros there, and lies between its end and the next.
+    All are decoded as one text: what pads the end of one counts as zeros there, and lies between
+    its end and the next.
     """
     if (sizes & 3).any() or sizes.min() < 4:
         return None
@@ -553,7 +567,7 @@ def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | 
 
 
 def _layouts(heads: list[bytes], sizes: Ints, limits: Limits) -> list[Layout] | None:
-    """The layout of each histogram, or the one of all; None if a header makes no sense for what follows it."""
+    """The layout of each histogram, or the common one; None if a header does not fit the rest."""
     if sizes.min() < 0:
         return None
     announced, *_ = (
@@ -582,28 +596,34 @@ def _at(data: bytes, places: Ints, kind: str) -> NDArray[Any]:
 # Many payloads → one block of sparse rows, in a fixed number of array operations, whatever
 # layouts they are of.
 #
-# A V2 payload is a list of varints: a positive one is the count of the next bucket, 0 is one empty bucket, and −n are n
-# of them. Nearly all varints of an ordinary log have one byte, so there `_short` treats bytes as numbers and mends the
-# few places where it takes several; where many have several, `_long` gathers the numbers first. Both take all rows at
+# A V2 payload is a list of varints: a positive one is the count of the next bucket, 0 is one empty
+# bucket, and −n are n
+# of them. Nearly all varints of an ordinary log have one byte, so there `_short` treats bytes as
+# numbers and mends the
+# few places where it takes several; where many have several, `_long` gathers the numbers first.
+# Both take all rows at
 # once. V0 and V1 payloads are plain words.
 #
-# Nothing is believed: what could not be a histogram of the header's size is refused, before it is added to anything.
+# Nothing is believed: what could not be a histogram of the header's size is refused, before it is
+# added to anything.
 
-_MANY = 4  # where more than one byte in so many continues a number, `_long` is faster
+_MANY = 4  # where more than one byte in this many continues a number, `_long` is faster
 _MOST_MORE = 8  # bytes that can follow the first of a varint
 
 _CUT_OFF = "the counts end inside a number"
 
-# `take` is told to clip where all places are known to lie within: looking for others takes as long as the taking.
+# `take` clips where all places are known to be valid: checking takes as long as taking.
 
 
-# The C library gives the pages of a large array back at every free, and faulting them in again costs more than the
-# arithmetic here does. A block that was freed once (this one is never touched) makes it keep smaller ones.
+# The C library gives the pages of a large array back at every free, and faulting them in again
+# costs more than the
+# arithmetic here does. A block that was freed once (this one is never touched) makes it keep
+# smaller ones.
 np.empty(8 << 20, np.uint8)
 
 
 class _Rows(NamedTuple):
-    """The bytes of all rows, where each row ends, and how many buckets each may have (one number if all alike)."""
+    """The bytes of all rows, the end of each row, and how many buckets each (or all) may have."""
 
     data: bytes
     ends: Ints
@@ -618,7 +638,8 @@ def decode_rows(
     Parameters
     ----------
     payloads : sequence of Payload
-        Of equal `word`, whatever their buckets; some hundred KiB of bodies at a time keep the temporaries in the cache.
+        Of equal `word`, whatever their buckets; some hundred KiB of bodies at a time keep the
+        temporaries in the cache.
     limits : Limits, optional
         ``limits.block`` bounds the bodies of one call.
 
@@ -645,25 +666,22 @@ def decode_rows(
     >>> decode_rows([payload, payload])
     (array([0, 2, 4]), array([    0, 12702,     0, 12702]), array([5, 1, 5, 1]))
     """
-    held = Payloads.of(payloads)
+    opened = Payloads.of(payloads)
     most = (limits or in_force()).block
     try:
-        return _decode(held, most)
+        return _decode(opened, most)
     except PayloadError:
-        row = _first_bad(held, most)
+        row = _first_bad(opened, most)
     try:
-        _decode(held[row : row + 1], most)
+        _decode(opened[row : row + 1], most)
     except PayloadError as error:
         raise RowError(row, str(error)) from None
     raise AssertionError("a row was refused among others, but not alone")  # pragma: no cover
 
 
 def _first_bad(payloads: Payloads, most: int) -> int:
-    """Return the first row that cannot be decoded; half of what is left is decoded at each step, so at most all once."""
-    good, bad = (
-        0,
-        len(payloads),
-    )  # the rows before `good` are fine, and one of those before `bad` is not
+    """Return the first row that cannot be decoded, by bisection."""
+    good, bad = 0, len(payloads)  # rows before `good` are fine; one before `bad` is not
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
@@ -712,22 +730,27 @@ def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
 
 
 def _has_run(more: Ints) -> bool:
-    """Whether some varint may have nine bytes, of which the last needs none after it however large it is."""
+    """Whether some varint may have nine bytes: the last of those never has a continuation bit."""
     return more.size >= _MOST_MORE and bool(
         (more[_MOST_MORE - 1 :] - more[: 1 - _MOST_MORE] == _MOST_MORE - 1).any()
     )
 
 
 def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
-    """V2 where nearly every varint is one byte: count in bytes, and mend the others at their last byte."""
-    # Of a single byte, the lowest bit says that it is a run of empty buckets; overflow is meant in both lines.
+    """V2 where nearly all varints are one byte: count in bytes, and fix the others."""
+    # Of a single byte, the lowest bit says that it is a run of empty buckets; overflow is meant in
+    # both lines.
     steps, is_count = (data >> 1) * (data & 1) + 1, data > data * 128
     if not more.size:
         indptr, index, at = _place(steps.astype(np.int32), rows.ends, is_count, rows.slots)
         return indptr, index, (data.take(at, mode="clip") >> 1).astype(np.int64)
     if (data[rows.ends - 1] > 127).any():  # an empty row looks at the end of another
         raise PayloadError(_CUT_OFF)
-    last, lengths = _runs(more)
+    follows = more[1:] - more[:-1] == 1
+    last, lengths = more + 1, None  # their last bytes, and how many precede each: one, or as given
+    if follows.any():
+        ends = np.append((~follows).nonzero()[0] + 1, more.size)
+        last, lengths = more[ends - 1] + 1, _lengths(ends)
     large_steps, large, is_large = _zigzag(_gather(data, last, lengths), rows.slots)
     steps[more], is_count[more], is_count[last] = 0, False, is_large
     wide: Narrow = steps.astype(
@@ -740,15 +763,6 @@ def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     counts[at.searchsorted(last[is_large])] = large
     _check_sums(indptr, counts, int(large.max(initial=63)))
     return indptr, index, counts
-
-
-def _runs(more: Ints) -> tuple[Ints, Ints | None]:
-    """Where the varints of several bytes end, and how many bytes are before their last one; None if it is one each."""
-    follows = more[1:] - more[:-1] == 1
-    if not follows.any():
-        return more + 1, None
-    ends = np.append((~follows).nonzero()[0] + 1, more.size)
-    return more[ends - 1] + 1, _lengths(ends)
 
 
 def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
@@ -769,7 +783,7 @@ def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
-    """Where nine-byte varints end whose last byte looks like one to be continued: in a run, every ninth byte."""
+    """Last bytes of nine-byte varints that look as if they continued: every ninth byte of a run."""
     begins = (np.diff(more, prepend=-2) != 1) | np.isin(
         more, ends
     )  # a run does not go on into the next row
@@ -779,7 +793,7 @@ def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
 
 
 def _gather(data: Bytes, last: Ints, more: Ints | None) -> Narrow:
-    """Values of the varints that end at `last` after `more` bytes to be continued, or one each; as narrow as they fit."""
+    """Values of the varints that end at `last` after `more` bytes (None: one each)."""
     most = 1 if more is None else int(more.max())
     value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
     longer = value << 7 | (data.take(last - 1, mode="clip") & 127)
@@ -787,13 +801,13 @@ def _gather(data: Bytes, last: Ints, more: Ints | None) -> Narrow:
         return longer
     value = np.where(more > 0, longer, value)
     for k in range(2, most + 1):
-        held = np.flatnonzero(more >= k)
-        value[held] = value[held] << 7 | (data[last[held] - k] & 127)
+        at = np.flatnonzero(more >= k)
+        value[at] = value[at] << 7 | (data[last[at] - k] & 127)
     return value
 
 
 def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
-    """How many buckets each number stands for, its half, and whether that half is a count above 0."""
+    """Buckets that each number covers, its half, and whether that half is a count above 0."""
     half = value >> 1
     beyond = half * (value & 1)  # buckets beyond the one that any number stands for
     most = int(beyond.max(initial=0)) + 1
@@ -821,7 +835,7 @@ def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Int
 
 
 def _lengths(ends: Ints) -> Ints:
-    """What lies between one end and the next; ``np.diff`` takes many times as long for a few rows."""
+    """Distances of the ends; ``np.diff`` takes many times as long for a few rows."""
     lengths = ends.copy()
     lengths[1:] -= ends[:-1]
     return lengths

@@ -1,4 +1,4 @@
-"""Counts → the payload field of a log line, byte for byte what the reference writes before it compresses."""
+"""Counts → the payload field of a log line; before compression the reference's bytes."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ def encode(
     counts : array_like of int, shape (nonzero,)
         Counts, ≥ 0; their sum below 2**63.
     double : bool, default False
-        Write a DoubleHistogram, which can hold a `scale`; an integer histogram cannot. Its lowest value is always one
-        step; counts of a layout with a larger one are written at the highest value of their bucket.
+        Write a DoubleHistogram, which can hold a `scale`; an integer histogram cannot. Its lowest
+        value is always one step; counts of a layout with a larger one are written at the highest
+        value of their bucket.
     highest : int, optional
-        ``highestTrackableValue``, before the scale; by default the end of the range of doubled values that the last
-        index lies in, which is what a histogram that resizes itself has. Of a DoubleHistogram it only matters how
-        large it is: the reference takes no others than powers of two less one.
+        ``highestTrackableValue``, before the scale; by default the end of the range of doubled
+        values that the last index lies in, which is what a histogram that resizes itself has. Of a
+        DoubleHistogram it only matters how large it is: the reference takes no others than powers
+        of two less one.
 
     Returns
     -------
@@ -57,7 +59,8 @@ def encode(
     Raises
     ------
     InvalidArgumentError
-        For a scale without `double`, counts or indices that no histogram holds, and a `highest` below the last index.
+        For a scale without `double`, counts or indices that no histogram holds, and a `highest`
+        below the last index.
 
     Examples
     --------
@@ -136,7 +139,7 @@ def _top(buckets: HdrBuckets, last: int, highest: int | None) -> int:
 
 
 def _body(places: NDArray[np.int64], numbers: NDArray[np.int64]) -> bytes:
-    """Counts as ZigZag LEB128-64b9B varints: a count as itself, several empty buckets as minus how many."""
+    """Counts as ZigZag LEB128-64b9B varints; n empty buckets are -n."""
     if not places.size:
         return b"\0"
     gaps = places.copy()  # empty buckets before each count
@@ -156,9 +159,9 @@ def _body(places: NDArray[np.int64], numbers: NDArray[np.int64]) -> bytes:
     out = np.empty(int(ends[-1]), np.uint8)
     out[ends - lengths] = zigzag & np.uint64(127) | (lengths > 1).astype(np.uint8) << np.uint8(7)
     for k in range(1, most):
-        held = np.flatnonzero(lengths > k)
-        part = zigzag[held] >> np.uint64(7 * k)
-        if k < MOST_BYTES - 1:  # the ninth byte has no room for a mark and needs none
-            part = (part & np.uint64(127)) | (np.uint64(128) * (lengths[held] > k + 1))
-        out[ends[held] - lengths[held] + k] = part.astype(np.uint8)
+        longer = np.flatnonzero(lengths > k)
+        part = zigzag[longer] >> np.uint64(7 * k)
+        if k < MOST_BYTES - 1:  # the ninth byte has no space for a mark and needs none
+            part = (part & np.uint64(127)) | (np.uint64(128) * (lengths[longer] > k + 1))
+        out[ends[longer] - lengths[longer] + k] = part.astype(np.uint8)
     return out.tobytes()

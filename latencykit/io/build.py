@@ -1,8 +1,8 @@
-"""From what a tool prints to a rung: values in nanoseconds, percentile tables, one series per operation."""
+"""From a tool's output to data types: nanoseconds, percentile tables, one series per operation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
-from latencykit.core.samples import Samples
+from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.hdr.limits import PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
@@ -29,42 +29,67 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "base_unit",
+    "data_from_points",
+    "data_from_values",
     "distinct",
     "histogram_of_both",
     "histogram_of_payload",
+    "in_nanoseconds",
     "log_of_payloads",
     "mixed_note",
     "nanoseconds",
     "nanoseconds_of",
     "nothing_answered",
+    "outcome_codes",
     "per_operation",
     "printed_rows",
-    "rung_of_points",
-    "rung_of_values",
     "several",
     "whole_nanoseconds",
     "without_negative",
 ]
 
 
+_Key = TypeVar("_Key")
 _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
 
 
-def nanoseconds(value: float, unit: str) -> float:
-    """Return a value of a unit in nanoseconds, without the conversion's noise; bare numbers stay as they are."""
+def nanoseconds(value: float | str, unit: str) -> float:
+    """Return a value in nanoseconds, without the conversion's noise; bare numbers are unchanged."""
     return round(float(value) * NANOSECONDS.get(unit, 1.0), 3)
 
 
 def nanoseconds_of(values: ArrayLike, unit: str) -> Floats:
-    """Return values of a unit in nanoseconds, float64 of the same shape, rounded to a thousandth."""
+    """Return values in nanoseconds, float64 of the same shape, rounded to a thousandth."""
     return np.round(np.asarray(values, np.float64) * NANOSECONDS.get(unit, 1.0), 3)
+
+
+def in_nanoseconds(values: Mapping[_Key, Any], unit: str) -> dict[_Key, float]:
+    """Return a mapping's values (numbers, or their text) in nanoseconds, without None."""
+    return {key: nanoseconds(value, unit) for key, value in values.items() if value is not None}
+
+
+def base_unit(unit: str) -> str:
+    """Return the unit in which data is kept: ``ns``, or ``none`` for bare numbers."""
+    return "none" if unit == "none" else "ns"
+
+
+def outcome_codes(**rows: NDArray[np.bool_]) -> NDArray[np.int8] | None:
+    """Return the outcome of each request, by the rows that had it; None where all were ok.
+
+    Of two outcomes of one row the later one counts: ``outcome_codes(error=failed, timeout=late)``.
+    """
+    codes = np.zeros(next(iter(rows.values())).shape, np.int8)
+    for name, chosen in rows.items():
+        codes[chosen] = OUTCOMES.index(name)
+    return codes if codes.any() else None
 
 
 def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     """Return points in time of a unit as whole nanoseconds, int64 of the same shape.
 
-    A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its nanoseconds would be off
-    by up to 128.
+    A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its
+    nanoseconds would be off by up to 128.
     """
     given = np.asarray(stamps)
     micro = NANOSECONDS[unit] / 1e3
@@ -86,7 +111,7 @@ def distinct(name: str, taken: Container[str]) -> str:
     return label
 
 
-def rung_of_points(
+def data_from_points(
     points: Mapping[float, float],
     count: int | None,
     stats: Mapping[str, float],
@@ -116,13 +141,14 @@ def rung_of_points(
     return Summary(reported_stats, inner, count, unit, run)
 
 
-def rung_of_values(
+def data_from_values(
     values: ArrayLike, run: Run, counts: ArrayLike | None = None
 ) -> Histogram | Samples:
-    """Return single values (ns, with fractions) as samples, or as an exact histogram where that loses less.
+    """Return single values (ns, with fractions) as samples, or as an exact histogram.
 
-    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that, so values
-    below 10 µs, and values with counts, become a histogram whose buckets are the values themselves.
+    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that,
+    so values below 10 µs, and values with counts, become a histogram whose buckets are the values
+    themselves.
     """
     given = np.asarray(values, np.float64)
     unit = "none" if run.unit == "none" else "ns"
@@ -179,7 +205,7 @@ def mixed_note(failed: int, what: str = "failed requests") -> tuple[str, ...]:
     """Return the note of a tool that counts failed requests' times among the others, or nothing."""
     word = what.removesuffix("s") if failed == 1 else what
     return (
-        (f"the times of {failed:,} {word} are among the values: the tool does not tell them apart",)
+        (f"the times of {failed:,} {word} are among the values: the tool does not separate them",)
         if failed
         else ()
     )
@@ -195,8 +221,9 @@ def histogram_of_both(
 ) -> Histogram:
     """Return the finest histogram that buckets and percentiles of the same values allow.
 
-    A bucket says between which values some ranks lie; a percentile says that no lower rank has a higher value and no
-    higher rank a lower one. Cut at every rank that either names, each part is bounded by both.
+    A bucket says between which values some ranks lie; a percentile says that no lower rank has a
+    higher value and no higher rank a lower one. Cut at every rank that either names, each part is
+    bounded by both.
     """
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
@@ -234,7 +261,7 @@ def histogram_of_both(
 
 
 def nothing_answered(source: Source, run: Run) -> CorruptInputError:
-    """Return the error for a run of which no request was answered well: there is no latency to tell of."""
+    """Return the error for a run without a good request, which has no latencies."""
     others = {
         "failed": run.failed,
         "timed out": run.timeouts,

@@ -1,9 +1,10 @@
-"""Percentile distributions as text: ``.hgrm``, as HistogramLogProcessor and its many imitators print them.
+"""Percentile distributions as text: ``.hgrm``, as HistogramLogProcessor and others print them.
 
-A row is a value, a percentile, and how many values were counted up to it. The counts are exact, so a histogram can be
-rebuilt whose buckets reach from one row's value to the next; what happened inside a row is lost, and such a file cannot
-be merged more finely than that. Writers differ in the number of columns of the last row, in what they print for
-1/(1−p) there, and in the digits of the percentile.
+A row is a value, a percentile, and how many values were counted up to it. The counts are exact, so
+a histogram can be rebuilt whose buckets reach from one row's value to the next; what happened
+inside a row is lost, and such a file cannot be merged more finely than that. Writers differ in the
+number of columns of the last row, in what they print for 1/(1−p) there, and in the digits of the
+percentile.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
 _LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one
 _NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf(?:inity)?|nan)"
 _HEADER = re.compile(
-    r'^\s*"?Value(?:\((\w+)\))?"?[\s,]+"?Percentile"?[\s,]+"?TotalCount"?[\s,]+"?1/\(1-Percentile\)"?\s*$',
+    r'^\s*"?Value(?:\((\w+)\))?"?[\s,]+"?Percentile"?[\s,]+"?TotalCount"?'
+    r'[\s,]+"?1/\(1-Percentile\)"?\s*$',
     re.IGNORECASE,
 )
 _ROW = re.compile(
@@ -60,7 +62,7 @@ class Spectrum:
         As printed; percentiles in 0..100.
     counts : list of int
         Values counted up to each row.
-    told : dict of str to float
+    reported : dict of str to float
         ``mean``, ``std``, ``max`` of the footer.
     unit : str or None
         Unit that the header names, or latencykit's own comment.
@@ -167,7 +169,7 @@ def sniff(head: Head) -> Confidence:
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read one distribution; milliseconds are assumed unless the header, a comment or the user states the unit."""
+    """Read one distribution; milliseconds unless header, comment or user state a unit."""
     text = source.text()
     lines = text.splitlines()
     notes = ["rebuilt from percentile rows: between two rows nothing is known"]
@@ -177,7 +179,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if number == len(lines) and not text.endswith("\n"):
             notes.append("the last line is cut; it was left out")
             return None
-        options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+        options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         return None
 
     spectrum = parse_spectrum(enumerate(lines, 1), fail)
@@ -197,30 +199,25 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         histogram = spectrum.histogram(unit, run=run)
     except ValueError as error:
         raise source.corrupt(None, str(error), "rows in ascending order", "") from None
-    return {"": _rounded(histogram.to_unit("ns")) if unit in NANOSECONDS else histogram}
-
-
-def _rounded(histogram: Histogram) -> Histogram:
-    """Nanoseconds without the noise of a decimal fraction of milliseconds."""
+    if unit not in NANOSECONDS:
+        return {"": histogram}
+    histogram = histogram.to_unit("ns")  # without the noise of a decimal fraction of milliseconds
     edges: Any = histogram.buckets
-    reported_stats = {name: round(value, 3) for name, value in histogram.reported_stats.items()}
-    reported_percentiles = (
-        histogram.reported_percentiles[0],
-        tuple(round(value, 3) for value in histogram.reported_percentiles[1]),
-    )
-    return replace(
+    points, values = histogram.reported_percentiles
+    rounded = replace(
         histogram,
         buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)),
-        reported_stats=reported_stats,
-        reported_percentiles=reported_percentiles,
+        reported_stats={name: round(v, 3) for name, v in histogram.reported_stats.items()},
+        reported_percentiles=(points, tuple(round(value, 3) for value in values)),
     )
+    return {"": rounded}
 
 
 # ---------------------------------------------------------------- writing
 
 
 def percentile_levels(ticks: int) -> Iterator[float]:
-    """Yield the reference's reporting levels: 0, then so many ticks in each half of what is left to 100.
+    """Yield the reference's reporting levels: 0, then `ticks` in each half of the rest to 100.
 
     Source: ``PercentileIterator.java`` of HdrHistogram 2.2.2.
     """
@@ -246,7 +243,8 @@ def _rows(histogram: Histogram, ticks: int) -> Iterator[tuple[int, float, int]]:
 
 def _decimal(value: float, places: int) -> str:
     """Rounded as Java prints a double: its shortest decimal form, half up."""
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _ANY_SIZE):f}"
+    exact, last_place = Decimal(repr(float(value))), Decimal(1).scaleb(-places)
+    return f"{exact.quantize(last_place, ROUND_HALF_UP, _ANY_SIZE):f}"
 
 
 def hgrm_lines(
@@ -299,10 +297,11 @@ def _footer_lines(histogram: Histogram, ratio: float, places: int) -> list[str]:
 def write_hgrm(
     data: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text"
 ) -> None:
-    """Write the distribution of any data type that steps down to an HDR histogram; milliseconds unless `out_unit` says else."""
+    """Write the distribution of data with HDR buckets, by default in milliseconds."""
     if isinstance(data, Summary):
         raise InvalidArgumentError(
-            "a summary has no buckets to write into an .hgrm; convert the tool's full output instead"
+            "a summary has no buckets to write into an .hgrm; convert the tool's full output "
+            "instead"
         )
     histogram = replace(data.histogram(), reported_stats={})
     timed = histogram.unit in NANOSECONDS

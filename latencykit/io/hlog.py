@@ -1,14 +1,19 @@
-"""The lines of an HdrHistogram interval log: which are intervals, when they were, and where their payloads lie.
+"""HdrHistogram interval logs: their lines, times and payloads, read and written.
 
 The grammar, and what StartTime and BaseTime mean (``HistogramLogReader.java``):
 
-* A line ``#[StartTime: 1441812279.474 (seconds since epoch), …]`` says when the log began; without one it began with
+* A line ``#[StartTime: 1441812279.474 (seconds since epoch), …]`` says when the log began;
+  without
+one it began with
   its first interval.
-* A time stamp is absolute if ``#[BaseTime: …]`` says 0 or nothing and it lies within a year of StartTime; otherwise it
-  counts from BaseTime, or from StartTime. The decision is made once, at the first interval after such a header, so
-  that two logs laid end to end both keep their times.
-* A log with BaseTime alone begins at BaseTime plus its first stamp (the reference forgets the base there).
-* The second column is the interval's length. HdrHistogram_c writes its end there; `end_column` finds that out.
+* A time stamp is absolute if ``#[BaseTime: …]`` says 0 or nothing and it lies within a year of
+StartTime; otherwise it
+  counts from BaseTime, or from StartTime. The decision is made once, at the first interval after
+  such a header, so that two logs laid end to end both keep their times.
+* A log with BaseTime alone begins at BaseTime plus its first stamp (the reference forgets the base
+there).
+* The second column is the interval's length. HdrHistogram_c writes its end there; `end_column`
+finds that out.
 """
 
 from __future__ import annotations
@@ -43,7 +48,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.core.histogram import Histogram
     from latencykit.core.run import UnitFrom
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -76,13 +80,13 @@ YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 MAX_TAG = 256
 _NEWLINE, _COMMA, _POINT, _ZERO = b"\n,.0"
-_EXACT_DIGITS = 15  # a whole number of so many is exact in binary
+_EXACT_DIGITS = 15  # an integer of this length is exact in binary
 
 _HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
 
 
 class LineError(ValueError):
-    """Why a line is no interval: what was seen, and what was expected."""
+    """Why a line is not an interval: what was seen, and what was expected."""
 
     def __init__(self, seen: str, expected: str = "") -> None:
         super().__init__(seen)
@@ -123,13 +127,10 @@ class Times:
         self.start, self.decided = seconds, False
 
     def absolute(self, stamp: float) -> float:
-        """Return the stamp on the clock of StartTime."""
-        if not self.decided:
-            self._decide(stamp)
-        assert self.base is not None
-        return stamp + self.base
-
-    def _decide(self, stamp: float) -> None:
+        """Return the stamp on the clock of StartTime; the first one decides what it counts from."""
+        if self.decided:
+            assert self.base is not None
+            return stamp + self.base
         if not self.explicit_base:
             start = stamp if self.start is None else self.start
             self.base = start if stamp < start - YEAR else 0.0
@@ -149,6 +150,7 @@ class Times:
         if self.first_start is None:
             self.first_start = self.start
         self.decided = True
+        return stamp + self.base
 
 
 @dataclass
@@ -183,7 +185,7 @@ class Intervals:
     tag: array[int] = field(default_factory=lambda: array("i"))
 
     def extend(self, columns: Columns, base: float, offset: int, line: int) -> None:
-        """Take neighbours in: `base` is added to their stamps, `offset` and `line` are those of the first."""
+        """Add neighbours: `base` is added to stamps; `offset`, `line` are those of the first."""
         self.start.frombytes((columns.stamp + base).tobytes())
         self.length.frombytes(columns.second.tobytes())
         self.offset.frombytes((columns.offset + offset).tobytes())
@@ -205,7 +207,7 @@ class Intervals:
 
 
 class Columns(NamedTuple):
-    """Interval lines that lie one after the other, column by column; offsets count from the first of them."""
+    """Consecutive interval lines, column by column; offsets count from the first of them."""
 
     stamp: NDArray[np.float64]
     second: NDArray[np.float64]
@@ -219,9 +221,9 @@ class Columns(NamedTuple):
 
 
 def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
-    """Return the columns of whole lines, tagged or not; None if one of them is unlike the others or no ordinary interval.
+    """Return the columns of complete lines, tagged or not; None if one is not an ordinary interval.
 
-    `split_line` knows what to make of those.
+    `split_line` parses those.
     """
     if b"\r" in chunk or b" " in chunk:
         return None
@@ -237,7 +239,10 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     tags = np.zeros(count, np.int32)
     try:
         if width == 4:
-            tags[:] = [codes[_tag_of(one)] for one in _between(chunk, starts, commas[:, 0])]
+            names = _between(chunk, starts, commas[:, 0])
+            if not all(name.startswith(b"Tag=") for name in names):
+                return None
+            tags[:] = [codes[name[4:]] for name in names]
             starts = commas[:, 0] + 1
         stamps, seconds = (
             _numbers(chunk, starts, commas[:, -3]),
@@ -267,10 +272,10 @@ def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:
 
 
 def _decimals(data: NDArray[np.uint8], begins: Ints, ends: Ints) -> NDArray[np.float64] | None:
-    """The same of digits with a point at one distance from the end, at once; None where one is unlike that.
+    """The same for digits with the point at one distance from the end; None for other numbers.
 
-    A whole number below 2**53 over a power of ten up to 10**22 is rounded as ``float`` rounds the text (Clinger, "How
-    to read floating point numbers accurately", 1990).
+    A whole number below 2**53 over a power of ten up to 10**22 is rounded as ``float`` rounds the
+    text (Clinger, "How to read floating point numbers accurately", 1990).
     """
     widths = ends - begins
     most, places = int(widths.max()), (data[begins[0] : ends[0]] == _POINT).nonzero()[0]
@@ -295,12 +300,6 @@ def _decimals(data: NDArray[np.uint8], begins: Ints, ends: Ints) -> NDArray[np.f
     return (digits.astype(np.float64) @ powers) / 10.0**decimals
 
 
-def _tag_of(field: bytes) -> bytes:
-    if not field.startswith(b"Tag="):
-        raise ValueError(field)
-    return field[4:]
-
-
 def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:
     """Return tag, time stamp, second column and payload of an interval line."""
     fields = line.split(b",")
@@ -313,7 +312,8 @@ def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:
         stamp, length = float(fields[0]), float(fields[1])
     except ValueError:
         raise _number_error(fields) from None
-    # NaN fails every comparison, so this refuses it as well as infinities; Python's float() alone takes "1_0".
+    # NaN fails every comparison, so this refuses it as well as infinities; Python's float() alone
+    # takes "1_0".
     if not (-1e18 < stamp < 1e18 and 0 <= length < 1e18) or b"_" in fields[0] or b"_" in fields[1]:
         raise _number_error(fields)
     return tag, stamp, length, fields[3].strip()
@@ -356,14 +356,11 @@ def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> b
         return True
     if raw_start.size < 3:
         return False
-    spacing = np.diff(raw_start)
-    typical = float(median(spacing))
+    typical = float(median(np.diff(raw_start)))
+    if not typical > 0 or column.max() <= 1.5 * typical:
+        return False
     misses = np.abs(column[:-1] - raw_start[1:])
-    return (
-        typical > 0
-        and float(median(misses)) < 0.1 * typical
-        and float(median(column)) > 1.5 * typical
-    )
+    return float(median(misses)) < 0.1 * typical and float(median(column)) > 1.5 * typical
 
 
 # ------------------------------------------------------------
@@ -371,7 +368,7 @@ def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> b
 # when asked for.
 
 CHUNK = 48 * 1024
-"""Bytes of inflated payload that are decoded at once: the temporaries of such a block stay in the cache."""
+"""Bytes of inflated payload decoded at once: the temporaries of such a block fit the cache."""
 _BESIDE = 16  # bytes that a payload costs beside its own
 
 SPAN = 96 * 1024
@@ -381,14 +378,14 @@ AHEAD = 4 * SPAN
 TOGETHER = 1024
 """Rows whose places are looked up at once."""
 KEEP = 12 << 20
-"""A log whose decoded blocks take less memory than this keeps them; others are decoded again for every pass."""
+"""A log keeps decoded blocks of less memory than this; others are decoded for every pass."""
 
 
 class BlockBuilder:
-    """Gathers opened payloads and decodes them some at a time, into a block for each of their layouts."""
+    """Collects opened payloads and decodes them in groups, into a block for each layout."""
 
-    def __init__(self, damaged: Callable[[int, str], None]) -> None:
-        self._damaged = damaged
+    def __init__(self, reject: Callable[[int, str], None]) -> None:
+        self._reject = reject
         self._rows: list[int] = []
         self._parts: list[Payloads] = []
         self._size = 0
@@ -426,7 +423,7 @@ class BlockBuilder:
             try:
                 indptr, index, counts = decode_rows(payloads)
             except RowError as bad:
-                self._damaged(rows[bad.row], str(bad))
+                self._reject(rows[bad.row], str(bad))
                 del rows[bad.row]
                 parts = [payloads[: bad.row], payloads[bad.row + 1 :]]
                 continue
@@ -439,9 +436,9 @@ class HlogPart:
     """A log file's intervals."""
 
     def __init__(
-        self, source: Source, intervals: Intervals, damaged: Callable[[int, str], CorruptInputError]
+        self, source: Source, intervals: Intervals, reject: Callable[[int, str], CorruptInputError]
     ) -> None:
-        self._source, self._damaged = source, damaged
+        self._source, self._reject = source, reject
         self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
         self._kept: MemoryPart | None = None
 
@@ -455,7 +452,7 @@ class HlogPart:
         return self._kept is not None
 
     def _raise(self, row: int, reason: str) -> None:
-        raise self._damaged(self._line[row], reason)
+        raise self._reject(self._line[row], reason)
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows."""
@@ -467,15 +464,13 @@ class HlogPart:
             for begin in range(0, rows.size, TOGETHER):
                 some = rows[begin : begin + TOGETHER].tolist()
                 for mine, texts in self._texts(stream, some):
-                    yield from builder.add(mine, self._opened(mine, texts))
+                    try:
+                        payloads = open_payloads(texts)
+                    except RowError as bad:
+                        self._raise(mine[bad.row], str(bad))
+                        raise
+                    yield from builder.add(mine, payloads)
         yield from builder.flush()
-
-    def _opened(self, rows: list[int], texts: list[bytes]) -> Payloads:
-        try:
-            return open_payloads(texts)
-        except RowError as bad:
-            self._raise(rows[bad.row], str(bad))
-            raise
 
     def _texts(self, stream: IO[bytes], rows: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
         """Yield rows and their base64 texts; neighbours are read together."""
@@ -495,7 +490,7 @@ class HlogPart:
 
 
 def narrow(block: Block) -> Block:
-    """Return the block with indices and counts of 32 bits, where they fit: half the memory to keep."""
+    """Return the block with indices and counts of 32 bits, if they fit: half the memory."""
     if block.index.size and (
         int(block.index.max()) >= 1 << 31 or int(block.counts.max()) >= 1 << 31
     ):
@@ -524,7 +519,7 @@ def own_comment(facts: Mapping[str, str]) -> str:
 
 
 def own_facts(text: str) -> dict[str, str]:
-    """Return what latencykit wrote of a measurement into the comments of a log or of a percentile distribution."""
+    """Return the facts that latencykit wrote into the comments of a log or of an .hgrm."""
     found: dict[str, str] = {}
     for own in _OWN.finditer(text):
         found |= {
@@ -575,7 +570,8 @@ class HlogWriter:
         """Write one interval."""
         if tag and _BAD_IN_TAG & set(tag):
             raise InvalidArgumentError(
-                f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; rename it"
+                f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; "
+                "rename it"
             )
         high = float(buckets.high(index[-1])) if index.size else 0.0
         payload = codec.encode(buckets, index, counts, double=buckets.scale != 1.0)
@@ -595,21 +591,29 @@ def _one_line(text: str) -> str:
 
 
 def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
-    """Write a log (or what steps down to one: samples, or one histogram as a single interval) to a file."""
+    """Write a log, samples as intervals of a second, or a histogram as a single interval."""
     from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import HistogramLog
     from latencykit.core.samples import Samples
 
     if isinstance(data, Samples):
         data = data.to_log("1s") if data.start is not None else data.histogram()
     if isinstance(data, Histogram):
-        data = _single(data)
+        indptr = np.array([0, data.index.size])
+        block = Block(np.zeros(1, np.int64), indptr, data.index, data.counts, data.buckets)
+        length = data.run.duration or 0.0
+        data = HistogramLog([0.0], [length], [MemoryPart([block])], unit=data.unit, run=data.run)
     if not isinstance(data, HistogramLog):
         raise InvalidArgumentError(
-            "a summary has no buckets to write into an .hlog; convert the tool's full output instead"
+            "a summary has no buckets to write into an .hlog; convert the tool's full output "
+            "instead"
         )
-    data = _from_zero(data)
-    factor, unit = _stored_unit(data)
+    early = min(float(data.starts.min(initial=0.0)), 0.0)
+    if early:  # readers drop negative time stamps
+        data = data.shifted(-early)
+    # Scales are divided so that the source's own unit is stored, which keeps its integers.
+    both_timed = data.run.unit in NANOSECONDS and data.unit in NANOSECONDS
+    unit = data.run.unit if both_timed else data.unit
+    factor = 1.0 if unit == data.unit else NANOSECONDS[unit] / NANOSECONDS[data.unit]
     guessed = data.run.unit_from == "assumed"
     reported_stats = {
         "unit": unit if guessed or unit == "none" else "unknown",
@@ -633,23 +637,8 @@ def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
         _write_rows(data, writer, factor)
 
 
-def _from_zero(log: HistogramLog) -> HistogramLog:
-    """The log with its earliest interval as its start, if any began before that: readers drop negative time stamps."""
-    early = min(float(log.starts.min(initial=0.0)), 0.0)
-    if not early:
-        return log
-    return log.shifted(-early)
-
-
-def _stored_unit(log: HistogramLog) -> tuple[float, str]:
-    """What to divide scales by, and the unit that is then stored: the source's own, so that its integers come back."""
-    stored = log.run.unit if log.run.unit in NANOSECONDS and log.unit in NANOSECONDS else log.unit
-    factor = 1.0 if stored == log.unit else NANOSECONDS[stored] / NANOSECONDS[log.unit]
-    return factor, stored
-
-
 def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
-    """Write the rows in order of time; blocks arrive in file order, so a late row waits for those before it."""
+    """Write the rows in order of time; blocks arrive in file order, so a late row waits."""
     tags = log.tag_of_rows()
     waiting: dict[int, tuple[HdrBuckets, NDArray[np.int64], NDArray[np.int64]]] = {}
     following = 0
@@ -672,7 +661,8 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
             assert isinstance(layout, HdrBuckets)
             if not layout.reaches(index):
                 raise InvalidArgumentError(
-                    "an .hlog cannot hold values that differ by more than 2**63 in one interval; write shorter intervals, "
+                    "an .hlog cannot hold values that differ by more than 2**63 in one interval; "
+                    "write shorter intervals, "
                     "or .csv, .json or .parquet"
                 )
             waiting[row] = (
@@ -692,28 +682,11 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
         writer.interval(float(log.starts[row]), float(log.lengths[row]), *waiting[row], tags[row])
 
 
-def _single(histogram: Histogram) -> HistogramLog:
-    """One histogram as a log of one interval."""
-    import numpy as np
-
-    from latencykit.core.blocks import Block, MemoryPart
-    from latencykit.core.histogram_log import HistogramLog
-
-    indptr = np.array([0, histogram.index.size])
-    block = Block(
-        np.zeros(1, np.int64), indptr, histogram.index, histogram.counts, histogram.buckets
-    )
-    length = histogram.run.duration or 0.0
-    return HistogramLog(
-        [0.0], [length], [MemoryPart([block])], unit=histogram.unit, run=histogram.run
-    )
-
-
 # ------------------------------------------------------------
 # HdrHistogram interval logs: ``.hlog``, versions 1.0 to 1.3, of any writer.
 #
-# `latencykit.io.hlog` tells what the lines mean; here they become a `HistogramLog`. Nothing in the format
-# names the unit: a comment of the generator does, or the user, else nanoseconds are assumed.
+# Parsed lines become a `HistogramLog`. Nothing in the format names the unit: a comment of the
+# generator does, or the user, else nanoseconds are assumed.
 
 _BOM = b"\xef\xbb\xbf"
 _BLANK = (b"\n", b"\r\n")
@@ -721,7 +694,7 @@ _LEGEND = re.compile(r'^"(Start)?Timestamp"', re.MULTILINE)
 _PAYLOAD = re.compile(r"^(Tag=[^,\n]*,)?[-+\d.eEnaif]+,[^,\n]*,[^,\n]*,\s*D?HIST", re.MULTILINE)
 _HISTOGRAM_UNITS = re.compile(r"values in the histogram\s*=\s*(\w+)", re.IGNORECASE)
 _WORDS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
-# What the comments of well-known generators tell: tool, unit of the values, who corrected.
+# From the comments of well-known generators: tool, unit of the values, who corrected.
 _GENERATORS: tuple[tuple[re.Pattern[str], str, str, dict[str, str]], ...] = (
     (
         re.compile(r"#\[Logged with jHiccup(?: version (\S+?))?\]"), "jHiccup", "ns",
@@ -729,13 +702,16 @@ _GENERATORS: tuple[tuple[re.Pattern[str], str, str, dict[str, str]], ...] = (
     ),
     (re.compile(r"#\[Logging for: \S+\]"), "YCSB", "us", {}),
     (re.compile(r"#\s*Logging op latencies for Cassandra Stress"), "cassandra-stress", "ns", {}),
-    (re.compile(r"#\s*\[?\s*logging histograms for session", re.IGNORECASE), "NoSQLBench", "ns", {}),
+    (
+        re.compile(r"#\s*\[?\s*logging histograms for session", re.IGNORECASE),
+        "NoSQLBench", "ns", {},
+    ),
     (re.compile(r"#\[Logged with latencykit hiccup.*\]"), "latencykit hiccup", "ns", {}),
 )  # fmt: skip
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell a log by its version line, its legend or the shape of an interval line."""
+    """Detect a log by its version line, its legend or the shape of an interval line."""
     text = head.text
     if _PAYLOAD.search(text):
         return Confidence.CERTAIN
@@ -751,7 +727,7 @@ def sniff(head: Head) -> Confidence:
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read a log; its payloads are decoded now if it is small, else when they are asked for."""
+    """Read a log; payloads are decoded at once if it is small, else when they are needed."""
     scan = _Scan(source, options)
     scan.run()
     return {"": scan.log()}
@@ -767,11 +743,13 @@ class _Scan:
         self.notes: list[str] = []
         self.end_legend = self.headed = False
         self.skipped = 0
-        # Lines are decoded as they are read until there is too much to keep: a small log is read in one pass, and of
-        # a large one only the places are noted. Under --lenient all are, for what is corrupt has to be left out.
+        # Lines are decoded as they are read until there is too much to keep: a small log is read in
+        # one pass, and of
+        # a large one only the places are noted. Under --lenient all are, for what is corrupt has to
+        # be left out.
         self.eager = True
         self.part = HlogPart(source, self.found, self._error)
-        self.builder = BlockBuilder(self._row_damaged)
+        self.builder = BlockBuilder(self._row_reject)
         self.blocks: list[Block] = []
         self.kept_bytes = 0
         self.bad_rows: set[int] = set()
@@ -794,14 +772,15 @@ class _Scan:
         self._keep(self.builder.flush())
 
     def _next(self, stream: IO[bytes]) -> bytes:
-        """Read on: line by line until the log's clock is known, then as much as is looked at together."""
-        if not self.times.decided:
-            return stream.readline(self.limits.line)
-        return stream.read(SPAN if self.eager else AHEAD)
+        """Read on: headers line by line, then as many intervals as are decoded together."""
+        if self.times.decided:
+            return stream.read(SPAN if self.eager else AHEAD)
+        line = stream.readline(self.limits.line)
+        return line if line[:1] in b'#"\r\n' else line + stream.read(SPAN)
 
     def _intervals(self, chunk: bytes) -> bool:
         """Take whole lines in, if all of them are ordinary intervals."""
-        if not self.times.decided or not chunk.endswith(b"\n"):
+        if chunk[:1] in b'#"' or not chunk.endswith(b"\n"):
             return False
         columns = columns_of(chunk, self.tags.codes)
         begin = len(self.found)
@@ -811,6 +790,7 @@ class _Scan:
             payloads = open_payloads(columns.texts(chunk)) if self.eager else None
         except RowError:
             return False
+        self.times.absolute(float(columns.stamp[0]))
         self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
         self.number += len(columns.size)
         self.offset += len(chunk)
@@ -833,12 +813,13 @@ class _Scan:
             self.offset += len(line)
         if self.number - len(self.found) > self.limits.others:
             raise self._beyond(
-                "others", f"more than {self.limits.others:,} lines that are no intervals"
+                "others", f"more than {self.limits.others:,} lines that are not intervals"
             )
 
     def _beyond(self, name: str, seen: str) -> InputTooLargeError:
         return InputTooLargeError(
-            f"{self.source.shown}:{self.number}: {seen}; --limit {name}=SIZE (lk.limits) allows more"
+            f"{self.source.shown}:{self.number}: {seen}; --limit {name}=SIZE (lk.limits) allows "
+            "more"
         )
 
     def _line(self, line: bytes, offset: int, number: int, ended: bool) -> None:
@@ -851,7 +832,9 @@ class _Scan:
             return
         try:
             if text.startswith(b"#"):
-                self._comment(text)
+                if len(self.comments) < 1000:
+                    self.comments.append(text.decode("utf-8", "surrogateescape"))
+                self.times.header(text)
             else:
                 self._interval(line, offset, number)
         except (LineError, PayloadError) as bad:
@@ -863,12 +846,7 @@ class _Scan:
                     raise self._error(number, str(bad), "an interval log") from None
                 self.notes.append(f"the last line is incomplete and was left out ({bad})")
                 return
-            self._damaged(self._error(number, str(bad), expected))
-
-    def _comment(self, text: bytes) -> None:
-        if len(self.comments) < 1000:
-            self.comments.append(text.decode("utf-8", "surrogateescape"))
-        self.times.header(text)
+            self._reject(self._error(number, str(bad), expected))
 
     def _interval(self, line: bytes, offset: int, number: int) -> None:
         tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
@@ -892,12 +870,12 @@ class _Scan:
         read = f"{before:,} intervals before it were read; --lenient skips such lines"
         return self.source.corrupt(line, reason, expected, read)
 
-    def _damaged(self, error: CorruptInputError) -> None:
-        self.options.damaged(error)
+    def _reject(self, error: CorruptInputError) -> None:
+        self.options.reject(error)
         self.skipped += 1
 
-    def _row_damaged(self, row: int, reason: str) -> None:
-        self._damaged(self._error(self.found.line[row], reason))
+    def _row_reject(self, row: int, reason: str) -> None:
+        self._reject(self._error(self.found.line[row], reason))
         self.bad_rows.add(row)
 
     def _keep(self, blocks: Iterable[Block]) -> None:
@@ -907,7 +885,8 @@ class _Scan:
             narrowed = narrow(block)
             self.kept_bytes += narrowed.nbytes
             self.blocks.append(narrowed)
-            # What is kept grows as the file does: of a log that will be too large in the end no more is decoded twice.
+            # What is kept grows as the file does: of a log that will be too large in the end no
+            # more is decoded twice.
             if self.kept_bytes * max(1.0, 0.8 * self.source.size / max(self.offset, 1)) > KEEP:
                 self.kept_bytes = KEEP + 1
                 self.blocks.clear()
@@ -931,6 +910,8 @@ class _Scan:
         self._end_times(start, length)
         if self.kept_bytes <= KEEP:
             self.part.keep(self.blocks)
+            tops = [one.buckets.high(one.index.max()) for one in self.blocks if one.index.size]
+            self.source.highest = float(max(tops, default=0.0))
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
         offsets = start - origin
@@ -947,17 +928,21 @@ class _Scan:
         order = good[np.argsort(offsets[good], kind="stable")]
         if self.times.restarts:
             self.notes.append(
-                f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on its own clock"
+                f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on "
+                "its own clock"
             )
         epoch = first if first is not None and first > EPOCH_FROM else None
         if first is not None and epoch is None and start.size:
             self.notes.append(
-                f"StartTime {first:g} is no time since the epoch; only the distances between intervals are known"
+                f"StartTime {first:g} is not a time since the epoch; only the distances between "
+                "intervals are known"
             )
         run, unit = self._run(epoch)
         return HistogramLog(
-            offsets[order], length[order], [self.part], where=(np.zeros(order.size, np.int64), order),
-            tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names, unit=unit, run=run,
+            offsets[order], length[order], [self.part],
+            where=(np.zeros(order.size, np.int64), order),
+            tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names,
+            unit=unit, run=run,
         )  # fmt: skip
 
     def _end_times(self, start: np.ndarray[Any, Any], column: np.ndarray[Any, Any]) -> None:
@@ -968,17 +953,18 @@ class _Scan:
         ):
             column -= start - base
             self.notes.append(
-                "the second column holds end times (as HdrHistogram_c writes them); lengths were taken from them"
+                "the second column holds end times (as HdrHistogram_c writes them); lengths were "
+                "taken from them"
             )
 
     def _run(self, epoch: float | None) -> tuple[Run, str]:
         text = "\n".join(self.comments)
         facts: dict[str, Any] = {"start": epoch}
-        unit, origin = self._told_unit(text)
-        for pattern, tool, its_unit, pedigree in _GENERATORS:
+        unit, origin = self._stated_unit(text)
+        for pattern, tool, its_unit, provenance in _GENERATORS:
             hit = pattern.search(text)
             if hit is not None:
-                facts |= {"tool": tool, **pedigree}
+                facts |= {"tool": tool, **provenance}
                 facts["version"] = hit[1] if hit.re.groups else None
                 if origin == "assumed":
                     unit, origin = its_unit, "file"
@@ -991,7 +977,7 @@ class _Scan:
             name: value for name, value in own.items() if name in ("corrected", "measure", "loop")
         }
         facts["failures_known"] = "failures" not in own
-        if own.get("unit") in (*NANOSECONDS, "none") and self._told_unit(text)[1] == "assumed":
+        if own.get("unit") in (*NANOSECONDS, "none") and self._stated_unit(text)[1] == "assumed":
             unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"
         unit, unit_from = self.options.resolve_unit(unit, origin)
         return Run(
@@ -1002,7 +988,7 @@ class _Scan:
         ), unit
 
     @staticmethod
-    def _told_unit(text: str) -> tuple[str, UnitFrom]:
+    def _stated_unit(text: str) -> tuple[str, UnitFrom]:
         hit = _HISTOGRAM_UNITS.search(text)
         if hit is not None and hit[1].lower() in _WORDS:
             return _WORDS[hit[1].lower()], "file"
@@ -1031,6 +1017,7 @@ FORMATS = (
         read=read,
         write=write_hlog,
         unit="ns",
-        example="java -javaagent:jHiccup.jar='-l hiccup.hlog' -jar app.jar   # writes hiccup.hlog; so does HistogramLogWriter",
+        example="java -javaagent:jHiccup.jar='-l hiccup.hlog' -jar app.jar   # writes "
+        "hiccup.hlog; so does HistogramLogWriter",
     ),
 )

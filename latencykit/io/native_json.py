@@ -1,4 +1,4 @@
-"""latencykit's own JSON: any data type, whole, so that what is read back is what was written."""
+"""latencykit's own JSON: any data type, complete, so that reading restores what was written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from latencykit.core.buckets import Buckets
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-__all__ = ["FORMATS", "block_of", "frame_of", "layout_of", "rung_of", "stated_by", "write_json"]
+__all__ = ["FORMATS", "block_of", "data_of", "frame_of", "layout_of", "stated_by", "write_json"]
 
 _WHOLE = ("failed", "timeouts", "dropped", "unfinished", "connections")
 _MOST = (1 << 63) - 1
@@ -39,7 +39,7 @@ _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 
 def write_json(series: Mapping[str, Data], path: Path) -> None:
-    """Write every series, whole."""
+    """Write every series."""
     record = {"latencykit": 1, "series": {name: _record(data) for name, data in series.items()}}
     path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 
@@ -63,7 +63,8 @@ def _record(data: Data) -> dict[str, Any]:
         return frame | counted | stated_by(data)
     blocks = [
         {
-            "buckets": layout_of(block.buckets), "rows": block.rows.tolist(), "indptr": block.indptr.tolist(),
+            "buckets": layout_of(block.buckets), "rows": block.rows.tolist(),
+            "indptr": block.indptr.tolist(),
             "index": block.index.tolist(), "counts": block.counts.tolist(),
         }
         for block in data.blocks()
@@ -100,15 +101,15 @@ def layout_of(buckets: Buckets) -> dict[str, Any]:
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell our own files by their first key."""
+    """Detect our own files by their first key."""
     return Confidence.CERTAIN if head.text.lstrip().startswith('{"latencykit":') else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001 - the file says everything itself
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every series back."""
     try:
         record = json.loads(source.text())
-        return {name: rung_of(one) for name, one in record["series"].items()}
+        return {name: data_of(one) for name, one in record["series"].items()}
     except json.JSONDecodeError as error:
         raise source.corrupt(
             error.lineno,
@@ -131,17 +132,17 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         ) from None
 
 
-def rung_of(record: dict[str, Any]) -> Data:
+def data_of(record: dict[str, Any]) -> Data:
     """Return the data type that a record holds."""
     facts = dict(record["run"])
     run = _run(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])})
     kind, unit = record["rung"], record["unit"]
     if unit not in (*NANOSECONDS, "none"):
-        raise ValueError(f"{unit!r} is no unit")
+        raise ValueError(f"{unit!r} is not a unit")
     if kind == "summary":
         pairs = [number for pair in record["percentiles"] for number in pair]
         if not _numbers([*record["stats"].values(), *pairs, record["count"] or 0]):
-            raise ValueError("a statistic is no number")
+            raise ValueError("a statistic is not a number")
         return Summary(record["stats"], dict(record["percentiles"]), record["count"], unit, run)
     if kind == "samples":
         return Samples(
@@ -166,7 +167,8 @@ def rung_of(record: dict[str, Any]) -> Data:
         ):
             raise ValueError("a stated number is none")
         return Histogram(
-            buckets, index, counts, unit, run, record["reported_stats"], (tuple(record["reported_percentiles"][0]), tuple(record["reported_percentiles"][1])),
+            buckets, index, counts, unit, run, record["reported_stats"],
+            (tuple(record["reported_percentiles"][0]), tuple(record["reported_percentiles"][1])),
             record["censored"], float("inf") if bound is None else bound,
         )  # fmt: skip
     if kind != "log":
@@ -175,7 +177,7 @@ def rung_of(record: dict[str, Any]) -> Data:
     if not (_numbers(start) and _numbers(length) and len(start) == len(length) == len(tags)):
         raise ValueError("start, length and tags do not fit together")
     if not all(isinstance(tag, str) for tag in tags):
-        raise ValueError("a tag is no text")
+        raise ValueError("a tag is not text")
     blocks = [block_of(one, len(record["start"])) for one in record["blocks"]]
     names = list(dict.fromkeys(["", *record["tags"]]))
     codes = [names.index(tag) for tag in record["tags"]]
@@ -216,7 +218,7 @@ def _run(facts: dict[str, Any]) -> Run:
 
 
 def block_of(record: dict[str, Any], intervals: int) -> Block:
-    """Return a checked block of a log of so many intervals."""
+    """Return a checked block of a log with this number of intervals."""
     block = Block(
         _ints(record["rows"]),
         _ints(record["indptr"]),
@@ -242,7 +244,8 @@ def _check(buckets: Buckets, indptr: Ints, index: Ints, counts: Ints) -> None:
         or (np.diff(indptr) < 0).any()
     ):
         raise ValueError("index and counts do not fit together")
-    slots = slots_of(buckets, _MOST) if isinstance(buckets, HdrBuckets) else len(buckets)  # type: ignore[arg-type]
+    sized: Any = buckets
+    slots = slots_of(sized, _MOST) if isinstance(buckets, HdrBuckets) else len(sized)
     if (counts < 0).any() or (index < 0).any() or (index >= slots).any():
         raise ValueError("a count or an index is out of its range")
     steps = np.diff(index)

@@ -1,12 +1,12 @@
-"""From a path to data types: find the format, read, name the series, and apply what the user asked for."""
+"""Reading: detect the format, parse, and select series, latency type, tags and window of time."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections import Counter
-from dataclasses import replace
-from pathlib import PurePath
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -25,98 +25,139 @@ from latencykit.errors import (
     UnknownFormatError,
 )
 from latencykit.io import registry
+from latencykit.io.files import FileRange, source_of
 from latencykit.io.sanity_checks import settled, too_long
 from latencykit.io.source import Confidence, Data, Format, ReadOptions, Source, Tally, level_name
-from latencykit.units import NANOSECONDS, did_you_mean, printable, without_login
+from latencykit.units import NANOSECONDS, did_you_mean, parse_moment, printable, without_login
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pandas as pd
 
-# What Python says of text that is no number, or of a number that is none: the input's fault, wherever a reader meets it.
-_NO_NUMBER = re.compile(
-    r"(?:could not convert string to (?:float|complex)|invalid literal for int\(\) with base 10): (?P<text>.*)|"
-    r"Exceeds the limit \(\d+ digits\) for integer string conversion|cannot convert float (?:NaN|infinity) to integer",
+# How Python reports text that is not a number, or a number that cannot be converted: the input's
+# fault, whichever reader meets it.
+_NOT_A_NUMBER = re.compile(
+    r"(?:could not convert string to (?:float|complex)"
+    r"|invalid literal for int\(\) with base 10): (?P<text>.*)|"
+    r"Exceeds the limit \(\d+ digits\) for integer string conversion"
+    r"|cannot convert float (?:NaN|infinity) to integer",
     re.DOTALL,
 )
-_OTHER_SHAPE = (AttributeError, LookupError, TypeError, ValueError)
+_HINT = "--format-in NAME (format=) takes it for another format"
 
-_ANOTHER = "--format-in NAME (format=) takes it for another format"
+__all__ = [
+    "Selection",
+    "detect",
+    "expand_tags",
+    "formats",
+    "listed",
+    "read",
+    "read_all",
+    "read_source",
+    "select",
+    "unique_names",
+]
 
-__all__ = ["detect", "formats", "read", "read_all", "read_source"]
+
+@dataclass(frozen=True)
+class Selection:
+    """The parts of inputs to read, and how: the parameters of `read_all`, and a window of time."""
+
+    format: str | Format | None = None
+    series: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    measure: str | None = None
+    unit: str | None = None
+    column: str | None = None
+    start_column: str | None = None
+    lenient: bool = False
+    counted: bool = False
+    begin: str | None = None
+    end: str | None = None
+    anywhere: bool = False
+    """Whether a series or tag has to be in one of the inputs only."""
+
+    def options(self, report: Callable[[str], None]) -> ReadOptions:
+        """Return what the readers have to know."""
+        measure: Any = self.measure if self.measure in ("response", "service") else None
+        counted = self.counted and self.begin is None and self.end is None
+        return ReadOptions(
+            self.unit, self.column, self.start_column, self.lenient, counted, measure,
+            self.series or (), report,
+        )  # fmt: skip
 
 
 def detect(source: Source, name: str | Format | None = None) -> Format:
-    """Return the format of a source: the one named, or the one that is surest."""
+    """Return the format of a source: the one named, or the one with the highest confidence."""
     if name is not None and not isinstance(name, str):
         return name
     if name is not None:
-        found = registry.named_format(name)
-        if found is None:
+        named = registry.named_format(name)
+        if named is None:
             known = ", ".join(sorted(one.name for one in registry.all_formats()))
-            raise InvalidArgumentError(f"there is no format {name!r}; the formats are {known}")
-        return found
+            raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
+        return named
     if not source.is_dir:
         _check_text(source)
-    from latencykit.io import hlog
-
     broken: list[tuple[Format, Exception]] = []
-    if _sniffed(hlog.FORMATS[0], source, []) is Confidence.CERTAIN:
-        return hlog.FORMATS[
-            0
-        ]  # it cannot be anything else: to ask all the others would take longer than to read it
-    sure = [(_sniffed(one, source, broken), one) for one in registry.all_formats()]
-    best = max(confidence for confidence, _ in sure)
-    candidates = [one for confidence, one in sure if confidence == best]
-    if best == Confidence.NO and broken:
-        raise _bug(source, *broken[0]) from broken[0][1]
-    if best == Confidence.NO:
-        start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
-        seen = (
-            "this directory (name the files in it)"
-            if source.is_dir
-            else f"this input (it begins '{start}')"
-        )
-        raise UnknownFormatError(
-            f"{source.shown}: no reader knows {seen}; `latencykit formats` lists what can be read, --format-in NAME forces one"
-        )
-    if len(candidates) > 1:
+    asked: list[tuple[Confidence, Format]] = []
+    for one in registry.candidates(source.head):
+        confidence = _sniffed(one, source, broken)
+        if confidence is Confidence.CERTAIN and one.name == "hlog":
+            return one  # it cannot be anything else
+        asked.append((confidence, one))
+    if all(confidence <= Confidence.GENERIC for confidence, _ in asked):
+        others = [
+            one for one in registry.generic_formats() if all(one is not other for _, other in asked)
+        ]
+        asked += [(_sniffed(one, source, broken), one) for one in others]
+    best = max(confidence for confidence, _ in asked)
+    candidates = [one for confidence, one in asked if confidence == best and best]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
         names = ", ".join(one.name for one in candidates)
         raise UnknownFormatError(
-            f"{source.shown}: this could be any of {names}; say which with --format-in (format=)"
+            f"{source.shown}: this could be any of {names}; choose one with --format-in (format=)"
         )
-    return candidates[0]
+    if broken:
+        raise _bug(source, *broken[0]) from broken[0][1]
+    start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
+    seen = "this directory (name the files in it)"
+    if not source.is_dir:
+        seen = f"this input (it begins '{start}')"
+    raise UnknownFormatError(
+        f"{source.shown}: no reader knows {seen}; "
+        "`latencykit formats` lists what can be read, --format-in NAME forces one"
+    )
 
 
 def _sniffed(one: Format, source: Source, broken: list[tuple[Format, Exception]]) -> Confidence:
-    """How sure a format is; one whose code breaks over the file does not know it, and is appended to `broken`."""
+    """The confidence of a format; one whose code fails is appended to `broken`."""
     try:
         return one.sniff(source.head)
-    except Exception as error:  # whatever one reader does, the others are asked
+    except Exception as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
             raise
-        if not (isinstance(error, (LatencyKitError, csv.Error)) or _NO_NUMBER.match(str(error))):
+        if not (isinstance(error, (LatencyKitError, csv.Error)) or _NOT_A_NUMBER.match(str(error))):
             broken.append((one, error))
         return Confidence.NO
 
 
 def _bug(source: Source, one: Format, error: Exception) -> ReaderError:
-    """The error that tells of a reader's bug; `error` is its cause."""
-    what = (
-        f"{type(error).__name__}: {printable(str(error), 80)}"
-        if str(error)
-        else type(error).__name__
-    )
-    seen = f"the reader {one.name} broke over this file ({what})"
+    """The error that reports a bug in a reader."""
+    kind = type(error).__name__
+    text = f"{kind}: {printable(str(error), 80)}" if str(error) else kind
     return ReaderError(
-        f"{source.shown}: {seen}: this is a bug in the reader; please send us the file"
+        f"{source.shown}: the reader {one.name} broke over this file ({text}): "
+        "this is a bug in the reader; please send us the file"
     )
 
 
 def _check_text(source: Source) -> None:
-    """Refuse what is empty, or of an encoding that no reader takes."""
+    """Refuse an empty file, and encodings that no reader takes."""
     data = source.head.data
     if not data.removeprefix(b"\xef\xbb\xbf").strip():
         raise source.corrupt(
@@ -141,124 +182,168 @@ def read_source(
     *,
     part: bool = False,
 ) -> dict[str, Data]:
-    """Read every series of a source: name → data type, with the run's source and format filled in.
+    """Read every series of a source: name → data, with the run's source and format filled in.
 
-    Of a `part` of a log nobody can tell how long the whole of it is, so that nothing is said of latencies too long.
+    With `part`, a range of a log: nothing is said about latencies longer than the log.
     """
     chosen = detect(source, format)
     options = replace(options, tally=Tally())
     try:
-        found = _found(chosen, source, options)
+        series = _parsed(chosen, source, options)
     finally:
         if options.tally.unreported:
             options.report(
                 f"skipped: {source.shown}: {options.tally.unreported:,} more corrupt lines"
             )
-    if not found or all(
-        isinstance(data, Summary) and not (data.stats or data.reported_percentiles)
-        for data in found.values()
+    if not any(
+        not isinstance(data, Summary) or data.stats or data.reported_percentiles
+        for data in series.values()
     ):
         raise CorruptInputError(
             source.shown, None, f"this {chosen.title} holds no latencies", "at least one", ""
         )
     if options.unit is not None:
-        found = {name: _taken_as(data, options.unit) for name, data in found.items()}
-    if options.unit is not None and all(data.run.unit_from != "option" for data in found.values()):
-        raise InvalidArgumentError(
-            f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out"
-        )
-    doubts = {name: None if part else too_long(data) for name, data in found.items()}
-    notes = [options.tally.note, "the compressed file is cut at its end" if source.cut else None]
-    return {
-        name or source.name: data.with_run(
+        series = {name: _in_stated_unit(data, options.unit) for name, data in series.items()}
+        if all(data.run.unit_from != "option" for data in series.values()):
+            raise InvalidArgumentError(
+                f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out"
+            )
+    cut = "the compressed file is cut at its end" if source.cut else None
+    result: dict[str, Data] = {}
+    for name, data in series.items():
+        run = data.run
+        doubt = None if part else too_long(data, source.highest)
+        notes = filter(None, [run.unit_note, doubt, options.tally.note, cut])
+        result[name or source.name] = data.with_run(
             source=source.name,
             format=chosen.name,
-            command=without_login(data.run.command or "") or None,
-            notes=data.run.with_notes(
-                *filter(None, [data.run.unit_note, doubts[name], *notes])
-            ).notes,
+            command=without_login(run.command or "") or None,
+            notes=run.with_notes(*notes).notes,
         )
-        for name, data in found.items()
-    }
+    return result
 
 
-def _taken_as(data: Data, unit: str) -> Data:
-    """A data type whose unit is only assumed in the unit that the user states, where its reader did not ask for it."""
+def _in_stated_unit(data: Data, unit: str) -> Data:
+    """Data of an assumed unit in the user's unit, if its reader did not resolve it."""
     run = data.run
     if run.unit_from != "assumed" or run.unit not in NANOSECONDS:
         return data
-    known: dict[str, Any] = {
-        "unit": unit, "unit_from": "option", "notes": tuple(note for note in run.notes if note != run.unit_note)
-    }  # fmt: skip
+    facts: dict[str, Any] = {
+        "unit": unit,
+        "unit_from": "option",
+        "notes": tuple(note for note in run.notes if note != run.unit_note),
+    }
     if isinstance(data, Samples):
-        factor = (
-            1.0 / NANOSECONDS[run.unit]
-            if unit == "none"
-            else NANOSECONDS[unit] / NANOSECONDS[run.unit]
-        )
-        columns = {
-            name: getattr(data, name)
-            for name in ("start", "intended", "outcome", "connection", "tag")
-        }
-        given = {name: column for name, column in columns.items() if column is not None}
-        kept = "none" if unit == "none" else "ns"
+        factor = (1.0 if unit == "none" else NANOSECONDS[unit]) / NANOSECONDS[run.unit]
+        names = ("start", "intended", "outcome", "connection", "tag")
+        columns = {name: getattr(data, name) for name in names}
         return Samples(
-            duration=data.duration * factor, unit=kept, run=run.replace(**known), **given
+            duration=data.duration * factor,
+            unit="none" if unit == "none" else "ns",
+            run=run.replace(**facts),
+            **{name: column for name, column in columns.items() if column is not None},
         )
     bare: Any = data.to_unit(run.unit)
     if isinstance(bare, HistogramLog):
         bare = bare.rows(np.arange(len(bare)), unit=unit)
     else:
         bare = replace(bare, unit=unit)
-    return cast("Data", (bare if unit == "none" else bare.to_unit(data.unit)).with_run(**known))
+    return cast("Data", (bare if unit == "none" else bare.to_unit(data.unit)).with_run(**facts))
 
 
-def _found(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Data]:
-    """What a reader finds; whatever breaks in it is told as its bug.
+def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Series of a source; whatever breaks in a reader is reported as its bug.
 
-    But what is no number where one should stand is the input's fault, and so is JSON of another shape than the tool's, in
-    which anything may stand in any place: either the file is corrupt, or the tool has a version that we have not seen.
+    But text in place of a number is the input's fault, and so is JSON of another shape than the
+    tool's: the file is corrupt, or the tool has a version that we have not seen.
     """
     try:
         with np.errstate(invalid="raise", over="raise"):
-            found = chosen.read(source, options)
-        return {name: settled(data, source) for name, data in found.items()}
+            series = chosen.read(source, options)
+        return {name: settled(data, source) for name, data in series.items()}
     except LatencyKitError as error:
-        if isinstance(
-            error, (InputTooLargeError, IncompatibleDataError, DataNotAvailableError)
-        ) and source.shown not in str(error):
+        named = source.shown in str(error)
+        refused = InputTooLargeError, IncompatibleDataError, DataNotAvailableError
+        if isinstance(error, refused) and not named:
             raise type(error)(f"{source.shown}: {error}") from error
-        if not isinstance(error, InvalidArgumentError) or source.shown in str(error):
+        if not isinstance(error, InvalidArgumentError) or named:
             raise
         raise source.corrupt(None, str(error)) from error
     except csv.Error as error:
         raise source.corrupt(
-            None, f"this is no table ({error})", f"an intact output of {chosen.title}", _ANOTHER
+            None, f"this is not a table ({error})", f"an intact output of {chosen.title}", _HINT
         ) from error
     except (FloatingPointError, OverflowError) as error:
-        raise source.corrupt(None, "a number in it is too large", "latencies", _ANOTHER) from error
+        raise source.corrupt(None, "a number in it is too large", "latencies", _HINT) from error
     except Exception as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
             raise
-        if isinstance(error, ValueError) and (number := _NO_NUMBER.match(str(error))):
-            text = printable(number["text"] or "what stands for a number", 60)
-            seen = f"{text} is no number that can be read"
+        if isinstance(error, ValueError) and (number := _NOT_A_NUMBER.match(str(error))):
+            text = printable(number["text"] or "the text in a number's place", 60)
+            seen = f"{text} cannot be read as a number"
             raise source.corrupt(
-                None, seen, f"an intact output of {chosen.title}", _ANOTHER
+                None, seen, f"an intact output of {chosen.title}", _HINT
             ) from error
-        if source.json and isinstance(error, _OTHER_SHAPE):
-            seen = f"this is not the JSON of {chosen.title} ({type(error).__name__}: {printable(str(error), 80)})"
+        if source.json and isinstance(error, (AttributeError, LookupError, TypeError, ValueError)):
+            text = f"{type(error).__name__}: {printable(str(error), 80)}"
             raise source.corrupt(
                 None,
-                seen,
+                f"this is not the JSON of {chosen.title} ({text})",
                 "an intact output",
                 "if the tool wrote it so, please send us the file",
             ) from error
         raise _bug(source, chosen, error) from error
 
 
-def with_measure(data: Data, measure: str | None) -> Data:
-    """Return the data type by the measure asked for."""
+def select(
+    source: Source,
+    wanted: Selection,
+    report: Callable[[str], None] = lambda _: None,
+    *,
+    part: bool = False,
+) -> list[tuple[str, str, Data]]:
+    """Read a source; return series, tag and data of whatever is wanted of it.
+
+    A tagged log or tagged samples give one entry per tag. With `part`, a range of a log, in which
+    a tag may be missing.
+    """
+    path = source.shown
+    # only logs are read in ranges
+    name = "hlog" if part else wanted.format
+    series = read_source(source, wanted.options(report), name, part=part)
+    missing = [name for name in wanted.series or () if name not in series]
+    if missing and not wanted.anywhere:
+        raise InvalidArgumentError(
+            f"{path}: has no series {missing[0]!r}{did_you_mean(missing[0], series)}"
+        )
+    entries: list[tuple[str, str, Data]] = []
+    tags: set[str] = set()
+    for name, data in series.items():
+        if wanted.series is not None and name not in wanted.series:
+            continue
+        data = _with_measure(data, wanted.measure)
+        for tag, one in expand_tags("", data).items():
+            own = (one.run.tags or ("",))[0]
+            tags.add(own)
+            if wanted.tags is None or own in wanted.tags:
+                entries.append((name, tag, _window(one, wanted, report)))
+    unknown = [tag for tag in wanted.tags or () if tag not in tags]
+    if unknown and not (part or wanted.anywhere):
+        raise InvalidArgumentError(
+            f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
+        )
+    return entries
+
+
+def expand_tags(name: str, data: Data) -> dict[str, Data]:
+    """Return one entry per tag of a tagged log or tagged samples; other data under `name`."""
+    if not isinstance(data, HistogramLog | Samples) or not data.tags:
+        return {name: data}
+    return {tag or name: part for tag, part in data.by_tag().items()}
+
+
+def _with_measure(data: Data, measure: str | None) -> Data:
+    """Return the data by the latency type asked for."""
     if measure is None:
         return data
     if measure not in ("response", "service"):
@@ -267,16 +352,45 @@ def with_measure(data: Data, measure: str | None) -> Data:
         return data.measured("response" if measure == "response" else "service")
     if data.run.measure not in (measure, "unknown"):
         raise DataNotAvailableError(
-            f"{data.run.source} holds {data.run.measure} times only; raw samples with intended starts hold both"
+            f"{data.run.source} has {data.run.measure} times only; "
+            "raw samples with intended starts have both"
         )
     return data
 
 
-def expand_tags(name: str, data: Data) -> dict[str, Data]:
-    """Return one entry a tag of a tagged log or tagged samples; others as they are."""
-    if not isinstance(data, HistogramLog | Samples) or not data.tags:
-        return {name: data}
-    return {tag or name: part for tag, part in data.by_tag().items()}
+def _window(data: Any, wanted: Selection, report: Callable[[str], None]) -> Any:
+    """Return the part of the data between the ends of the window."""
+    if wanted.begin is None and wanted.end is None:
+        return data
+    if not hasattr(data, "between"):
+        raise DataNotAvailableError(
+            f"{data.run.source}: a histogram of a complete run has no times; "
+            "--from and --to need a log or samples"
+        )
+    try:
+        start = parse_moment("-inf" if wanted.begin is None else wanted.begin, data.epoch)
+        end = parse_moment("inf" if wanted.end is None else wanted.end, data.epoch)
+    except DataNotAvailableError as error:
+        raise DataNotAvailableError(f"{data.run.source}: {error}") from None
+    if start > end:
+        raise InvalidArgumentError(
+            f"--from {wanted.begin} is later than --to {wanted.end}: "
+            "nothing lies between them; exchange the two"
+        )
+    if start == end:
+        raise InvalidArgumentError(
+            f"--from {wanted.begin} and --to {wanted.end} are the same moment: "
+            "--to itself is not included"
+        )
+    part = data.between(start, end)
+    if len(part) < len(data):
+        total, left = data.histogram(), part.histogram()
+        kept = left.count and left.max == total.max
+        report(
+            f"{data.run.source}: --from/--to left {left.count:,} of {total.count:,} requests; "
+            f"the maximum {'is still in it' if kept else 'is among those left out'}"
+        )
+    return part
 
 
 def read(
@@ -291,72 +405,68 @@ def read(
     start_column: str | None = None,
     lenient: bool = False,
     counted: bool = False,
+    cache: bool = False,
 ) -> Data:
     """Read one series of any output that latencykit knows.
 
     Parameters
     ----------
     path : str or os.PathLike
-        A file (also compressed), a directory where the tool writes one, or ``-``.
+        A file (also compressed), a URL, a directory where the tool writes one, or ``-``.
     format : str, optional
-        Name of the format, to skip recognising it.
+        Name of the format, to skip detection.
     series : str, optional
-        Which series, where the output holds several.
+        Name of the series, if the output has several.
     tag : str, optional
-        One tag of a tagged log; ``""`` for its untagged lines. Without it, all tags stay in one `HistogramLog`.
+        One tag of a tagged log; ``""`` for its untagged lines. Without it, all tags stay in one
+        `HistogramLog`.
     measure : {"response", "service"}, optional
-        For sources that know the intended start; response is the default there.
+        Latency type, for sources that record the intended start; response is the default there.
     unit : str, optional
-        What the stored values are: ``ns``, ``us``, ``ms``, ``s``, ``none``.
+        Unit of the recorded values: ``ns``, ``us``, ``ms``, ``s``, ``none``.
     column, start_column : str, optional
-        The columns of latencies and of starts in a table of raw samples, by name or by number from 1.
+        The columns of latencies and of starts in a table of raw samples, by name or by number
+        from 1.
     lenient : bool, default False
         Skip corrupt lines; the notes of the run count them.
     counted : bool, default False
-        Only a histogram will be asked for: of tables of millions of rows, the rows are counted as they are read, in
-        bounded memory.
+        Only a histogram will be asked for: the rows of long tables are counted as they are read,
+        in bounded memory.
+    cache : bool, default False
+        Store what the first pass over a log decodes beside it (``run.hlog.cache.npz``), and use
+        that file the next time, unless the log has changed.
 
     Returns
     -------
     Samples, HistogramLog, Histogram or Summary
-        The richest data type that the output holds.
+        The most detailed data type of the output.
 
     Raises
     ------
     LatencyKitError
-        Unknown format, corrupt input, several series and none named.
+        For an unknown format, corrupt input, or several series without a name.
     """
-    options = _options(unit, column, start_column, lenient, counted, measure, _listed(series))
-    found = read_source(Source(path), options, format)
-    if series is None and len(found) > 1:
-        raise InvalidArgumentError(
-            f"{path}: holds several series: {', '.join(found)}; name one with series= (or take read_all)"
-        )
-    if series is not None and series not in found:
-        raise InvalidArgumentError(
-            f"{path}: holds no series {series!r}{did_you_mean(series, found)}"
-        )
-    data = with_measure(
-        found[series] if series is not None else next(iter(found.values())), measure
+    wanted = Selection(
+        format, listed(series), None, measure, unit, column, start_column, lenient, counted
     )
+    entries = read_source(source_of(FileRange(str(path))), wanted.options(lambda _: None), format)
+    if series is None and len(entries) > 1:
+        raise InvalidArgumentError(
+            f"{path}: has several series: {', '.join(entries)}; "
+            "name one with series= (or use read_all)"
+        )
+    if series is not None and series not in entries:
+        raise InvalidArgumentError(
+            f"{path}: has no series {series!r}{did_you_mean(series, entries)}"
+        )
+    data = _with_measure(entries[next(iter(entries)) if series is None else series], measure)
+    if cache and isinstance(data, HistogramLog) and Path(path).is_file():
+        data._use_sidecar(Path(path))  # noqa: SLF001
     if tag is None:
         return data
     if not isinstance(data, HistogramLog | Samples):
         raise InvalidArgumentError(f"{path}: a {level_name(data)} has no tags")
     return data.tagged(tag)
-
-
-def _options(
-    unit: str | None,
-    column: str | None,
-    start_column: str | None,
-    lenient: bool,
-    counted: bool,
-    measure: str | None,
-    series: Sequence[str] | None,
-) -> ReadOptions:
-    wanted: Any = measure if measure in ("response", "service") else None
-    return ReadOptions(unit, column, start_column, lenient, counted, wanted, tuple(series or ()))
 
 
 def read_all(
@@ -377,41 +487,55 @@ def read_all(
     Returns
     -------
     dict of str to data type
-        One entry per series (a tagged log: one a tag); of equal names, as much of the path in front as tells them apart.
+        One entry per series (of a tagged log, one per tag); equal names are prefixed with as much
+        of the path as distinguishes them.
     """
-    many: list[Any] = (
-        [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
-    )
-    options = _options(unit, column, start_column, lenient, counted, measure, _listed(series))
-    named: list[tuple[str, str, Data]] = []
-    for path in many:
-        source = Source(path)
-        for name, data in read_source(source, options, format).items():
-            one = with_measure(data, measure)
-            named += [(source.shown, label, part) for label, part in expand_tags(name, one).items()]
-    wanted_series, wanted_tags = _listed(series), _listed(tag)
-    if wanted_series is not None:
-        named = [entry for entry in named if entry[1] in wanted_series]
-    if wanted_tags is not None:
-        named = [entry for entry in named if (entry[2].run.tags or ("",))[0] in wanted_tags]
+    wanted = Selection(
+        format, listed(series), listed(tag), measure, unit, column, start_column, lenient,
+        counted, anywhere=True,
+    )  # fmt: skip
+    named = []
+    for path in [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else paths:
+        source = source_of(FileRange(str(path)))
+        entries = select(source, wanted)
+        named += [(source.shown, label or name, data) for name, label, data in entries]
     if not named:
-        raise InvalidArgumentError("none of the files holds the series or tags asked for")
+        raise InvalidArgumentError("none of the files has the series or tags asked for")
     return unique_names(named)
 
 
-def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
-    """Return name → data type from (path, name, data type).
+def listed(value: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return one name or several as a tuple."""
+    return None if value is None else (value,) if isinstance(value, str) else tuple(value)
 
-    Equal names get as much of the path in front as tells the files apart, and a number where that is not enough.
+
+def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
+    """Return name → data from (path, name, data).
+
+    Equal names are prefixed with as much of the path as distinguishes the files, and numbered
+    where that is not enough.
     """
-    often, telling = Counter(name for _, name, _ in named), _telling([path for path, _, _ in named])
+    count = Counter(name for _, name, _ in named)
+    prefixes = dict.fromkeys((path for path, _, _ in named), "")
+    depth = dict.fromkeys(prefixes, 1)
+    equal = list(prefixes) if len(count) < len(named) else []
+    while equal:
+        for path in equal:
+            prefixes[path] = str(PurePath(*PurePath(path).parts[-depth[path] :]))
+        often = Counter(prefixes.values())
+        equal = [
+            path
+            for path, prefix in prefixes.items()
+            if often[prefix] > 1 and depth[path] < len(PurePath(path).parts)
+        ]
+        for path in equal:
+            depth[path] += 1
     result: dict[str, Any] = {}
     for path, name, data in named:
         file, label = PurePath(path).name, name
-        if often[name] > 1:
-            label = telling[path] + (
-                name.removeprefix(file) if name.startswith(file) else f":{name}"
-            )
+        if count[name] > 1:
+            rest = name.removeprefix(file) if name.startswith(file) else f":{name}"
+            label = prefixes[path] + rest
         number, unique = 2, label
         while unique in result:
             unique, number = f"{label} ({number})", number + 1
@@ -419,29 +543,8 @@ def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
     return result
 
 
-def _telling(paths: Iterable[str]) -> dict[str, str]:
-    """The last part of each path, with as many before it as tell it from the others."""
-    depth = dict.fromkeys(paths, 1)
-    while True:
-        labels = {path: str(PurePath(*PurePath(path).parts[-d:])) for path, d in depth.items()}
-        often = Counter(labels.values())
-        alike = [
-            path
-            for path, label in labels.items()
-            if often[label] > 1 and depth[path] < len(PurePath(path).parts)
-        ]
-        if not alike:
-            return labels
-        for path in alike:
-            depth[path] += 1
-
-
-def _listed(value: str | Sequence[str] | None) -> list[str] | None:
-    return None if value is None else [value] if isinstance(value, str) else list(value)
-
-
 def formats() -> pd.DataFrame:
-    """Return a table of all formats: name, title, data type, suffixes, unit, whether they are read and written.
+    """Return a table of all formats: name, title, data type, suffixes, unit, read and written.
 
     Examples
     --------
@@ -452,8 +555,10 @@ def formats() -> pd.DataFrame:
 
     rows = [
         {
-            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes), "rung": one.level,
-            "unit": one.unit or "stated", "reads": True, "writes": one.write is not None, "example": one.example,
+            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes),
+            "rung": one.level,
+            "unit": one.unit or "stated", "reads": True, "writes": one.write is not None,
+            "example": one.example,
         }
         for one in registry.all_formats()
     ]  # fmt: skip

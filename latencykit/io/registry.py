@@ -1,79 +1,184 @@
-"""The registry of formats: which module reads which, in the order in which they are asked.
+"""The registry of formats: the module that reads each, and the marks that inputs are known by.
 
-A module has a tuple ``FORMATS`` of `latencykit.io.source.Format`. To add a built-in format, name its module here and put a
-sample under ``tests/data/formats``. A third party adds one by an entry point in the group ``latencykit.formats`` that
-refers to such a tuple (or to one format), and tests it with `latencykit.testing.FormatContract`.
+A module has a tuple ``FORMATS`` of `latencykit.io.source.Format`. To add a built-in format, name
+its module and its marks here, and put a sample under ``tests/data/formats``. A third party adds one
+by an entry point in the group ``latencykit.formats`` that refers to such a tuple (or to one
+format), and tests it with `latencykit.testing.FormatContract`.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
+import re
 import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Format
+    from collections.abc import Iterator
 
-__all__ = ["all_formats", "builtin_formats", "named_format", "plugin_formats"]
+    from latencykit.io.source import Format, Head
+
+__all__ = [
+    "all_formats",
+    "builtin_formats",
+    "candidates",
+    "generic_formats",
+    "named_format",
+    "plugin_formats",
+]
 
 ENTRY_POINTS = "latencykit.formats"
 
-# Module below latencykit.io: its formats. A format that is named is looked up here, so that only its module is imported.
-_FORMATS = {
-    "hlog": "hlog",
-    "hgrm": "hgrm",
-    "tools.hey": "hey hey-csv",
-    "native_json": "json",
-    "tools.ab": "ab ab-gnuplot ab-csv",
-    "tools.access_log": "access-json access-log",
-    "tools.autocannon": "autocannon-json autocannon",
-    "tools.bench": "bench nats-latency-histogram",
-    "tools.bombardier": "bombardier-json bombardier",
-    "tools.bpf": "bpftrace bpftrace-json bcc",
-    "tools.cassandra_stress": "cassandra-stress",
-    "tools.criterion": "criterion criterion-sample criterion-estimates criterion-csv criterion-text",
-    "tools.cyclictest": "cyclictest cyclictest-verbose cyclictest-json",
-    "tools.fio": "fio-json fio-terse fio fio-log fio-histograms",
-    "tools.flotilla": "flotilla percentile-table",
-    "tools.fortio": "fortio fortio-text",
-    "tools.gatling": "gatling gatling-stats",
-    "tools.ghz": "ghz-json ghz-csv ghz",
-    "tools.gobench": "go-bench go-bench-json",
-    "tools.h2load": "h2load-log h2load",
-    "tools.hyperfine": "hyperfine-json hyperfine-csv hyperfine-markdown hyperfine",
-    "tools.hyperfoil": "hyperfoil hyperfoil-csv",
-    "tools.ioping": "ioping ioping-json ioping-raw",
-    "tools.jmeter": "jmeter-csv jmeter-xml",
-    "tools.jmh": "jmh-json jmh-csv",
-    "tools.k6": "k6-summary k6-csv k6-json k6",
-    "tools.latte": "latte",
-    "tools.llm": "vllm guidellm",
-    "tools.locust": "locust-csv locust-history locust-failures locust-json locust",
-    "tools.memtier": "memtier-json memtier",
-    "tools.nats": "nats-latency nats-latency-raw nats-bench nats-bench-csv",
-    "tools.nosqlbench": "nosqlbench nosqlbench-log nosqlbench-csv nosqlbench-histostats",
-    "tools.oha": "oha-json oha-csv oha",
-    "tools.openmessaging": "openmessaging",
-    "tools.otel": "otel",
-    "parquet": "parquet",
-    "tools.perf_gauge": "perf-gauge perf-gauge-prometheus",
-    "tools.pgbench": "pgbench-log pgbench-intervals pgbench",
-    "tools.ping": "ping",
-    "tools.prometheus": "prometheus prometheus-json",
-    "tools.pyperf": "pyperf",
-    "tools.pytest_benchmark": "pytest-benchmark",
-    "tools.redis_benchmark": "redis-benchmark redis-benchmark-csv",
-    "tools.scylla_bench": "scylla-bench",
-    "tools.siege": "siege siege-json",
-    "tools.sockperf": "sockperf-csv sockperf",
-    "tools.sysbench": "sysbench",
-    "tools.vegeta": "vegeta-csv vegeta-json vegeta-report-json vegeta-report vegeta-hist vegeta-hdrplot",
-    "tools.wrk": "wrk",
-    "tools.wrk2": "wrk2",
-    "tools.ycsb": "ycsb ycsb-json ycsb-raw",
-    "raw": "csv numbers jsonl json-samples parquet-samples feather npy npz",
-}
+# Module below latencykit.io: its formats, and marks. An input that has none of the marks is not of
+# any of the formats; of one that has, the module's own recognisers decide. So only modules that may
+# know an input are imported to detect its format. A mark is text in lower case that the head
+# contains (whatever its case), or with a leading ^ an expression that the first line matches.
+_FORMATS: dict[str, tuple[str, ...]] = {
+    "hlog": ("hlog", ""),
+    "hgrm": ("hgrm", "totalcount", "#[overall percentile distribution"),
+    "tools.hey": ("hey hey-csv", "fastest:", "response-time,dns+dialup"),
+    "native_json": ("json", '{"latencykit":'),
+    "tools.ab": (
+        "ab ab-gnuplot ab-csv",
+        "server software:", "this is apachebench", "starttime\tseconds", "percentage served,",
+    ),
+    "tools.access_log": (
+        "access-json access-log",
+        '] "', "] ", '"request_time"', '"duration"', r"^\d{9,11}\.\d{3} ",
+    ),
+    "tools.autocannon": ("autocannon-json autocannon", '"p99_9', "stdev"),
+    "tools.bench": ("bench nats-latency-histogram", "1/(1-percentile)"),
+    "tools.bombardier": ("bombardier-json bombardier", '"spec"', "reqs/sec", "bombarding "),
+    "tools.bpf": ("bpftrace bpftrace-json bcc", "\n@", "\r@", "^@", '{"type":', ": count"),
+    "tools.cassandra_stress": ("cassandra-stress", "total ops,", "latency 99.9th percentile"),
+    "tools.criterion": (
+        "criterion criterion-sample criterion-estimates criterion-csv criterion-text",
+        '"sampling_mode"', '"confidence_interval"', "sample_measured_value", "time: ", "time:\t",
+    ),
+    "tools.cyclictest": (
+        "cyclictest cyclictest-verbose cyclictest-json",
+        "# histogram", " act:", " interval:", '"cyclictest',
+    ),
+    "tools.fio": (
+        "fio-json fio-terse fio fio-log fio-histograms",
+        '"fio version"', ";fio-", "(groupid=", r"^\d+, \d+, \d",
+    ),
+    "tools.flotilla": ("flotilla percentile-table", "|", "│", "║"),
+    "tools.fortio": (
+        "fortio fortio-text",
+        '"durationhistogram"', " queries per second", "aggregated function time : count ",
+    ),
+    "tools.gatling": ("gatling gatling-stats", "run\t", "request\t", "\0", '"numberofrequests"'),
+    "tools.ghz": (
+        "ghz-json ghz-csv ghz",
+        '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:\t",
+    ),
+    "tools.gobench": ("go-bench go-bench-json", "ns/op", '"action":'),
+    "tools.h2load": ("h2load-log h2load", " started, ", r"^\d{15,17}\t"),
+    "tools.hyperfine": (
+        "hyperfine-json hyperfine-csv hyperfine-markdown hyperfine",
+        '"stddev"', "command,mean,stddev", "mean [", "time (",
+    ),
+    "tools.hyperfoil": (
+        "hyperfoil hyperfoil-csv",
+        "hyperfoil.io/run-schema", '"percentileresponsetime"', "phase,metric,start",
+    ),
+    "tools.ioping": (
+        "ioping ioping-json ioping-raw",
+        ": request=", "ioping statistics ---", '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
+    ),
+    "tools.jmeter": ("jmeter-csv jmeter-xml", "timestamp", "<testresults", r"^\d{13},\d+,"),
+    "tools.jmh": ("jmh-json jmh-csv", '"primarymetric"', '"jmhversion"', '"benchmark"'),
+    "tools.k6": (
+        "k6-summary k6-csv k6-json k6",
+        '"metrics"', '"results"', "metric_name,", '"metric":', "_duration", " complete and ",
+    ),
+    "tools.latte": ("latte", '"workload"'),
+    "tools.llm": ("vllm guidellm", '"mean_ttft_ms"', '"num_prompts"', '"benchmarks"'),
+    "tools.locust": (
+        "locust-csv locust-history locust-failures locust-json locust",
+        "request count", "# requests", "occurrences", "traceback", '"num_none_requests"', "# reqs",
+    ),
+    "tools.memtier": (
+        "memtier-json memtier",
+        '"run information"', "all stats", "aggregated average results",
+    ),
+    "tools.nats": (
+        "nats-latency nats-latency-raw nats-bench nats-bench-csv",
+        "hdr percentiles:", " msgs/sec", "#runid,clientid", r"^\d+\.\d{6}$",
+    ),
+    "tools.nosqlbench": (
+        "nosqlbench nosqlbench-log nosqlbench-csv nosqlbench-histostats",
+        "99.9% <= ", ", name=", "duration_unit", "tag,interval_start",
+    ),
+    "tools.oha": (
+        "oha-json oha-csv oha",
+        '"responsetimehistogram"', "request-start,dns", "success rate:",
+    ),
+    "tools.openmessaging": ("openmessaging", '"workload"'),
+    "tools.otel": ("otel", 'metrics"'),
+    "parquet": ("parquet", "par1"),
+    "tools.perf_gauge": (
+        "perf-gauge perf-gauge-prometheus",
+        "request rate: ", "done gauging", "perf_gauge::", "latency_tm9", "error_latency",
+    ),
+    "tools.pgbench": (
+        "pgbench-log pgbench-intervals pgbench",
+        "transaction type:", r"^\d+ (\d|skipped|failed|serialization|deadlock)",
+    ),
+    "tools.ping": ("ping", "ping ", "pinging ", "min/avg/max", "icmp_seq="),
+    "tools.prometheus": ("prometheus prometheus-json", "# type ", "_bucket{", '"resulttype"'),
+    "tools.pyperf": ("pyperf", '"benchmarks"'),
+    "tools.pytest_benchmark": ("pytest-benchmark", '"machine_info"', '"benchmarks"'),
+    "tools.redis_benchmark": (
+        "redis-benchmark redis-benchmark-csv",
+        "requests completed in", "latency summary", "requests per second", "rps=", '","',
+    ),
+    "tools.scylla_bench": ("scylla-bench", "total ops:", "partition count:"),
+    "tools.siege": ("siege siege-json", "availability:", '"availability":'),
+    "tools.sockperf": ("sockperf-csv sockperf", "sockperf: ", "packet, txtime"),
+    "tools.sysbench": (
+        "sysbench",
+        "sysbench ", "latency histogram (values are", "threads fairness:",
+    ),
+    "tools.vegeta": (
+        "vegeta-csv vegeta-json vegeta-report-json vegeta-report vegeta-hist vegeta-hdrplot",
+        '"bytes_in":', '"status_codes":', "latencies", "bucket", "value(ms)", r"^\d{16,19},\d",
+    ),
+    "tools.wrk": ("wrk", "thread stats"),
+    "tools.wrk2": ("wrk2", "thread stats"),
+    "tools.ycsb": (
+        "ycsb ycsb-json ycsb-raw",
+        "[overall], runtime(ms),", "latency(us)", '"measurement"', r"^[A-Za-z][\w-]*,\d{12,14},",
+    ),
+    # Binary formats only: any table of numbers may be text of the others, see `generic_formats`.
+    "raw": (
+        "csv numbers jsonl json-samples parquet-samples feather npy npz",
+        "par1", "arrow1", "fea1", "\ufffd\ufffd\ufffd\ufffd", "\ufffdnumpy", "pk\x03\x04",
+    ),
+}  # fmt: skip
+
+
+def candidates(head: Head) -> Iterator[Format]:
+    """Yield the formats that an input may be of, in order: those of the package, then plug-ins'."""
+    yield from _formats_in("hlog")
+    text = head.text.lower()
+    first = next((line.strip() for line in head.lines if line.strip()), "")
+    # Recognisers look at directories themselves, and at text without a terminal's escapes.
+    everything = head.is_dir or "\x1b" in text
+    for module, (_, *marks) in itertools.islice(_FORMATS.items(), 1, None):
+        if everything or any(
+            re.match(mark, first) if mark.startswith("^") else mark in text for mark in marks
+        ):
+            yield from _formats_in(module)
+    yield from plugin_formats()
+
+
+def generic_formats() -> tuple[Format, ...]:
+    """Return the formats of raw samples, which take any table of numbers with low confidence."""
+    return _formats_in("raw")
 
 
 @cache
@@ -91,7 +196,7 @@ def plugin_formats() -> tuple[Format, ...]:
     for point in entry_points(group=ENTRY_POINTS):
         try:
             loaded = point.load()
-        except Exception as error:  # noqa: BLE001 - another package's code may raise anything; ours goes on without it
+        except Exception as error:  # noqa: BLE001 - another package's code may raise anything
             reason = f"{type(error).__name__}: {error}"
             warnings.warn(
                 f"the format plug-in {point.name!r} cannot be imported: {reason}", stacklevel=2
@@ -108,7 +213,7 @@ def all_formats() -> tuple[Format, ...]:
 
 def named_format(name: str) -> Format | None:
     """Return the format of that name, or None; only its own module is imported."""
-    module = next((module for module, names in _FORMATS.items() if name in names.split()), None)
+    module = next((key for key, (names, *_) in _FORMATS.items() if name in names.split()), None)
     formats = plugin_formats() if module is None else _formats_in(module)
     return next((one for one in formats if one.name == name), None)
 

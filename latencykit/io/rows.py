@@ -1,4 +1,4 @@
-"""Big files of rows, a piece at a time: delimited tables through pandas, whole lines for the rest."""
+"""Large files of rows in pieces: delimited tables through pandas, lines for the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from latencykit.io.source import ReadOptions, Source
 
-__all__ = ["Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
+__all__ = ["CUT_LINE", "Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
+
+CUT_LINE = "the last line is cut; it was left out"
+"""The note of a reader that left the end of a file out."""
 
 _BYTES = 8 << 20
 _LARGEST = 2.0**53
@@ -65,13 +68,15 @@ class Layout:
     loose : tuple of str
         Columns of words whose numbers need not keep their spelling (``007``), which saves time.
     largest : mapping of str to float
-        Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53 where none is named.
+        Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53
+        where none is named.
     decimal : str
         Decimal point.
     thousands : str or None
         What groups the digits of numbers.
     padded : bool
-        Whether blanks may follow separators: looked up in the head, for it takes pandas half as long again.
+        Whether blanks may follow separators: looked up in the head, for it takes pandas half as
+        long again.
     exact : bool
         Whether rows of more fields than columns are corrupt; pandas would cut them.
     """
@@ -96,7 +101,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Whole lines of a file: the number of the first, and how many of them stand before the first row."""
+    """Complete lines of a file: number of the first, and of the lines before the first row."""
 
     first: int
     data: bytes
@@ -106,11 +111,16 @@ class _Piece:
 def read_table(
     source: Source, options: ReadOptions, layout: Layout
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read the wanted columns of a delimited file: numbers as int64 or float64, words as categories."""
+    """Read columns of a delimited file: numbers as int64 or float64, words as categories."""
     import pandas as pd
 
     notes: list[str] = []
-    frames = [_wanted(frame, layout) for frame in table_chunks(source, options, layout, notes)]
+    frames = []
+    for frame in table_chunks(source, options, layout, notes):
+        for name, kinds in layout.only.items():
+            frame = frame[frame[name].isin(kinds)].copy()
+            frame[name] = frame[name].cat.remove_unused_categories()
+        frames.append(frame)
     if not frames:
         frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
     return _joined(frames, layout), tuple(notes)
@@ -121,8 +131,8 @@ def table_chunks(
 ) -> Iterator[pd.DataFrame]:
     """Yield the table of `read_table` a piece at a time; the index numbers the rows.
 
-    What was left out at the end of the file is appended to `notes`. A last row without a line break comes alone, with
-    ``attrs["unended"]``: whether its text is cut can be told by the caller only.
+    What was left out at the end of the file is appended to `notes`. A last row without a line break
+    comes alone, with ``attrs["unended"]``: only the caller knows if its text is truncated.
     """
     twice = next((name for name in layout.columns if layout.columns.count(name) > 1), None)
     if twice is not None:
@@ -146,7 +156,7 @@ def table_chunks(
     if tail.strip(b"\0\r\n\t "):
         last = _tail_frame(bytes(tail), layout)
         if last is None:
-            notes.append("the last line is cut; it was left out")
+            notes.append(CUT_LINE)
             return
         if len(layout.columns) == 1:
             notes.append("the last line does not end: if the file was cut, so was its number")
@@ -156,7 +166,7 @@ def table_chunks(
 
 
 def _pieces(source: Source, layout: Layout, tail: bytearray) -> Iterator[_Piece]:
-    """Pieces that cut no line and no quoted field; what follows the last line break goes to `tail`."""
+    """Pieces that cut neither lines nor quoted fields; the rest after the last goes to `tail`."""
     held, at, skip, longest = b"", 1, layout.skip, in_force().line
     for first, chunk in line_chunks(source):
         held, at = (held + chunk, at) if held else (chunk, first)
@@ -200,13 +210,6 @@ def _joined(frames: list[pd.DataFrame], layout: Layout) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _wanted(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    for name, kinds in layout.only.items():
-        frame = frame[frame[name].isin(kinds)].copy()
-        frame[name] = frame[name].cat.remove_unused_categories()
-    return frame
-
-
 def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") -> pd.DataFrame:
     import pandas as pd
 
@@ -217,7 +220,8 @@ def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") ->
         sep=r"\s+" if blanks else layout.sep,
         names=list(layout.columns),
         usecols=[*layout.numbers, *layout.words],
-        # "category" takes a piece of numbers or booleans for such, so that a word may lose its spelling
+        # "category" takes a piece of numbers or booleans for such, so that a word may lose its
+        # spelling
         dtype={name: "category" if name in layout.loose else str for name in layout.words},
         header=None,
         index_col=False,
@@ -248,7 +252,7 @@ def _parsed(
                 warnings.simplefilter("always", pd.errors.ParserWarning)
                 frame = _csv(data, piece.skip, layout, "warn")
             for number, seen in skipped_lines([str(one.message) for one in said], piece.first):
-                options.damaged(source.corrupt(number, seen))
+                options.reject(source.corrupt(number, seen))
         else:
             frame = _csv(data, piece.skip, layout)
     except pd.errors.EmptyDataError:
@@ -263,7 +267,7 @@ def _parsed(
         raise source.corrupt(piece.first, seen, expected) from None
     except UnicodeDecodeError:
         raise source.corrupt(
-            piece.first, "the text is no UTF-8", "UTF-8", "convert it with iconv"
+            piece.first, "the text is not UTF-8", "UTF-8", "convert it with iconv"
         ) from None
     return _good_rows(frame, piece, source, options, layout), len(frame)
 
@@ -271,7 +275,7 @@ def _parsed(
 def _without_wide_rows(
     piece: _Piece, source: Source, options: ReadOptions, layout: Layout
 ) -> bytes:
-    """The piece with rows of too many fields made empty; they raise or are reported. One separator at the end is none."""
+    """The piece with rows of too many fields emptied; one separator at the end is ignored."""
     most, sep = len(layout.columns) - 1, layout.sep.encode()
     characters = np.frombuffer(piece.data, np.uint8)
     fields = np.count_nonzero(characters == sep[0])
@@ -285,7 +289,8 @@ def _without_wide_rows(
     comment = (layout.comment or "\n").encode()
     wide = [
         k for k, line in enumerate(lines)
-        if k >= piece.skip and line.count(sep) > most and line.rstrip(b"\r").removesuffix(sep).count(sep) > most
+        if k >= piece.skip and line.count(sep) > most
+        and line.rstrip(b"\r").removesuffix(sep).count(sep) > most
         and not line.startswith(comment)
     ]  # fmt: skip
     if wide:
@@ -305,7 +310,7 @@ def _without_wide_rows(
 def _good_rows(
     frame: pd.DataFrame, piece: _Piece, source: Source, options: ReadOptions, layout: Layout
 ) -> pd.DataFrame:
-    """Drop (or refuse) rows whose numbers are none."""
+    """Drop (or refuse) rows with text in place of numbers."""
     import pandas as pd
 
     bad = np.zeros(len(frame), np.bool_)
@@ -329,14 +334,14 @@ def _good_rows(
         locate,
         source,
         options,
-        "this is no row of this table",
+        "this is not a row of this table",
         f"numbers in {', '.join(needed)}",
     )
     return frame[~bad]
 
 
 def _unfit(values: Any, largest: float, optional: bool) -> Any:
-    """Which numbers are too large, or none; False where it is clear at a glance that none is."""
+    """Mask of numbers that are too large or missing; False if there are none."""
     if not values.size or (
         values.dtype.kind in "iu" and values.max() <= largest and values.min() >= -largest
     ):
@@ -346,7 +351,7 @@ def _unfit(values: Any, largest: float, optional: bool) -> Any:
 
 
 def _plain(cells: pd.Series[Any], layout: Layout) -> pd.Series[Any]:
-    """Numbers that pandas left as text, because one cell of the column is none, as it would have read the others."""
+    """Cells that pandas left as text, because one is not a number, as it would read the others."""
     for sign, meant in (
         (layout.thousands, ""),
         (layout.decimal if layout.decimal != "." else None, "."),
@@ -364,7 +369,7 @@ def _texts_of_piece(
 
 
 def row_texts(source: Source, layout: Layout, rows: Sequence[int]) -> list[tuple[int | None, str]]:
-    """Return physical line and text of rows, ascending: found by reading the file again, for messages only."""
+    """Return physical line and text of rows, ascending, by reading the file again."""
     with source.open() as raw:
         lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
         return rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
@@ -397,7 +402,7 @@ def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
 
 
 def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:
-    """Yield (number of the first line, bytes) in chunks that end with a line break; the last one may not."""
+    """Yield (number of the first line, bytes) in chunks of complete lines, except the last."""
     longest = in_force().line
     with source.open() as stream:
         held, line = b"", 1
@@ -405,7 +410,8 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
             held += more
             if len(held) > longest + size:
                 raise InputTooLargeError(
-                    f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit line=SIZE (lk.limits) allows more"
+                    f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit "
+                    "line=SIZE (lk.limits) allows more"
                 )
             end = held.rfind(b"\n") + 1
             if end:

@@ -1,10 +1,11 @@
 """Statistics that a tool states are checked like buckets: by one function, for every format.
 
-What no latency can be (negative, infinite, not a number, the 2^63 that stands for "nothing yet") is left out, and so is
-what contradicts the others: a mean outside minimum and maximum, or outside of the buckets, a maximum below a percentile.
-A percentile below a lower one is raised to it. A note says so, with the line where it can be found. Printed values are
-rounded, percentiles often more coarsely than the maximum beside them, so that what differs by no more than rounding
-contradicts nothing.
+What no latency can be (negative, infinite, not a number, the 2^63 that stands for "nothing yet") is
+left out, and so is what contradicts the others: a mean outside minimum and maximum, or outside of
+the buckets, a maximum below a percentile. A percentile below a lower one is raised to it. A note
+says so, with the line where it can be found. Printed values are rounded, percentiles often more
+coarsely than the maximum beside them, so that what differs by no more than rounding contradicts
+nothing.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class _Doubt(str):
 def stated(
     points: Mapping[float, float], stats: Mapping[str, float], run: Run
 ) -> tuple[dict[float, float], dict[str, float], Run]:
-    """Return percentiles and statistics that can be true, and the run with notes on what was left out."""
+    """Return percentiles and statistics that can be true, and the run with notes on the others."""
     unit = "none" if run.unit == "none" else "ns"
     wrong: list[_Found] = []
     held = dict(stats)
@@ -139,13 +140,13 @@ def _shown(value: float, unit: str) -> str:
 
 
 def _left_out(name: str | float, value: float, unit: str) -> _Found:
-    seen = f"{_named(name)} is {_shown(value, unit)}, which is no latency: it was left out"
+    seen = f"{_named(name)} is {_shown(value, unit)}, which is not a latency: it was left out"
     return _Found(name, value, seen)
 
 
 @dataclass(frozen=True)
 class _Printed:
-    """How values are printed: their unit, and the last place that they may be rounded to, or down to, ns."""
+    """How values are printed: their unit, and the last place that they are rounded to, in ns."""
 
     unit: str
     grain: float
@@ -168,7 +169,10 @@ class _Printed:
     ) -> Iterator[str]:
         """What contradicts where a value lies below another."""
         if self.less(value, least):
-            yield f"{_named(name)}, {_shown(value, self.unit)}, lies below {_named(other)}, {_shown(least, self.unit)}"
+            yield (
+                f"{_named(name)}, {_shown(value, self.unit)}, "
+                f"lies below {_named(other)}, {_shown(least, self.unit)}"
+            )
 
 
 def _contradictions(
@@ -220,7 +224,7 @@ def _doubt(found: _Found) -> _Doubt:
 
 # ------------------------------------------------------------ what was read
 def believed(data: Data) -> Data:
-    """Return a data type whose stated statistics can be true, of themselves and beside its buckets."""
+    """Return the data with only those reported statistics that fit each other and the buckets."""
     if isinstance(data, Summary):
         points, stats, run = stated(data.reported_percentiles, data.stats, data.run)
         count = whole_count(data.count)
@@ -233,11 +237,12 @@ def believed(data: Data) -> Data:
         return data
     if data.index.size and not float(data.buckets.low(data.index[-1])) < _SENTINEL:
         raise InvalidArgumentError(
-            f"a bucket begins at {float(data.buckets.low(data.index[-1])):.4g}, which is no latency"
+            f"a bucket begins at {float(data.buckets.low(data.index[-1])):.4g}, "
+            "which is not a latency"
         )
     if data.index.size and float(data.buckets.low(data.index[0])) < 0:
         raise InvalidArgumentError(
-            f"a value is {float(data.buckets.low(data.index[0])):.4g}, which is no latency"
+            f"a value is {float(data.buckets.low(data.index[0])):.4g}, which is not a latency"
         )
     if not (data.reported_stats or data.reported_percentiles[0]):
         return data
@@ -285,7 +290,7 @@ def believed(data: Data) -> Data:
 
 
 def settled(data: Data, source: Source) -> Data:
-    """Return the data type as far as its stated statistics can be true, with notes that name the line where it can be found."""
+    """Return the data with statistics that can be true, and notes with the lines of the others."""
     data = believed(data)
     facts = _facts(data.run)
     if facts:
@@ -323,7 +328,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _line_of(found: _Found, source: Source) -> int | None:
-    """The line that states a value: the only one that does, or the first of those that name the statistic."""
+    """The line of a value: the only one that states it, or the first that names the statistic."""
     if source.is_dir or source.size > _LARGEST:
         return None
     try:
@@ -361,31 +366,33 @@ def _states(text: str, value: float) -> bool:
 
 
 # ------------------------------------------------------------
-# Latencies that are longer than the run they are from: told when a file is read, most often a
-# unit that is wrong.
+# Latencies longer than their run: reported when a file is read, most often a wrong unit.
 #
-# They are no error. A request may have begun before its log did, tools calibrate before they count, and wait a little
-# for the last replies: what follows leaves room for all of that.
+# They are not an error. A request may have begun before its log did, tools calibrate first,
+# and wait a little for the last replies: what follows allows for all of that.
 
 _LOOKED_AT = 16  # intervals of a log, the first in time: they are decoded once more than the others
 _FIRST = 10
 _ENOUGH = 10  # requests
 _SLACK = 10.0  # seconds; as long as wrk2 calibrates
-_ROOM = 1.1
+_MARGIN = 1.1
 
 
-def too_long(data: Data) -> str | None:
-    """Return a note on latencies that last longer than the run; None where there is nothing to say."""
+def too_long(data: Data, highest: float | None = None) -> str | None:
+    """Return a note on latencies that last longer than the run, or None.
+
+    The `highest` value of a log, if it is known, saves the decoding of its first intervals.
+    """
     if data.unit not in NANOSECONDS:
         return None
     found = (
-        _of_log(data)
+        _of_log(data, highest)
         if isinstance(data, HistogramLog)
         else _of_samples(data)
         if isinstance(data, Samples)
         else None
     )
-    found = found or _of_told(data)
+    found = found or _of_reported(data)
     if found is None:
         return None
     stated = data.run.unit_from == "option"
@@ -397,53 +404,73 @@ def too_long(data: Data) -> str | None:
     return f"{found}: {why}"
 
 
-def _of_told(data: Data) -> str | None:
-    """A longest latency that does not fit in the time that the source says the run took."""
-    reported_stats, longest = data.run.duration, _longest(data)
-    if not (reported_stats and longest > _ROOM * reported_stats + _SLACK):
-        return None
-    return f"a latency of {format_duration(longest * 1e9)} is longer than the run, {format_duration(reported_stats * 1e9)}"
-
-
-def _longest(data: Data) -> float:
-    """Seconds of the longest latency; 0 where it is not known, or not looked for."""
-    if isinstance(data, HistogramLog):
-        return 0.0
+def _of_reported(data: Data) -> str | None:
+    """A longest latency that does not fit in the reported duration of the run."""
+    duration, longest = data.run.duration, 0.0
     if isinstance(data, Samples):
-        return float(data.duration.max(initial=0)) / 1e9
-    if isinstance(data, Histogram):
-        top = float(data.max) if data.count else 0.0
-    else:
+        longest = float(data.duration.max(initial=0)) / 1e9
+    elif isinstance(data, Histogram):
+        longest = (float(data.max) if data.count else 0.0) * NANOSECONDS[data.unit] / 1e9
+    elif not isinstance(data, HistogramLog):
         top = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
-    return top * NANOSECONDS[data.unit] / 1e9
+        longest = top * NANOSECONDS[data.unit] / 1e9
+    if not (duration and longest > _MARGIN * duration + _SLACK):
+        return None
+    return (
+        f"a latency of {format_duration(longest * 1e9)} is longer than the run, "
+        f"{format_duration(duration * 1e9)}"
+    )
 
 
-def _of_log(log: HistogramLog) -> str | None:
-    """An interval with a latency longer than all of the log, or first intervals with latencies from before it began."""
+def _of_log(log: HistogramLog, highest_of_all: float | None) -> str | None:
+    """A latency longer than the log, or first intervals with latencies from before it began."""
     if not len(log):
         return None
-    try:
-        series = log.rows(np.arange(min(len(log), _LOOKED_AT))).series()
-    except LatencyKitError:  # a large log tells of corruption when it is decoded
+    ends = log.starts + log.lengths
+    begin, end = min(0.0, float(log.starts.min())), float(ends.max())
+    if not end > begin:
         return None
-    held = series.count > 0
-    longest = series.max[held] * (NANOSECONDS[log.unit] / 1e9)
-    begin, whole = min(0.0, float(log.starts.min())), float((log.starts + log.lengths).max())
-    if not held.any() or not whole > begin:
+    longest_allowed = _MARGIN * (end - begin) + _SLACK
+    # Values in assumed nanoseconds cannot come out too long, and an overloaded system may have been
+    # so for long: the first intervals only count where the unit is stated.
+    assumed = log.run.unit_from == "assumed"
+    if (
+        assumed
+        and highest_of_all is not None
+        and highest_of_all * NANOSECONDS[log.unit] / 1e9 <= longest_allowed
+    ):
+        return None
+    first = log.rows(np.arange(min(len(log), _LOOKED_AT)))
+    highest = np.zeros(len(first))
+    try:
+        for block in first.blocks():
+            filled = np.flatnonzero(np.diff(block.indptr))
+            top_index = block.index[block.indptr[1:][filled] - 1]
+            highest[block.rows[filled]] = block.buckets.high(top_index)
+    except LatencyKitError:  # a large log reports corruption when it is decoded
+        return None
+    filled = np.flatnonzero(highest)
+    longest = highest[filled] * (NANOSECONDS[log.unit] / 1e9)
+    if not filled.size:
         return None
     top = float(longest.max())
-    if top > _ROOM * (whole - begin) + _SLACK:
-        return f"a latency of {format_duration(top * 1e9)} is longer than the log, {format_duration((whole - begin) * 1e9)}"
-    since = ((series.start + series.length)[held] - begin)[:_FIRST]
+    if top > longest_allowed:
+        return (
+            f"a latency of {format_duration(top * 1e9)} is longer than the log, "
+            f"{format_duration((end - begin) * 1e9)}"
+        )
+    since = ends[filled][:_FIRST] - begin
     early = longest[:_FIRST] > since
-    # Values that are taken for nanoseconds cannot come out too long, and an overloaded system may have been so for long.
-    if log.run.unit_from == "assumed" or early.size < _FIRST or early.sum() <= _FIRST / 2:
+    if assumed or early.size < _FIRST or early.sum() <= _FIRST / 2:
         return None
-    return f"{early.sum()} of the first {_FIRST} intervals hold latencies that began before the log did"
+    return (
+        f"{early.sum()} of the first {_FIRST} intervals have latencies "
+        "that began before the log did"
+    )
 
 
 def _of_samples(samples: Samples) -> str | None:
-    """Half of the requests taking longer than all of them took to be sent, where it is the user who says the unit."""
+    """Half of the requests take longer than all of them took to be sent, in the user's unit."""
     if samples.start is None or len(samples) < _ENOUGH or samples.run.unit_from != "option":
         return None
     sending = (float(samples.start.max()) - float(samples.start.min())) / 1e9
@@ -451,4 +478,7 @@ def _of_samples(samples: Samples) -> str | None:
     if not middle > sending > 0:
         return None
     half, all_of_them = format_duration(middle * 1e9), format_duration(sending * 1e9)
-    return f"half of the requests took longer than {half}, and all of them were sent within {all_of_them}"
+    return (
+        f"half of the requests took longer than {half}, "
+        f"and all of them were sent within {all_of_them}"
+    )

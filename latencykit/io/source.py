@@ -1,4 +1,4 @@
-"""Corrupt lines: where they stand, what they say, how many of which kind there are, and how that is told."""
+"""Inputs: opened once, decompressed, watched; formats and their options; corrupt lines."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ __all__ = [
     "compression",
     "level_name",
     "parser_error",
+    "refuse_line",
     "refuse_rows",
     "rows_in",
     "skipped_lines",
@@ -57,44 +58,44 @@ __all__ = [
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
 
-_FIRST = 10  # of a file, that are told whatever they are: each, where few are corrupt
-_MOST = 12  # that are told at all: also the first of another kind
-_KINDS = 50  # that are told apart
+_FIRST = 10  # corrupt lines of a file that are reported whatever they are
+_MOST = 12  # that are reported at all: also the first of another kind
+_KINDS = 50  # that are distinguished
 _NAMED = 4
 _PARTICULAR = re.compile(r"""(?: is)?\s*[:('"].*""", re.DOTALL)
 
 
 class Tally:
-    """What was skipped of a file: how many lines for which reason; the first few are told one by one."""
+    """Counts the skipped lines of a file by reason; the first few are reported one by one."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
-        self._told = 0
+        self._reported = 0
 
     def _kind(self, seen: str) -> str:
         kind = printable(_PARTICULAR.sub("", seen[:200]), 80) or "others"
         return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
 
     def wanted(self, seen: str) -> int:
-        """How many more lines with that corruption are to be told one by one."""
-        new = self._told < _MOST and self._kind(seen) not in self._kinds
-        return max(_FIRST - self._told, int(new))
+        """The number of further lines with that corruption to report one by one."""
+        new = self._reported < _MOST and self._kind(seen) not in self._kinds
+        return max(_FIRST - self._reported, int(new))
 
     def add(self, seen: str, count: int = 1) -> bool:
-        """Count lines; True where the first of them is to be told."""
+        """Count lines; True if the first of them is to be reported."""
         reported = self.wanted(seen) > 0
         self._kinds[self._kind(seen)] += count
-        self._told += reported
+        self._reported += reported
         return reported
 
     @property
     def unreported(self) -> int:
-        """How many were not told one by one."""
-        return self._kinds.total() - self._told
+        """The number of lines that were not reported one by one."""
+        return self._kinds.total() - self._reported
 
     @property
     def note(self) -> str | None:
-        """What a reader of the numbers has to know; None where nothing was skipped."""
+        """A note for the reader of the numbers; None if nothing was skipped."""
         total = self._kinds.total()
         if not total:
             return None
@@ -103,9 +104,19 @@ class Tally:
         ).most_common(_NAMED)
         left = total - sum(count for _, count in named)
         reasons = [
-            f"{format_count(count)} × {kind}" for kind, count in [*named, ("others", left)] if count
+            f"{format_count(number)} × {kind}"
+            for kind, number in (*named, ("others", left))
+            if number
         ]
-        return f"{format_count(total)} corrupt {'line was' if total == 1 else 'lines were'} skipped: {', '.join(reasons)}"
+        lines = "line was" if total == 1 else "lines were"
+        return f"{format_count(total)} corrupt {lines} skipped: {', '.join(reasons)}"
+
+
+def refuse_line(
+    source: Source, options: ReadOptions, line: int | None, seen: str, expected: str
+) -> None:
+    """Raise for a corrupt line; under ``lenient`` skip it, and count it."""
+    options.reject(source.corrupt(line, seen, expected, "--lenient skips the line"))
 
 
 def refuse_rows(
@@ -116,22 +127,22 @@ def refuse_rows(
     seen: str,
     expected: str,
 ) -> None:
-    """Raise for the first of corrupt rows; under ``lenient`` count them, and report the first few of a file."""
+    """Raise for the first corrupt row; under ``lenient`` count all and report the first few."""
     reported = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
     for line, text in locate(reported) if len(reported) else ():
-        options.damaged(
+        options.reject(
             source.corrupt(
                 line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"
             )
         )
     if len(rows) > len(reported):
-        options.damaged(source.corrupt(None, seen, expected), len(rows) - len(reported))
+        options.reject(source.corrupt(None, seen, expected), len(rows) - len(reported))
 
 
 def rows_in(
     lines: Iterator[str], first: int, skip: int, sep: str, comment: str | None, rows: Sequence[int]
 ) -> list[tuple[int | None, str]]:
-    """Return line and text of some rows, ascending, of lines of which the first has the number `first`."""
+    """Return line and text of some rows, ascending; the first line has the number `first`."""
     found: list[tuple[int | None, str]] = []
     wanted, row = iter(rows), -1
     next_row = next(wanted, None)
@@ -153,7 +164,7 @@ def rows_in(
 
 
 def _until_error(reader: Any) -> Iterator[list[str]]:
-    """The rows up to one that Python's own parser refuses, such as one with a field of a megabyte."""
+    """The rows up to one that Python's parser refuses, such as one with a field of a megabyte."""
     while True:
         try:
             yield next(reader)
@@ -189,7 +200,8 @@ def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, st
 # Compressed inputs as streams: known by magic number, decoded piece by piece, kept as far as they
 # go.
 #
-# The standard library's readers lose what they have decoded of a file that is cut; here it is given out first.
+# The standard library's readers lose what they have decoded of a file that is cut; here it is given
+# out first.
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _PIECE = 1 << 16
@@ -205,35 +217,27 @@ def compression(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
-def _gzip() -> Any:
-    try:
-        from isal import isal_zlib
-    except ImportError:
-        return zlib.decompressobj(wbits=31)
-    return isal_zlib.decompressobj(wbits=31)
+def _decoder(kind: str) -> Any:
+    """A decoder of a compressed stream; its package is imported only now."""
+    if kind == "gzip":
+        try:
+            from isal import isal_zlib
+        except ImportError:
+            return zlib.decompressobj(wbits=31)
+        return isal_zlib.decompressobj(wbits=31)
+    if kind == "xz":
+        import lzma
 
+        return lzma.LZMADecompressor()
+    if kind == "bzip2":
+        import bz2
 
-def _zstd() -> Any:
+        return bz2.BZ2Decompressor()
     try:
         import zstandard
     except ImportError as missing:
         raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
     return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
-
-
-def _xz() -> Any:
-    import lzma
-
-    return lzma.LZMADecompressor()
-
-
-def _bzip2() -> Any:
-    import bz2
-
-    return bz2.BZ2Decompressor()
-
-
-_MAKERS: dict[str, Callable[[], Any]] = {"gzip": _gzip, "xz": _xz, "bzip2": _bzip2, "zstd": _zstd}
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
@@ -263,9 +267,9 @@ class Unpacked(io.RawIOBase):
         raw: IO[bytes],
         kind: str,
         cut: Callable[[], None],
-        damaged: Callable[[str], Exception],
+        corrupt: Callable[[str], Exception],
     ) -> None:
-        self._raw, self._kind, self._cut, self._damaged = raw, kind, cut, damaged
+        self._raw, self._kind, self._cut, self._corrupt = raw, kind, cut, corrupt
         self._decoder: Any = None
         self._held = b""  # compressed, not yet decoded
         self._ready = b""  # decoded, not yet given out
@@ -310,7 +314,7 @@ class Unpacked(io.RawIOBase):
                 else self._decoder.decompress(piece, _LARGEST)
             )
         except self._errors as error:
-            raise self._damaged(f"the compressed stream is corrupt ({error})") from None
+            raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
         self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
         return True
 
@@ -322,12 +326,12 @@ class Unpacked(io.RawIOBase):
         if not rest or rest[1:4] == _SKIPPABLE:
             return False
         if compression(rest) != self._kind:
-            raise self._damaged("after the end of the compressed stream stand other bytes")
+            raise self._corrupt("after the end of the compressed stream stand other bytes")
         self._begin(rest)
         return True
 
     def _begin(self, held: bytes) -> None:
-        self._decoder = _MAKERS[self._kind]()
+        self._decoder = _decoder(self._kind)
         self._held, self._ready, self._full = held, b"", False
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -357,7 +361,8 @@ class Unpacked(io.RawIOBase):
 # Files that are watched while they are read: one that is cut or replaced meanwhile is no longer
 # the one that was begun.
 #
-# What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut) would give half of one
+# What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut)
+# would give half of one
 # file and half of another, or offsets into what is no longer there.
 
 
@@ -369,7 +374,7 @@ class Watch:
         self._size = self._changed = 0
 
     def look(self, number: int) -> str | None:
-        """Return what happened to an open file since, if anything; only regular ones are known to keep what is in them."""
+        """Return what happened to an open regular file since the last look, if anything."""
         now = os.fstat(number)
         if not stat.S_ISREG(now.st_mode):
             return None
@@ -469,7 +474,7 @@ class Head:
 
     @cached_property
     def text(self) -> str:
-        """The head as text: UTF-8 without its byte order mark, line ends as ``\\n``, foreign bytes replaced."""
+        """The head as text: UTF-8 without byte order mark, line ends as ``\\n``."""
         return self.data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
 
     @cached_property
@@ -499,10 +504,11 @@ class ReadOptions:
     counted : bool
         Only histograms will be asked for: long tables of samples are counted while they are read.
     measure : str or None
-        What is counted then, where the source knows the intended starts: ``response`` or ``service``.
+        What is counted then, where the source knows the intended starts: ``response`` or
+        ``service``.
     series : tuple of str
-        Series that were asked for by name. A reader of an output that holds many unlike ones gives its main series
-        where none is named, and all it holds where one is.
+        Series that were asked for by name. A reader of an output that holds many unlike ones gives
+        its main series where none is named, and all it holds where one is.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
     tally : Tally
@@ -524,11 +530,11 @@ class ReadOptions:
             checked_unit(self.unit)
 
     def resolve_unit(self, default: str, origin: UnitFrom = "format") -> tuple[str, UnitFrom]:
-        """Return the unit of the stored values, and where it comes from: the option wins over the reader's `default`."""
+        """Return the unit of the values and its origin: the option wins over the `default`."""
         return (default, origin) if self.unit is None else (self.unit, "option")
 
-    def damaged(self, error: CorruptInputError, count: int = 1) -> None:
-        """Raise `error`, or under `lenient` count its lines, and report the first few, so that the reader can go on."""
+    def reject(self, error: CorruptInputError, count: int = 1) -> None:
+        """Raise `error`, or under `lenient` count its lines and report the first few."""
         if not self.lenient:
             raise error
         if self.tally.add(error.seen, count):
@@ -554,7 +560,8 @@ class Format:
     sniff : callable
         Head → Confidence; never raises.
     read : callable
-        (Source, ReadOptions) → series name → data type. The name ``""`` stands for "named after the file".
+        (Source, ReadOptions) → series name → data type. The name ``""`` stands for "named after the
+        file".
     write : callable or None
         (data type, path, **options) → None.
     unit : str or None
@@ -589,17 +596,19 @@ class Source:
         Whether a compressed stream was found to end early.
     json : bool
         Whether JSON was read of it, where a value of any type may stand anywhere.
+    highest : float or None
+        Highest latency of a log that was decoded while it was read, in the log's unit.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.shown = without_secrets(str(path))
-        self.cut = False  # whether a compressed stream ended early
-        self.json = False
+        self.cut = self.json = False
+        self.highest: float | None = None
         self.path = Path(path)
         self._watch = Watch()
         self.file = _spooled(self) if self.shown == "-" else self.path
 
-    @property
+    @cached_property
     def is_dir(self) -> bool:
         """Whether the source is a directory."""
         return self.file.is_dir()
@@ -614,6 +623,9 @@ class Source:
 
     def open(self) -> IO[bytes]:
         """Open the bytes, decompressed by magic number; gzip, xz, bzip2 and zstd are understood."""
+        head = self.__dict__.get("head")
+        if head is not None and head.whole and not self.is_dir:
+            return io.BytesIO(head.data)  # a small file is read once
         raw = self._raw()
         kind = compression(raw.read(6))
         raw.seek(0)
@@ -623,7 +635,7 @@ class Source:
             return cast(
                 "IO[bytes]",
                 io.BufferedReader(
-                    Unpacked(raw, kind, self._note_cut, self._stream_damaged), 1 << 17
+                    Unpacked(raw, kind, self._note_cut, self._stream_corrupt), 1 << 17
                 ),
             )
         except MissingPackageError:
@@ -648,7 +660,7 @@ class Source:
     def _note_cut(self) -> None:
         self.cut = True
 
-    def _stream_damaged(self, reason: str) -> CorruptInputError:
+    def _stream_corrupt(self, reason: str) -> CorruptInputError:
         return self.corrupt(None, reason, "", "decompress it by hand and see")
 
     @cached_property
@@ -683,13 +695,14 @@ class Source:
         if size > limit:
             unpacks = f" unpacked, from a file of {self.size:,}" if self.compressed else ""
             raise InputTooLargeError(
-                f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; cut it into parts, "
+                f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; "
+                "cut it into parts, "
                 "or allow more: --limit whole=SIZE (lk.limits)"
             )
         return b"".join(pieces)
 
     def text(self) -> str:
-        r"""Return all text: UTF-8 without byte order mark, line ends as ``\n``, foreign bytes escaped so that nothing is lost."""
+        r"""Return all text: UTF-8 without byte order mark, line ends as ``\n``, others escaped."""
         data = self.bytes()
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise CorruptInputError(

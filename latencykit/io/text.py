@@ -6,17 +6,17 @@ import json
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.rows import line_chunks
-from latencykit.units import printable
+from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,8 +29,10 @@ __all__ = [
     "below",
     "command_of",
     "documents",
+    "durations",
     "entry",
     "epoch_seconds",
+    "fact",
     "has_keys",
     "iso_nanoseconds",
     "lines",
@@ -41,16 +43,19 @@ __all__ = [
     "plain",
     "plain_report",
     "runs",
+    "section_runs",
     "sections",
     "without_halves",
 ]
 
+_Key = TypeVar("_Key")
+_Kind = TypeVar("_Kind")
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
 def plain(text: str) -> str:
-    r"""Return text without escape sequences; of a line that was written over, what was written last.
+    r"""Return text without escape sequences, and of an overwritten line the last version.
 
     Line numbers stay what they were.
     """
@@ -58,11 +63,16 @@ def plain(text: str) -> str:
         text = _ESCAPE.sub("", text)
     if "\r" not in text:
         return text
-    return "\n".join(_last_written(line) if "\r" in line else line for line in text.split("\n"))
+    return "\n".join(
+        next((part for part in reversed(line.split("\r")) if part.strip()), "")
+        if "\r" in line
+        else line
+        for line in text.split("\n")
+    )
 
 
 def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
-    r"""Return name → text of each run; a run begins where `begin` matches, and a lone one has no name."""
+    r"""Return name → text of each run, which begins where `begin` matches; a lone one is ""."""
     starts = [one.start() for one in begin.finditer(text)]
     parts = [text[start:end] for start, end in pairwise([0, *starts[1:], len(text)])]
     return (
@@ -73,7 +83,7 @@ def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
 
 
 def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
-    r"""Yield number and text of the lines below the last line that begins with a heading, up to a blank one."""
+    r"""Yield number and text of the lines from the last heading line to a blank one."""
     lines = text.split("\n")
     begin = next(
         (k for k in range(len(lines) - 1, -1, -1) if lines[k].startswith(heading)), len(lines)
@@ -84,12 +94,8 @@ def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
         yield number, line
 
 
-def _last_written(line: str) -> str:
-    return next((part for part in reversed(line.split("\r")) if part.strip()), "")
-
-
 # ------------------------------------------------------------
-# Text reports as people save them: colours taken out, several runs in one file told apart, errors
+# Text reports as people save them: colours taken out, several runs in one file separated, errors
 # with their line.
 
 _PROMPT = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)", re.MULTILINE)
@@ -97,7 +103,7 @@ _SECTIONS_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\n]*\x07)")
 
 
 def plain_report(text: str) -> str:
-    r"""Return text without a terminal's escapes, each piece that a carriage return would overwrite on a line of its own."""
+    r"""Return text without a terminal's escapes, with carriage returns as line breaks."""
     return (
         _SECTIONS_ESCAPE.sub("", text).replace("\r", "\n")
         if "\x1b" in text or "\r" in text
@@ -144,7 +150,7 @@ class Section:
         ]
 
     def found(self, label: str, pattern: re.Pattern[str], expected: str) -> re.Match[str] | None:
-        """Return the match of `pattern` on the line that begins with `label`; None where there is no such line."""
+        """Return the match of `pattern` on the line that begins with `label`, or None."""
         line = re.search(rf"^[ \t]*{re.escape(label)}[^\n]*", self.text, re.MULTILINE)
         match = pattern.search(line[0]) if line else None
         if line is not None and match is None:
@@ -156,7 +162,7 @@ class Section:
     def matches(
         self, pattern: re.Pattern[str], start: int, end: int, expected: str
     ) -> list[re.Match[str]]:
-        """Return the match of every line between two positions; one that does not match is corruption."""
+        """Return the match of every line between two positions; others are corrupt."""
         found = []
         prompt = _PROMPT.search(self.text, start, end)  # of a copied terminal, below the table
         for number, line in self.lines(start, prompt.start() if prompt else end):
@@ -170,7 +176,7 @@ class Section:
 
 
 def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
-    """Return one section a run: each begins where `begin` matches; what stands before the first one belongs to it."""
+    """Return one section per run: each begins where `begin` matches, the first one earlier."""
     text = plain_report(source.text())
     starts = [one.start() for one in begin.finditer(text)]
     bounds = [0, *starts[1:], len(text)]
@@ -180,11 +186,46 @@ def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
     ]
 
 
+def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:
+    """Return name → section of each run; a lone one has no name."""
+    parts = sections(source, begin)
+    if len(parts) == 1:
+        return {"": parts[0]}
+    return {f"run {number}": part for number, part in enumerate(parts, 1)}
+
+
+def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]) -> _Kind | None:
+    """Return the first group of a pattern's first match as `kind`; None without a match.
+
+    In a pattern that is text, ``^`` and ``$`` match at every line.
+    """
+    match = re.search(pattern, text, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+    return None if match is None else kind(match[1])
+
+
+def durations(
+    cells: Mapping[_Key, str],
+    source: Source,
+    example: str,
+    *,
+    line: int | None = None,
+    unit: str | None = None,
+) -> dict[_Key, float]:
+    """Return durations with their units (or in `unit`) in ns; other text is corrupt."""
+    try:
+        return {key: round(parse_duration(cell, unit), 3) for key, cell in cells.items()}
+    except InvalidArgumentError as error:
+        seen = f"a latency that cannot be read ({error})"
+        raise source.corrupt(line, seen, f"such as {example}", "run the tool again") from None
+
+
 def command_of(text: str, *tools: str) -> str | None:
-    """Return the command line of one of `tools` where a copied terminal shows it after its prompt."""
+    """Return the command line of one of `tools` that a copied terminal shows, or None."""
     names = "|".join(map(re.escape, tools))
     found = re.search(
-        rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$", text, re.MULTILINE
+        rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$",
+        text,
+        re.MULTILINE,
     )
     return found[1].strip() if found else None
 
@@ -204,14 +245,16 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
             )
         )
     except (ValueError, OverflowError, TypeError) as error:
-        raise InvalidArgumentError(f"a stamp is no date ({printable(str(error), 60)})") from error
+        raise InvalidArgumentError(
+            f"a stamp is not a date ({printable(str(error), 60)})"
+        ) from error
     if np.isnat(when).any():
         raise InvalidArgumentError("a stamp is missing, or lies beyond the years 1678 to 2261")
     return np.asarray(when.astype(np.int64))
 
 
 def epoch_seconds(text: object) -> float | None:
-    """Return seconds since the epoch, or None where `text` is no date."""
+    """Return seconds since the epoch, or None if `text` is not a date."""
     try:
         seconds = float(iso_nanoseconds([str(text)])[0]) / 1e9
     except ValueError:
@@ -223,14 +266,16 @@ def epoch_seconds(text: object) -> float | None:
 # JSON from other people's tools: whole documents, documents after lines of noise, and one object
 # a line.
 #
-# NaN and Infinity literals are taken, as many tools write them. What is corrupt gives one error with the line.
+# NaN and Infinity literals are taken, as many tools write them. What is corrupt gives one error
+# with the line.
 
 _BEGIN = re.compile(
     r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE
 )  # not the "[error]" of a line of a log
 _HEX = "[0-9a-fA-F]{2}"
 _HALF = re.compile(
-    rf"(?<!\\)((?:\\\\)*)\\u(?:[dD][89abAB]{_HEX}(?!\\u[dD][c-fC-F]{_HEX})|(?<!\\u[dD][89abAB][0-9a-fA-F][0-9a-fA-F]\\u)[dD][c-fC-F]{_HEX})"
+    rf"(?<!\\)((?:\\\\)*)\\u(?:[dD][89abAB]{_HEX}(?!\\u[dD][c-fC-F]{_HEX})|"
+    rf"(?<!\\u[dD][89abAB][0-9a-fA-F][0-9a-fA-F]\\u)[dD][c-fC-F]{_HEX})"
 )
 _WAY_OUT = "write it anew with the tool"
 
@@ -246,23 +291,23 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
     text = source.text()
     begin = _BEGIN.search(text) if after_noise else None
     if after_noise and begin is None:
-        raise source.corrupt(1, "there is no JSON in it", "an object or a list", _WAY_OUT)
+        raise source.corrupt(1, "it contains no JSON", "an object or a list", _WAY_OUT)
     return parse(text, source, begin.start() if begin else 0, whole=not after_noise)
 
 
 def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
-    """Return the value that begins right at `at`, and where it ends: for objects that follow each other."""
+    """Return the value that begins right at `at`, and its end: for consecutive objects."""
     source.json = True
     try:
         return json.JSONDecoder().raw_decode(text, at)
     except json.JSONDecodeError as error:
-        raise _damaged(source, error, 0) from None
+        raise _corrupt_json(source, error, 0) from None
     except (RecursionError, ValueError) as error:
         raise source.corrupt(None, f"the JSON cannot be read ({error})", "", "") from None
 
 
 def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Return the objects of a file in which they follow each other, and a note where the last of several is cut."""
+    """Return the consecutive objects of a file, and a note if the last of several is truncated."""
     from latencykit.errors import CorruptInputError
 
     text = without_halves(plain_report(source.text()))
@@ -293,7 +338,7 @@ def parse(
             else json.JSONDecoder().raw_decode(text[at:].lstrip())[0]
         )
     except json.JSONDecodeError as error:
-        raise _damaged(source, error, first_line + text.count("\n", 0, at) - 1) from None
+        raise _corrupt_json(source, error, first_line + text.count("\n", 0, at) - 1) from None
     except RecursionError:
         raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
     except ValueError as error:  # a number of thousands of digits
@@ -303,11 +348,13 @@ def parse(
 
 
 def without_halves(text: str) -> str:
-    """The text with escaped halves of characters replaced, as long as before: no table of pandas takes them."""
+    """The text with escaped halves of characters replaced at equal length: pandas refuses them."""
     return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
 
 
-def _damaged(source: Source, error: json.JSONDecodeError, lines_before: int) -> CorruptInputError:
+def _corrupt_json(
+    source: Source, error: json.JSONDecodeError, lines_before: int
+) -> CorruptInputError:
     line = lines_before + error.lineno
     if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated string"):
         return source.corrupt(
@@ -320,10 +367,10 @@ def _damaged(source: Source, error: json.JSONDecodeError, lines_before: int) -> 
 def lines(
     source: Source, options: ReadOptions, notes: list[str] | None = None
 ) -> Iterator[tuple[int, list[Any]]]:
-    """Yield batches of objects of a file with one object per line, as (number of the first line, objects).
+    """Yield batches of a file with one object per line: (number of the first line, objects).
 
-    Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``; a last line
-    that is cut is a note, appended to `notes`.
+    Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``; a
+    last line that is cut is a note, appended to `notes`.
     """
     for first, chunk in line_chunks(source):
         yield first, batch(first, chunk, source, options, notes)
@@ -345,7 +392,7 @@ def batch(
 def numbered(
     source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the objects of a chunk of lines, whose first has the number `first`, with the number of each line.
+    """Yield number and object of each line of a chunk, whose first line has the number `first`.
 
     Corrupt lines, and one that is cut at the end of the file, are treated as `lines` does.
     """
@@ -361,12 +408,12 @@ def numbered(
         except CorruptInputError as error:
             if number == first + len(rows) - 1 and not closed:
                 if notes is not None:
-                    notes.append("the last line is cut; it was left out")
+                    notes.append(CUT_LINE)
             else:
-                options.damaged(
+                options.reject(
                     source.corrupt(
                         number,
-                        f"this is no JSON: {printable(line)!r}",
+                        f"this is not JSON: {printable(line)!r}",
                         error.seen,
                         "--lenient skips the line",
                     )

@@ -1,4 +1,4 @@
-"""Tables of counts as CSV: one row per bucket (of an interval), one row per interval, or one row per request."""
+"""Writing to files by suffix; CSV with one row per bucket, interval or request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.core.summary import Summary
     from latencykit.io.source import Data
 
 __all__ = ["checked_suffix", "write", "write_csv", "write_series"]
@@ -49,7 +48,8 @@ def _write_one(
         for number, block in enumerate(data.blocks()):
             row = block.rows[block.entry_rows]
             table = {
-                "start_s": np.round(data.starts[row], 6), "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
+                "start_s": np.round(data.starts[row], 6),
+                "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
                 "index": block.index, f"low{unit}": block.buckets.low(block.index),
                 f"high{unit}": block.buckets.high(block.index), "count": block.counts,
             }  # fmt: skip
@@ -65,7 +65,9 @@ def _write_one(
     elif isinstance(data, Samples):
         _rows(stream, _sample_columns(data, unit), name, header=header)
     else:
-        _rows(stream, _summary_columns(data, unit), name, header=header)
+        names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
+        values = np.array([*data.stats.values(), *data.reported_percentiles.values()], np.float64)
+        _rows(stream, {"statistic": _cells(names), f"value{unit}": values}, name, header=header)
 
 
 def _percentile_columns(log: HistogramLog, wanted: Sequence[float], unit: str) -> dict[str, Any]:
@@ -95,12 +97,6 @@ def _sample_columns(samples: Samples, unit: str) -> dict[str, Any]:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _summary_columns(summary: Summary, unit: str) -> dict[str, Any]:
-    names = [*summary.stats, *(f"p{format_percentile(p)}" for p in summary.reported_percentiles)]
-    values = [*summary.stats.values(), *summary.reported_percentiles.values()]
-    return {"statistic": _cells(names), f"value{unit}": np.asarray(values, np.float64)}
-
-
 def _cells(texts: Sequence[str]) -> NDArray[np.object_]:
     safe = {text: guarded(text) for text in set(texts)}
     return np.asarray([safe[text] for text in texts], object)
@@ -111,21 +107,16 @@ def _rows(stream: IO[str], columns: Mapping[str, Any], name: str, *, header: boo
     writer = csv.writer(stream, lineterminator="\n")
     if header:
         writer.writerow(["series", *columns])
-    plain = [_plain(column) for column in columns.values()]
+    plain = []
+    for array in map(np.asarray, columns.values()):
+        exact = array.dtype.kind == "f" and np.isfinite(array).all()
+        if exact and (array == np.rint(array)).all() and (np.abs(array) < 2**53).all():
+            plain.append(array.astype(np.int64).tolist())
+        elif array.dtype.kind == "f":
+            plain.append(["" if value != value else value for value in array.tolist()])
+        else:
+            plain.append(array.tolist())
     writer.writerows((name, *row) for row in zip(*plain, strict=True))
-
-
-def _plain(column: Any) -> list[Any]:
-    array = np.asarray(column)
-    if array.dtype.kind != "f":
-        return list(array.tolist())
-    if (
-        np.isfinite(array).all()
-        and (array == np.rint(array)).all()
-        and (np.abs(array) < 2**53).all()
-    ):
-        return list(array.astype(np.int64).tolist())
-    return ["" if value != value else value for value in array.tolist()]
 
 
 # ------------------------------------------------------------
@@ -140,7 +131,12 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
 
     suffix = checked_suffix(path)
     if suffix == ".hlog":
-        write_hlog(_one_log(series), path)
+        # The tags of one log together again; of other data there can be one only.
+        logs = [data for data in series.values() if isinstance(data, HistogramLog)]
+        if 1 < len(logs) == len(series):
+            write_hlog(merge_logs(logs), path)
+        else:
+            write_hlog(_only(series, "an .hlog of anything but logs"), path)
     elif suffix == ".hgrm":
         given = {
             key: options[key]
@@ -159,7 +155,7 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
 
 
 def checked_suffix(path: Path) -> str:
-    """Return the suffix of a file to write, or raise `InvalidArgumentError` where it names no format."""
+    """Return the suffix of a file to write, or raise `InvalidArgumentError` for another one."""
     suffix = path.suffix.lower()
     if suffix not in (".hlog", ".hgrm", ".csv", ".json", ".parquet"):
         named = suffix or "a file without a suffix"
@@ -172,23 +168,19 @@ def checked_suffix(path: Path) -> str:
 def _only(series: Mapping[str, Data], what: str) -> Data:
     if len(series) > 1:
         raise InvalidArgumentError(
-            f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with --series or --tag"
+            f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with "
+            "--series or --tag"
         )
     return next(iter(series.values()))
 
 
-def _one_log(series: Mapping[str, Data]) -> Data:
-    """The tags of one log together again; of other things there can be one only."""
-    logs = [data for data in series.values() if isinstance(data, HistogramLog)]
-    return (
-        merge_logs(logs)
-        if len(logs) == len(series) and len(logs) > 1
-        else _only(series, "an .hlog of anything but logs")
-    )
-
-
-def write(data: Data, path: str | os.PathLike[str], *, format: str | None = None) -> Path:  # noqa: A002 - the contract
-    """Write one data type to a file, whole or not at all.
+def write(
+    data: Data,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the contract's name
+) -> Path:
+    """Write one data type to a file, completely or not at all.
 
     Parameters
     ----------

@@ -300,8 +300,7 @@ def band_ends(
     """
     grid = grid_of(curve.limit, nines)
     grid = np.unique(np.concatenate((grid, curve.percentile[curve.percentile <= grid[-1]])))
-    rows, _ = evidence.rows((grid * (1 - 4e-16)).tolist(), confidence)
-    low, high = np.array([row.low for row in rows]), np.array([row.high for row in rows])
+    low, high = evidence.ends(grid * (1 - 4e-16), confidence)
     known = ~(np.isnan(low) & np.isnan(high))
     value = curve.at(grid)  # of a dense curve fewer steps are drawn than there are
     low = np.minimum(np.where(np.isfinite(low), low, curve.low[0]), value)

@@ -130,11 +130,11 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
 
 def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None:
     """Draw the lower bound that one stall implies, and fill the gap below it."""
-    from latencykit.analysis.omission import physics_floor
+    from latencykit.analysis.omission import percentile_lower_bound
 
     curve = curve_of(raw)
     grid = grid_of(100.0, nines_of(curve.count), 400)
-    least = physics_floor(grid, stall, duration) * 1e9 / NANOSECONDS[raw.unit]
+    least = percentile_lower_bound(grid, stall, duration) * 1e9 / NANOSECONDS[raw.unit]
     low = ax.get_ylim()[0]
     shown = least > low
     if not shown.any():

@@ -185,14 +185,14 @@ def _heat_map(
     independent: bool,
 ) -> Axes:
     """Draw leaf percentile × number of calls: the share of slower users, and where half are."""
-    from latencykit.analysis.fan_out import chance_of_slow, fan_outs
+    from latencykit.analysis.fan_out import fan_outs, probability_of_slow
 
     first, last = min(n, default=1), max([*n, 2])
     if first < 1:
         raise InvalidArgumentError(f"a fan-out must be at least 1, not {first}")
     calls, model = np.geomspace(first, last, 60), "independent calls"
     percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.0, _NINES, 121))
-    shares = np.array([chance_of_slow(percentiles, number) for number in calls])
+    shares = np.array([probability_of_slow(percentiles, number) for number in calls])
     if data is not None and not independent:
         numbers = np.unique(np.rint(calls[::2]).astype(np.int64))
         results = fan_outs(data, numbers.tolist(), shares=percentiles.tolist())

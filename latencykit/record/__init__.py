@@ -1,3 +1,3 @@
-"""Measuring: your own code (`Recorder`, ``%%latency``), and the hiccups of the machine itself (`hiccup`)."""
+"""Measure your own code (`Recorder`, ``%%latency``) and the machine's own hiccups (`hiccup`)."""
 
 from __future__ import annotations

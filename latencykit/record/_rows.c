@@ -1,8 +1,8 @@
-/* The compiled twins of `RowBuffer` and `Timer` of rows.py, which define them: a measurement becomes five
-   integers in a buffer, within 20 to 40 ns. Whatever is not plain (a tag, a value out of range, a
-   recorder that is closed or holds response times) is handed to the recorder's own Python method, which
-   words the error. Python's limited API: one binary serves every version from 3.11 on; the lock of the
-   interpreter, which nothing here releases, makes an append atomic. */
+/* The compiled twins of `RowBuffer` and `Timer` of rows.py, which define them: a measurement becomes
+   five integers in a buffer, within 20 to 40 ns. Whatever is not plain (a tag, a value out of range,
+   a recorder that is closed or takes response times) goes to the recorder's own Python method, which
+   words the error. Python's limited API: one binary serves every version from 3.11 on; the lock of
+   the interpreter, which nothing here releases, makes an append atomic. */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -195,7 +195,7 @@ static PyObject *rows_setup(Rows *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *rows_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
+static PyObject *rows_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(names))
 {
     Rows *self = (Rows *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;

@@ -67,11 +67,12 @@ def hiccup(
 ) -> HistogramLog:
     """Record this machine's own hiccups: what any program on it would have felt, whatever it does.
 
-    A process of its own wants to wake at every slot of a fixed schedule. Each slot counts how late it was
-    noticed, so a stop of 3 s at 1 ms is recorded as the 3,000 slots that it held up, from 3 s down to nothing:
-    the shadow that jHiccup back-fills with its resolution as expected interval is measured here. The log says
-    that it is from a schedule, and it must not be corrected again. Nothing is subtracted: an idle machine shows
-    its timer's own lateness, some 50 to 150 µs on Linux (jHiccup subtracts the shortest that it saw).
+    A process of its own wants to wake at every slot of a fixed schedule. Each slot counts how late
+    it was noticed, so a stop of 3 s at 1 ms is recorded as the 3,000 slots that it delayed, from 3
+    s down to nothing: what jHiccup back-fills with its resolution as expected interval
+    is measured here. The log says that it is from a schedule, and it must not be corrected again.
+    Nothing is subtracted: an idle machine shows its timer's own lateness, some 50 to 150 µs on
+    Linux (jHiccup subtracts the shortest that it saw).
     """
     step = int(parse_duration(resolution, "s"))
     if not _FINEST <= step <= 10**10:
@@ -80,9 +81,10 @@ def hiccup(
     if end is not None and end <= 0:
         raise InvalidArgumentError(f"the duration must be longer than nothing, not {duration!r}")
     width = interval_width(interval)
+    version = latencykit.__version__
     with naming(Path(path), Path(path)), Path(path).open("wb") as stream:
         head = [
-            f"Logged with latencykit hiccup {latencykit.__version__}, resolution {format_duration(step)}",
+            f"Logged with latencykit hiccup {version}, resolution {format_duration(step)}",
             "latencykit measure: response, corrected: schedule, loop: open",
         ]
         meter = _Meter(stream, width, step, head, progress)
@@ -116,9 +118,13 @@ class _Meter:
     def run(self, end: int | None) -> None:
         """Take rows until `end` (ns), or Ctrl+C."""
         command = [sys.executable, "-m", "latencykit.record.sampler", str(self._step)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603 - our own
+        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603
             assert sampler.stdout is not None
-            _widen(sampler.stdout)
+            with contextlib.suppress(ImportError, AttributeError, OSError):
+                # a pipe as large as a minute of rows: a slow disk must not delay the sampler
+                import fcntl
+
+                fcntl.fcntl(sampler.stdout, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
             try:
                 while end is None or self._elapsed < end:
                     data = sampler.stdout.read(1 << 16)
@@ -133,8 +139,8 @@ class _Meter:
 
     def _take(self, data: bytes, end: int | None) -> None:
         data = self._rest + data
-        whole = len(data) // 24 * 24
-        rows, self._rest = np.frombuffer(data[:whole], np.int64).reshape(-1, 3), data[whole:]
+        complete = len(data) // 24 * 24
+        rows, self._rest = np.frombuffer(data[:complete], np.int64).reshape(-1, 3), data[complete:]
         if self._origin is None and len(rows):
             self._origin, rows = int(rows[0, 0]), rows[1:]
         if not len(rows):
@@ -163,7 +169,7 @@ class _Meter:
 
 
 def _lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield when slots were noticed and how late, both ns from slot 0; `rows`: first slot, last slot, time."""
+    """Yield times and lateness of slots, ns from slot 0; `rows`: first slot, last slot, time."""
     sizes = rows[:, 1] - rows[:, 0] + 1
     for large in rows[sizes > _PIECE].tolist():
         for first in range(large[0], large[1] + 1, _PIECE):
@@ -175,11 +181,3 @@ def _lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:
         slots = np.repeat(rows[:, 0], sizes) + np.arange(before.size) - before
         now = np.repeat(rows[:, 2], sizes)
         yield now, np.maximum(now - slots * step, 0)
-
-
-def _widen(pipe: IO[bytes]) -> None:
-    """Let the pipe hold a minute of rows where the system allows it: a slow disk must not hold the sampler up."""
-    with contextlib.suppress(ImportError, AttributeError, OSError):
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)

@@ -1,4 +1,4 @@
-"""Counting rows into intervals as they come: kept in memory, or written to an ``.hlog`` line by line."""
+"""Count rows into intervals as they arrive, in memory or line by line into an ``.hlog``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def interval_width(interval: str | float) -> int:
 
 
 class IntervalCounter:
-    """Counts values into intervals by the time of their reply, and gives each interval away once it is over.
+    """Counts values into intervals by the time of their reply, and emits those that are over.
 
     Not thread-safe: its owner holds a lock.
     """
@@ -59,7 +59,7 @@ class IntervalCounter:
         self._pending: list[tuple[Ints, Ints]] = []
         self._running = (0, 0)  # interval and tag that `_table` counts
         self._table = np.zeros(self.buckets.slots if digits <= 3 else 0, np.int64)
-        self._held: list[tuple[float, float, int, Ints, Ints]] = []
+        self._rows: list[tuple[float, float, int, Ints, Ints]] = []
         self._stream = stream
         self._writer = None if stream is None else HlogWriter(stream, start, "ns", comments)
         if self._writer is not None:
@@ -73,7 +73,7 @@ class IntervalCounter:
             self._flush()
 
     def add(self, end: ArrayLike, value: ArrayLike, tag: ArrayLike = 0) -> None:
-        """Count values (ns) that ended at `end` (ns from the start) under tags (positions in `tags`)."""
+        """Count values (ns) that ended at `end` (ns from the start); `tag` is a place in `tags`."""
         ends = np.maximum(np.asarray(end, np.int64), self._done)
         slot = (ends // self.width) * MOST_TAGS + np.asarray(tag, np.int64)
         keys = slot * self.buckets.slots + self.buckets.index_of(np.asarray(value, np.int64))
@@ -88,7 +88,7 @@ class IntervalCounter:
             self._pending = [self._folded()]
 
     def add_plain(self, rows: Ints, zero: int) -> tuple[NDArray[np.uint32], int]:
-        """Count a recorder's first rows, as long as they are of one interval and tag and ended well.
+        """Count a recorder's first rows, as long as they are good, of one interval and of one tag.
 
         Returns when each ended and how long it took (ns), and what the former counts from.
         """
@@ -140,22 +140,19 @@ class IntervalCounter:
         ready = int(np.searchsorted(keys, last * MOST_TAGS * size))
         self._pending = [(keys[ready:], counts[ready:])] if ready < keys.size else []
         keys, counts = keys[:ready], counts[:ready]
-        found = _by_slot(keys, counts, size)
+        intervals = _by_slot(keys, counts, size)
         nothing = (0, np.zeros(0, np.int64), np.zeros(0, np.int64))
         for slot in range(self._done // self.width, last):
             begin, end = max(slot * self.width, self._done), min((slot + 1) * self.width, until)
-            for tag, index, many in found.get(slot, [nothing]):
-                self._put(begin, end - begin, tag, index, many)
+            for tag, index, many in intervals.get(slot, [nothing]):
+                start, length = begin / 1e9, (end - begin) / 1e9
+                if self._writer is None:
+                    self._rows.append((start, length, tag, index, many))
+                    continue
+                name = self.tags[tag] or None
+                self._writer.interval(start, length, self.buckets, index, many, name)
+                self._flush()
             self._done = end  # interval by interval: an interrupt must not have one written twice
-
-    def _put(self, begin: int, length: int, tag: int, index: Ints, counts: Ints) -> None:
-        if self._writer is None:
-            self._held.append((begin / 1e9, length / 1e9, tag, index, counts))
-            return
-        self._writer.interval(
-            begin / 1e9, length / 1e9, self.buckets, index, counts, self.tags[tag] or None
-        )
-        self._flush()
 
     def _flush(self) -> None:
         if self._stream is not None:
@@ -164,7 +161,7 @@ class IntervalCounter:
     def log(self, run: Run | None = None) -> HistogramLog:
         """Return the intervals given away so far that are in memory."""
         starts, lengths, tags, indices, counts = (
-            zip(*self._held, strict=True) if self._held else ((),) * 5
+            zip(*self._rows, strict=True) if self._rows else ((),) * 5
         )
         indptr = np.concatenate(([0], np.cumsum([index.size for index in indices]))).astype(
             np.int64
@@ -191,9 +188,9 @@ class IntervalCounter:
 def _by_slot(keys: Ints, counts: Ints, size: int) -> dict[int, list[tuple[int, Ints, Ints]]]:
     """Interval → (tag, bucket indices, counts), from ascending keys."""
     rows, first = np.unique(keys // size, return_index=True)
-    found: dict[int, list[tuple[int, Ints, Ints]]] = {}
+    by_slot: dict[int, list[tuple[int, Ints, Ints]]] = {}
     ends = np.append(first[1:], keys.size)[: rows.size]
     for row, begin, end in zip(rows.tolist(), first.tolist(), ends.tolist(), strict=True):
         slot, tag = divmod(row, MOST_TAGS)
-        found.setdefault(slot, []).append((tag, keys[begin:end] % size, counts[begin:end]))
-    return found
+        by_slot.setdefault(slot, []).append((tag, keys[begin:end] % size, counts[begin:end]))
+    return by_slot

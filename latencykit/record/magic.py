@@ -29,7 +29,8 @@ Measure a statement many times and keep every duration.
 Returns the Samples: one row per run, failed runs apart.
 
 -n N      runs; without it as many as fit into a second, and at least ten
---rate R  starts R times per second and counts from when each run was due, so that one slow run shows in those it delays
+--rate R  starts R times per second and counts from when each run was due, so that a slow run
+          shows in those that it delays
 -o FILE   writes an interval log, too
 """
 
@@ -41,17 +42,13 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidArgumentError(f"%latency: {message}; %latency? shows how it is used")
 
 
-def _parser() -> _Parser:
+def _split(line: str) -> tuple[argparse.Namespace, str]:
+    """The options at the beginning of the line, and the rest verbatim, quotes included."""
     parser = _Parser(prog="%latency", add_help=False, allow_abbrev=False)
     parser.add_argument("-n", type=int)
     parser.add_argument("--rate", type=float)
     parser.add_argument("-o", dest="path")
-    return parser
-
-
-def _split(line: str) -> tuple[argparse.Namespace, str]:
-    """Options at the beginning of the line, and the rest as it is written: quotes in a statement stay."""
-    parser, given, rest = _parser(), list[str](), line.strip()
+    given, rest = list[str](), line.strip()
     while rest.startswith("-"):
         option, _, rest = rest.partition(" ")
         value, _, rest = rest.lstrip().partition(" ") if "=" not in option else ("", "", rest)
@@ -63,7 +60,8 @@ def _split(line: str) -> tuple[argparse.Namespace, str]:
 def _measure(code: CodeType, names: dict[str, Any], options: argparse.Namespace) -> Samples:
     """Run the code as often as asked for.
 
-    The code runs as a module's does: its names are the notebook's, which costs about 0.1 µs a look-up.
+    The code runs as a module's does: its names are the notebook's, which costs about 0.1 µs a
+    look-up.
     """
     if options.n is not None and not 1 <= options.n <= 100 * _MOST:
         raise InvalidArgumentError(f"%latency: -n must be at least 1, not {options.n}")

@@ -1,7 +1,7 @@
 """Where measurements are put: rows of five integers (start, end, due, outcome, tag) in chunks.
 
-``_rows.c`` is the same in C, used where the installation could compile it: 20 times as fast. What is
-here defines it.
+``_rows.c`` is the same in C, used where the installation could compile it: 20 times as fast. What
+is here defines it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Chunk:
 
 
 class RowBuffer:
-    """Takes rows; a row is written first and `at` moved over it afterwards, so taking needs no lock against putting."""
+    """Takes rows; `at` moves on once a row is written, so taking needs no lock against putting."""
 
     def _setup(
         self,
@@ -45,7 +45,7 @@ class RowBuffer:
         outcome_of: Callable[[type[BaseException] | None], int],
         _timer: type[Timer],
     ) -> None:
-        """Begin, with a clock (ns), and a function that knows the outcome of a block which raised."""
+        """Begin, with a clock (ns) and the outcome of a block by its exception's type."""
         self._clock, self._outcome_of = clock, outcome_of
         self._lock, self._local = threading.Lock(), threading.local()
         self._chunks: list[_Chunk] = []
@@ -57,7 +57,7 @@ class RowBuffer:
         return sum(chunk.at - chunk.taken for chunk in list(self._chunks)) // _ROW.size
 
     def _accept(self, tag: int) -> None:
-        """Take plain service times under this tag in C from now on; -1 leaves all of them to Python."""
+        """Take plain service times in C, under this tag; below 0 leave all of them to Python."""
 
     def _put(self, start: int, end: int, due: int, outcome: int, tag: int) -> None:
         try:
@@ -101,7 +101,7 @@ class Timer:
 
     @property
     def due(self) -> int | None:
-        """When the block was meant to start, by ``perf_counter_ns``; None where it has no schedule."""
+        """When the block was due, by ``perf_counter_ns``; None without a schedule."""
         return None if self._due == NO_DUE else self._due
 
     def again(self) -> Self:

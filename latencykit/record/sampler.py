@@ -1,8 +1,9 @@
-"""The process that sleeps and looks at the clock: ``python -m latencykit.record.sampler NANOSECONDS``.
+"""A process that sleeps and reads the clock: ``python -m latencykit.record.sampler NANOSECONDS``.
 
-It is a process of its own, without numpy and without garbage collection, so that what counts and writes cannot disturb
-what measures. It writes rows of three int64 to its standard output: the first slot that was due since it last
-looked, the last one, and the time when it looked; the first row is the time of slot 0 in all three places.
+It is a process of its own, without numpy and without garbage collection, so that what counts and
+writes cannot disturb what measures. It writes rows of three int64 to its standard output: the first
+slot that was due since it last looked, the last one, and the time when it looked; the first row is
+the time of slot 0 in all three places.
 """
 
 from __future__ import annotations

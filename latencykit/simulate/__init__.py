@@ -1,9 +1,11 @@
-"""Worlds with a known truth: arrivals, service times, servers that stall, and load generators that meet them.
+"""Systems with a known truth: arrivals, service times, servers that stall, load generators.
 
-Every load generator here gives `Samples` that hold both times of each request, the service time (from the send) and the
-response time (from the moment it was due), so that what a tool reports can be laid beside what a user felt.
+Every load generator here gives `Samples` that hold both times of each request, the service time
+(from the send) and the response time (from the moment it was due), so that what a tool reports can
+be laid beside what a user felt.
 
-The Ctrl+Z experiment, 100 requests a second of 1 ms each, the server frozen for the second 100 of 200 seconds:
+The Ctrl+Z experiment, 100 requests per second of 1 ms each, the server frozen for the second 100 of
+200 seconds:
 
 >>> from latencykit import simulate
 >>> server = simulate.Server("1ms", stalls=[simulate.Stall(100, 100)], ideal=True)

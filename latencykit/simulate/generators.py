@@ -60,7 +60,7 @@ def fixed(rate: float, duration: str | float) -> Floats:
 
 
 def poisson(rate: float, duration: str | float, seed: int = 0) -> Floats:
-    """Return arrivals of independent users: a Poisson process of `rate` per second, ns; see `fixed`.
+    """Return a Poisson process of `rate` arrivals per second, ns; see `fixed`.
 
     Examples
     --------
@@ -79,7 +79,8 @@ def bursty(
     Parameters
     ----------
     rate : float
-        Requests per second on the long run; within a burst they come ``(on + off) / on`` times as fast.
+        Requests per second on the long run; within a burst they come ``(on + off) / on`` times as
+        fast.
     duration : str or float
     on, off : str or float
         Mean length of a burst and of the pause after it (both exponential), seconds.
@@ -113,7 +114,7 @@ def bursty(
 
 
 def ramp(rate: float, to: float, duration: str | float, seed: int = 0) -> Floats:
-    """Return arrivals whose rate grows (or falls) evenly from `rate` to `to` per second: a Poisson process, ns.
+    """Return a Poisson process whose rate changes evenly from `rate` to `to` per second, ns.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def paced_loop(
     timeout: str | float | None = None,
     seed: int = 0,
 ) -> Samples:
-    """Send at a rate, but never before the reply to the request before: slots that pass meanwhile are left out.
+    """Send at a rate, but never before the previous reply: send times that pass are skipped.
 
     Parameters
     ----------
@@ -214,8 +215,8 @@ def paced_loop(
     Returns
     -------
     Samples
-        With the service time, as such tools report it; ``measured("response")`` counts from the slot of each request
-        that was sent, which finds no more: what was never sent is not there.
+        With the service time, as such tools report it; ``measured("response")`` counts from the
+        slot of each request that was sent, which finds no more: what was never sent is not there.
 
     Examples
     --------
@@ -236,16 +237,18 @@ def catch_up_loop(
     timeout: str | float | None = None,
     seed: int = 0,
 ) -> Samples:
-    """Send at a rate, never before the reply to the request before, and make up for slots that passed as fast as it can.
+    """Send at a rate, never before the previous reply, and catch up as fast as possible.
 
-    No request is missing in the end, and yet those that were due in a stall are timed from when they were sent: twice
-    as wrong. Parameters are those of `paced_loop`.
+    No request is missing in the end, and yet those that were due in a stall are timed from when
+    they were sent: twice as wrong. Parameters are those of `paced_loop`.
 
     Examples
     --------
     >>> from latencykit.simulate import Server, Stall
-    >>> samples = catch_up_loop(Server("1ms", stalls=[Stall(1, 1)], ideal=True), rate=100, duration=3)
-    >>> len(samples), round(float(samples.values.mean()) / 1e6, 2), round(samples.response.mean() / 1e6)
+    >>> server = Server("1ms", stalls=[Stall(1, 1)], ideal=True)
+    >>> samples = catch_up_loop(server, rate=100, duration=3)
+    >>> service, response = samples.values.mean() / 1e6, samples.response.mean() / 1e6
+    >>> len(samples), round(float(service), 2), round(response)
     (300, 4.33, 187)
     """
     return _closed(server, rate, duration, connections, timeout, seed, catch_up=True)
@@ -259,7 +262,7 @@ def closed_loop(
     timeout: str | float | None = None,
     seed: int = 0,
 ) -> Samples:
-    """Send as soon as the reply is there: full speed, with no schedule and so with no response time.
+    """Send as soon as the reply arrives: no schedule, and so no response time.
 
     Parameters are those of `paced_loop`.
 
@@ -343,7 +346,7 @@ def _samples(
     timeout: str | float | None,
     run: Run,
 ) -> Samples:
-    """What the client writes down: replies, requests that it gave up, and requests that were turned away."""
+    """What the client records: replies, requests that timed out, and rejected requests."""
     limit = np.inf if timeout is None else parse_duration(timeout, "s")
     took = done - sent
     outcome = np.zeros(sent.size, np.int8)

@@ -1,4 +1,4 @@
-"""How long the work itself takes: each of these returns a `Service`, which draws service times in nanoseconds."""
+"""Service times: each function returns a `Service`, which draws them in nanoseconds."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def pareto(least: str | float, alpha: float) -> Service:
 
 
 def mixture(*parts: tuple[float, Service | str | float]) -> Service:
-    """Return a service that is now this, now that: pairs of a share and a service, shares adding up to 1.
+    """Return a mixture of services: pairs of a share and a service, shares adding up to 1.
 
     Examples
     --------
@@ -141,8 +141,8 @@ class Stall:
     shard : int, optional
         Which one of several servers is stopped; all of them unless given.
     drain : bool, default False
-        It takes nothing new but works on (a deploy behind a load balancer): requests that come meanwhile are turned
-        away at once and end as ``dropped``.
+        It takes nothing new but works on (a deploy behind a load balancer): requests that come
+        meanwhile are turned away at once and end as ``dropped``.
 
     Examples
     --------
@@ -160,7 +160,8 @@ class Stall:
         begin, length = parse_duration(self.start, "s"), parse_duration(self.duration, "s")
         if begin < 0 or length <= 0:
             raise InvalidArgumentError(
-                f"a stall begins at 0 or later and lasts longer than nothing, not {self.start} and {self.duration}"
+                f"a stall begins at 0 or later and lasts longer than nothing, not {self.start} "
+                f"and {self.duration}"
             )
         object.__setattr__(self, "window", (begin, begin + length))
 
@@ -172,15 +173,17 @@ class Server:
     Parameters
     ----------
     service : Service, str or float
-        Service time: a duration, or one of the distributions of this room.
+        Service time: a duration, or one of the distributions of this package.
     servers : int, default 1
         How many work side by side.
     sharded : bool, default False
-        Whether each has a queue of its own, and requests of its own by chance; otherwise one queue feeds all.
+        Whether each has a queue of its own, and requests of its own by chance; otherwise one queue
+        feeds all.
     stalls : sequence of Stall
         Work that a stall interrupts goes on after it.
     ideal : bool, default False
-        The article's server: nobody waits for anybody, and all that was sent during a stall is done at its end.
+        The article's server: nobody waits for anybody, and all that was sent during a stall is done
+        at its end.
 
     Examples
     --------
@@ -206,7 +209,7 @@ class Server:
         ]
         if wrong:
             raise InvalidArgumentError(
-                f"there is no shard {wrong[0]}: {self.servers} servers are numbered from 0"
+                f"no shard {wrong[0]}; {self.servers} servers are numbered from 0"
             )
 
     def windows(self, shard: int, *, drain: bool = False) -> Floats:
@@ -277,7 +280,7 @@ class Server:
 
 
 def ideal_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
-    """Return the replies of a server without a queue: what overlaps a stall is done at its end, or when its work is."""
+    """Return the replies of a server without a queue; work that overlaps a stall ends with it."""
     done = sent + work
     for begin, end in stalls.tolist():
         held = (sent < end) & (done > begin)
@@ -286,10 +289,10 @@ def ideal_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
 
 
 def fifo_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
-    """Return the replies of one server that takes requests in turn: Lindley's recursion as a running minimum.
+    """Return the replies of a FIFO server: Lindley's recursion as a running minimum.
 
-    Stalls are taken out of the clock first: on a clock that is stopped with the server, the wait of request i is
-    ``c - min(c[:i])`` with ``c`` the running sum of work minus gaps.
+    Stalls are taken out of the clock first: on a clock that is stopped with the server, the wait of
+    request i is ``c - min(c[:i])`` with ``c`` the running sum of work minus gaps.
     """
     if not sent.size:
         return np.zeros(0)
@@ -308,22 +311,19 @@ def _working(at: Floats, stalls: Floats) -> Floats:
 
 
 def _by_the_clock(worked: Floats, stalls: Floats) -> Floats:
-    """The moment at which the server has worked so long: the inverse of `_working`, before a stall where both would do."""
+    """The inverse of `_working`; the moment before a stall where two would do."""
     at = worked
-    for (
-        begin,
-        end,
-    ) in (
-        stalls.tolist()
-    ):  # ascending: each is passed only by work that the earlier ones did not hold up
+    # Stalls ascend: only work that the earlier ones did not delay passes one.
+    for begin, end in stalls.tolist():
         at = np.where(at > begin, at + (end - begin), at)
     return at
 
 
 class Queue:
-    """The same servers, asked one request after the other: for load generators that wait for replies.
+    """The same servers, one request after the other, for generators that wait for replies.
 
-    Such a load generator's next send depends on the reply before, so that this cannot be done in one vectorised pass.
+    Such a load generator's next send depends on the reply before, so that this cannot be done in
+    one vectorised pass.
     """
 
     def __init__(self, server: Server) -> None:
@@ -360,7 +360,7 @@ class Queue:
         return done
 
     def _next_free(self, at: float) -> tuple[float, int]:
-        """The server that can begin first; those that stop by then are asked again for their thaw."""
+        """The server that can begin first, after its stall if it is stalled by then."""
         while True:
             free, one = self._free[0]
             begin = max(at, free)

@@ -1,3 +1,3 @@
-"""What people and programs read: tables, JSON records, notebook views, terminal charts and the interactive page."""
+"""Tables, JSON records, notebook views, terminal charts and the interactive page."""
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
-"""The interactive page: sentences and tables as HTML, and beside them the data that its script draws.
+"""The interactive page: sentences and tables as HTML, and the data that its script draws.
 
-Drawn by some thousand lines of plain JavaScript instead of Vega: Vega-Lite's libraries are 0.9 MB and take seconds to
-put together, and its expression interpreter (which a policy without ``unsafe-eval`` needs) walks over half a million
-bucket counts at each move of the brush. This way a page needs no further package, opens at once, and is text and
-SVG that a screen reader, a printer and a dark screen understand.
+Drawn by some thousand lines of plain JavaScript instead of Vega: Vega-Lite's libraries are 0.9 MB
+and take seconds to load, and its expression interpreter (which a policy without ``unsafe-eval``
+needs) walks over half a million bucket counts at each move of the brush. This way a page needs no
+further package, opens at once, and is text and SVG that a screen reader, a printer and a dark
+screen understand.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from dataclasses import replace
 from functools import cache
+from html import escape
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
@@ -49,23 +51,37 @@ from latencykit.views.page_sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from latencykit.analysis.slo import SLO
-    from latencykit.core import Data
     from latencykit.views.page_data import PageSeries
     from latencykit.views.page_sections import InputFile
 
-__all__ = ["page_html", "report"]
+__all__ = ["asset", "explorer_parts", "frame", "page_html", "script_of"]
 
 
-_SCRIPTS = ("numbers", "data", "events", "draw", "timeline", "curve", "heat", "fanout", "main")
+_MODULES = (
+    "numbers",
+    "data",
+    "events",
+    "draw",
+    "timeline",
+    "curve",
+    "heat",
+    "fanout",
+    "controls",
+    "main",
+)
+_BETWEEN_MODULES = re.compile(
+    r"^import [^;]*;\n|^export (?=(?:async )?function|const)", re.MULTILINE
+)
 
 _WORDS = {
-    "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the numbers of a selection",
+    "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
+    "numbers of a selection",
     "curve": "Percentile curve; arrow keys walk along it, and the table below has its numbers",
     "heat": "Heat map: the share of each time bin's requests by latency",
-    "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the numbers",
+    "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the "
+    "numbers",
     "clock": "from the start",
     "whole": "the whole run",
 }
@@ -87,50 +103,96 @@ def page_html(
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
-    model: dict[str, Any] = {
-        "unit": series[0].counted.unit, "series": [one.record() for one in series], "stalls": stalls_model(found),
-        "slo": slo_steps(checked), "fanOut": fan_out_model(measured_series), "words": _WORDS, "epoch": _epoch(series),
-        "edges": edges_of(series), "percentiles": percentiles,
-    }  # fmt: skip
-    said = title if title is not None else _title(measured_series)
-    body = "".join((
-        _header(said, found),
+    model = _model(series, found, percentiles)
+    model |= {"slo": slo_steps(checked), "fanOut": fan_out_model(measured_series)}
+    heading = title if title is not None else _title(measured_series)
+    reliability = [
+        (f"<p><b>{esc(one.series.name)}</b></p>" if len(found) > 1 else "")
+        + bullets([*trust(one.series.counted, one.series.numbers), *doubts(one)])
+        for one in found
+    ]
+    parts = [
+        _header(heading, found),
         slo_section(checked, series),
-        _explorer(series, percentiles),
+        _explorer(series, percentiles, measured_series),
         stalls_section(found),
         omission_section(found),
-        _heat(measured_series),
         comparison_section(measured_series),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
         section("key-numbers", "Key numbers", key_table(series)),
-        section("trust", "How far to trust this", *(_trust(one, several=len(found) > 1) for one in found)),
+        section("trust", "How far to trust this", *reliability),
         "</div>",
         section("provenance", "Where it comes from", provenance(named, files, command)),
-    ))  # fmt: skip
-    return _document(said, body, model)
+    ]
+    return _document(heading, "".join(parts), model)
+
+
+def frame(document: str, png: str = "", height: int = 900) -> str:
+    """Return a page in a frame; its content is what a viewer shows that removes frames."""
+    picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
+    return (
+        f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
+        f"style='border:0' srcdoc=\"{escape(document)}\">{picture}</iframe>"
+    )
+
+
+def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
+    """Return the linked views without the rest of a page: HTML, and the model that they draw."""
+    found = found_in(page_series(as_series(data)), {})
+    series = fitted([one.series for one in found])
+    percentiles = shown_percentiles(series)
+    spoken = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
+    return f"{_explorer(series, percentiles, series)}{spoken}", _model(series, found, percentiles)
+
+
+def _model(
+    series: Sequence[PageSeries], found: Sequence[Found], percentiles: Sequence[float]
+) -> dict[str, Any]:
+    """The data that the engine draws."""
+    # The moment when the series began, where all began at the same one.
+    starts = {one.data.run.start for one in series if one.slots is not None}
+    epoch = starts.pop() if len(starts) == 1 else None
+    return {
+        "unit": series[0].counted.unit,
+        "series": [one.record() for one in series],
+        "stalls": stalls_model(found),
+        "slo": [],
+        "fanOut": [],
+        "words": _WORDS,
+        "epoch": epoch if epoch is not None and 0 < epoch < 253_402_300_799 else None,
+        "edges": edges_of(series),
+        "percentiles": percentiles,
+    }
 
 
 def _document(title: str, body: str, model: dict[str, Any]) -> str:
-    style, script = (
-        _asset("page.css"),
-        "\n".join(
-            ["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"]
-        ),
+    style, script = asset("page.css"), f'(() => {{\n"use strict";\n{script_of("page")}}})();'
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
     return (
         "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<meta name='color-scheme' content='light dark'>\n"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<meta "
+        "name='color-scheme' content='light dark'>\n"
         f"<title>{esc(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
         "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>\n"
-        f"<script type='application/json' id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+        "<script type='application/json' "
+        f"id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
+def script_of(home: str) -> str:
+    """Return the modules of the engine and of its home, a page or a widget, as one text."""
+    texts = (_BETWEEN_MODULES.sub("", asset(f"{name}.js")) for name in (*_MODULES, home))
+    return "\n".join(texts)
+
+
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file of the engine."""
     return resources.files("latencykit.views").joinpath("assets", name).read_text("utf-8")
 
 
@@ -140,7 +202,7 @@ def _hash(text: str) -> str:
 
 
 def _epoch(series: Sequence[PageSeries]) -> float | None:
-    """When the series began, where all began at the same moment."""
+    """The moment when the series began, where all began at the same one."""
     starts = {one.data.run.start for one in series if one.slots is not None}
     start = starts.pop() if len(starts) == 1 else None
     return start if start is not None and 0 < start < 253_402_300_799 else None
@@ -148,15 +210,13 @@ def _epoch(series: Sequence[PageSeries]) -> float | None:
 
 def _title(series: Sequence[PageSeries]) -> str:
     names = [one.name for one in series]
+    counts = [getattr(one.counted, "count", None) for one in series]
     if len(series) == 1:
-        run = series[0].counted.run
-        return " · ".join(
-            filter(None, (names[0], measured(run, getattr(series[0].counted, "count", None))))
-        )
-    listed = (
-        f"{', '.join(names[:-1])} and {names[-1]}" if len(names) <= 3 else f"{len(names)} series"
-    )
-    total = sum(getattr(one.counted, "count", None) or 0 for one in series)
+        return " · ".join(filter(None, (names[0], measured(series[0].counted.run, counts[0]))))
+    listed = f"{len(names)} series"
+    if len(names) <= 3:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    total = sum(count or 0 for count in counts)
     return f"{listed} · {total:,} requests" if total else listed
 
 
@@ -164,179 +224,85 @@ def _header(title: str, found: Sequence[Found]) -> str:
     series = [one.series for one in found]
     listed = [conditions(one.counted) for one in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
-    several = len(series) > 1
-    sentences = "".join(
-        f"<p class='headline {one.series.look[0]}'>{f'<b>{esc(one.series.name)}</b>' if several else ''}"
-        f"{esc(_headline(one.series))}<span class='verdict'>{verdict_badge(one)}</span></p>"
-        for one in found
-    )
+    sentences, pictures = "", ""
+    for one in found:
+        own = one.series
+        name = f"<b>{esc(own.name)}</b>" if len(found) > 1 else ""
+        sentence = esc(headline(own.counted, own.numbers["supported_up_to"]))
+        sentences += (
+            f"<p class='headline {own.look[0]}'>{name}{sentence}"
+            f"<span class='verdict'>{verdict_badge(one)}</span></p>"
+        )
+        if not isinstance(own.counted, Summary):
+            pictures += f"<p>{esc(own.name)}<br>{small_curve(own.counted)}</p>"
+    terms = esc(" · ".join(shared)).replace("\\$", "$")
     return (
-        f"<header><h1>{esc(title)}</h1><p class='conditions'>{esc(' · '.join(shared).replace(chr(92) + '$', '$'))}</p>{sentences}"
-        f"<p id='trouble' hidden></p>{_without_script(series)}</header>"
+        f"<header><h1>{esc(title)}</h1><p class='conditions'>{terms}</p>{sentences}"
+        "<p id='trouble' hidden></p>"
+        # The preview of a mail program runs no script.
+        "<noscript><p>The charts need JavaScript; the tables contain the numbers.</p>"
+        f"{pictures}</noscript></header>"
     )
 
 
-def _headline(one: PageSeries) -> str:
-    return headline(one.counted, one.numbers["supported_up_to"])
-
-
-def _without_script(series: Sequence[PageSeries]) -> str:
-    """What a mail program's preview shows: pictures that need no script."""
-    pictures = "".join(
-        f"<p>{esc(one.name)}<br>{small_curve(one.counted)}</p>"
-        for one in series
-        if not isinstance(one.counted, Summary)
-    )
-    return f"<noscript><p>The charts need JavaScript; the tables hold the numbers.</p>{pictures}</noscript>"
-
-
-def _explorer(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
-    """The linked views: what is selected in the timeline is what the curve shows."""
-    timed = any(one.slots is not None for one in series)
-    buttons = "".join(
-        f"<button type='button' data-series='{k}' aria-pressed='true'>"
-        f"<i class='swatch {one.look[0]}'></i>{esc(one.name, 60)}</button>"
-        for k, one in enumerate(series)
-    )
-    shown = buttons if len(series) > 1 else f"<b>{esc(series[0].name, 60)}</b>"
-    legend = f"<div id='legend' role='group' aria-label='Series and selection'>{shown}"
-    if timed:
-        legend += (
+def _explorer(
+    series: Sequence[PageSeries],
+    percentiles: Sequence[float],
+    measured_series: Sequence[PageSeries],
+) -> str:
+    """The linked views: the curve shows what is selected in the timeline."""
+    shown = f"<b>{esc(series[0].name, 60)}</b>"
+    if len(series) > 1:
+        shown = "".join(
+            f"<button type='button' data-series='{k}' aria-pressed='true'>"
+            f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.name, 60)}</button>"
+            for k, one in enumerate(series)
+        )
+    selection = timeline = ""
+    if any(one.slots is not None for one in series):
+        selection = (
             "<span class='span quiet'>Selected: <b id='selected'>the whole run</b></span>"
             "<button type='button' id='whole' disabled>Show the whole run</button>"
         )
-    return f"<section id='explore'>{legend}</div>{_timeline(series) if timed else ''}{_curve(series, percentiles)}</section>"
-
-
-def _timeline(series: Sequence[PageSeries]) -> str:
-    timed = [one for one in series if one.slots is not None and not one.shadow]
-    notes = dict.fromkeys(resolution(one.slots, one.data) for one in timed if one.slots is not None)
-    thick = " Thick: the p99 of each series; thin: its maximum." if len(timed) > 1 else ""
+        timed = [one for one in series if one.slots is not None and not one.shadow]
+        notes = dict.fromkeys(
+            resolution(one.slots, one.data) for one in timed if one.slots is not None
+        )
+        thick = ""
+        if len(timed) > 1:
+            thick = " Thick: the p99 of each series; thin: its maximum."
+        timeline = (
+            "<div class='time'><h2>Over time</h2><p class='quiet'>Drag across the timeline: the "
+            "percentile curve becomes that of the span. A double click, or Escape, shows the whole "
+            "run again."
+            f"{thick}</p><div id='plot-timeline' class='plot'></div>"
+            "<div class='ranges'><label>from "
+            "<input type='range' id='from' min='0' max='1' value='0'></label>"
+            "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
+            f"<p class='quiet'>{esc(' '.join(notes))}</p></div>"
+        )
     return (
-        "<h2>Over time</h2><p class='quiet'>Drag across the timeline: the percentile curve below becomes that of the span. "
-        f"A double click, or Escape, shows the whole run again.{thick}</p>"
-        "<div id='plot-timeline' class='plot'></div>"
-        "<div class='ranges'><label>from <input type='range' id='from' min='0' max='1' value='0'></label>"
-        "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
-        f"<p class='quiet'>{esc(' '.join(notes))}</p>"
-    )
-
-
-def _curve(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
-    return (
-        "<h2>Percentiles</h2><div id='plot-curve' class='plot' tabindex='0' role='group' "
+        "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
+        f"{shown}{selection}</div><div class='views'>{timeline}{_heat_map(measured_series)}"
+        "<div class='percentiles'><h2>Percentiles</h2><div id='plot-curve' class='plot' "
+        "tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it'></div>"
         "<p class='quiet'>Of what is selected. In brackets: sample too small for this percentile. "
         "A range: the source does not say more precisely where the value lies.</p>"
-        f"{numbers_table(series, percentiles)}"
+        f"{numbers_table(series, percentiles)}</div></div></section>"
     )
 
 
-def _heat(series: Sequence[PageSeries]) -> str:
-    timed = [one for one in series if one.slots is not None]
-    if not timed:
+def _heat_map(series: Sequence[PageSeries]) -> str:
+    names = [one.name for one in series if one.slots is not None]
+    if not names:
         return ""
     choice = ""
-    if len(timed) > 1:
-        options = "".join(
-            f"<option value='{esc(one.name)}'>{esc(one.name, 60)}</option>" for one in timed
-        )
+    if len(names) > 1:
+        options = "".join(f"<option value='{esc(name)}'>{esc(name, 60)}</option>" for name in names)
         choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
-    said = "<p class='quiet'>The darker, the larger the share of that moment's requests; the red line is the maximum.</p>"
-    return section(
-        "heat",
-        "How the values lie over time",
-        choice,
-        said,
-        "<div id='plot-heat' class='plot'></div>",
+    return (
+        f"<div class='heat' id='heat'><h2>How the values lie over time</h2>{choice}"
+        "<p class='quiet'>The darker, the larger the share of that moment's requests; "
+        "the red line is the maximum.</p><div id='plot-heat' class='plot'></div></div>"
     )
-
-
-def _trust(one: Found, *, several: bool) -> str:
-    own = one.series
-    said = [*trust(own.counted, own.numbers), *doubts(one)]
-    return (f"<p><b>{esc(own.name)}</b></p>" if several else "") + bullets(said)
-
-
-# ------------------------------------------------------------
-# ``lk.report``: an interactive page in one file, which anybody can open without a server and
-# without a network.
-
-
-def report(
-    series: Data | Mapping[str, Data],
-    path: str | Path,
-    *,
-    title: str | None = None,
-    slo: SLO | str | None = None,
-    files: Sequence[str | Path] = (),
-    command: str | None = None,
-    expected_interval: str | float | None = None,
-    rate: float | None = None,
-    connections: int | None = None,
-    duration: str | float | None = None,
-) -> Path:
-    """Write an interactive, self-contained HTML page.
-
-    Parameters
-    ----------
-    series : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
-        A tagged log gives one series per tag. Of several series the first is the one that others are compared with.
-    path : str or Path
-    title : str, optional
-        By default what was measured.
-    slo : SLO or str, optional
-        Limits to draw and to check, such as ``"99.9=20ms, max=1s"``.
-    files : sequence of paths
-        Whose sizes and hashes are told.
-    command : str, optional
-        The command that made the page, to be told.
-    expected_interval, rate, connections, duration
-        See `lk.diagnose`.
-
-    Returns
-    -------
-    Path
-        Of the page. It is written whole, or not at all.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Where there is nothing to show, where the suffix is not ``.html`` or ``.htm``, and where the page would be written
-        over one of `files`.
-    IncompatibleDataError
-        Where bare numbers and times stand side by side.
-    LatencyKitError
-        Where the page cannot be written.
-
-    Notes
-    -----
-    The page fetches nothing: its content security policy forbids all requests, and evaluation of text. Series over time
-    are shown in at most some 300 slots and in buckets of two digits; counts and maxima are exact.
-
-    Examples
-    --------
-    >>> import latencykit as lk, tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = lk.report(lk.Histogram.of([1_000_000, 2_000_000]), pathlib.Path(folder) / "report.html")
-    ...     "Half of the 2 requests" in page.read_text()
-    True
-    """
-    from latencykit._files import checked_page, whole
-    from latencykit.views.page_sections import input_file
-
-    target = checked_page(Path(path))
-    text = page_html(
-        series,
-        title=title,
-        slo=slo,
-        files=[input_file(one) for one in files],
-        command=command,
-        expected_interval=expected_interval,
-        rate=rate,
-        connections=connections,
-        duration=duration,
-    )
-    with whole(target, files) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return target

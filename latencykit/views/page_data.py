@@ -1,9 +1,10 @@
-"""A log at the resolution of a page: some hundred slots of time, and exact counts, sums and maxima of each.
+"""A log at the resolution of a page: some hundred time bins, with exact counts, sums and maxima.
 
-A day of a busy server is 300 MB on disk. Intervals are put together into slots, as `HistogramLog.resample` does it. The
-buckets are those of the log where they are few; of many, each goes into the coarser one of two digits that holds it
-whole. So counts stay exact, and so do each slot's maximum and sum, which are kept beside them; a percentile is the
-highest value of its bucket, at most 0.8 % above that of the log.
+A day of a busy server is 300 MB on disk. Intervals are put together into time bins (slots), as
+`HistogramLog.resample` does it. The buckets are those of the log where they are few; of many, each
+goes into the coarser one of two digits that contains it. So counts stay exact, and so do each
+slot's maximum and sum, which are kept beside them; a percentile is the highest value of its bucket,
+at most 0.8 % above that of the log.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
 from latencykit.plot.style import BLUE, COLOURS, RED, series_styles
 from latencykit.units import format_count
-from latencykit.views.record import number, series_record
+from latencykit.views.record import exact_row, number, series_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -58,13 +59,15 @@ __all__ = [
 
 
 MOST, DIGITS, FINE = 300, 2, 50_000
-"""How many slots per page shows, and the digits of its buckets where it would hold more counts than that."""
+"""Slots of a page, and the digits of its buckets where it would have more counts than FINE."""
 
 _WIDTHS = (
-    *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)), 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
-    600.0, 1200.0, 1800.0, *(3600.0 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2160, 8760)),
-)  # fmt: skip
-"""Widths of a slot in seconds that people can think in."""
+    *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)),
+    *(1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
+    *(60.0 * minutes for minutes in (1, 2, 5, 10, 20, 30)),
+    *(3600.0 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2160, 8760)),
+)
+"""Widths of a slot in seconds that people are used to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +79,20 @@ class Slots:
     start, end : ndarray of float64, shape (slots,)
         Seconds from the log's start.
     max, sum : ndarray of float64, shape (slots,)
-        The highest value, NaN where nothing was counted, and the sum of the buckets' middles, at full resolution.
+        The highest value, NaN where nothing was counted, and the sum of the buckets' middles, at
+        full resolution.
     indptr : ndarray of int64, shape (slots + 1,)
     index, counts : ndarray of int64, shape (entries,)
-        Slot s holds ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
+        Slot s has ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
     low, high : ndarray of float64, shape (buckets,)
         Edges of the buckets; upper ones ascend.
     width : float or None
-        Seconds of a slot where slots lie on a grid (slot k is k · width ≤ t < (k + 1) · width); None where each is one
-        interval of the log.
+        Seconds of a slot where slots lie on a grid (slot k is k · width ≤ t < (k + 1) · width);
+        None where each is one interval of the log.
     decoded : int
-        How many counts the slots hold at the log's full resolution.
+        Number of counts of the slots at the log's full resolution.
     rough : ndarray of float64, shape (buckets, 2), or None
-        Upper and lower edge of the bucket of two digits that holds each; None where the buckets are these already.
+        Edges of the bucket of two digits that contains each; None where the buckets are these.
     """
 
     start: Floats
@@ -135,7 +139,7 @@ class Slots:
         )
 
     def wider(self) -> Slots:
-        """Return slots of twice the width at least, each of them whole ones of these: for pages that would grow too large."""
+        """Return slots of at least twice the width, each of them made of entire slots."""
         usual = self.width or float(np.median(self.end - self.start))
         width = nice_width(2 * usual, of=self.width)
         group = slot_numbers(self.start, width)
@@ -144,137 +148,154 @@ class Slots:
         row = np.repeat(rank, np.diff(self.indptr))
         indptr, index, counts = _summed(row, self.index, self.counts, first.size, self.high.size)
         return replace(
-            self, start=self.start[first], end=np.maximum.reduceat(self.end, first), max=np.fmax.reduceat(self.max, first),
-            sum=np.add.reduceat(self.sum, first), indptr=indptr, index=index, counts=counts, width=width,
-        )  # fmt: skip
+            self,
+            start=self.start[first],
+            end=np.maximum.reduceat(self.end, first),
+            max=np.fmax.reduceat(self.max, first),
+            sum=np.add.reduceat(self.sum, first),
+            indptr=indptr,
+            index=index,
+            counts=counts,
+            width=width,
+        )
 
 
 def started(samples: Samples, most: int = MOST, digits: int = 3) -> HistogramLog:
     """Return the good requests counted into intervals by the moment that they were sent.
 
-    There are at most so many intervals, and a hundred requests or so in each, but eight of them at least. Their edges are
-    those that `Samples.between` cuts at.
+    There are at most `most` intervals of a hundred requests or so each, but at least eight. Their
+    edges are those that `Samples.between` cuts at.
     """
-    offset, size = samples.offsets, len(samples)
+    offset, good, buckets = samples.offsets, samples.good, HdrBuckets(digits)
     span = float(np.ptp(offset))
-    width = nice_width(min(max(span / (most - 2), 100 * span / size), span / 20))
-    slot, good = slot_numbers(offset, width), samples.good
+    width = nice_width(min(max(span / (most - 2), 100 * span / len(samples)), span / 20))
+    slot = slot_numbers(offset, width)  # failed requests have their place in time, too
     first = int(slot.min())
-    number, buckets = (
-        int(slot.max()) - first + 1,
-        HdrBuckets(digits),
-    )  # failed ones have their place in time, too
-    block = block_of_rows(
-        slot[good] - first, buckets.index_of(samples.values[good]), number, buckets
-    )
-    starts = slot_edges(first + np.arange(number, dtype=np.float64), width)
+    size = int(slot.max()) + 1 - first
+    block = block_of_rows(slot[good] - first, buckets.index_of(samples.values[good]), size, buckets)
+    starts = slot_edges(first + np.arange(size, dtype=np.float64), width)
     return HistogramLog(
-        starts, np.full(number, width), [MemoryPart([block])], unit=samples.unit, run=samples.run
+        starts, np.full(size, width), [MemoryPart([block])], unit=samples.unit, run=samples.run
     )
 
 
 def slots_of(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Slots, Histogram]:
     """Return a log's slots, and the exact sum of all intervals, from one pass over its payloads."""
-    order = np.argsort(log.starts, kind="stable")
-    view = log.rows(order)
-    width = _width(view, most)
-    view = view if width is None else view.resample(width)
-    fold, totals = _SlotsFold(len(view)), view.totals_fold()
+    view = log.rows(np.argsort(log.starts, kind="stable"))
+    typical = float(np.median(view.lengths))
+    overlap = (view.starts + view.lengths)[:-1] - view.starts[1:] > 0.5 * typical
+    overlaps = len(view) > 1 and bool(np.mean(overlap) > 0.02)
+    width = None  # each interval is a slot: they are few, and none overlaps another
+    if len(view) > most or overlaps:
+        width = nice_width(max(view.duration / most, typical if overlaps else 0.0))
+        view = view.resample(width)
+    fold, totals = _SlotsFold(len(view), fine), view.totals_fold()
     log.expect((50,))
     feed(view.blocks(), (fold, totals))
     slots = fold.slots(view.starts, view.starts + view.lengths, width)
     return slots if slots.index.size <= fine else slots.coarser(), view.histogram_of(totals)
 
 
-def _width(log: HistogramLog, most: int) -> float | None:
-    """Width of a slot; None where each interval is its own: few of them, none overlapping another."""
-    typical = float(np.median(log.lengths))
-    overlaps = (
-        np.mean(log.starts[1:] < (log.starts + log.lengths)[:-1] - 0.5 * typical) > 0.02
-        if len(log) > 1
-        else False
-    )
-    if len(log) <= most and not overlaps:
-        return None
-    return nice_width(max(log.duration / most, typical if overlaps else 0.0))
-
-
 def nice_width(width: float, of: float | None = None) -> float:
-    """Return a width in seconds that people can think in, no smaller than the one given, and a multiple of `of`."""
-    known = (step for step in _WIDTHS if step >= width * (1 - 1e-9))
+    """Return a familiar width in seconds, at least the one given, and a multiple of `of`."""
+    wider = (step for step in _WIDTHS if step >= width * (1 - 1e-9))
     if of is None:
-        return next(known, width)
-    return next((step for step in known if abs(step / of - round(step / of)) < 1e-9), 2 * of)
+        return next(wider, width)
+    return next((step for step in wider if abs(step / of - round(step / of)) < 1e-9), 2 * of)
+
+
+_WAITING = 1 << 18  # counts that wait to be added up
 
 
 class _SlotsFold:
-    """Takes each slot's buckets, its maximum and its sum."""
+    """Collects each slot's buckets, its maximum and its sum."""
 
-    def __init__(self, size: int) -> None:
-        self._decoded = 0
+    def __init__(self, size: int, fine: int) -> None:
+        self._decoded, self._fine, self._rough = 0, fine, False
         self.max, self.sum = np.full(size, np.nan), np.zeros(size)
-        self._found: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+        self._parts: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+        self._waiting, self._limit = 0, max(2 * fine, _WAITING)
 
     def add(self, block: Block) -> None:
         """Take a block in."""
         if not block.index.size:
             return
         self._decoded += block.index.size
-        held = np.flatnonzero(np.diff(block.indptr))
-        self.max[block.rows[held]] = np.fmax(
-            self.max[block.rows[held]], block.buckets.high(block.index[block.indptr[held + 1] - 1])
-        )
+        filled = np.flatnonzero(np.diff(block.indptr))
+        last = block.index[block.indptr[filled + 1] - 1]
+        slot = block.rows[filled]
+        self.max[slot] = np.fmax(self.max[slot], block.buckets.high(last))
         rows = block.rows[np.repeat(np.arange(block.rows.size), np.diff(block.indptr))]
         np.add.at(self.sum, rows, block.counts * block.buckets.mid(block.index))
-        self._found.setdefault(block.buckets, []).append((rows, block.index, block.counts))
+        self._put(block.buckets, rows, block.index, block.counts)
+        if self._waiting > self._limit:
+            self._add_up()
+
+    def _put(self, buckets: Buckets, rows: Ints, index: Ints, counts: Ints) -> None:
+        if self._rough:
+            buckets, index = _coarser(buckets, index)
+        self._parts.setdefault(buckets, []).append((rows, index, counts))
+        self._waiting += index.size
+
+    def _add_up(self) -> None:
+        """Add up equal buckets; from here on rough ones only, if there are too many others."""
+        summed = []
+        for buckets, parts in self._parts.items():
+            rows, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            indptr, index, counts = _summed(
+                rows, index, counts, self.max.size, int(index.max()) + 1
+            )
+            rows = np.repeat(np.arange(self.max.size), np.diff(indptr))
+            summed.append((buckets, rows, index, counts))
+        self._rough |= max(index.size for _, _, index, _ in summed) > self._fine
+        self._parts, self._waiting = {}, 0
+        for part in summed:
+            self._put(*part)
+        self._limit = max(self._limit, 2 * self._waiting)
 
     def slots(self, start: Floats, end: Floats, width: float | None) -> Slots:
-        """Return what was taken in, the buckets of all layouts side by side."""
+        """Return the slots, the buckets of all layouts side by side."""
         rows, columns, counts = ([np.zeros(0, np.int64)] for _ in range(3))
         edges, size = [np.zeros((0, 4))], 0
-        for layout, parts in self._found.items():
-            held, place = np.unique(
+        for layout, parts in self._parts.items():
+            used, place = np.unique(
                 np.concatenate([index for _, index, _ in parts]), return_inverse=True
             )
-            rough, coarse = _coarser(layout, held)
-            edges.append(
-                np.stack(
-                    [layout.high(held), layout.low(held), rough.high(coarse), rough.low(coarse)], 1
-                )
-            )
+            rough, coarse = _coarser(layout, used)
+            ends = (layout.high(used), layout.low(used), rough.high(coarse), rough.low(coarse))
+            edges.append(np.stack(ends, 1))
             rows += [row for row, _, _ in parts]
             columns.append(place.reshape(-1) + size)
             counts += [number for _, _, number in parts]
-            size += held.size
+            size += used.size
         table, column = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
         place = column.reshape(-1)[np.concatenate(columns)]
         indptr, index, number = _summed(
             np.concatenate(rows), place, np.concatenate(counts), start.size, len(table)
         )
         return Slots(
-            start,
-            end,
-            self.max,
-            self.sum,
-            indptr,
-            index,
-            number,
-            table[:, 1],
-            table[:, 0],
-            width,
-            self._decoded,
-            table[:, 2:],
+            start=start,
+            end=end,
+            max=self.max,
+            sum=self.sum,
+            indptr=indptr,
+            index=index,
+            counts=number,
+            low=table[:, 1],
+            high=table[:, 0],
+            width=width,
+            decoded=self._decoded,
+            rough=None if self._rough else table[:, 2:],
         )
 
 
 def _coarser(buckets: Buckets, index: Ints) -> tuple[Buckets, Ints]:
-    """The layout of two digits that holds each bucket whole, and each bucket's index in it."""
+    """The layout of two digits whose buckets contain those given, and the index of each in it."""
     if not isinstance(buckets, HdrBuckets) or buckets.digits <= DIGITS:
         return buckets, index
     plain = HdrBuckets(DIGITS, buckets.lowest)
-    return HdrBuckets(DIGITS, buckets.lowest, buckets.scale), plain.index_of(
-        buckets.high_steps(index)
-    )
+    coarse = plain.index_of(buckets.high_steps(index))
+    return HdrBuckets(DIGITS, buckets.lowest, buckets.scale), coarse
 
 
 def _summed(
@@ -297,7 +318,7 @@ def _summed(
 
 
 def script_json(value: Any) -> str:
-    r"""Return JSON for an inline script: pure ASCII, without any character that means something to HTML."""
+    r"""Return JSON for an inline script: ASCII without the characters that HTML interprets."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -310,44 +331,45 @@ def numbers(values: Iterable[float]) -> list[float | int | None]:
 def packed(slots: Slots) -> dict[str, Any]:
     """Return slots as the page's ``data.js`` unpacks them.
 
-    Edges are doubles; lengths, differences of indices, and counts are whole numbers of as many bytes as the largest of
-    them needs, a plane of bytes at a time, lowest bytes first. All of it is deflated, and base64 makes it text.
+    Edges are doubles; lengths, differences of indices, and counts are integers of as many bytes as
+    the largest of them needs, a plane of bytes at a time, lowest bytes first. All of it is
+    deflated, and base64 makes it text.
     """
     lengths = np.diff(slots.indptr)
     deltas = np.diff(slots.index, prepend=-1)
     first = slots.indptr[:-1][lengths > 0]
     deltas[first] = slots.index[first] + 1
-    columns = (lengths, deltas, slots.counts)
-    widths = [max(1, (int(column.max(initial=0)).bit_length() + 7) // 8) for column in columns]
-    edges = slots.low.astype("<f8").tobytes() + slots.high.astype("<f8").tobytes()
-    raw = edges + b"".join(
-        _planes(column, width) for column, width in zip(columns, widths, strict=True)
-    )
+    parts = [slots.low.astype("<f8").tobytes(), slots.high.astype("<f8").tobytes()]
+    widths = []
+    for column in (lengths, deltas, slots.counts):
+        width = max(1, (int(column.max(initial=0)).bit_length() + 7) // 8)
+        widths.append(width)
+        parts.append(column.astype("<u8").view(np.uint8).reshape(-1, 8).T[:width].tobytes())
     return {
-        "start": numbers(slots.start.tolist()), "end": numbers(slots.end.tolist()), "max": numbers(slots.max.tolist()),
-        "sum": numbers(slots.sum.tolist()), "width": slots.width,
-        "buckets": int(slots.low.size), "entries": int(slots.index.size), "widths": widths,
-        "bytes": base64.b64encode(zlib.compress(raw, 9)).decode("ascii"),
-    }  # fmt: skip
-
-
-def _planes(values: NDArray[np.int64], width: int) -> bytes:
-    planes = values.astype("<u8").view(np.uint8).reshape(-1, 8).T[:width]
-    return planes.tobytes()
+        "start": numbers(slots.start.tolist()),
+        "end": numbers(slots.end.tolist()),
+        "max": numbers(slots.max.tolist()),
+        "sum": numbers(slots.sum.tolist()),
+        "width": slots.width,
+        "buckets": int(slots.low.size),
+        "entries": int(slots.index.size),
+        "widths": widths,
+        "bytes": base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii"),
+    }
 
 
 # ------------------------------------------------------------
-# From data types to what a page draws: counts by slot where time is known, else a curve, else the
-# points that a tool printed.
+# From data types to what a page draws: counts by slot where time is known, otherwise a curve,
+# otherwise the points that a tool reports.
 
-_ROOM = 2_000_000
-"""Characters that the packed series of a page may take together; with more of them, slots grow wider."""
+_MOST_TEXT = 2_000_000
+"""Characters that the packed series of a page may take together; beyond, slots grow wider."""
 
 _CHOSEN = 12
-"""Percentiles that somebody chose to print; more are the rows of a spectrum."""
+"""Percentiles that somebody chose to report; more are the rows of a spectrum."""
 
 _BAND, _POINTS, _A_NINE = 80, 4000, 1000
-"""Places of the band along a curve; points that a curve may have, and places of a nine that are kept of more."""
+"""Points of the band along a curve, most points of a curve, and those of a nine kept of more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,9 +387,9 @@ class PageSeries:
     look : tuple of str
         Classes of its colour and of its dash.
     shadow : bool
-        It follows from another one (corrected): a curve and numbers, but no timeline of its own.
+        Derived from another one (corrected): a curve and numbers, but no timeline of its own.
     supplied : tuple of float and str, optional
-        The percentile from which on a correction supplies the values, and what it follows from.
+        The percentile above which a correction supplies the values, and what it is derived from.
     """
 
     name: str
@@ -383,66 +405,70 @@ class PageSeries:
         """The slots as the page unpacks them, with failures where their time is known."""
         if self.slots is None:
             return None
-        held = packed(self.slots)
-        held["reaching"] = (
-            isinstance(self.data, HistogramLog) and self.data.unit == "ns"
-        )  # a stall began before its interval
+        # A stall began before the interval in which it is recorded.
+        reaching = isinstance(self.data, HistogramLog) and self.data.unit == "ns"
+        text = packed(self.slots) | {"reaching": reaching}
         if isinstance(self.data, Samples) and self.data.outcome is not None:
-            held["failed"] = np.bincount(
-                self._slot_of(~self.data.good), minlength=self.slots.start.size
-            ).tolist()
+            size = self.slots.start.size
+            failed = np.bincount(self._slot_of(~self.data.good), minlength=size)
+            text["failed"] = failed.tolist()
             late = self.data.outcome == OUTCOMES.index("timeout")
             if late.any():
-                slot, bound = self._slot_of(late), np.full(self.slots.start.size, np.inf)
+                slot, bound = self._slot_of(late), np.full(size, np.inf)
                 np.minimum.at(bound, slot, self.data.values[late].astype(np.float64))
-                held |= {
-                    "timeouts": np.bincount(slot, minlength=bound.size).tolist(),
-                    "bound": numbers(bound.tolist()),
-                }
-        return held
+                text["timeouts"] = np.bincount(slot, minlength=size).tolist()
+                text["bound"] = numbers(bound.tolist())
+        return text
 
     @property
     def begin(self) -> float:
-        """Where the first request of a part lies on the time axis of the whole, seconds; stalls count from it."""
+        """The first request on the time axis of the whole run, in seconds: the origin of stalls."""
         timed = isinstance(self.data, Samples) and self.data.start is not None and len(self.data)
         return float(self.data.offsets.min()) if timed else 0.0
 
     def _slot_of(self, which: Any) -> Any:
-        """The slot that each of the chosen requests was sent in."""
+        """The slot in which each of the chosen requests was sent."""
         assert self.slots is not None
-        return np.clip(
-            np.searchsorted(self.slots.start, self.data.offsets[which], "right") - 1,
-            0,
-            self.slots.start.size - 1,
-        )
+        return _slot_at(self.slots, self.data.offsets[which])
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """What `latencykit summary` says of the whole run: the page's numbers of it are these, and no others."""
-        if isinstance(self.counted, Distribution):
-            return _of_model(self.name, self.counted)
-        return series_record(
-            self.name,
-            self.data,
-            histogram=None if isinstance(self.counted, Summary) else self.counted,
-        )
+        """The record of the whole run, as `latencykit summary` prints it."""
+        if not isinstance(self.counted, Distribution):
+            histogram = None if isinstance(self.counted, Summary) else self.counted
+            return series_record(self.name, self.data, histogram=histogram)
+        model = self.counted  # has no count and no confidence
+        return {
+            "name": self.name,
+            "rung": "model",
+            "unit": model.unit,
+            "count": None,
+            "mean": number(model.mean),
+            "std": None,
+            "percentiles": [
+                exact_row(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]
+            ],
+            "highest_supported_percentile": 100.0,
+            "supported_up_to": 100.0,
+            "ranges": {},
+            "tail_note": None,
+            "notes": list(model.run.notes),
+        }
 
     def rows(self, percentiles: Sequence[float]) -> dict[float, dict[str, Any]]:
         """Percentile → row of the whole run, of those that the source knows."""
-        held = {row["percentile"]: row for row in self.numbers["percentiles"]}
+        rows = {row["percentile"]: row for row in self.numbers["percentiles"]}
         if isinstance(self.counted, Summary) and "max" in self.counted.stats:
-            held.setdefault(100.0, _known(100.0, self.counted.stats["max"]))
-        further = [p for p in percentiles if p not in held]
+            rows.setdefault(100.0, exact_row(100.0, self.counted.stats["max"]))
+        further = [p for p in percentiles if p not in rows]
         if (
             further
             and isinstance(self.counted, Histogram)
             and self.counted.count + self.counted.censored
         ):
-            rows = series_record(self.name, self.data, further, histogram=self.counted)[
-                "percentiles"
-            ]
-            held |= {row["percentile"]: row for row in rows}
-        return held
+            record = series_record(self.name, self.data, further, histogram=self.counted)
+            rows |= {row["percentile"]: row for row in record["percentiles"]}
+        return rows
 
     @property
     def late(self) -> int:
@@ -452,15 +478,17 @@ class PageSeries:
 
     @property
     def further_statistics(self) -> dict[str, float]:
-        """What a tool reports besides the statistics that every record has."""
-        held = self.counted.stats if isinstance(self.counted, Summary) else {}
+        """Statistics that a tool reports besides those that every record has."""
+        stats = self.counted.stats if isinstance(self.counted, Summary) else {}
         return {
-            name: value for name, value in held.items() if name not in ("mean", "std", "min", "max")
+            name: value
+            for name, value in stats.items()
+            if name not in ("mean", "std", "min", "max")
         }
 
     @property
     def reported_percentiles(self) -> list[tuple[float, float]]:
-        """Percentiles that the tool printed because somebody chose them, and their values; a spectrum has none."""
+        """Chosen percentiles that the tool reports, and their values; a spectrum has none."""
         if isinstance(self.counted, Summary):
             return sorted(self.counted.reported_percentiles.items())
         rows = (
@@ -472,90 +500,81 @@ class PageSeries:
 
     @property
     def reason(self) -> str:
-        """Why there is no curve; empty where there is one."""
+        """The reason why a curve is missing; empty where there is one."""
         counted = self.counted
         if isinstance(counted, Summary):
-            held = " and ".join(counted.stats) or "a count"
-            return (
-                ""
-                if counted.reported_percentiles
-                else f"The source reports only {held}: there is no distribution to draw."
-            )
+            if counted.reported_percentiles:
+                return ""
+            names = " and ".join(counted.stats) or "a count"
+            return f"The source reports only {names}: it has no distribution to draw."
         if isinstance(counted, Histogram) and not counted.count:
             timed_out = f" {format_count(counted.censored)} timed out." if counted.censored else ""
-            return f"No request was answered, so there is no curve to draw.{timed_out}"
+            return f"No request was answered, so there is nothing to draw.{timed_out}"
         return ""
 
     def record(self) -> dict[str, Any]:
         """Return what the page's script needs of this series."""
-        found: dict[str, Any] = {
+        counted = self.counted
+        record: dict[str, Any] = {
             "name": self.name,
             "cls": self.look[0],
             "dash": self.look[1],
             "shadow": self.shadow,
-        }
-        found |= {
+            "source": getattr(self.counted.run, "source", None),
             "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
             "reason": self.reason,
         }
         if self.slots is not None:
-            found["packed"] = self.packed
-        if self.reason or isinstance(self.counted, Summary):
-            return found
-        found["curve"] = (
-            _curve_of_model(self.counted)
-            if isinstance(self.counted, Distribution)
-            else _curve(self.counted)
-        )
-        found["curve"] |= {"mean": number(self.counted.mean), "limit": 100, "solid": 100}
-        if isinstance(self.counted, Distribution):
-            return found
-        found["curve"]["limit"] = self.counted.sample_limit()
-        if self.counted.run.corrected not in ("us", "tool"):
-            found["band"] = self._band()
+            record["packed"] = self.packed
+        if self.reason or isinstance(counted, Summary):
+            return record
+        exact = {"mean": number(counted.mean), "limit": 100, "solid": 100}
+        if isinstance(counted, Distribution):
+            curve = curve_of(counted)
+            points = _points(curve.percentile[1:], curve.value[1:], curve.low[1:])
+            return record | {"curve": points | {"count": None, "late": 0, "top": curve.top} | exact}
         percentile, words = self.supplied or (self.numbers["supported_up_to"], "")
         if self.slots is not None and self.supplied is None:
-            percentile, words = self.data.evidence(self.counted).solid_up_to()
-        found["curve"]["solid"], found["rests"] = percentile, words
-        return found
+            percentile, words = self.data.evidence(counted).solid_up_to()
+        limits = {"limit": counted.sample_limit(), "solid": percentile}
+        record["curve"] = _curve(counted) | exact | limits
+        if counted.run.corrected not in ("us", "tool"):
+            record["band"] = self._band()
+        return record | {"rests": words}
 
     def _band(self) -> list[list[float | int | None]]:
         """Confidence intervals along the curve, as far as the sample bounds it."""
         last = -np.log10(max(1 - self.counted.sample_limit() / 100, 1e-12))
         percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
-        rows = series_record(self.name, self.data, percentiles.tolist(), histogram=self.counted)[
-            "percentiles"
+        record = series_record(self.name, self.data, percentiles.tolist(), histogram=self.counted)
+        return [
+            [row["percentile"], row["low"], row["high"]]
+            for row in record["percentiles"]
+            if row["low"] is not None and row["high"] is not None
         ]
-        held = [row for row in rows if row["low"] is not None and row["high"] is not None]
-        return [[row["percentile"], row["low"], row["high"]] for row in held]
 
 
 def page_series(named: Mapping[str, Any]) -> list[PageSeries]:
     """Return the series of a page, those over time in slots."""
     styles = series_styles(named)
-    found = []
+    series = []
     for label, data in named.items():
-        slots, counted = None, None
-        if isinstance(data, Samples) and data.start is not None and len(data):
-            log = started(data)
-            slots = (
-                _exact(data, replace(slots_of(log)[0], width=float(log.lengths[0])))
-                if len(log)
-                else None
-            )
-        elif isinstance(data, HistogramLog) and len(data):
-            slots, counted = slots_of(data)
-        if counted is None:
-            counted = data.histogram() if isinstance(data, HistogramLog | Samples) else data
-        found.append(
-            PageSeries(label or "all requests", data, counted, slots, _look(styles[label]))
-        )
-    return found
+        slots, counted = None, data
+        if isinstance(data, Samples):
+            counted = data.histogram()
+            if data.start is not None and len(data) and len(log := started(data)):
+                slots = replace(slots_of(log)[0], width=float(log.lengths[0]))
+                slots = replace(slots, max=_maxima(data, slots))
+        elif isinstance(data, HistogramLog):
+            slots, counted = slots_of(data) if len(data) else (None, data.histogram())
+        look = _look(styles[label])
+        series.append(PageSeries(label or "all requests", data, counted, slots, look))
+    return series
 
 
 def fitted(series: list[PageSeries]) -> list[PageSeries]:
-    """Return the series with slots so coarse, and then so wide, that the page stays below its limit."""
-    while sum(len(one.packed["bytes"]) for one in series if one.packed) > _ROOM:
+    """Return the series with slots coarse enough, and then wide enough, for the limit of a page."""
+    while sum(len(one.packed["bytes"]) for one in series if one.packed) > _MOST_TEXT:
         largest = max(series, key=lambda one: len(one.packed["bytes"]) if one.packed else 0)
         assert largest.slots is not None
         if largest.slots.rough is None and largest.slots.start.size <= 20:
@@ -569,10 +588,10 @@ def fitted(series: list[PageSeries]) -> list[PageSeries]:
 
 
 def edges_of(series: Sequence[PageSeries]) -> list[float]:
-    """Return the moments that a selection may begin and end at, ascending.
+    """Return the moments at which a selection may begin and end, ascending.
 
-    Between two of them lie whole slots of every series, and just those of its intervals that start there. They are the
-    shortest decimal numbers of which that is true, so that they can be copied from the page.
+    Between two of them lie entire slots of every series, and exactly those of its intervals that
+    start there. They are the shortest such decimal numbers, so that they can be copied.
     """
     timed = [one.slots for one in series if one.slots is not None]
     if not timed:
@@ -598,88 +617,56 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
 
 
 def _written(starts: Any, near: float) -> Any:
-    """The shortest decimals at or before each start, after the start before it, and no further off than `near`."""
-    found, before = starts.copy(), np.append(-np.inf, starts[:-1])
+    """The shortest decimals at or before each start, after the one before, within `near` of it."""
+    decimals, before = starts.copy(), np.append(-np.inf, starts[:-1])
     for digits in range(9, -1, -1):
         short = np.round(starts, digits)
         short = np.where(short > starts, np.round(short - 10.0**-digits, digits), short)
-        found = np.where(
-            (short <= starts) & (short > before) & (starts - short <= near), short, found
-        )
-    return found
+        valid = (short <= starts) & (short > before) & (starts - short <= near)
+        decimals = np.where(valid, short, decimals)
+    return decimals
 
 
 def _look(style: dict[str, Any]) -> tuple[str, str]:
-    """Classes of a style sheet for a chart's colour and dash."""
+    """Classes of the style sheet for a chart's colour and dash."""
     colour, dash = style["color"], style["linestyle"]
     place = COLOURS.index(colour) if colour in COLOURS else 0
     name = {RED: "raw", BLUE: "c0"}.get(colour, f"c{place}")
-    return (
-        name,
-        ""
-        if dash == "solid"
-        else f"dash{({2: 1, 4: 2}.get(len(dash[1]), 1)) if dash[1][0] > 3 else 3}",
-    )
-
-
-def _known(percentile: float, value: float) -> dict[str, Any]:
-    """A row of what is known exactly: printed by the tool, or worked out by a model."""
-    nothing = {"low": None, "high": None, "events": None}
-    return {"percentile": percentile, "value": number(value), "bucket_low": number(value), "bucket_high": number(value),
-            "resolved": True, "supported": None, **nothing}  # fmt: skip
-
-
-def _of_model(name: str, model: Distribution) -> dict[str, Any]:
-    """A model as a record: it has no count and no confidence."""
-    rows = [_known(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]]
-    return {
-        "name": name, "rung": "model", "unit": model.unit, "count": None, "mean": number(model.mean), "std": None,
-        "percentiles": rows, "highest_supported_percentile": 100.0, "supported_up_to": 100.0, "ranges": {}, "rests_on": None,
-        "notes": list(model.run.notes),
-    }  # fmt: skip
-
-
-def _curve_of_model(model: Distribution) -> dict[str, Any]:
-    curve = curve_of(model)
-    return {
-        **_points(curve.percentile[1:], curve.value[1:], curve.low[1:]),
-        "count": None,
-        "late": 0,
-        "top": curve.top,
-    }
+    if dash == "solid":
+        return name, ""
+    _, pattern = dash
+    kind = {2: 1, 4: 2}.get(len(pattern), 1) if pattern[0] > 3 else 3
+    return name, f"dash{kind}"
 
 
 def _curve(counted: Histogram) -> dict[str, Any]:
-    """The whole run exactly: up to each percentile the value, and the edges that the source pins it down between."""
+    """The exact curve of the whole run: the value up to each percentile, and its lower edge."""
     total = counted.count + counted.censored
     cumulative = counted.cumulative
     if counted.censored:
-        below = int(
-            counted.counts[counted.buckets.high(counted.index) <= counted.censored_at].sum()
-        )
+        high = counted.buckets.high(counted.index)
+        below = int(counted.counts[high <= counted.censored_at].sum())
         above = cumulative > below
         cumulative = np.concatenate(
             (cumulative[~above], [below + counted.censored], cumulative[above] + counted.censored)
         )
-    percentile = np.unique(
-        np.append(
-            100.0 * cumulative / total, [p for p in counted.reported_percentiles[0] if 0 < p <= 100]
-        )
-    )
+    reported = [p for p in counted.reported_percentiles[0] if 0 < p <= 100]
+    percentile = np.unique(np.append(100.0 * cumulative / total, reported))
     percentile = percentile[percentile > 0]
     middle = (percentile + np.append(0.0, percentile[:-1])) / 2
     value, low, _, beyond = brackets_at(counted, middle)
     kept = np.ones(percentile.size, np.bool_)
-    if (
-        percentile.size > _POINTS
-    ):  # more than a screen shows: of each place on the axis the first and the last, and the familiar
+    if percentile.size > _POINTS:
+        # More than a screen shows: the first and the last of each place, and the familiar ones.
         new = np.diff(np.floor(place_of(percentile) * _A_NINE)) > 0
         kept = np.append(new, True) | np.append(True, new)
         kept[np.searchsorted(percentile, STANDARD_PERCENTILES)] = True
-    return {
-        **_points(percentile[kept], value[kept], low[kept]), "known": int((~beyond[kept]).sum()),
-        "count": counted.count, "late": counted.censored, "top": number(max(counted.max, float(value[-1]))),
-    }  # fmt: skip
+    return _points(percentile[kept], value[kept], low[kept]) | {
+        "known": int((~beyond[kept]).sum()),
+        "count": counted.count,
+        "late": counted.censored,
+        "top": number(max(counted.max, float(value[-1]))),
+    }
 
 
 def _points(percentile: Any, value: Any, low: Any) -> dict[str, Any]:
@@ -690,12 +677,14 @@ def _points(percentile: Any, value: Any, low: Any) -> dict[str, Any]:
     }
 
 
-def _exact(samples: Samples, slots: Slots) -> Slots:
-    """Slots whose maxima are those of the requests, not of their buckets."""
-    good = samples.good
-    slot = np.clip(
-        np.searchsorted(slots.start, samples.offsets[good], "right") - 1, 0, slots.start.size - 1
-    )
-    top = np.full(slots.start.size, -np.inf)
-    np.maximum.at(top, slot, samples.values[good].astype(np.float64))
-    return replace(slots, max=np.where(np.isfinite(top), top, np.nan))
+def _slot_at(slots: Slots, moments: Any) -> Any:
+    """The slot of each moment; the first and the last reach to the ends."""
+    return np.clip(np.searchsorted(slots.start, moments, "right") - 1, 0, slots.start.size - 1)
+
+
+def _maxima(samples: Samples, slots: Slots) -> Floats:
+    """The maxima of the requests of each slot, in place of those of their buckets."""
+    largest = np.full(slots.start.size, -np.inf)
+    values = samples.values[samples.good].astype(np.float64)
+    np.maximum.at(largest, _slot_at(slots, samples.offsets[samples.good]), values)
+    return np.where(np.isfinite(largest), largest, np.nan)

@@ -1,4 +1,4 @@
-"""HTML from text that may come from anywhere: everything goes through `esc`."""
+"""The sections of a page as HTML: sentences, tables, and what its script draws beside them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,18 @@ from latencykit.units import (
 )
 from latencykit.views.page_data import DIGITS, PageSeries, slots_of
 from latencykit.views.record import TRIMMED, number
-from latencykit.views.text import value_text
+from latencykit.views.text import (
+    BADGES,
+    percent,
+    percentile_name,
+    side_texts,
+    significance,
+    slo_texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from latencykit.analysis.compare import Change, Comparison
     from latencykit.analysis.fan_out import FanOut
     from latencykit.analysis.omission import Diagnosis
     from latencykit.analysis.slo import SLORow
@@ -55,6 +61,8 @@ __all__ = [
     "Found",
     "InputFile",
     "as_raw",
+    "as_sentence",
+    "badge",
     "bullets",
     "comparison_section",
     "corrected_series",
@@ -100,153 +108,151 @@ def table(
     head = "".join(
         f"<th scope='col'{kind if k else ''}>{cell}</th>" for k, cell in enumerate(header)
     )
-    body = "".join(
-        f"<tr><th scope='row'>{row[0]}</th>{''.join(f'<td{kind}>{cell}</td>' for cell in row[1:])}</tr>"
-        for row in rows
-    )
-    said = f"<caption>{caption}</caption>" if caption else ""
+    body = ""
+    for first, *cells in rows:
+        columns = "".join(f"<td{kind}>{cell}</td>" for cell in cells)
+        body += f"<tr><th scope='row'>{first}</th>{columns}</tr>"
+    title = f"<caption>{caption}</caption>" if caption else ""
     marked = f" id='{name}'" if name else ""
-    return f"<div class='scroll' tabindex='0'><table{marked}>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    return (
+        f"<div class='scroll' tabindex='0'><table{marked}>{title}<thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 def section(name: str, title: str, *parts: str) -> str:
-    """Return a section with its heading; empty where it has nothing to say."""
-    inside = "".join(parts)
-    return (
-        f"<section id='{name}' aria-labelledby='{name}-title'><h2 id='{name}-title'>{title}</h2>{inside}</section>"
-        if inside
-        else ""
-    )
+    """Return a section with its heading; empty without content."""
+    content = "".join(parts)
+    if not content:
+        return ""
+    heading = f"<h2 id='{name}-title'>{title}</h2>"
+    return f"<section id='{name}' aria-labelledby='{name}-title'>{heading}{content}</section>"
 
 
 def bullets(texts: Iterable[str]) -> str:
     """Return escaped texts as a list."""
-    items = "".join(f"<li>{esc(text, 500)}</li>" for text in texts)
+    items = "".join(f"<li>{esc(text, 500)}</li>" for text in texts if text)
     return f"<ul>{items}</ul>" if items else ""
 
 
 # ------------------------------------------------------------
-# What a page says in whole sentences: the finding of each series, and how far it can be trusted.
+# Sentences: the finding of each series, and how far it can be trusted.
 
 _RARE = ((99.9, "one in a thousand"), (99.0, "one in a hundred"), (90.0, "one in ten"))
 _NEAR, _NONE, _FEW = 0.3, 0.005, 0.1
-"""Requests within 30 % of the mean are what it describes; fewer than these shares are none and hardly any."""
+"""The mean describes requests within 30 % of it; smaller shares than these are none and few."""
 
 
 def headline(data: Any, limit: float | None = None) -> str:
-    """Return what happened, in one sentence that anybody understands."""
+    """Return the finding in one sentence of everyday words."""
+
+    def show(value: float) -> str:
+        return format_value(value, data.unit)
+
     if isinstance(data, Summary):
-        return _of_summary(data)
+        values = [f"{name} {show(value)}" for name, value in data.stats.items()]
+        values += [
+            f"{percentile_name(p)} {show(v)}" for p, v in sorted(data.reported_percentiles.items())
+        ]
+        of = "" if data.count is None else f" of {format_count(data.count)} requests"
+        return (
+            f"The source reports {', '.join(values) or 'no statistic'}{of}; "
+            "it does not contain the rest of the distribution."
+        )
     if isinstance(data, Histogram) and not data.count:
         return (
             f"No request was answered; {format_count(data.censored)} timed out."
             if data.censored
             else "Nothing was counted."
         )
-
-    def show(value: float) -> str:
-        return format_value(value, data.unit)
-
-    half = float(data.percentile(50))  # "or less": true of an upper bound, too
     if isinstance(data, Distribution):
-        return f"Half of the users wait {show(half)} or less, one in a hundred over {show(float(data.percentile(99)))}."
+        half, rare = (show(float(data.percentile(p))) for p in (50, 99))
+        return f"Half of the users wait {half} or less, one in a hundred over {rare}."
     if data.index.size == 1 and not data.censored and is_resolved(data.min, data.max):
         return f"All {format_count(data.requests)} requests took {show(data.max)}."
+    # "or less" is also true of an upper bound.
+    median = data.percentile_rows([50.0])[0]
+    took = f"at least {show(median.value)}"
+    if math.isfinite(median.bucket_high):
+        took = f"{show(median.value)} or less"
+    parts = [f"Half of the {format_count(data.requests)} requests took {took}"]
     highest = data.sample_limit() if limit is None else limit
-    rows = [
-        row
-        for row in data.percentile_rows([p for p, _ in _RARE])
-        if row.supported or math.isinf(row.bucket_high)
-    ]
-    rare = next((row for row in rows if row.percentile <= highest), None)
-    parts = [_half(data, show)]
-    if rare is not None:
-        over = "at least" if math.isinf(rare.bucket_high) else "over"
-        parts.append(
-            f"{dict(_RARE)[rare.percentile]} {over} {show(rare.value if rare.resolved else rare.bucket_low)}"
-        )
+    for row in data.percentile_rows([p for p, _ in _RARE]):
+        unbounded = math.isinf(row.bucket_high)
+        if row.percentile <= highest and (row.supported or unbounded):
+            over = "at least" if unbounded else "over"
+            value = show(row.value if row.resolved else row.bucket_low)
+            parts.append(f"{dict(_RARE)[row.percentile]} {over} {value}")
+            break
     parts.append(f"the worst {statistic_text(data, 'max')}")
     late = max(data.censored - (data.requests - data.count), 0)
     if late:
         parts.append(f"and {format_count(late)} gave no answer within {show(data.censored_at)}")
-    return f"{', '.join(parts)}; {_mean(data)}."
+    return f"{', '.join(parts)}; {_mean_sentence(data)}."
 
 
-def _half(data: Histogram, show: Callable[[float], str]) -> str:
-    row = data.percentile_rows([50.0])[0]
-    took = (
-        f"at least {show(row.value)}"
-        if not np.isfinite(row.bucket_high)
-        else f"{show(row.value)} or less"
-    )
-    return f"Half of the {format_count(data.requests)} requests took {took}"
-
-
-def _mean(histogram: Histogram) -> str:
-    """What the mean is worth: how many requests may have taken about as long."""
+def _mean_sentence(histogram: Histogram) -> str:
+    """Say what the mean describes: how many requests may have taken about as long."""
     text = statistic_text(histogram, "mean")
-    if not is_resolved(*histogram.bracket("mean")):
-        return f"the mean is {text}"
     mean, low, high = histogram.mean, histogram.counted.low, histogram.counted.high
-    near = (low <= (1 + _NEAR) * mean) & (high >= (1 - _NEAR) * mean)
-    share = float(histogram.counts[near].sum()) / histogram.count
-    if share < _FEW:
-        return f"the mean, {text}, describes {'none' if share < _NONE else 'hardly any'} of them"
+    if is_resolved(*histogram.bracket("mean")):
+        near = (low <= (1 + _NEAR) * mean) & (high >= (1 - _NEAR) * mean)
+        share = float(histogram.counts[near].sum()) / histogram.count
+        if share < _FEW:
+            few = "none" if share < _NONE else "hardly any"
+            return f"the mean, {text}, describes {few} of them"
     return f"the mean is {text}"
 
 
-def _of_summary(summary: Summary) -> str:
-    held = [f"{name} {format_value(value, summary.unit)}" for name, value in summary.stats.items()]
-    held += [
-        f"p{format_percentile(p)} {format_value(value, summary.unit)}"
-        for p, value in sorted(summary.reported_percentiles.items())
-    ]
-    whose = "" if summary.count is None else f" of {format_count(summary.count)} requests"
-    return f"The source reports {', '.join(held) or 'no statistic'}{whose}; the rest of the distribution is not in it."
-
-
 def resolution(slots: Slots, data: Any) -> str:
-    """Return how coarse the page is: for people who compare its numbers with those of the file."""
+    """Return how coarse the page is, for readers who compare its numbers with those of the file."""
     wide = 100.0 / (1 << int(np.ceil(np.log2(2 * 10**DIGITS))) - 1)
     close = "counts, maxima and percentiles are those of the file"
     if slots.rough is None and np.any(slots.high > slots.low * (1 + 0.1 / 10**DIGITS)):
-        close = f"counts and maxima are exact, percentiles of a selection lie at most {wide:.1g} % above those of the file"
+        close = (
+            "counts and maxima are exact, percentiles of a selection lie at most "
+            f"{wide:.1g} % above those of the file"
+        )
+    seconds = slots.width or 0.0
+    width = format_duration(seconds * 1e9)
+    for size, name in ((60, "min"), (3600, "h"), (86400, "d")):
+        if seconds >= size:
+            width = f"{seconds / size:.3g} {name}"
     if isinstance(data, Samples):
-        return f"Requests are counted into time bins of {_long(slots.width or 0.0)} by the moment they were sent: {close}."
-    if slots.width is None:
-        return f"Each time bin is one interval of the file: {close}."
-    return f"Each time bin sums up the intervals that start within {_long(slots.width)}, {format_count(len(data))} in all: {close}."
-
-
-def _long(seconds: float) -> str:
-    size, name = next(
-        (part for part in ((86400, "d"), (3600, "h"), (60, "min")) if seconds >= part[0]), (1, "")
-    )
-    return f"{seconds / size:.3g} {name}" if name else format_duration(seconds * 1e9)
+        how = f"Requests are counted into time bins of {width} by the moment they were sent"
+    elif slots.width is None:
+        how = "Each time bin is one interval of the file"
+    else:
+        count = format_count(len(data))
+        how = f"Each time bin sums up the intervals that start within {width}, {count} in all"
+    return f"{how}: {close}."
 
 
 def trust(data: Any, record: Mapping[str, Any]) -> list[str]:
-    """Return what a reader of the numbers has to know, one sentence each; `record` is what ``summary`` prints of it."""
-    run, said = data.run, []
+    """Return what limits the numbers, one sentence each; `record` is that of ``summary``."""
+    run, sentences = data.run, []
     limit = record["highest_supported_percentile"]
     if isinstance(data, Histogram) and data.count and limit:
         highest = f"p{format_percentile(sure_percentile(limit))}"
-        said.append(
-            f"Highest supported percentile of {format_count(data.requests)} requests: {highest}. Others are in brackets."
+        sentences.append(
+            f"Highest supported percentile of {format_count(data.requests)} requests: {highest}. "
+            "Others are in brackets."
         )
-    if record["rests_on"]:
-        said.append(f"{record['rests_on'][:1].upper()}{record['rests_on'][1:]}.")
+    if record["tail_note"]:
+        sentences.append(as_sentence(record["tail_note"]))
     if isinstance(data, Distribution):
-        said.append("A model, not a measurement: it has no confidence intervals.")
+        sentences.append("A model, not a measurement: it has no confidence intervals.")
     if run.unit_note is not None and run.unit_note not in run.notes:
-        said.append(f"{run.unit_note[:1].upper()}{run.unit_note[1:]}.")
+        sentences.append(as_sentence(run.unit_note))
     if run.corrected == "unknown" and run.loop in ("closed", "paced"):
-        said.append(
-            "A closed loop waits for each reply before it sends the next request: during a stall it measures nothing."
+        sentences.append(
+            "A closed loop waits for each reply before it sends the next request: "
+            "during a stall it measures nothing."
         )
     if run.corrected in ("us", "tool"):
-        said.append(
-            "Corrected for coordinated omission: added values follow from those measured, so no confidence is claimed."
+        sentences.append(
+            "Corrected for coordinated omission: added values follow from those measured, "
+            "so no confidence is claimed."
         )
     others = {
         "failed": run.failed,
@@ -254,27 +260,27 @@ def trust(data: Any, record: Mapping[str, Any]) -> list[str]:
         "dropped": run.dropped,
         "unfinished": run.unfinished,
     }
-    if any(others.values()):
-        words = ", ".join(
-            f"{format_count(number)} {word}" for word, number in others.items() if number
-        )
-        said.append(f"Not counted among the answered requests: {words}.")
-    return [
-        *said,
-        *(
-            note[:1].upper() + note[1:] + ("" if note.endswith((".", "!")) else ".")
-            for note in record["notes"]
-        ),
-    ]
+    counts = [f"{format_count(number)} {word}" for word, number in others.items() if number]
+    if counts:
+        sentences.append(f"Not counted among the answered requests: {', '.join(counts)}.")
+    return [*sentences, *(as_sentence(note) for note in record["notes"])]
+
+
+def as_sentence(text: str) -> str:
+    """Return a text with a capital and a full stop; empty stays empty."""
+    if not text:
+        return ""
+    first = text[:1] if text.startswith("lk.") else text[:1].upper()
+    return f"{first}{text[1:]}{'' if text.endswith(('.', '!')) else '.'}"
 
 
 # ------------------------------------------------------------
-# Where a page's numbers come from: files, sizes, hashes, tools, and the command that made it.
+# Provenance: files, sizes, hashes, tools, and the command that made the page.
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that was read: its name, its size in bytes and its SHA-256; None where it is gone or was a stream."""
+    """A file that was read: name, size in bytes, SHA-256; None for a stream or a missing file."""
 
     name: str
     size: int | None
@@ -283,103 +289,83 @@ class InputFile:
 
 def input_file(path: str | Path) -> InputFile:
     """Return what identifies a file."""
-    where = Path(without_secrets(str(path)))
-    if str(path) == "-" or not where.is_file():
-        return InputFile("standard input" if str(path) == "-" else where.name, None, None)
-    with where.open("rb") as stream:
-        return InputFile(
-            where.name, where.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest()
-        )
+    file = Path(without_secrets(str(path)))
+    if str(path) == "-" or not file.is_file():
+        return InputFile("standard input" if str(path) == "-" else file.name, None, None)
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return InputFile(file.name, file.stat().st_size, digest)
 
 
 def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: str | None) -> str:
     """Return tables of files, of series, and of this page."""
     inputs = [
         [
-            esc(one.name),
-            "" if one.size is None else f"{format_count(one.size)} bytes",
-            f"<code>{one.sha256 or 'not known'}</code>",
+            esc(file.name),
+            "" if file.size is None else f"{format_count(file.size)} bytes",
+            f"<code>{file.sha256 or 'not known'}</code>",
         ]
-        for one in files
+        for file in files
     ]
-    said = [
-        [
-            esc(label, 80),
-            *(esc(part or "not known") for part in (run.source, run.format, _tool(run))),
-            _code(run.command),
-        ]
-        for label, run in ((label, data.run) for label, data in series.items())
-    ]
+    sources = []
+    for name, run in ((name, data.run) for name, data in series.items()):
+        tool = " ".join(filter(None, (run.tool, run.version)))
+        facts = [esc(fact or "not known") for fact in (run.source, run.format, tool)]
+        code = f"<code>{esc(run.command, 1000)}</code>" if run.command else ""
+        sources.append([esc(name, 80), *facts, code])
     page = [
         ["made by", f"latencykit {__version__}"],
         ["made at", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"],
     ]
-    page += [["command", f"<code>{esc(without_secrets(command), 2000)}</code>"]] if command else []
+    if command:
+        page.append(["command", f"<code>{esc(without_secrets(command), 2000)}</code>"])
+    header = ["series", "source", "format", "tool", "its command"]
     parts = [table(["file", "size", "SHA-256"], inputs, words=True)] if inputs else []
-    parts.append(table(["series", "source", "format", "tool", "its command"], said, words=True))
+    parts.append(table(header, sources, words=True))
     parts.append(table(["this page", ""], page, words=True))
     return "".join(parts)
 
 
-def _tool(run: Any) -> str:
-    return " ".join(filter(None, (run.tool, run.version)))
-
-
-def _code(text: str | None) -> str:
-    return f"<code>{esc(text, 1000)}</code>" if text else ""
-
-
 # ------------------------------------------------------------
-# The tables of the whole run: what the page shows beside the curve, and all key numbers with
-# their confidence intervals.
-#
-# Both are made of the record that ``latencykit summary`` prints, so that a page and the command line say the same.
+# The tables of the whole run: beside the curve, and all key numbers with their intervals. Both are
+# made of the record that ``latencykit summary`` prints, so that both give the same numbers.
 
 _FAMILIAR = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
-_PRINTED = 8
-"""Further percentiles of a tool that the table has room for."""
+_FURTHER = 8
+"""Further percentiles of a tool that fit into the table."""
 
 
 def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
-    """Return the columns of the table beside the curve: the familiar percentiles, and those that the tools printed."""
-    reported_percentiles = {p for one in series for p, _ in one.reported_percentiles} - set(
-        _FAMILIAR
-    )
+    """Return the columns beside the curve: familiar percentiles, and those that tools report."""
+    reported = {p for one in series for p, _ in one.reported_percentiles} - set(_FAMILIAR)
     known = {p for p in _FAMILIAR if any(p in one.rows(_FAMILIAR) for one in series)}
-    return sorted(
-        {*known, *(reported_percentiles if len(reported_percentiles) <= _PRINTED else ())}
-    )
+    return sorted(known | (reported if len(reported) <= _FURTHER else set()))
 
 
 def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
-    """Return the table beside the curve, filled with the numbers of the whole run; a selection takes their place."""
-    names = [
-        "series",
-        "requests",
-        *("max" if p == 100 else f"p{format_percentile(p)}" for p in percentiles),
-        "mean",
-    ]
+    """Return the table beside the curve with the numbers of the whole run; the script fills it."""
+    names = ["series", "requests", *map(percentile_name, percentiles), "mean"]
     head = "".join(f"<th scope='col'>{name}</th>" for name in names)
-    body = "".join(_numbers(one, k, percentiles) for k, one in enumerate(series))
-    return f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead><tbody id='numbers'>{body}</tbody></table></div>"
-
-
-def _numbers(one: PageSeries, position: int, percentiles: Sequence[float]) -> str:
-    record, rows = one.numbers, one.rows(percentiles)
-    count = "not reported" if record["count"] is None else format_count(record["count"])
-    count = "model" if record["rung"] == "model" else count
-    cells = [f"<td data-count='{'' if record['count'] is None else record['count']}'>{count}</td>"]
-    for p in percentiles:
-        row = rows.get(p)
-        known = (
-            "" if row is None or row["value"] is None else f" data-value='{float(row['value'])!r}'"
-        )
-        cells.append(
-            f"<td data-percentile='{format_percentile(p)}'{known}>{'' if row is None else _cell(row, record)}</td>"
-        )
-    cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-    name = f"<th scope='row'><i class='swatch {one.look[0]}'></i>{esc(one.name)}</th>"
-    return f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>"
+    body = []
+    for position, one in enumerate(series):
+        record, rows = one.numbers, one.rows(percentiles)
+        count = record["count"]
+        text = "not reported" if count is None else format_count(count)
+        text = "model" if record["rung"] == "model" else text
+        cells = [f"<td data-count='{'' if count is None else count}'>{text}</td>"]
+        for p in percentiles:
+            row = rows.get(p)
+            bare = "" if row is None or row["value"] is None else float(row["value"])
+            value = "" if bare == "" else f" data-value='{bare!r}'"
+            text = "" if row is None else _cell(row, record)
+            cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
+        cells.append(f"<td>{_statistic(record, 'mean')}</td>")
+        name = f"<th scope='row'><i class='swatch {' '.join(one.look)}'></i>{esc(one.name)}</th>"
+        body.append(f"<tr data-series='{position}'>{name}{''.join(cells)}</tr>")
+    return (
+        f"<div class='scroll' tabindex='0'><table><thead><tr>{head}</tr></thead>"
+        f"<tbody id='numbers'>{''.join(body)}</tbody></table></div>"
+    )
 
 
 def key_table(series: Sequence[PageSeries]) -> str:
@@ -387,37 +373,50 @@ def key_table(series: Sequence[PageSeries]) -> str:
     columns = [_column(one) for one in series]
     names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [[esc(name), *(column.get(name, "") for column in columns)] for name in names]
-    caption = "Small: the 95 % confidence interval, joined with the bucket. In brackets: sample too small for this percentile."
+    caption = (
+        "Small: the 95 % confidence interval, joined with the bucket. "
+        "In brackets: sample too small for this percentile."
+    )
     trimmed = {name: f"{100 * share:g} %" for name, share in TRIMMED.items() if name in names}
     if trimmed:
-        caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {', '.join(trimmed.values())}."
+        shares = ", ".join(trimmed.values())
+        caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {shares}."
     return table(["", *(esc(one.name, 60) for one in series)], rows, caption)
 
 
 def _column(one: PageSeries) -> dict[str, str]:
     """Statistic → cell of one series."""
-    record = one.numbers
-    found = {} if record["count"] is None else {"requests": format_count(record["count"])}
-    others = {"failed": record.get("failed"), "timed out": one.late}
-    found |= {name: format_count(number) for name, number in others.items() if number}
+    record, show = one.numbers, _show(one.numbers)
+    counts = {
+        "requests": record["count"],
+        "failed": record.get("failed") or None,
+        "timed out": one.late or None,
+    }
+    cells = {name: format_count(count) for name, count in counts.items() if count is not None}
     for row in one.rows([]).values():
         if row["value"] is not None and row["percentile"] < 100:
-            found[f"p{format_percentile(row['percentile'])}"] = _cell(row, record) + _interval(
-                row, record
-            )
-    top = one.rows([100.0]).get(100.0)
-    stated = {"max": "" if top is None else _cell(top, record)}
-    stated |= {
-        word: _statistic(record, name)
-        for word, name in (("mean", "mean"), ("standard deviation", "std"), ("min", "min"))
+            interval = ""
+            if row["low"] is not None:
+                high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
+                interval = f"<small>{esc(show(row['low']))} {esc(high)}</small>"
+            cells[percentile_name(row["percentile"])] = _cell(row, record) + interval
+    largest = one.rows([100.0]).get(100.0)
+    stated = {
+        "max": "" if largest is None else _cell(largest, record),
+        "mean": _statistic(record, "mean"),
+        "standard deviation": _statistic(record, "std"),
+        "min": _statistic(record, "min"),
     }
-    stated |= {
-        name: esc(format_value(value, record["unit"]))
-        for name, value in one.further_statistics.items()
-    }
+    stated |= {name: esc(show(value)) for name, value in one.further_statistics.items()}
     for name in TRIMMED:
-        stated[name] = _trimmed(record.get("trimmed", {}).get(name), record)
-    return found | {name: text for name, text in stated.items() if text}
+        trim = record.get("trimmed", {}).get(name)
+        if trim is not None and trim["high"] is not None:
+            stated[name] = esc(
+                show(trim["value"])
+                if trim["resolved"]
+                else format_range(trim["low"], trim["high"], show)
+            )
+    return cells | {name: text for name, text in stated.items() if text}
 
 
 def _show(record: dict[str, Any]) -> Callable[[float], str]:
@@ -425,155 +424,115 @@ def _show(record: dict[str, Any]) -> Callable[[float], str]:
 
 
 def _cell(row: dict[str, Any], record: dict[str, Any]) -> str:
-    shown = (
-        row | {"supported": None} if row["percentile"] >= 100 else row
-    )  # the maximum is what it is
-    return esc(format_row(shown, _show(record)))
+    if row["percentile"] >= 100:  # a maximum needs no support
+        row = row | {"supported": None}
+    return esc(format_row(row, _show(record)))
 
 
 def _statistic(record: dict[str, Any], name: str) -> str:
-    """A mean or an extreme, or the range that the source leaves of it."""
+    """A mean or an extreme, or its range where the source gives only that."""
     bounds, value = record.get("ranges", {}).get(name), record.get(name)
     if bounds is not None:
         return esc(format_range(bounds["low"], bounds["high"], _show(record)))
     return "" if value is None else esc(_show(record)(value))
 
 
-def _trimmed(trim: dict[str, Any] | None, record: dict[str, Any]) -> str:
-    if trim is None or trim["high"] is None:
-        return ""
-    return esc(
-        _show(record)(trim["value"])
-        if trim["resolved"]
-        else format_range(trim["low"], trim["high"], _show(record))
-    )
-
-
-def _interval(row: dict[str, Any], record: dict[str, Any]) -> str:
-    if row["low"] is None:
-        return ""
-    show = _show(record)
-    high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
-    return f"<small>{esc(show(row['low']))} {esc(high)}</small>"
-
-
 # ------------------------------------------------------------
-# The comparison of a page: every series against the first one.
+# Comparisons: every series against the first one.
 
-_MOST = 6
-_BADGES = {
-    "better": "good",
-    "same": "good",
-    "worse": "bad",
-    "mixed": "bad",
-    "inconclusive": "unsure",
-}
+_COMPARED = 6
+"""Series that are compared with the first one."""
 
 
 def comparison_section(series: Sequence[PageSeries]) -> str:
-    """Return one table a series that is compared with the first; empty for a single series."""
+    """Return one table per series that is compared with the first; empty for a single series."""
     if len(series) < 2:
         return ""
     base, *others = series
-    parts = [_against(base, other) for other in others[:_MOST]]
-    if len(others) > _MOST:
-        parts.append(
-            f"<p class='quiet'>The other {len(others) - _MOST} series are not compared here.</p>"
-        )
+    parts = [_against(base, other) for other in others[:_COMPARED]]
+    if len(others) > _COMPARED:
+        more = len(others) - _COMPARED
+        parts.append(f"<p class='quiet'>The other {more} series are not compared here.</p>")
     return section("comparison", f"Compared with {esc(base.name, 60)}", *parts)
 
 
 def _against(base: PageSeries, other: PageSeries) -> str:
     name = f"<b>{esc(other.name, 60)}</b>"
     try:
-        found = compare(_with_time(base), _with_time(other))
-    except (
-        LatencyKitError
-    ) as error:  # a summary beside a curve, or an empty series: the page says so
+        comparison = compare(_timed(base), _timed(other))
+    except LatencyKitError as error:  # a summary beside a curve, or an empty series
         return f"<p>{name}: {esc(error)}</p>"
-    badge = f"<span class='badge {_BADGES[found.verdict]}'>{found.verdict}</span>"
+    rows = []
+    for row in comparison.changes:
+        low = format_change(row.low) if row.low > -1 else "unknown"
+        high = format_change(row.high) if math.isfinite(row.high) else "unknown"
+        rows.append(
+            [
+                esc("max" if row.percentile == 100 else row.statistic),
+                *map(esc, side_texts(row, lambda value: format_value(value, comparison.unit))),
+                format_change(row.change),
+                f"{low} to {high}" if {low, high} != {"unknown"} else "",
+                significance(row),
+            ]
+        )
+    notes = [
+        *comparison.reasons,
+        *comparison.warnings,
+        *dict.fromkeys(row.note for row in comparison.changes if row.note),
+    ]
     header = ["", esc(base.name, 40), esc(other.name, 40), "change", "95 % interval", "significant"]
-    return f"<p>{name} {badge}</p>{table(header, [_row(row, found) for row in found.changes])}{bullets(_notes(found))}"
+    texts = bullets(f"{text[:1].upper()}{text[1:]}." for text in notes)
+    return f"<p>{name} {badge(comparison.verdict)}</p>{table(header, rows)}{texts}"
 
 
-def _row(row: Change, found: Comparison) -> list[str]:
-    share = row.statistic == "slow share"
-    ends = (row.base, row.base_low, row.base_high), (row.new, row.new_low, row.new_high)
-
-    def show(value: float) -> str:
-        return format_value(value, found.unit)
-
-    values = [
-        f"{100 * value:.3g} %" if share else value_text(value, low, high, show)
-        for value, low, high in ends
-    ]
-    low = format_change(row.low) if row.low > -1 else "unknown"
-    high = format_change(row.high) if math.isfinite(row.high) else "unknown"
-    said = "not judged" if math.isnan(row.p_value) else "yes" if row.significant else "no"
-    name = "max" if row.percentile == 100 else row.statistic
-    interval = f"{low} to {high}" if {low, high} != {"unknown"} else ""
-    return [esc(name), *map(esc, values), format_change(row.change), interval, said]
+def badge(verdict: str) -> str:
+    """Return a verdict as a coloured word."""
+    return f"<span class='badge {BADGES[verdict]}'>{verdict}</span>"
 
 
-def _notes(found: Comparison) -> list[str]:
-    """What kept the comparison from deciding, what else differs, and what there is to know of single rows."""
-    texts = [
-        *found.reasons,
-        *found.warnings,
-        *dict.fromkeys(row.note for row in found.changes if row.note),
-    ]
-    return [f"{text[:1].upper()}{text[1:]}." for text in texts]
+def _timed(one: PageSeries) -> Any:
+    """The measurement with its times, in the unit of the page; its counts where it has no times."""
+    if not isinstance(one.data, HistogramLog | Samples) or not len(one.data):
+        return one.counted
+    same = one.data.unit == one.counted.unit
+    return one.data if same else one.data.to_unit(one.counted.unit)
 
 
 # ------------------------------------------------------------
-# The SLO of a page: limits as a staircase, and what each series says of them.
-
-_LIMITS_BADGES = {"met": "good", "missed": "bad", "unknown": "unsure"}
+# Limits: as a staircase beside the curve, and a table of verdicts.
 
 
 def slo_rows(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
-    """Return each series' verdicts, one a limit; empty without an SLO."""
+    """Return the verdicts of each series, one per limit; empty without an SLO."""
     if slo is None:
         return []
     stated = SLO.parse(slo) if isinstance(slo, str) else slo
-    return [[_sure(row, one) for row in stated.check(_with_time(one))] for one in series]
-
-
-def _with_time(one: PageSeries) -> Any:
-    """The measurement with its times, in the unit of the page; its counts where it knows no time."""
-    data = one.data
-    timed = isinstance(data, HistogramLog | Samples) and len(data) > 0
-    return (
-        data.to_unit(one.counted.unit)
-        if timed and data.unit != one.counted.unit
-        else data
-        if timed
-        else one.counted
-    )
-
-
-def _sure(row: SLORow, one: PageSeries) -> SLORow:
-    """A limit in time says nothing of values whose unit is only assumed."""
-    if row.statistic == "failed" or one.counted.run.unit_from != "assumed" or row.unit == "none":
-        return row
-    return replace(
-        row, outcome="unknown", reason="the unit of the values is only assumed; --unit settles it"
-    )
+    checked = []
+    for one in series:
+        rows = stated.check(_timed(one))
+        if one.counted.run.unit_from == "assumed":
+            # A limit in time cannot be compared with values whose unit is only assumed.
+            reason = "the unit of the values is only assumed; --unit settles it"
+            rows = [
+                row
+                if row.statistic == "failed" or row.unit == "none"
+                else replace(row, outcome="unknown", reason=reason)
+                for row in rows
+            ]
+        checked.append(rows)
+    return checked
 
 
 def slo_steps(checked: Sequence[Sequence[SLORow]]) -> list[dict[str, Any]]:
-    """Return the limits on percentiles as steps for the curve; the worst verdict of all series colours each."""
+    """Return the limits on percentiles as steps; the worst verdict of all series colours each."""
     steps = []
     for rows in zip(*checked, strict=True):
         statistic, outcomes = rows[0].statistic, {row.outcome for row in rows}
-        percentile = (
-            100.0 if statistic == "max" else float(statistic[1:]) if statistic[:1] == "p" else None
-        )
-        if percentile is not None:
+        if statistic == "max" or statistic.startswith("p"):
+            percentile = 100.0 if statistic == "max" else float(statistic[1:])
             worst = next(outcome for outcome in ("missed", "unknown", "met") if outcome in outcomes)
-            steps.append(
-                {"percentile": percentile, "limit": number(rows[0].limit), "outcome": worst}
-            )
+            limit = number(rows[0].limit)
+            steps.append({"percentile": percentile, "limit": limit, "outcome": worst})
     return sorted(steps, key=lambda step: step["percentile"])
 
 
@@ -581,56 +540,29 @@ def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries
     """Return the table of verdicts: a row per limit, a column per series."""
     if not checked:
         return ""
-    rows = [
-        [f"{esc(limits[0].statistic)} ≤ {_limit(limits[0])}", *map(_limits_cell, limits)]
-        for limits in zip(*checked, strict=True)
-    ]
-    limits = [{row.outcome for row in limits} for limits in zip(*checked, strict=True)]
-    missed, unknown = (
-        sum(outcome in outcomes for outcomes in limits) for outcome in ("missed", "unknown")
-    )
+    rows, missed, unknown = [], 0, 0
+    for results in zip(*checked, strict=True):
+        outcomes = {row.outcome for row in results}
+        missed, unknown = missed + ("missed" in outcomes), unknown + ("unknown" in outcomes)
+        cells = [f"{esc(results[0].statistic)} ≤ {esc(slo_texts(results[0])[0])}"]
+        for row in results:
+            reason = f"<small>{esc(row.reason)}</small>" if row.reason else ""
+            cells.append(f"{badge(row.outcome)} {esc(slo_texts(row)[1])}{reason}")
+        rows.append(cells)
     title = "SLO: met"
     if missed or unknown:
-        title = f"SLO: {missed or unknown} of {len(limits)} limits {'missed' if missed else 'cannot be judged'}"
-    said = "<p class='quiet'>Met: the whole confidence interval is within the limit. Missed: all of it is beyond.</p>"
-    return section(
-        "slo",
-        title,
-        said,
-        table(["limit", *(esc(one.name, 60) for one in series)], rows, words=True),
+        verdict = "missed" if missed else "cannot be judged"
+        title = f"SLO: {missed or unknown} of {len(rows)} limits {verdict}"
+    legend = (
+        "<p class='quiet'>Met: the entire confidence interval is within the limit. "
+        "Missed: the entire interval is beyond it.</p>"
     )
-
-
-def _limits_cell(row: SLORow) -> str:
-    value = (
-        ""
-        if row.value != row.value
-        else f"{_share(row.value) if row.statistic == 'failed' else _value(row)}"
-    )
-    reason = f"<small>{esc(row.reason)}</small>" if row.reason else ""
-    return f"<span class='badge {_LIMITS_BADGES[row.outcome]}'>{row.outcome}</span> {esc(value)}{reason}"
-
-
-def _value(row: SLORow) -> str:
-    def show(value: float) -> str:
-        return format_value(value, row.unit)
-
-    return show(row.value) if row.resolved else format_range(row.bucket_low, row.bucket_high, show)
-
-
-def _limit(row: SLORow) -> str:
-    return (
-        _share(row.limit) if row.statistic == "failed" else esc(format_value(row.limit, row.unit))
-    )
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.3g} %"
+    header = ["limit", *(esc(one.name, 60) for one in series)]
+    return section("slo", title, legend, table(header, rows, words=True))
 
 
 # ------------------------------------------------------------
-# The fan-out of a page: what users meet who wait for the slowest of n calls, for the values of n
-# that a slider has.
+# Fan-out: the latency of users who wait for the slowest of n calls, for each n of a slider.
 
 _CALLS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _PERCENTILES = (50.0, 90.0, 99.0)
@@ -638,69 +570,65 @@ _FIRST = _CALLS.index(100)
 
 
 def fan_out_model(series: Sequence[PageSeries]) -> list[dict[str, Any]]:
-    """Return what the slider of each measured series walks through; six series at most."""
-    found = [one for one in series if isinstance(one.counted, Histogram) and one.counted.count]
+    """Return the values behind the slider for each measured series; six series at most."""
+    counted = [one for one in series if isinstance(one.counted, Histogram) and one.counted.count]
+    model = []
+    for one in counted[:6]:
+        alone = fan_outs(one.counted, _CALLS, independent=True, shares=(99.0,))
+        mixed: Sequence[FanOut | None] = [None] * len(_CALLS)
+        if one.slots is not None:
+            mixed = fan_outs(one.slots.log(one.counted.unit), _CALLS, shares=(99.0,))
+        rows = [
+            {
+                "n": apart.n,
+                "words": _fan_out_sentences(apart, together),
+                "independent": _fan_out_values(apart, one.counted.max),
+                "mixture": [] if together is None else _fan_out_values(together, one.counted.max),
+            }
+            for apart, together in zip(alone, mixed, strict=True)
+        ]
+        timed = one.slots is not None
+        model.append({"name": one.name, "mixed": timed, "percentiles": _PERCENTILES, "rows": rows})
+    return model
+
+
+def _fan_out_values(answer: FanOut, largest: float) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.name,
-            "mixed": one.slots is not None,
-            "percentiles": _PERCENTILES,
-            "rows": _rows(one),
+            "value": number(min(row.value, largest)),
+            "low": number(min(row.bucket_low, largest)),
+            "resolved": row.resolved,
+            "open": not math.isfinite(row.bucket_high),
+            "supported": row.supported,
         }
-        for one in found[:6]
+        for row in map(answer.row, _PERCENTILES)
     ]
 
 
-def _rows(one: PageSeries) -> list[dict[str, Any]]:
-    """One row a value of n: percentiles of the slowest, and a sentence."""
-    alone = fan_outs(one.counted, _CALLS, independent=True, shares=(99.0,))
-    mixed = (
-        fan_outs(one.slots.log(one.counted.unit), _CALLS, shares=(99.0,))
-        if one.slots is not None
-        else [None] * len(_CALLS)
-    )
-    return [
-        {
-            "n": apart.n, "words": _words(apart, together), "independent": _values(apart, one.counted.max),
-            "mixture": [] if together is None else _values(together, one.counted.max),
-        }
-        for apart, together in zip(alone, mixed, strict=True)
-    ]  # fmt: skip
-
-
-def _values(found: FanOut, top: float) -> list[dict[str, Any]]:
-    rows = [found.row(p) for p in _PERCENTILES]
-    return [
-        {
-            "value": number(min(row.value, top)), "low": number(min(row.bucket_low, top)), "resolved": row.resolved,
-            "open": not math.isfinite(row.bucket_high), "supported": row.supported,
-        }
-        for row in rows
-    ]  # fmt: skip
-
-
-def _words(apart: FanOut, together: FanOut | None) -> str:
-    leaf = apart.leaf_percentile(99.0)
+def _fan_out_sentences(apart: FanOut, together: FanOut | None) -> str:
+    percentile = apart.leaf_percentile(99.0)
     calls = f"{format_count(apart.n)} calls" if apart.n > 1 else "1 call"
-    most = together or apart
-    said = f"Of users who wait for {calls}, {_fanout_share(most)} meet one that is slower than the p99 of a single call"
-    if together is not None and together.model == "mixture":
-        said += f" ({_fanout_share(apart)} if slow calls came independently of each other)"
-    needed = format_count(samples_needed(leaf))
-    rests = f"the p99 of users is based on the p{_cut(leaf)} of one call, which takes {needed} requests to know"
-    note = f" {most.note[:1].upper()}{most.note[1:]}." if most.note else ""
-    return f"{said}; {rests}.{note}"
-
-
-def _fanout_share(found: FanOut) -> str:
-    low, high = (
-        f"{100 * share:.0f}" for share in found.above_between.get(99.0, (found.above[99.0],) * 2)
+    answer = together or apart
+    text = (
+        f"Of users who wait for {calls}, {_fan_out_share(answer)} meet one that is slower than "
+        "the p99 of a single call"
     )
+    if together is not None and together.model == "mixture":
+        text += f" ({_fan_out_share(apart)} if slow calls came independently of each other)"
+    needed = format_count(samples_needed(percentile))
+    leaf = f"{percentile:.5f}".rstrip("0").rstrip(".")
+    basis = (
+        f"the p99 of users is based on the p{leaf} of one call, which takes {needed} requests to "
+        "know"
+    )
+    note = f" {answer.note[:1].upper()}{answer.note[1:]}." if answer.note else ""
+    return f"{text}; {basis}.{note}"
+
+
+def _fan_out_share(answer: FanOut) -> str:
+    between = answer.above_between.get(99.0, (answer.above[99.0],) * 2)
+    low, high = (f"{100 * share:.0f}" for share in between)
     return f"{high} %" if low == high else f"{low}–{high} %"
-
-
-def _cut(percentile: float) -> str:
-    return f"{percentile:.5f}".rstrip("0").rstrip(".")
 
 
 def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
@@ -708,46 +636,46 @@ def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
     if not model:
         return ""
     mixed = any(one["mixed"] for one in model)
-    said = (
-        "Solid: all calls of a user fall into the same moment, as they do (mixed by the steps of the timeline). "
-        "Dashed: as if slow calls came independently of each other."
+    legend = (
+        "Solid: all calls of a user fall into the same moment, as they do (mixed by the steps of "
+        "the timeline). Dashed: as if slow calls came independently of each other."
         if mixed
-        else "As if slow calls came independently of each other: a source without time cannot tell when they came together."
+        else "As if slow calls came independently of each other: a source without time does not "
+        "show when they came together."
     )
-    options = "".join(
-        f"<option value='{k}'>{esc(one['name'], 60)}</option>" for k, one in enumerate(model)
-    )
-    choice = (
-        f"<p><label>Series <select id='fan-out-series'>{options}</select></label></p>"
-        if len(model) > 1
-        else ""
-    )
+    choice = ""
+    if len(model) > 1:
+        options = "".join(
+            f"<option value='{k}'>{esc(one['name'], 60)}</option>" for k, one in enumerate(model)
+        )
+        choice = f"<p><label>Series <select id='fan-out-series'>{options}</select></label></p>"
     slider = (
-        f"<p class='slider'><label for='fan-out-slider'>calls <b id='fan-out-n'>{_CALLS[_FIRST]}</b></label>"
-        f"<input type='range' id='fan-out-slider' min='0' max='{len(_CALLS) - 1}' value='{_FIRST}'></p>"
+        "<p class='slider'><label for='fan-out-slider'>calls "
+        f"<b id='fan-out-n'>{_CALLS[_FIRST]}</b></label><input type='range' id='fan-out-slider' "
+        f"min='0' max='{len(_CALLS) - 1}' value='{_FIRST}'></p>"
     )
-    first = model[0]["rows"][_FIRST]["words"]
-    words = f"<p id='fan-out-words' aria-live='polite'>{esc(first, 500)}</p>"
-    columns = (
-        ["users'", "in one moment", "if independent"] if mixed else ["users'", "if independent"]
-    )
+    first = esc(model[0]["rows"][_FIRST]["words"], 500)
+    columns = ["users'", *(["in one moment"] if mixed else []), "if independent"]
     return section(
-        "fan-out", "Waiting for many answers", f"<p class='quiet'>{said}</p>", choice, slider, words,
-        "<div id='plot-fanOut' class='plot'></div>", table(columns, [], name="fan-out-table"),
-    )  # fmt: skip
+        "fan-out",
+        "Waiting for many answers",
+        f"<p class='quiet'>{legend}</p>",
+        choice,
+        slider,
+        f"<p id='fan-out-words' aria-live='polite'>{first}</p>",
+        "<div id='plot-fanOut' class='plot'></div>",
+        table(columns, [], name="fan-out-table"),
+    )
 
 
 # ------------------------------------------------------------
-# What a diagnosis adds to a page: stalls, the verdict on coordinated omission, and the corrected
-# series beside the raw one.
+# Diagnoses: stalls, the verdict on coordinated omission, and the corrected series beside the raw.
 
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
-"""So many of the longest stalls are shaded, listed, and labelled."""
+"""Numbers of the longest stalls that are shaded, listed, and labelled."""
 
 _COUNTS = 60_000_000
-"""Logs of more counts than that are not diagnosed for a page: about an hour of seconds of a very busy server is 14 million."""
-
-_OMISSION_BADGES = {"omits": "bad", "clean": "good", "unknown": "unsure"}
+"""Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -757,156 +685,138 @@ class Found:
     series: PageSeries
     diagnosis: Diagnosis | None
 
+    @property
+    def omits(self) -> bool:
+        """The diagnosis found coordinated omission."""
+        return self.diagnosis is not None and self.diagnosis.verdict == "omits"
+
 
 def found_in(series: Sequence[PageSeries], how: dict[str, Any]) -> list[Found]:
-    """Diagnose every measured series; `how` is what `lk.diagnose` takes beside it."""
-    return [Found(one, _diagnosed(one, how)) for one in series]
-
-
-def _diagnosed(one: PageSeries, how: dict[str, Any]) -> Diagnosis | None:
-    if (
-        isinstance(one.counted, Distribution)
-        or one.counted.unit == "none"
-        or not one.counted.count
-        or _too_large(one)
-    ):
-        return None
-    return diagnose(one.data, **how)
+    """Diagnose every measured series; `how` are the other arguments of `lk.diagnose`."""
+    found = []
+    for one in series:
+        model = isinstance(one.counted, Distribution)
+        skip = model or one.counted.unit == "none" or not one.counted.count or _too_large(one)
+        found.append(Found(one, None if skip else diagnose(one.data, **how)))
+    return found
 
 
 def _too_large(one: PageSeries) -> bool:
-    """Whether the passes that a diagnosis takes over the log would take minutes."""
+    """Return True if the passes that a diagnosis takes over the log would take minutes."""
     if one.slots is None or not isinstance(one.data, HistogramLog):
         return False
-    most = (
-        one.slots.decoded * len(one.data) / one.slots.start.size
-    )  # as if no interval of a slot shared buckets with another
+    # As if no interval of a time bin shared buckets with another.
+    most = one.slots.decoded * len(one.data) / one.slots.start.size
     return bool(min(most, one.counted.count) > _COUNTS)
 
 
 def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
     """Return the corrected series of those that omit, over time where back-filling keeps it."""
-    shadows = []
+    shadows: list[PageSeries] = []
     for one in found:
-        if (
-            one.diagnosis is None
-            or one.diagnosis.verdict != "omits"
-            or one.diagnosis.corrected is None
-        ):
+        own, diagnosis = one.series, one.diagnosis
+        if diagnosis is None or diagnosis.verdict != "omits" or diagnosis.corrected is None:
             continue
-        own, slots, data = one.series, None, one.diagnosis.corrected
-        interval = one.diagnosis.expected_interval
+        corrected, interval = diagnosis.corrected, diagnosis.expected_interval
+        data, slots = corrected, None
         if (
-            one.diagnosis.method == "backfill"
+            diagnosis.method == "backfill"
             and interval is not None
             and isinstance(own.data, HistogramLog)
         ):
             slots, data = slots_of(back_filled(own.data, interval))
-        look = (
-            ("honest", "")
-            if len(found) == 1
-            else ("honest" if own.look[0] == "raw" else own.look[0], "dash3")
-        )
-        supplied = _supplied_from(one.diagnosis.corrected, own.counted), _number(one.diagnosis)
+        # A colour that no other series has, and a dash beside several.
+        taken = {other.series.look[0] for other in found} | {shadow.look[0] for shadow in shadows}
+        free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
+        look = (next(free, "c0"), "dash3" if len(found) > 1 else "")
+        # The correction supplies the values from where they are twice the raw ones.
+        percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
+        moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
+        start = float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
+        stalls = max(1, len(diagnosis.found))
+        supplied = start, f"{stalls} stall{'' if stalls == 1 else 's'}"
         name = f"{own.name}, corrected"
         shadows.append(
-            PageSeries(
-                name, data, one.diagnosis.corrected, slots, look, shadow=True, supplied=supplied
-            )
+            PageSeries(name, data, corrected, slots, look, shadow=True, supplied=supplied)
         )
     return shadows
 
 
-def _supplied_from(corrected: Histogram, raw: Histogram) -> float:
-    """The percentile from which on it is the correction that supplies the values: from there it is twice the raw one."""
-    percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
-    moved = corrected.percentile(percentiles) > 2 * raw.percentile(percentiles)
-    return float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
-
-
-def _number(found: Diagnosis) -> str:
-    stalls = max(1, len(found.found))
-    return f"{stalls} stall{'' if stalls == 1 else 's'}"
-
-
 def as_raw(found: Sequence[Found]) -> list[Found]:
-    """Return a single series that omits in the colour of what omits."""
-    if len(found) != 1 or found[0].diagnosis is None or found[0].diagnosis.verdict != "omits":
+    """Return a single series that omits in the colour of raw measurements."""
+    if len(found) != 1 or not found[0].omits:
         return list(found)
     return [replace(found[0], series=replace(found[0].series, look=("raw", "")))]
 
 
 def verdict_badge(one: Found) -> str:
-    """Return the verdict as a word in a frame, and its sentence."""
+    """Return the verdict as a coloured word, and its sentence."""
     if one.diagnosis is None or one.diagnosis.verdict == "unknown":
         return ""
-    found = one.diagnosis
-    return f"<span class='badge {_OMISSION_BADGES[found.verdict]}'>{found.verdict}</span> {esc(_sentence(found.summary))}"
+    return f"{badge(one.diagnosis.verdict)} {esc(as_sentence(one.diagnosis.summary))}"
 
 
-def _sentence(text: str) -> str:
-    first = text[:1] if text.startswith("lk.") else text[:1].upper()
-    return f"{first}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
-
-
-# ---------------------------------------------------------------- stalls
-def _longest(found: Diagnosis, most: int) -> list[int]:
+def _longest(diagnosis: Diagnosis, most: int) -> list[int]:
     """Positions of the longest stalls, in order of time."""
-    return sorted(np.argsort(-found.found.duration, kind="stable")[:most].tolist())
+    return sorted(np.argsort(-diagnosis.found.duration, kind="stable")[:most].tolist())
 
 
 def stalls_model(found: Sequence[Found]) -> list[dict[str, Any]]:
-    """Return what the timeline shades."""
+    """Return the stalls that the timeline shades."""
     model = []
     for one in found:
         if one.diagnosis is None:
             continue
         stalls = one.diagnosis.found
-        named = set(_longest(one.diagnosis, _LABELLED)) if len(stalls) <= _LISTED else set()
+        labelled = set(_longest(one.diagnosis, _LABELLED)) if len(stalls) <= _LISTED else set()
         for k in _longest(one.diagnosis, _SHADED):
-            missing = int(stalls.missing[k])
-            label = f"stall {format_duration(float(stalls.duration[k]) * 1e9, 2)}"
-            label += (
-                f" · ~{format_count(missing)} requests missing"
-                if missing and one.diagnosis.verdict == "omits"
-                else ""
-            )
+            label = ""
+            if k in labelled:
+                label = f"stall {format_duration(float(stalls.duration[k]) * 1e9, 2)}"
+                missing = int(stalls.missing[k])
+                if missing and one.omits:
+                    label += f" · ~{format_count(missing)} requests missing"
             start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
-            model.append({"start": start, "end": end, "label": label if k in named else ""})
+            model.append({"start": start, "end": end, "label": label})
     return model
 
 
 def stalls_section(found: Sequence[Found]) -> str:
-    """Return a table of stalls a series, each with a button that selects its time."""
-    held = [one for one in found if one.diagnosis is not None and len(one.diagnosis.found)]
-    return section("stalls", "Stalls", *(_stalls(one, several=len(found) > 1) for one in held))
+    """Return a table of stalls per series, each with a button that selects its time."""
+    parts = [
+        _stalls_table(one.series, one.diagnosis, several=len(found) > 1)
+        for one in found
+        if one.diagnosis is not None and len(one.diagnosis.found)
+    ]
+    return section("stalls", "Stalls", *parts)
 
 
-def _stalls(one: Found, *, several: bool) -> str:
-    assert one.diagnosis is not None
-    stalls = one.diagnosis.found
+def _stalls_table(series: PageSeries, diagnosis: Diagnosis, *, several: bool) -> str:
+    stalls = diagnosis.found
     rows: list[list[str]] = []
-    for k in _longest(one.diagnosis, _LISTED):
-        start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
-        button = (
-            f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>"
-            if one.series.slots is not None
-            else ""
+    for k in _longest(diagnosis, _LISTED):
+        start, end = (float(side[k]) + series.begin for side in (stalls.start, stalls.end))
+        button = ""
+        if series.slots is not None:
+            button = f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>"
+        rows.append(
+            [
+                str(len(rows) + 1),
+                _seconds(start),
+                _seconds(end),
+                format_duration((end - start) * 1e9),
+                format_duration(float(stalls.worst[k])),
+                format_count(int(stalls.missing[k])),
+                percent(float(stalls.share[k])),
+                button,
+            ]
         )
-        cells = [_seconds(start), _seconds(end), format_duration((end - start) * 1e9)]
-        share = f"{100 * float(stalls.share[k]):.3g} %"
-        worst, missing = (
-            format_duration(float(stalls.worst[k])),
-            format_count(int(stalls.missing[k])),
-        )
-        rows.append([str(len(rows) + 1), *cells, worst, missing, share, button])
-    more = len(stalls) - len(rows)
-    caption = (
-        f"{format_count(len(stalls))} stalls; the {len(rows)} longest are listed." if more else ""
-    )
+    caption = ""
+    if len(stalls) > len(rows):
+        caption = f"{format_count(len(stalls))} stalls; the {len(rows)} longest are listed."
     header = ["", "from", "to", "length", "worst request", "requests missing", "delayed", ""]
-    name = f"<p><b>{esc(one.series.name)}</b></p>" if several else ""
-    return name + table(header, rows, caption) + bullets(_sentence(note) for note in stalls.notes)
+    name = f"<p><b>{esc(series.name)}</b></p>" if several else ""
+    return name + table(header, rows, caption) + bullets(map(as_sentence, stalls.notes))
 
 
 def _seconds(moment: float) -> str:
@@ -914,44 +824,46 @@ def _seconds(moment: float) -> str:
     return f"{moment:.3f}".rstrip("0").rstrip(".") + " s"
 
 
-# ---------------------------------------------------------------- raw against corrected
 def omission_section(found: Sequence[Found]) -> str:
-    """Return the raw percentiles beside the corrected ones, with what speaks for it, for all series that omit."""
-    held = [one for one in found if one.diagnosis is not None and one.diagnosis.verdict == "omits"]
-    return section("omission", "What the measurement left out", *map(_omission, held))
-
-
-def _omission(one: Found) -> str:
-    found = one.diagnosis
-    assert found is not None
-    how = {
-        "backfill": "corrected at the expected interval",
-        "retime": "timed from the schedule",
-    }.get(found.method or "", "")
-    if found.method == "backfill" and found.expected_interval:
-        how = f"corrected at the expected interval of {format_duration(found.expected_interval)}"
-    rows = []
-    for percentile, before, after in found.table:
-        name = "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
-        fixed = "not known" if after is None else format_value(after, found.raw.unit)
-        rows.append([name, esc(format_value(before, found.raw.unit)), esc(fixed)])
-    said = f"<p>{verdict_badge(one)}</p>"
-    evidence = bullets(
-        [
-            *(_sentence(f"{piece.test}: {piece.finding}") for piece in found.evidence),
-            _sentence(found.ask),
+    """Return raw percentiles beside corrected ones, with the evidence, for all that omit."""
+    parts = []
+    for one in found:
+        diagnosis = one.diagnosis
+        if diagnosis is None or diagnosis.verdict != "omits":
+            continue
+        how = ""
+        if diagnosis.method == "backfill":
+            interval = diagnosis.expected_interval
+            of = f" of {format_duration(interval)}" if interval else ""
+            how = f" (corrected at the expected interval{of})"
+        elif diagnosis.method == "retime":
+            how = " (timed from the schedule)"
+        rows = []
+        for percentile, raw, corrected in diagnosis.table:
+            value = "not known"
+            if corrected is not None:
+                value = format_value(corrected, diagnosis.raw.unit)
+            measured = format_value(raw, diagnosis.raw.unit)
+            rows.append([percentile_name(percentile), esc(measured), esc(value)])
+        evidence = [as_sentence(f"{piece.test}: {piece.finding}") for piece in diagnosis.evidence]
+        parts += [
+            f"<p>{verdict_badge(one)}</p>",
+            table(["", "as measured", f"corrected{esc(how)}"], rows, esc(one.series.name)),
+            bullets([*evidence, as_sentence(diagnosis.advice)]),
         ]
-    )
-    header = ["", "as measured", f"corrected{f' ({esc(how)})' if how else ''}"]
-    return said + table(header, rows, esc(one.series.name)) + evidence
+    return section("omission", "What the measurement left out", *parts)
 
 
 def doubts(one: Found) -> list[str]:
-    """Return what a diagnosis that cannot tell says to who trusts the numbers."""
+    """Return the reasons why coordinated omission is not judged."""
     if _too_large(one.series):
         return [
-            "A log of this size is not diagnosed along the way: latencykit diagnose tells stalls and what was left out."
+            (
+                "A log of this size is not diagnosed for a page: latencykit diagnose finds stalls "
+                "and "
+                "coordinated omission."
+            )
         ]
     if one.diagnosis is None or one.diagnosis.verdict != "unknown":
         return []
-    return [_sentence(text) for text in (one.diagnosis.summary, one.diagnosis.ask) if text]
+    return [as_sentence(text) for text in (one.diagnosis.summary, one.diagnosis.advice) if text]

@@ -17,30 +17,73 @@ from latencykit.units import NANOSECONDS, format_percentile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from latencykit.core.histogram import PercentileRow
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
 
     Data = Samples | HistogramLog | Histogram | Summary
 
-_PRINTED = 12
-"""Percentiles that a tool prints because somebody chose them; more are the rows of a spectrum."""
+_CHOSEN = 12
+"""Percentiles that a tool reports because somebody chose them; more are the rows of a spectrum."""
 
-__all__ = ["TRIMMED", "in_nanoseconds", "interval_records", "number", "series_record"]
+__all__ = [
+    "TRIMMED",
+    "exact_row",
+    "in_nanoseconds",
+    "interval_records",
+    "number",
+    "numbers_of",
+    "percentile_row",
+    "series_record",
+]
 
 TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
 """Two-sided trimmed means: the share that is left out on each side."""
 
 
 def number(value: float | None) -> float | int | None:
-    """Return a number as JSON has it: whole ones as integers, unbounded and unknown ones as null."""
+    """Return a number as JSON has it: integers where exact, null where unbounded or unknown."""
     if value is None or not math.isfinite(value):
         return None
     return int(value) if float(value).is_integer() else float(value)
 
 
+def numbers_of(data: object, *names: str) -> dict[str, Any]:
+    """Return attributes as JSON has them, by name."""
+    return {name: number(getattr(data, name)) for name in names}
+
+
+def percentile_row(row: PercentileRow) -> dict[str, Any]:
+    """Return a percentile, its confidence interval and its bucket."""
+    return {
+        "percentile": row.percentile,
+        **numbers_of(row, "value", "low", "high", "bucket_low", "bucket_high"),
+        "resolved": row.resolved,
+        "supported": row.supported,
+        "events": row.events,
+    }
+
+
+def exact_row(percentile: float, value: float, supported: bool | None = None) -> dict[str, Any]:
+    """Return a percentile that a tool reports or a model gives: no interval and no bucket."""
+    exact = number(value)
+    return {
+        "percentile": percentile,
+        "value": exact,
+        "low": None,
+        "high": None,
+        "bucket_low": exact,
+        "bucket_high": exact,
+        "resolved": True,
+        "supported": supported,
+        "events": None,
+    }
+
+
 def in_nanoseconds(data: Any) -> Any:
-    """Return the data type in nanoseconds, or as it is where its values have no unit."""
+    """Return the data in nanoseconds, or unchanged where the values have no unit."""
     return data.to_unit("ns") if data.unit in NANOSECONDS else data
 
 
@@ -56,170 +99,149 @@ def series_record(
     data = in_nanoseconds(data)
     if isinstance(data, Summary):
         return _of_summary(name, data, percentiles, confidence)
+    evidence: Any
     if histogram is None or isinstance(data, Histogram):
         evidence = data.evidence()
     else:
         evidence = data.evidence(in_nanoseconds(histogram))
-    counted = evidence.whole
-    run: Run = counted.run
-    asked = default_percentiles(counted) if percentiles is None else percentiles
-    rows, limit, rests_on, why = _trusted(evidence, asked, confidence)
-    ranges, means = _ranges(counted), trimmed_means(counted)
-    unknown: dict[str, None] = dict.fromkeys([name for name in ("mean", "std") if name in ranges])
-    open_ones = [*unknown, *(name for name, value in means.items() if value is None)]
-    wide = (
-        f"the source does not pin down {', '.join(open_ones)}: there are bounds and no number"
-        if open_ones
-        else ""
-    )
-    run = run.with_notes(*why, *filter(None, [wide]))
+    counted: Histogram = evidence.whole
+    if percentiles is None:
+        percentiles = default_percentiles(counted)
+    rows: list[PercentileRow] = []
+    limit, tail_note = 0.0, None
+    notes: list[str] = []
+    if counted.count + counted.censored:
+        rows, reasons = evidence.rows(percentiles, confidence)
+        notes += reasons
+        limit = evidence.solid_up_to(confidence)[0]
+        if evidence.dependence is not None:
+            # As many requests would support it, had they been independent.
+            most = counted.sample_limit(confidence)
+            last = [row.percentile for row in rows if 50 <= row.percentile <= most][-1:]
+            tail_note = evidence.events(last)[0].words if last else None
+    ranges: dict[str, dict[str, Any]] = {}
+    trimmed: dict[str, dict[str, Any]] = {}
+    if counted.count:
+        for key in ("min", "max", "mean", "std"):
+            low, high = counted.bracket(key)
+            if not is_resolved(low, high):
+                ranges[key] = {"low": number(low), "high": number(high)}
+        for spec in dict.fromkeys((*TRIMMED, *trims)):
+            mean = counted.trimmed(spec)
+            trimmed[spec] = {
+                **numbers_of(mean, "value", "low", "high"),
+                "resolved": mean.resolved,
+                **({} if mean.resolved else {"value": None}),
+                "definition": mean.definition,
+                "leaves_out": mean.leaves_out,
+            }
+    means = {spec: trimmed[spec]["value"] for spec in TRIMMED} if trimmed else {}
+    # A mean that the buckets leave open is unknown, not its bound.
+    unknown: dict[str, None] = dict.fromkeys(key for key in ("mean", "std") if key in ranges)
+    wide = [*unknown, *(spec for spec, value in means.items() if value is None)]
+    if wide:
+        notes.append(f"the source gives only bounds for {', '.join(wide)}")
     kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(data)]
-    return _frame(name, kind, counted.unit, run) | {
+    return _frame(name, kind, counted.unit, counted.run.with_notes(*notes)) | {
         "count": counted.requests,
-        **{key: number(getattr(counted, key)) for key in ("min", "max", "mean", "std")},
+        **numbers_of(counted, "min", "max", "mean", "std"),
         **unknown,
         "ranges": ranges,
-        "max_at_least": counted.requests
-        > counted.count,  # some are only known to lie above a limit
-        "percentiles": [_row(row) for row in rows],
+        # Of some requests only a lower bound is known.
+        "max_is_lower_bound": counted.requests > counted.count,
+        "percentiles": [percentile_row(row) for row in rows],
         "trimmed_means": means,
-        "trimmed": _trimmed(counted, (*TRIMMED, *trims)),
+        "trimmed": trimmed,
         "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
         "supported_up_to": number(limit),
-        "rests_on": rests_on,
+        "tail_note": tail_note,
     }
 
 
 def default_percentiles(histogram: Histogram) -> Sequence[float]:
-    """Return the usual percentiles, or those that the tool printed where it leaves the usual ones open."""
-    reported_percentiles = [p for p in histogram.reported_percentiles[0] if 0 < p < 100]
-    if not 0 < len(reported_percentiles) <= _PRINTED or all(
+    """Return the usual percentiles, or those that the tool reports where it leaves these open."""
+    reported = [p for p in histogram.reported_percentiles[0] if 0 < p < 100]
+    if not 0 < len(reported) <= _CHOSEN or all(
         row.resolved for row in histogram.percentile_rows(STANDARD_PERCENTILES)
     ):
         return STANDARD_PERCENTILES
-    return [*reported_percentiles, 100.0]
-
-
-def _ranges(histogram: Histogram) -> dict[str, dict[str, Any]]:
-    """Bounds of the statistics that the source does not pin down within a tenth; there is no number for a mean then."""
-    found = (
-        {name: histogram.bracket(name) for name in ("min", "max", "mean", "std")}
-        if histogram.count
-        else {}
-    )
-    wide = {name: ends for name, ends in found.items() if not is_resolved(*ends)}
-    return {name: {"low": number(low), "high": number(high)} for name, (low, high) in wide.items()}
-
-
-def _trusted(
-    evidence: Any, percentiles: Sequence[float], confidence: float
-) -> tuple[list[PercentileRow], float, str | None, list[str]]:
-    """Percentiles with their intervals, how far they are supported, what the tail is based on, and why ends are open."""
-    if not evidence.whole.count + evidence.whole.censored:
-        return [], 0.0, None, []
-    rows, why = evidence.rows(percentiles, confidence)
-    words = None
-    if evidence.dependence is not None:
-        most = evidence.whole.sample_limit(
-            confidence
-        )  # of so many requests, had they been independent
-        sure = [row.percentile for row in rows if 50 <= row.percentile <= most]
-        words = evidence.events(sure[-1:])[0].words if sure else None
-    return rows, evidence.solid_up_to(confidence)[0], words, list(why)
-
-
-def _trimmed(histogram: Histogram, specs: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Trimmed statistics with their definitions and what they leave out."""
-    if not histogram.count:
-        return {}
-    found = {spec: histogram.trimmed(spec) for spec in specs}
-    numbers = {
-        spec: {key: number(getattr(one, key)) for key in ("value", "low", "high")}
-        for spec, one in found.items()
-    }
-    for spec, one in found.items():
-        numbers[spec] |= {"resolved": one.resolved} | ({} if one.resolved else {"value": None})
-    return {
-        spec: numbers[spec] | {"definition": one.definition, "leaves_out": one.leaves_out}
-        for spec, one in found.items()
-    }
+    return [*reported, 100.0]
 
 
 def _frame(name: str, data: str, unit: str, run: Run) -> dict[str, Any]:
-    """What every record has, whatever the data type."""
+    """The keys that every record has, whatever the data type."""
     return {
-        "name": name, "source": run.source, "format": run.format, "rung": data, "unit": unit, "unit_from": run.unit_from,
-        "aggregate": run.aggregate, "tags": list(run.tags), "count": None, "failed": run.failed, "timeouts": run.timeouts,
-        "min": None, "max": None, "ranges": {}, "max_at_least": False, "mean": None, "std": None,
-        "start": number(run.start), "duration": number(run.duration),
-        "percentiles": [], "trimmed_means": {}, "trimmed": {}, "highest_supported_percentile": None, "supported_up_to": None,
-        "rests_on": None,
+        "name": name,
+        "source": run.source,
+        "format": run.format,
+        "rung": data,
+        "unit": unit,
+        "unit_from": run.unit_from,
+        "aggregate": run.aggregate,
+        "tags": list(run.tags),
+        "count": None,
+        "failed": run.failed,
+        "timeouts": run.timeouts,
+        "min": None,
+        "max": None,
+        "ranges": {},
+        "max_is_lower_bound": False,
+        "mean": None,
+        "std": None,
+        "start": number(run.start),
+        "duration": number(run.duration),
+        "percentiles": [],
+        "trimmed_means": {},
+        "trimmed": {},
+        "highest_supported_percentile": None,
+        "supported_up_to": None,
+        "tail_note": None,
         "run": {
-            "tool": run.tool, "version": run.version, "command": run.command, "loop": run.loop, "measure": run.measure,
-            "corrected": run.corrected, "rate": number(run.rate), "achieved": number(run.achieved),
-            "connections": run.connections, "dropped": run.dropped, "unfinished": run.unfinished,
+            "tool": run.tool,
+            "version": run.version,
+            "command": run.command,
+            "loop": run.loop,
+            "measure": run.measure,
+            "corrected": run.corrected,
+            "rate": number(run.rate),
+            "achieved": number(run.achieved),
+            "connections": run.connections,
+            "dropped": run.dropped,
+            "unfinished": run.unfinished,
         },
         "notes": list(run.notes),
-    }  # fmt: skip
+    }
 
 
 def _of_summary(
     name: str, summary: Summary, percentiles: Sequence[float] | None, confidence: float
 ) -> dict[str, Any]:
-    """Only what the tool printed; percentiles that were asked for and are not held are left out.
-
-    Whether its sample supports them can be said where the tool says how many requests there were.
-    """
-    held = {
+    """Only what the tool reports; the sample is judged where it also reports a count."""
+    reported = {
         p: v for p, v in summary.reported_percentiles.items() if percentiles and p in percentiles
     } or dict(summary.reported_percentiles)
-    limit = (
-        None if summary.count is None else highest_supported_percentile(summary.count, confidence)
-    )
+    count = summary.count
+    limit = None if count is None else highest_supported_percentile(count, confidence)
     rows = [
-        {
-            "percentile": p, "value": number(v), "low": None, "high": None, "bucket_low": number(v), "bucket_high": number(v),
-            "resolved": True, "supported": None if limit is None else p <= limit, "events": None,
-        }
-        for p, v in sorted(held.items())
-    ]  # fmt: skip
+        exact_row(p, value, None if limit is None else p <= limit)
+        for p, value in sorted(reported.items())
+    ]
     return _frame(name, "summary", summary.unit, summary.run) | {
-        "count": summary.count,
+        "count": count,
         **{key: number(summary.stats.get(key)) for key in ("min", "max", "mean", "std")},
         "percentiles": rows,
         "highest_supported_percentile": max(
-            (p for p in held if limit is not None and p <= limit), default=None
+            (row["percentile"] for row in rows if row["supported"]), default=None
         ),
         "supported_up_to": limit,
     }
 
 
-def _row(row: PercentileRow) -> dict[str, Any]:
-    return {
-        "percentile": row.percentile,
-        **{
-            key: number(getattr(row, key))
-            for key in ("value", "low", "high", "bucket_low", "bucket_high")
-        },
-        "resolved": row.resolved,
-        "supported": row.supported,
-        "events": row.events,
-    }
-
-
-def trimmed_means(histogram: Histogram) -> dict[str, float | int | None]:
-    """Return the two-sided trimmed means of a histogram by name; None where they are a range (`Trimmed.resolved`)."""
-    if not histogram.count:
-        return {}
-    found = {name: histogram.trimmed(name) for name in TRIMMED}
-    return {name: number(one.value) if one.resolved else None for name, one in found.items()}
-
-
 def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[dict[str, Any]]:
-    """Return one dictionary an interval: start, length, count, max, percentiles; and which of these are known how well.
+    """Return one dictionary per interval: start, length, count, max and percentiles.
 
-    ``supported_up_to`` is the highest percentile that the requests of the interval bound from above, and ``ranges`` has the
-    bounds of those that its buckets do not pin down within a tenth.
+    ``supported_up_to`` is the highest percentile that the requests of the interval bound from
+    above, and ``ranges`` has the bounds of those that its buckets do not resolve.
     """
     names = [format_percentile(p) for p in series.percentiles]
     values = np.column_stack(
@@ -230,18 +252,33 @@ def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[d
     limits = np.array([highest_supported_percentile(size, confidence) for size in sizes.tolist()])[
         which.reshape(-1)
     ]
-    columns = zip(
-        series.start.tolist(), series.length.tolist(), series.count.tolist(), values.tolist(),
-        limits.tolist(), series.lows.tolist(), wide.tolist(), strict=True,
-    )  # fmt: skip
+    ranges: list[dict[str, Any]] = [{} for _ in values]
+    for row, column in zip(*np.nonzero(wide), strict=True):
+        low, high = number(series.lows[row, column]), number(values[row, column])
+        ranges[row][("max", *names)[column]] = {"low": low, "high": high}
+    columns = (
+        *map(_numbers, (series.start, series.length)),
+        series.count.tolist(),
+        zip(*map(_numbers, values.T), strict=True),
+        limits.tolist(),
+        ranges,
+    )
     return [
         {
-            "start": number(start), "length": number(length), "count": count, "max": number(row[0]),
-            "percentiles": dict(zip(names, map(number, row[1:]), strict=True)), "supported_up_to": limit,
-            "ranges": {
-                name: {"low": number(low), "high": number(high)}
-                for name, low, high, flag in zip(("max", *names), lows, row, flags, strict=True) if flag
-            },
+            "start": start,
+            "length": length,
+            "count": count,
+            "max": largest,
+            "percentiles": dict(zip(names, row, strict=True)),
+            "supported_up_to": limit,
+            "ranges": known,
         }
-        for start, length, count, row, limit, lows, flags in columns
-    ]  # fmt: skip
+        for start, length, count, (largest, *row), limit, known in zip(*columns, strict=True)
+    ]
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:
+    """Each value as `number` returns it; at once where all are integers."""
+    if (np.abs(values) < 2.0**53).all() and (values == np.rint(values)).all():
+        return list(values.astype(np.int64).tolist())
+    return [number(value) for value in values.tolist()]

@@ -1,101 +1,209 @@
-"""Rows of text as a table for a terminal, as Markdown, or as CSV."""
+"""Tables for a terminal, as Markdown and as CSV from the same rows; and JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
+import re
 import unicodedata
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latencykit.units import NANOSECONDS, format_value, guarded, printable
+from latencykit.units import (
+    NANOSECONDS,
+    format_percentile,
+    format_range,
+    format_row,
+    format_value,
+    guarded,
+    printable,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["csv_text", "markdown", "shown", "styled", "text_table"]
+__all__ = ["Table", "json_pieces", "json_text", "shown", "text_table"]
+
+_BRACKETS = "(in brackets: sample too small for this percentile)"
+_RANGES = "(a–b: between these, the source says no more)"
+
+
+class Table:
+    """Rows of a table as text for a terminal, as Markdown, or as CSV.
+
+    A row names its cells by the headings of their columns. Its methods make the cells: bare values
+    for CSV, and texts with units, brackets and ranges for people.
+    """
+
+    def __init__(
+        self, style: str = "table", out_unit: str | None = None, header: Sequence[str] = ()
+    ) -> None:
+        self._style, self._out_unit, self._header = style, out_unit, list(header)
+        self._rows: list[list[Any]] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row; all rows have the same headings."""
+        self._header = self._header if self._rows else list(row)
+        self._rows.append(list(row.values()))
+
+    def either(self, value: Any, text: Any) -> Any:
+        """Return `value` for CSV, otherwise `text`."""
+        return value if self._style == "csv" else text
+
+    def value(self, value: float | None, unit: str) -> Any:
+        """Return a cell with one value."""
+        return shown(value, unit, self._style, self._out_unit)
+
+    def percentile(self, row: Mapping[str, Any] | None, unit: str) -> Any:
+        """Return a percentile: in brackets if not supported, a range if not resolved."""
+        if row is None or self._style == "csv":
+            return self.value(None if row is None else row["value"], unit)
+        return format_row(row, partial(self.value, unit=unit))
+
+    def bounded(self, value: float | None, bounds: Mapping[str, Any] | None, unit: str) -> Any:
+        """Return a cell with a value, or with the range that is known of it."""
+        if bounds is None or self._style == "csv":
+            return self.value(value, unit)
+        return format_range(bounds["low"], bounds["high"], partial(self.value, unit=unit))
+
+    def flags(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+        """Return the columns of CSV that name the supported and the resolved percentiles."""
+        if self._style != "csv":
+            return {}
+        named = [(f"p{format_percentile(row['percentile'])}", row) for row in rows]
+        return {
+            flag: " ".join(name for name, row in named if row[flag])
+            for flag in ("supported", "resolved")
+        }
+
+    def render(self, *, left: int = 1, legend: bool = False) -> str:
+        """Return the table; the first `left` columns are flush left.
+
+        With `legend`, lines below a table for the terminal explain its brackets and ranges.
+        """
+        if self._style == "csv":
+            return _csv_text(self._header, self._rows)
+        cells = [["" if cell is None else str(cell) for cell in row] for row in self._rows]
+        if self._style == "markdown":
+            return _markdown(self._header, cells, left)
+        lines = [text_table(self._header, cells, left)]
+        if legend:
+            texts = [cell for row in cells for cell in row]
+            if any(text.startswith("(") and text.endswith(")") for text in texts):
+                lines.append(_BRACKETS)
+            if any(re.search(r"\d[^ ]*( [nµm]?s)?–\d|≤ \d", text) for text in texts):
+                lines.append(_RANGES)
+        return "\n".join(lines)
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows in aligned columns; the first `left` columns are flush left, numbers flush right."""
+    """Return rows in aligned columns; the first `left` are flush left, the others flush right."""
     cells = [[printable(cell, 80) for cell in row] for row in (header, *rows)]
-    widths = [max(_width(row[k]) for row in cells) for k in range(len(header))]
+    sizes = [[_width(cell) for cell in row] for row in cells]
+    widths = [max(column) for column in zip(*sizes, strict=True)]
     lines = []
-    for row in cells:
+    for row, used in zip(cells, sizes, strict=True):
+        spaces = [" " * (width - size) for width, size in zip(widths, used, strict=True)]
         padded = [
-            cell + " " * (widths[k] - _width(cell))
-            if k < left
-            else " " * (widths[k] - _width(cell)) + cell
-            for k, cell in enumerate(row)
+            cell + space if k < left else space + cell
+            for k, (cell, space) in enumerate(zip(row, spaces, strict=True))
         ]
         lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)
 
 
 def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
     )
 
 
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows as a Markdown table."""
-
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
     def line(cells: Sequence[str]) -> str:
-        return (
-            "| "
-            + " | ".join(
-                printable(cell, 200).replace("|", "\\|").replace("<", "&lt;") for cell in cells
-            )
-            + " |"
-        )
+        safe = (printable(cell, 200).replace("|", "\\|").replace("<", "&lt;") for cell in cells)
+        return f"| {' | '.join(safe)} |"
 
     rule = "|" + "|".join("---" if k < left else "--:" for k in range(len(header))) + "|"
     return "\n".join([line(header), rule, *(line(row) for row in rows)])
 
 
-def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return rows as CSV (RFC 4180 quoting, line feeds)."""
+def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV (RFC 4180 quoting, line feeds)."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(
-        [
-            [
-                "" if cell is None else guarded(cell) if isinstance(cell, str) else cell
-                for cell in row
-            ]
-            for row in rows
-        ]
+        [guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
     )
     return out.getvalue().rstrip("\n")
 
 
-def styled(
-    style: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    plain: Sequence[Sequence[object]],
-    left: int = 1,
-) -> str:
-    """Return rows as a table, as Markdown, or as CSV, of which the last takes `plain`: the same rows with bare numbers."""
-    if style == "csv":
-        return csv_text(header, plain)
-    return (markdown if style == "markdown" else text_table)(
-        header, [[str(cell) for cell in row] for row in rows], left
-    )
-
-
-# ------------------------------------------------------------
-# Values in cells of tables.
-
-
 def shown(value: float | None, unit: str, style: str = "table", out_unit: str | None = None) -> Any:
-    """Return a value for a cell: a bare number in CSV and where a unit is asked for, else with the unit that suits it."""
+    """Return a value for a cell: a bare number in CSV, otherwise with its unit.
+
+    The unit is `out_unit`, or the one that suits the value.
+    """
     if value is None or math.isnan(value):
         return None if style == "csv" else ""
     if out_unit is not None and unit in NANOSECONDS:
         scaled = value * NANOSECONDS[unit] / NANOSECONDS[out_unit]
         return scaled if style == "csv" else f"{scaled:,.6g} {out_unit}"
     return value if style == "csv" else format_value(value, unit)
+
+
+# ------------------------------------------------------------
+# JSON.
+
+_RECORDS = 4096
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+
+
+def json_text(value: Any, indent: str = "") -> str:
+    """Return JSON with one record per line; only what contains lists of records is indented.
+
+    Such lines are encoded in C, which `json.dumps` with ``indent`` is not: 86,400 intervals take a
+    tenth of the time.
+    """
+    return "".join(json_pieces(value, indent))
+
+
+def json_pieces(value: Any, indent: str = "") -> Iterator[str]:
+    """Yield the text of `json_text` some thousand records at a time."""
+    inner = f"{indent} "
+    if _is_table(value):
+        step = 1 if any(map(_is_table, value[0].values())) else _RECORDS
+        yield "["
+        for first in range(0, len(value), step):
+            yield ",\n" if first else "\n"
+            if step == 1:
+                yield inner
+                yield from json_pieces(value[first], inner)
+            else:
+                yield _lines(value[first : first + step], inner)
+        yield f"\n{indent}]"
+    elif isinstance(value, dict) and (not indent or any(map(_is_table, value.values()))):
+        yield "{"
+        for number, (key, part) in enumerate(value.items()):
+            yield f"{',' if number else ''}\n{inner}{_encode(str(key))}: "
+            yield from json_pieces(part, inner)
+        yield f"\n{indent}}}"
+    else:
+        yield _encode(value)
+
+
+def _lines(records: list[dict[str, Any]], indent: str) -> str:
+    """Records a line each, encoded together where none contains records."""
+    text, begins = _encode(records)[1:-1], f"{{{_encode(next(iter(records[0]), ''))}: "
+    # Between braces, this can only be where the next record begins: quotes are escaped in text.
+    if "[{" not in text and text.count(f"}}, {begins}") == len(records) - 1:
+        return indent + text.replace(f"}}, {begins}", f"}},\n{indent}{begins}")
+    return ",\n".join(f"{indent}{json_text(record, indent)}" for record in records)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)

@@ -1,4 +1,4 @@
-"""Charts for people on SSH: the percentile curve and the timeline in characters, drawn by plotext."""
+"""Charts for a terminal: the percentile curve and the timeline in characters, drawn by plotext."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Line = tuple["Floats", "Floats", str, tuple[int, int, int]]
 def terminal_chart(
     series: Any, *, width: int = 80, height: int = 20, timeline: bool = True, colour: bool = True
 ) -> str:
-    """Return the percentile curve, and below it the timeline where time is known, as lines of text."""
+    """Return the percentile curve, and below it the timeline where time is known, as text."""
     try:
         import plotext
     except ImportError as missing:
@@ -53,59 +53,48 @@ def terminal_chart(
     named = as_series(series)
     plotext.terminal.limit(False)
     parts = [_curves(plotext, named, (width, height), colour)]
-    timed = {name: data for name, data in named.items() if _knows_time(data)}
+    timed = {
+        name: data
+        for name, data in named.items()
+        if isinstance(data, HistogramLog) or (isinstance(data, Samples) and data.start is not None)
+        if len(data)
+    }
     if timeline and timed:
         parts.append(_timeline(plotext, timed, (width, max(12, height - 4)), colour))
     notes = {note: None for data in named.values() if (note := data.run.unit_note) is not None}
     return "\n".join([*parts, *notes])
 
 
-def _knows_time(data: Any) -> bool:
-    if isinstance(data, Samples):
-        return data.start is not None and len(data) > 0
-    return isinstance(data, HistogramLog) and len(data) > 0
-
-
 def _curves(plotext: Any, named: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
-    held, _ = drawable(named, "curve")
-    curves = {name: curve_of(data) for name, data in held.items()}
-    nines = int(
-        np.clip(math.ceil(math.log10(max(curve.count or 1e5 for curve in curves.values()))), 2, 9)
-    )
+    shown, _ = drawable(named, "curve")
+    curves = {name: curve_of(data) for name, data in shown.items()}
+    most = max(curve.count or 1e5 for curve in curves.values())
+    nines = int(np.clip(math.ceil(math.log10(most)), 2, 9))
     end = nines + 0.5
     lines: list[Line] = []
-    for (name, curve), look in zip(curves.items(), _looks(held), strict=True):
+    for (name, curve), look in zip(curves.items(), _looks(shown), strict=True):
         place = np.minimum(np.append(place_of(curve.percentile[:-1]), end), end)
-        words = " ".join(
-            filter(
-                None,
-                (
-                    printable(name, 40),
-                    end_words(curve),
-                    "(two lines: a range)" if curve.wide else "",
-                ),
-            )
-        )
+        ranges = "(two lines: a range)" if curve.wide else ""
+        label = " ".join(filter(None, (printable(name, 40), end_words(curve), ranges)))
         values = np.append(curve.value[:-1], curve.top)
-        lines.append((np.repeat(place, 2)[:-1], np.repeat(values, 2)[1:], words, look))
-        if curve.wide:  # both edges of what the source says
-            low = np.where(
-                curve.resolved,
-                np.nan,
-                np.maximum(curve.low, 1e-3 * values[values > 0].min(initial=1.0)),
-            )
+        lines.append((np.repeat(place, 2)[:-1], np.repeat(values, 2)[1:], label, look))
+        if curve.wide:  # both edges of what the source gives
+            foot = 1e-3 * values[values > 0].min(initial=1.0)
+            low = np.where(curve.resolved, np.nan, np.maximum(curve.low, foot))
             lines.append((np.repeat(place, 2)[:-1], np.repeat(low, 2)[1:], "", look))
     every = 1 if size[0] / 9 >= end else 2
-    ticks = [
-        (0.0, "0"),
-        (0.30103, "50"),
-        *((float(k), _nines(k)) for k in range(1, nines + 1, every)),
-        (end, "100%"),
-    ]
+    ticks = [(0.0, "0"), (0.30103, "50")]
+    for k in range(1, nines + 1, every):
+        percentile = round(100 * (1 - 10.0**-k), k)
+        ticks += [(float(k), format_percentile(percentile))]
+    ticks.append((end, "100%"))
+    title = f"{len(shown)} series"
+    if len(shown) == 1:
+        ((name, data),) = shown.items()
+        words = measured(data.run, data.count) if isinstance(data, Histogram) else "a model"
+        title = " · ".join(filter(None, (printable(name, 40), words)))
     unit = next(iter(curves.values())).unit
-    return _figure(
-        plotext, _title(held), lines, ticks, "percentile of requests", unit, size, colour
-    )
+    return _figure(plotext, title, lines, ticks, "percentile of requests", unit, size, colour)
 
 
 def _looks(named: Mapping[str, Any]) -> list[tuple[int, int, int]]:
@@ -115,56 +104,39 @@ def _looks(named: Mapping[str, Any]) -> list[tuple[int, int, int]]:
     return [roles.get(style) or _PALETTE[k % len(_PALETTE)] for k, style in enumerate(styles)]
 
 
-def _nines(count: int) -> str:
-    return format_percentile(round(100 * (1 - 10.0**-count), count))
-
-
-def _title(held: Mapping[str, Any]) -> str:
-    if len(held) > 1:
-        return f"{len(held)} series"
-    name, data = next(iter(held.items()))
-    words = measured(data.run, data.count) if isinstance(data, Histogram) else "a model"
-    return " · ".join(filter(None, (printable(name, 40), words)))
-
-
 def _timeline(plotext: Any, timed: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
     courses = {name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()}
     lines: list[Line] = []
     for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
-        for percentile, label, look in (
-            _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)
-        ):
-            found = envelope(course, course.values[percentile], 2 * size[0])
-            gap = found.start[1:] - found.end[:-1] > 0.05 * course.typical + 2e-3
-            lines.append((*steps(found.start, found.end, found.high, gap), label, look))
+        drawn = _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)
+        for percentile, label, look in drawn:
+            line = envelope(course, course.values[percentile], 2 * size[0])
+            gap = line.start[1:] - line.end[:-1] > 0.05 * course.typical + 2e-3
+            lines.append((*steps(line.start, line.end, line.high, gap), label, look))
     begin = min(float(course.start.min()) for course in courses.values())
     end = max(float(course.end.max()) for course in courses.values())
-    unit, word = (
-        (3600.0, "hours")
-        if end - begin > 14_400
-        else (60.0, "minutes")
-        if end - begin > 240
-        else (1.0, "seconds")
-    )
+    unit, word = 1.0, "seconds"
+    if end - begin > 14_400:
+        unit, word = 3600.0, "hours"
+    elif end - begin > 240:
+        unit, word = 60.0, "minutes"
     step = nice_width((end - begin) / max(3, size[0] / 12))
     places = step * np.arange(math.ceil(begin / step), end / step + 1e-9)
     ticks = [(at, f"{at / unit:.6g}") for at in places.tolist()]
-    return _figure(
-        plotext,
-        "",
-        lines,
-        ticks,
-        f"{word} from the start",
-        next(iter(courses.values())).unit,
-        size,
-        colour,
-    )
+    axis, values = f"{word} from the start", next(iter(courses.values())).unit
+    return _figure(plotext, "", lines, ticks, axis, values, size, colour)
 
 
 def _figure(
-    plotext: Any, title: str, lines: Sequence[Line], ticks: Sequence[tuple[float, str]], name: str, unit: str,
-    size: tuple[int, int], colour: bool,
-) -> str:  # fmt: skip
+    plotext: Any,
+    title: str,
+    lines: Sequence[Line],
+    ticks: Sequence[tuple[float, str]],
+    axis: str,
+    unit: str,
+    size: tuple[int, int],
+    colour: bool,
+) -> str:
     """One chart and the names of its lines; values on a logarithmic axis."""
     figure = plotext.figure
     figure.clear()
@@ -173,48 +145,38 @@ def _figure(
     values = np.concatenate([y[y > 0] for _, y, label, _ in lines if label])
     if not values.size:
         raise DataNotAvailableError(
-            "nothing above zero was counted, so there is nothing to draw on a logarithmic axis"
+            "no value is above zero, so there is nothing to draw on a logarithmic axis"
         )
     low, high = math.log10(float(values.min())) - 0.05, math.log10(float(values.max())) + 0.1
-    legend, named = [], 0
+    single = sum(bool(line[2]) for line in lines) == 1
+    legend, labelled = [], 0
     for x, y, label, look in lines:
-        named += bool(label)
-        symbol = (
-            "braille"
-            if colour or sum(bool(line[2]) for line in lines) == 1
-            else "abcdefghijklmnopqrstuvwxyz"[(named - 1) % 26]
-        )
+        labelled += bool(label)
+        symbol = "abcdefghijklmnopqrstuvwxyz"[(labelled - 1) % 26]
+        if colour or single:
+            symbol = "braille"
         marker = plotext.marker(symbol, look) if colour else symbol
-        edges = np.flatnonzero(np.isnan(y))
-        for part in np.split(np.arange(y.size), edges):
+        for part in np.split(np.arange(y.size), np.flatnonzero(np.isnan(y))):
             run = part[np.isfinite(y[part])]
             if run.size:
                 heights = np.log10(np.maximum(y[run], 10**low))  # an edge at 0 lies at the foot
-                figure.draw(
-                    figure.signal(x[run].tolist(), heights.tolist(), marker=marker).lines(True)
-                )
-        sample = "━━" if symbol == "braille" else symbol * 2
+                signal = figure.signal(x[run].tolist(), heights.tolist(), marker=marker)
+                figure.draw(signal.lines(True))
         if label:
+            sample = "━━" if symbol == "braille" else symbol * 2
             legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
     if title:
         figure.title(title)
-    figure.label(name, "x", "lower")
+    figure.label(axis, "x", "lower")
     figure.ruler("x", "lower").ticks([at for at, _ in ticks], [text for _, text in ticks])
     marks = log_ticks(10**low, 10**high, max(3, size[1] // 3))
-    figure.ruler("y", "left").ticks(
-        [math.log10(value) for value in marks], [format_value(value, unit) for value in marks]
-    )
-    text = str(figure.build()).rstrip("\n")
-    return "\n".join(
-        [text if colour else str(plotext.uncolorize(text)), *_packed(legend, size[0]), ""]
-    )
-
-
-def _packed(legend: Sequence[str], width: int) -> list[str]:
-    """Names side by side where they fit (without counting escapes, which are as long for each), else one a line."""
+    texts = [format_value(value, unit) for value in marks]
+    figure.ruler("y", "left").ticks([math.log10(value) for value in marks], texts)
+    chart = str(figure.build()).rstrip("\n")
+    if not colour:
+        chart = str(plotext.uncolorize(chart))
+    # Names side by side where they fit; escapes, which take no space, are as long for each.
     joined = "   ".join(legend)
-    return (
-        [f"  {joined}"]
-        if len(joined) <= width + 24 * ("\x1b" in joined) * len(legend)
-        else [f"  {one}" for one in legend]
-    )
+    if len(joined) <= size[0] + 24 * ("\x1b" in joined) * len(legend):
+        legend = [joined]
+    return "\n".join([chart, *(f"  {line}" for line in legend), ""])

@@ -1,9 +1,12 @@
-"""Series records as text: a table for the terminal, Markdown or CSV."""
+"""What the commands print of series, comparisons, diagnoses, fan-out, loads and limits.
+
+For each there is a record of plain values, which is printed as JSON, and a text: a table for the
+terminal, Markdown or CSV.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +23,14 @@ from latencykit.units import (
     format_duration,
     format_percentile,
     format_range,
-    format_row,
     printable,
     sure_percentile,
 )
-from latencykit.views.record import TRIMMED, number
-from latencykit.views.tables import csv_text, markdown, shown, styled, text_table
+from latencykit.views.record import TRIMMED, exact_row, number, numbers_of, percentile_row
+from latencykit.views.tables import Table, shown, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from latencykit.analysis.capacity import LoadCurve, LoadRow, Machines
     from latencykit.analysis.compare import Change, Comparison
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.slo import SLORow
 
 __all__ = [
+    "BADGES",
     "check_record",
     "check_text",
     "comparison_record",
@@ -49,712 +52,590 @@ __all__ = [
     "fan_out_words",
     "intervals_text",
     "junit_xml",
-    "legend",
     "load_record",
     "load_text",
     "load_words",
+    "machines_for",
+    "percent",
+    "percentile_name",
+    "side_texts",
+    "significance",
+    "slo_texts",
     "summary_text",
 ]
 
+BADGES = {
+    "better": "good",
+    "same": "good",
+    "met": "good",
+    "clean": "good",
+    "worse": "bad",
+    "mixed": "bad",
+    "missed": "bad",
+    "omits": "bad",
+    "inconclusive": "unsure",
+    "unknown": "unsure",
+}
+"""Verdict → how a page colours it."""
+
+
+def percentile_name(percentile: float) -> str:
+    """Return ``p99.9``, or ``max`` for 100."""
+    return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage."""
+    return f"{100 * share:.3g} %"
+
+
+# ------------------------------------------------------------
+# Summaries of series.
 
 _FEW = 6
-_BRACKETS = "(in brackets: sample too small for this percentile)"
-_RANGES = "(a–b: between these, the source says no more)"
+"""Of more series, only the statistics that were asked for are explained below the table."""
 
 
 def summary_text(
     records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row per series: count, failures, percentiles, maximum, mean, and the highest supported percentile.
+    """Return one row per series: counts, percentiles, maximum and means.
 
-    A percentile in brackets is not supported by the sample: it is one of its largest values in disguise. A range is what
-    the source says, where that is no number. CSV has the upper end of a range, and names the columns that are supported
-    and resolved.
+    A percentile in brackets is not supported by the sample: it is one of its largest values. Where
+    the source gives a range, CSV has its upper end.
     """
-    wanted = sorted({row["percentile"] for record in records for row in record["percentiles"]})
-    below = [p for p in wanted if p < 100]
-    bad = any(record["failed"] or record["timeouts"] for record in records)
-    unit = f" ({_unit(records, out_unit)})" if style == "csv" else ""
-    header = [
-        "series",
-        "requests",
-        *(["failed", "timeouts"] if bad else []),
-        *(f"p{format_percentile(p)}{unit}" for p in below),
-    ]
-    header += [f"max{unit}", f"mean{unit}", f"tm99{unit}", "highest supported"]
-    rows = [_row(record, below, bad, style, out_unit) for record in records]
-    if style == "csv":
-        return csv_text([*header, "supported", "resolved"], rows)
-    text = (markdown if style == "markdown" else text_table)(
-        header, [[str(cell) for cell in row] for row in rows]
-    )
-    if style == "markdown":
+    percentiles = sorted({row["percentile"] for record in records for row in record["percentiles"]})
+    failures = any(record["failed"] or record["timeouts"] for record in records)
+    suffix = _csv_unit(records, style, out_unit)
+    table = Table(style, out_unit)
+    for record in records:
+        unit, count = record["unit"], record["count"]
+        rows = {row["percentile"]: row for row in record["percentiles"]}
+        largest = table.bounded(record["max"], record["ranges"].get("max"), unit)
+        if record["max_is_lower_bound"] and "max" not in record["ranges"]:
+            largest = table.either(largest, f"≥ {largest}")
+        trim = record["trimmed"].get("tm99")
+        supported = record["highest_supported_percentile"]
+        table.add(
+            {
+                "series": record["name"],
+                "requests": table.either(count, None if count is None else format_count(count)),
+                **({key: record[key] for key in ("failed", "timeouts")} if failures else {}),
+                **{
+                    f"p{format_percentile(p)}{suffix}": table.percentile(rows.get(p), unit)
+                    for p in percentiles
+                    if p < 100
+                },
+                f"max{suffix}": largest,
+                f"mean{suffix}": table.bounded(record["mean"], record["ranges"].get("mean"), unit),
+                f"tm99{suffix}": table.bounded(
+                    record["trimmed_means"].get("tm99"),
+                    trim if trim and not trim["resolved"] else None,
+                    unit,
+                ),
+                "highest supported": table.either(
+                    None if supported is None else f"{supported:.6f}",
+                    f"p{format_percentile(sure_percentile(supported))}" if supported else "",
+                ),
+                **table.flags(row for _, row in sorted(rows.items())),
+            }
+        )
+    text = table.render(legend=True)
+    if style != "table":
         return text
-    return "\n".join(
-        [text, *legend(cell for row in rows for cell in row), *_what_to_know(records, out_unit)]
-    )
+    return "\n".join([text, *_explanations(records, out_unit)])
 
 
-def legend(cells: Iterable[object]) -> list[str]:
-    """Return what brackets and ranges among the cells of a table mean, where there are any."""
-    texts = [str(cell) for cell in cells]
-    found = (
-        [_BRACKETS] if any(text.startswith("(") and text.endswith(")") for text in texts) else []
-    )
-    return (
-        [*found, _RANGES]
-        if any(re.search(r"\d[^ ]*( [nµm]?s)?–\d|≤ \d", text) for text in texts)
-        else found
-    )
-
-
-def _unit(records: Sequence[dict[str, Any]], out_unit: str | None) -> str:
+def _csv_unit(records: Sequence[dict[str, Any]], style: str, out_unit: str | None) -> str:
     """The unit of a CSV's numbers, for its header."""
+    if style != "csv":
+        return ""
     units = {
         out_unit if out_unit and record["unit"] in NANOSECONDS else record["unit"]
         for record in records
     }
-    return "/".join(sorted(unit if unit in NANOSECONDS else "no unit" for unit in units))
+    return f" ({'/'.join(sorted(unit if unit in NANOSECONDS else 'no unit' for unit in units))})"
 
 
-def _what_to_know(records: Sequence[dict[str, Any]], out_unit: str | None) -> list[str]:
-    """What the tails are based on, and what trimmed statistics leave out; of many series only what was asked for."""
-    said = []
+def _explanations(records: Sequence[dict[str, Any]], out_unit: str | None) -> list[str]:
+    """What the tails are based on, and what trimmed statistics leave out."""
+    lines = []
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
-        if record["rests_on"] and len(records) <= _FEW:
-            said.append(f"{name}{record['rests_on']}")
+        if record["tail_note"] and len(records) <= _FEW:
+            lines.append(f"{name}{record['tail_note']}")
         for spec, trim in record["trimmed"].items():
             if spec not in TRIMMED or (spec == "tm99" and len(records) <= _FEW):
                 value = _trim_text(trim, record["unit"], out_unit)
                 form, _, meaning = trim["definition"].partition(": ")
-                said.append(
-                    f"{name}{spec} = {value}, the {meaning} ({form}); leaves out {trim['leaves_out']}"
+                lines.append(
+                    f"{name}{spec} = {value}, the {meaning} ({form}); "
+                    f"leaves out {trim['leaves_out']}"
                 )
-    return said
+    return lines
 
 
 def _trim_text(trim: dict[str, Any], unit: str, out_unit: str | None) -> str:
-    """A trimmed statistic: a number where it is known within a tenth, else a range."""
-    share = trim["definition"].startswith("PR")
-    plain = share or trim["definition"].startswith("TC")
-
-    def show(value: float) -> str:
-        return (
-            f"{value:.4g}"
-            if share
-            else str(shown(value, "none" if plain else unit, "table", out_unit))
-        )
-
-    # Of a share, what is left of 100 % is as much of a statement as what is not.
-    known = trim["resolved"] and (
-        not share or is_resolved(100 - (trim["high"] or 0), 100 - (trim["low"] or 0))
-    )
-    if trim["value"] is None and trim["low"] is None and trim["high"] is None:
+    """A trimmed statistic: a number where it is known within a tenth, otherwise a range."""
+    value, low, high = trim["value"], trim["low"], trim["high"]
+    if value is None and low is None and high is None:
         return "nothing"
-    return (show(trim["value"]) if known else format_range(trim["low"], trim["high"], show)) + (
-        " %" if share else ""
-    )
-
-
-def _row(
-    record: dict[str, Any], below: list[float], bad: bool, style: str, out_unit: str | None
-) -> list[Any]:
-    def show(value: float | None) -> Any:
-        return shown(value, record["unit"], style, out_unit)
-
-    def known(name: str, value: float | None, ends: dict[str, Any] | None) -> Any:
-        at_least = name == "max" and record["max_at_least"]
-        if style == "csv":
-            return show(value)
-        if ends is not None:
-            return format_range(ends["low"], ends["high"], show)
-        return f"≥ {show(value)}" if at_least else show(value)
-
-    held = {row["percentile"]: row for row in record["percentiles"]}
-    cells: list[Any] = [
-        record["name"],
-        record["count"]
-        if style == "csv"
-        else format_count(record["count"] or 0)
-        if record["count"] is not None
-        else "",
-    ]
-    cells += [record["failed"], record["timeouts"]] if bad else []
-    for p in below:
-        row = held.get(p)
-        cells.append(
-            show(None)
-            if row is None
-            else show(row["value"])
-            if style == "csv"
-            else format_row(row, show)
-        )
-    cells += [known(name, record[name], record["ranges"].get(name)) for name in ("max", "mean")]
-    trim = record["trimmed"].get("tm99")
-    cells.append(
-        known(
-            "tm99",
-            record["trimmed_means"].get("tm99"),
-            trim if trim and not trim["resolved"] else None,
-        )
-    )
-    supported = record["highest_supported_percentile"]
-    if style != "csv":
-        return [*cells, f"p{format_percentile(sure_percentile(supported))}" if supported else ""]
-    named = [(f"p{format_percentile(p)}", row) for p, row in sorted(held.items())]
-    flags = [
-        " ".join(name for name, row in named if row[flag]) for flag in ("supported", "resolved")
-    ]
-    return [*cells, None if supported is None else f"{supported:.6f}", *flags]
+    if trim["definition"].startswith("PR"):
+        # The rest up to 100 % is as much of a statement as the share itself.
+        exact = trim["resolved"] and is_resolved(100 - (high or 0), 100 - (low or 0))
+        text = f"{value:.4g}" if exact else format_range(low, high, lambda end: f"{end:.4g}")
+        return f"{text} %"
+    counted = trim["definition"].startswith("TC")
+    show = partial(shown, unit="none" if counted else unit, style="table", out_unit=out_unit)
+    return str(show(value)) if trim["resolved"] else format_range(low, high, show)
 
 
 def intervals_text(
     records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row an interval of every series; brackets and ranges are those of `summary_text`."""
+    """Return one row per interval of every series; see `summary_text` for brackets and ranges."""
     names = list(
         dict.fromkeys(
             p for record in records for row in record["intervals"] for p in row["percentiles"]
         )
     )
-    unit = f" ({_unit(records, out_unit)})" if style == "csv" else ""
-    header = [
-        "series",
-        "start",
-        "length",
-        "requests",
-        *(f"p{name}{unit}" for name in names),
-        f"max{unit}",
-    ]
-    rows: list[list[Any]] = []
+    suffix = _csv_unit(records, style, out_unit)
+    header = ["series", "start", "length", "requests", *(f"p{name}{suffix}" for name in names)]
+    flags = ["supported", "resolved"] if style == "csv" else []
+    table = Table(style, out_unit, header=[*header, f"max{suffix}", *flags])
     for record in records:
         for row in record["intervals"]:
-            values = [_interval_cell(row, name, record["unit"], style, out_unit) for name in names]
-            last = _interval_cell(row, "max", record["unit"], style, out_unit)
-            flags = [
-                " ".join(
-                    f"p{name}"
-                    for name, value in row["percentiles"].items()
-                    if value is not None and float(name) <= row["supported_up_to"]
-                ),
-                " ".join(
-                    f"p{name}"
-                    for name, value in row["percentiles"].items()
-                    if value is not None and name not in row["ranges"]
-                ),
-            ]
-            more = flags if style == "csv" else []
-            rows.append(
-                [record["name"], row["start"], row["length"], row["count"], *values, last, *more]
+            cells = {name: _interval_row(row, name) for name in (*names, "max")}
+            start, length, count = row["start"], row["length"], row["count"]
+            table.add(
+                {
+                    "series": record["name"],
+                    "start": table.either(start, f"{start:.3f}"),
+                    "length": table.either(length, f"{length:.3f}"),
+                    "requests": table.either(count, format_count(count)),
+                    **{
+                        f"{'' if name == 'max' else 'p'}{name}{suffix}": table.percentile(
+                            cell, record["unit"]
+                        )
+                        for name, cell in cells.items()
+                    },
+                    **table.flags(
+                        cells[name] for name in names if cells[name]["value"] is not None
+                    ),
+                }
             )
-    if style == "csv":
-        return csv_text([*header, "supported", "resolved"], rows)
-    texts = [
-        [str(row[0]), f"{row[1]:.3f}", f"{row[2]:.3f}", format_count(row[3]), *map(str, row[4:])]
-        for row in rows
-    ]
-    if style == "markdown":
-        return markdown(header, texts)
-    return "\n".join([text_table(header, texts), *legend(cell for row in texts for cell in row)])
+    return table.render(legend=True)
 
 
-def _interval_cell(
-    row: dict[str, Any], name: str, unit: str, style: str, out_unit: str | None
-) -> Any:
-    value, ends = (
-        row["max"] if name == "max" else row["percentiles"].get(name),
-        row["ranges"].get(name),
-    )
-    if style == "csv":
-        return shown(value, unit, style, out_unit)
-    fields = {
+def _interval_row(row: dict[str, Any], name: str) -> dict[str, Any]:
+    """A percentile, or the maximum, of an interval as a row of percentiles has it."""
+    value = row["max"] if name == "max" else row["percentiles"].get(name)
+    ends = row["ranges"].get(name)
+    percentile = 100.0 if name == "max" else float(name)
+    return {
+        "percentile": percentile,
         "value": value,
+        "bucket_low": ends["low"] if ends else value,
+        "bucket_high": ends["high"] if ends else value,
         "resolved": ends is None,
-        "supported": name == "max" or float(name) <= row["supported_up_to"],
+        "supported": name == "max" or percentile <= row["supported_up_to"],
     }
-    low, high = (ends["low"], ends["high"]) if ends else (value, value)
-    return format_row(
-        fields | {"bucket_low": low, "bucket_high": high},
-        lambda one: str(shown(one, unit, style, out_unit)),
-    )
 
 
 # ------------------------------------------------------------
-# Comparisons as dictionaries and as text.
+# Comparisons.
 
-_GRAVE = ("mixed", "worse", "inconclusive", "better", "same")
-_SURE = 0.02
+_BY_SEVERITY = ("mixed", "worse", "inconclusive", "better", "same")
+_CLOSE = 0.02
 """Bounds of a probability that are farther apart are both shown."""
-
-_HEADER = ("statistic", "base", "new", "change", "low", "high", "significant")
 
 
 def comparisons_record(
-    found: Mapping[str, Comparison], failed: Mapping[str, Sequence[str]]
+    comparisons: Mapping[str, Comparison], failed: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return the comparison of one series as it is, and of several a list beside the first, as plain values."""
-    records = {name: comparison_record(one, failed[name]) for name, one in found.items()}
+    """Return the comparison of one series, or of several: the first one, and a list of all."""
+    records = {name: comparison_record(one, failed[name]) for name, one in comparisons.items()}
+    first = {"schema_version": 1, **next(iter(records.values()))}
     if len(records) == 1:
-        return {"schema_version": 1, **next(iter(records.values()))}
-    verdicts = {one.verdict for one in found.values()}
-    both_ways = {"better", "worse"} <= verdicts
-    return {
-        "schema_version": 1,
-        **next(iter(records.values())),
-        "verdict": "mixed" if both_ways else next(word for word in _GRAVE if word in verdicts),
+        return first
+    verdicts = {one.verdict for one in comparisons.values()}
+    if {"better", "worse"} <= verdicts:
+        verdicts.add("mixed")
+    return first | {
+        "verdict": next(verdict for verdict in _BY_SEVERITY if verdict in verdicts),
         "failed": [f"{name}: {text}" for name, texts in failed.items() for text in texts],
         "series": [{"name": name, **record} for name, record in records.items()],
     }
 
 
-def comparison_record(found: Comparison, failed: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a comparison as plain values; changes are relative (0.05 is +5 %), null where unbounded."""
-    rows = [_record(row) for row in found.changes]
+def comparison_record(comparison: Comparison, failed: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a comparison as plain values; changes are relative (0.05 is +5 %)."""
+    rows = [
+        {
+            "statistic": row.statistic,
+            "percentile": row.percentile,
+            **numbers_of(row, "base", "new", "change"),
+            "low": number(row.low) if row.low > -1 else None,
+            **numbers_of(row, "high", "difference", "difference_low", "difference_high", "p_value"),
+            **numbers_of(row, "base_low", "base_high", "new_low", "new_high"),
+            "resolved": row.resolved,
+            "significant": row.significant,
+            "note": row.note,
+        }
+        for row in comparison.changes
+    ]
     return {
-        "basis": found.basis,
-        "verdict": found.verdict,
-        "unit": found.unit,
-        "runs": list(found.runs),
+        "basis": comparison.basis,
+        "verdict": comparison.verdict,
+        "unit": comparison.unit,
+        "runs": list(comparison.runs),
         "rows": [row for row in rows if row["percentile"] is not None],
         "means": [row for row in rows if row["percentile"] is None],
-        "faster": number(found.faster),
-        "faster_between": [number(end) for end in found.faster_between],
+        "faster": number(comparison.faster),
+        "faster_between": [number(end) for end in comparison.faster_between],
         "failed": list(failed),
-        "reasons": list(found.reasons),
-        "warnings": list(found.warnings),
-    }
-
-
-def _record(row: Change) -> dict[str, Any]:
-    names = (
-        "base",
-        "new",
-        "change",
-        "low",
-        "high",
-        "difference",
-        "difference_low",
-        "difference_high",
-        "p_value",
-    )
-    values = {name: number(getattr(row, name)) for name in names}
-    values["low"] = None if row.low <= -1 else values["low"]
-    values |= {
-        name: number(getattr(row, name))
-        for name in ("base_low", "base_high", "new_low", "new_high")
-    }
-    values["resolved"] = row.resolved
-    return {
-        "statistic": row.statistic,
-        "percentile": row.percentile,
-        **values,
-        "significant": row.significant,
-        "note": row.note,
+        "reasons": list(comparison.reasons),
+        "warnings": list(comparison.warnings),
     }
 
 
 def comparisons_text(
-    found: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
+    comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row per statistic; several series follow each other, in CSV with a column of their own."""
+    """Return one row per statistic, series by series; CSV of several names them in a column."""
+    several = len(comparisons) > 1
     if style == "csv":
-        rows = [
-            [name, *_plain(row, one.unit, out_unit)]
-            for name, one in found.items()
-            for row in one.changes
-        ]
-        header = [*_HEADER, "resolved"]
-        return (
-            csv_text(["series", *header], rows)
-            if len(found) > 1
-            else csv_text(header, [row[1:] for row in rows])
-        )
-    table = markdown if style == "markdown" else text_table
+        table = Table(style)
+        for name, comparison in comparisons.items():
+            for row in comparison.changes:
+                unit = None if row.statistic == "slow share" else out_unit
+                low = row.low if row.low > -1 else None
+                table.add(
+                    {
+                        **({"series": name} if several else {}),
+                        "statistic": row.statistic,
+                        "base": shown(row.base, comparison.unit, "csv", unit),
+                        "new": shown(row.new, comparison.unit, "csv", unit),
+                        "change": number(row.change),
+                        "low": number(low),
+                        "high": number(row.high),
+                        "significant": row.significant,
+                        "resolved": row.resolved,
+                    }
+                )
+        return table.render()
     texts = []
-    for name, one in found.items():
-        title = (
-            [("### " if style == "markdown" else "") + printable(name)] if len(found) > 1 else []
-        )
-        rows = [_cells(row, one.unit, out_unit) for row in one.changes]
-        texts.append("\n".join([*title, table(_HEADER, rows), "", *_words(one)]))
+    for name, comparison in comparisons.items():
+        table = Table(style)
+        show = partial(shown, unit=comparison.unit, style="table", out_unit=out_unit)
+        for row in comparison.changes:
+            base, new = side_texts(row, show)
+            table.add(
+                {
+                    "statistic": "max" if row.percentile == 100 else row.statistic,
+                    "base": base,
+                    "new": new,
+                    "change": format_change(row.change),
+                    "low": format_change(row.low) if row.low > -1 else "",
+                    "high": format_change(row.high) if math.isfinite(row.high) else "",
+                    "significant": significance(row),
+                }
+            )
+        title = [f"{'### ' if style == 'markdown' else ''}{printable(name)}"] if several else []
+        texts.append("\n".join([*title, table.render(), "", *_conclusion(comparison)]))
     return "\n\n".join(texts)
 
 
-def _cells(row: Change, unit: str, out_unit: str | None) -> list[str]:
-    values = [
-        value_text(*ends, lambda one: str(shown(one, unit, "table", out_unit)))
-        for ends in _sides(row)
-    ]
+def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
+    """Return the base and the new value: a range where the source does not resolve it."""
     if row.statistic == "slow share":
-        values = [f"{100 * value:.3g} %" for value in (row.base, row.new)]
-    ends = [
-        format_change(row.low) if row.low > -1 else "",
-        format_change(row.high) if math.isfinite(row.high) else "",
-    ]
-    said = "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no"
+        return [percent(row.base), percent(row.new)]
+    sides = ((row.base, row.base_low, row.base_high), (row.new, row.new_low, row.new_high))
     return [
-        "max" if row.percentile == 100 else row.statistic,
-        *values,
-        format_change(row.change),
-        *ends,
-        said,
-    ]
-
-
-def _sides(row: Change) -> list[tuple[float, float, float]]:
-    return [(row.base, row.base_low, row.base_high), (row.new, row.new_low, row.new_high)]
-
-
-def value_text(value: float, low: float, high: float, show: Callable[[float], str]) -> str:
-    """Return one side of a comparison: a range where its source does not pin it down."""
-    return (
         show(value) if math.isnan(low) or is_resolved(low, high) else format_range(low, high, show)
-    )
-
-
-def _plain(row: Change, unit: str, out_unit: str | None) -> list[Any]:
-    scaled = None if row.statistic == "slow share" else out_unit
-    values = [shown(value, unit, "csv", scaled) for value in (row.base, row.new)]
-    ends = [row.change, row.low if row.low > -1 else None, row.high]
-    return [
-        row.statistic,
-        *values,
-        *(None if end is None else number(end) for end in ends),
-        row.significant,
-        row.resolved,
+        for value, low, high in sides
     ]
 
 
-def _words(found: Comparison) -> list[str]:
-    meaning = {
-        "same": "the same: every change surely lies within the margin",
+def significance(row: Change) -> str:
+    """Return ``yes``, ``no``, or ``not judged`` without a p-value."""
+    return "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no"
+
+
+def _conclusion(comparison: Comparison) -> list[str]:
+    verdict = {
+        "same": "the same: every change lies within the margin, with confidence",
         "mixed": "mixed: some statistics are better, others worse",
-    }
-    runs = (
-        f"{found.runs[0]} runs against {found.runs[1]}"
-        if found.basis == "runs"
-        else "one run per side"
-    )
-    lines = [f"verdict: {meaning.get(found.verdict, found.verdict)} ({runs})"]
-    if math.isfinite(found.faster):
-        low, high = found.faster_between
-        share = (
-            f"{100 * found.faster:.3g}"
-            if not high - low > _SURE
-            else f"{100 * low:.3g}–{100 * high:.3g}"
-        )
+    }.get(comparison.verdict, comparison.verdict)
+    runs = "one run per side"
+    if comparison.basis == "runs":
+        runs = f"{comparison.runs[0]} runs against {comparison.runs[1]}"
+    lines = [f"verdict: {verdict} ({runs})"]
+    if math.isfinite(comparison.faster):
+        low, high = comparison.faster_between
+        share = f"{100 * comparison.faster:.3g}"
+        if high - low > _CLOSE:
+            share = f"{100 * low:.3g}–{100 * high:.3g}"
         lines.append(f"P(new < base) = {share} %")
-    return [*lines, *found.reasons]
+    return [*lines, *comparison.reasons]
 
 
 # ------------------------------------------------------------
-# A diagnosis as the dictionary that the command line prints as JSON, and as text.
-
-_COLOURS = {"omits": "#d0312d", "clean": "#0b5cbf", "unknown": "#c77700"}
-_GREY = "#8a909a"
+# Diagnoses.
 
 _SHOWN_STALLS = 10
 
 
-def diagnosis_record(name: str, found: Diagnosis) -> dict[str, Any]:
-    """Return one series' diagnosis as plain values: stalls in seconds from the series' start, latencies in ns."""
-    stalls = found.found
-    rows = zip(
-        *(
-            column.tolist()
-            for column in (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
-        ),
-        strict=True,
-    )
-    keys = ("start", "end", "duration", "worst", "missing")
+def diagnosis_record(name: str, diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
+    stalls = diagnosis.found
+    columns = (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
     return {
         "name": name,
-        "count": found.raw.count,
-        "unit_from": found.run.unit_from,
-        "verdict": found.verdict,
-        "summary": found.summary,
-        "ask": found.ask,
-        "findings": list(found.findings),
+        "count": diagnosis.raw.count,
+        "unit_from": diagnosis.run.unit_from,
+        "verdict": diagnosis.verdict,
+        "summary": diagnosis.summary,
+        "advice": diagnosis.advice,
+        "findings": list(diagnosis.findings),
         "evidence": [
             {
-                "test": one.test,
-                "statistic": number(one.statistic),
-                "threshold": number(one.threshold),
-                "finding": one.finding,
+                "test": piece.test,
+                **numbers_of(piece, "statistic", "threshold"),
+                "finding": piece.finding,
             }
-            for one in found.evidence
+            for piece in diagnosis.evidence
         ],
-        "expected_interval": number(found.expected_interval),
+        "expected_interval": number(diagnosis.expected_interval),
         "stalls": [
-            dict(zip(keys, (*map(number, row[:3]), number(round(row[3])), row[4]), strict=True))
-            for row in rows
+            {
+                "start": number(start),
+                "end": number(end),
+                "duration": number(duration),
+                "worst": number(round(worst)),
+                "missing": missing,
+            }
+            for start, end, duration, worst, missing in zip(
+                *(column.tolist() for column in columns), strict=True
+            )
         ],
-        "raw": {format_percentile(p): number(value) for p, value, _ in found.table},
-        "raw_ranges": _ranges(found.raw, found),
-        "corrected_ranges": _ranges(found.corrected, found),
+        "raw": {format_percentile(p): number(value) for p, value, _ in diagnosis.table},
+        "raw_ranges": _ranges(diagnosis.raw, diagnosis),
+        "corrected_ranges": _ranges(diagnosis.corrected, diagnosis),
         "corrected": {
-            format_percentile(p): number(value) for p, _, value in found.table if value is not None
+            format_percentile(p): number(value)
+            for p, _, value in diagnosis.table
+            if value is not None
         },
-        "method": found.method,
-        "notes": [*stalls.notes, *filter(None, [found.run.unit_note])],
+        "method": diagnosis.method,
+        "notes": [*stalls.notes, *filter(None, [diagnosis.run.unit_note])],
     }
 
 
-def _ranges(held: Any, found: Diagnosis) -> dict[str, dict[str, Any]]:
-    """Bounds of the percentiles that the source pins down no better than that."""
-    if not isinstance(held, Histogram) or not held.count:
+def _ranges(data: Any, diagnosis: Diagnosis) -> dict[str, dict[str, Any]]:
+    """Bounds of the percentiles that the source does not resolve."""
+    if not isinstance(data, Histogram) or not data.count:
         return {}
-    rows = held.percentile_rows([p for p, _, _ in found.table])
+    rows = data.percentile_rows([p for p, _, _ in diagnosis.table])
     return {
-        format_percentile(row.percentile): {"low": number(row.bucket_low), "high": number(row.bucket_high)}
-        for row in rows if not row.resolved
-    }  # fmt: skip
+        format_percentile(row.percentile): {
+            "low": number(row.bucket_low),
+            "high": number(row.bucket_high),
+        }
+        for row in rows
+        if not row.resolved
+    }
 
 
 def diagnosis_text(
     records: Sequence[dict[str, Any]], style: str, out_unit: str | None = None
 ) -> str:
-    """Return diagnoses as a paragraph each, or one row each as CSV or Markdown."""
+    """Return a paragraph per diagnosis, or a row each as CSV or Markdown."""
     if style == "table":
         return "\n\n".join(_paragraph(record, out_unit) for record in records)
-    heads = [
-        "series",
-        "requests",
-        "verdict",
-        "why",
-        "findings",
-        "expected interval",
-        "stalls",
-        "method",
-    ]
-    rows = [
-        [
-            record["name"], format_count(record["count"] or 0), record["verdict"], record["summary"],
-            " ".join(record["findings"]), _time(record["expected_interval"]), str(len(record["stalls"])), record["method"] or "",
-        ]
-        for record in records
-    ]  # fmt: skip
-    return csv_text(heads, rows) if style == "csv" else markdown(heads, rows, left=len(heads))
+    table = Table(style)
+    for record in records:
+        table.add(
+            {
+                "series": record["name"],
+                "requests": format_count(record["count"] or 0),
+                "verdict": record["verdict"],
+                "why": record["summary"],
+                "findings": " ".join(record["findings"]),
+                "expected interval": _duration(record["expected_interval"]),
+                "stalls": str(len(record["stalls"])),
+                "method": record["method"] or "",
+            }
+        )
+    return table.render(left=8)
 
 
 def _paragraph(record: dict[str, Any], out_unit: str | None) -> str:
-    lines = [f"{printable(record['name'])}: {record['verdict']}", f"  {record['summary']}"]
+    lines = [record["summary"]]
     if record["findings"]:
-        lines.append(f"  also: {', '.join(record['findings'])}")
-    lines += [f"  {one['test']}: {one['finding']}" for one in record["evidence"]]
-    lines += [f"  {note}" for note in record["notes"]]
-    for stall in record["stalls"][:_SHOWN_STALLS]:
+        lines.append(f"also: {', '.join(record['findings'])}")
+    lines += [f"{piece['test']}: {piece['finding']}" for piece in record["evidence"]]
+    lines += record["notes"]
+    stalls = record["stalls"]
+    for stall in stalls[:_SHOWN_STALLS]:
         lines.append(
-            f"  stall from {stall['start']:.3f} s to {stall['end']:.3f} s, worst {_time(stall['worst'])}, "
+            f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, "
+            f"worst {_duration(stall['worst'])}, "
             f"{format_count(stall['missing'])} requests not sent meanwhile"
         )
-    if len(record["stalls"]) > _SHOWN_STALLS:
-        lines.append(f"  and {format_count(len(record['stalls']) - _SHOWN_STALLS)} more stalls")
+    if len(stalls) > _SHOWN_STALLS:
+        lines.append(f"and {format_count(len(stalls) - _SHOWN_STALLS)} more stalls")
     if record["expected_interval"]:
-        lines.append(f"  expected interval {_time(record['expected_interval'])}")
-    lines += _percentiles(record, out_unit)
-    return "\n".join([*lines, *([f"  {record['ask']}"] if record["ask"] else [])])
-
-
-def _percentiles(record: dict[str, Any], out_unit: str | None) -> list[str]:
-    """Raw percentiles, and corrected ones beside them where there are any."""
-    heads = ["", "as measured"]
+        lines.append(f"expected interval {_duration(record['expected_interval'])}")
+    kinds = {"raw": "as measured"}
     how = {"retime": "by the schedule", "backfill": "back-filled"}.get(record["method"])
     if record["corrected"] and how:
-        heads.append(how)
-    columns = [record["raw"], record["corrected"]][: len(heads) - 1]
-
-    def show(value: float | None) -> str:
-        return str(shown(value, "ns", "table", out_unit))
-
-    kinds = ("raw", "corrected")[: len(columns)]
-    rows = [
-        [_named(name), *(_value(record, kind, name, show) for kind in kinds)]
-        for name in record["raw"]
-    ]
-    return [f"  {line}" for line in text_table(heads, rows).splitlines()] if rows else []
-
-
-def _value(
-    record: dict[str, Any], kind: str, name: str, show: Callable[[float | None], str]
-) -> str:
-    """A percentile of the raw or the corrected counts: a range where the source says no more."""
-    ends = record[f"{kind}_ranges"].get(name)
-    return (
-        show(record[kind].get(name))
-        if ends is None
-        else format_range(ends["low"], ends["high"], show)
-    )
+        kinds["corrected"] = how
+    show = partial(shown, unit="ns", style="table", out_unit=out_unit)
+    rows = []
+    for name in record["raw"]:
+        cells = [percentile_name(float(name))]
+        for kind in kinds:
+            ends = record[f"{kind}_ranges"].get(name)
+            cells.append(
+                show(record[kind].get(name))
+                if ends is None
+                else format_range(ends["low"], ends["high"], show)
+            )
+        rows.append(cells)
+    if rows:
+        lines += text_table(["", *kinds.values()], rows).splitlines()
+    if record["advice"]:
+        lines.append(record["advice"])
+    heading = f"{printable(record['name'])}: {record['verdict']}"
+    return "\n".join([heading, *(f"  {line}" for line in lines)])
 
 
-def _named(percentile: str) -> str:
-    return "max" if percentile == "100" else f"p{percentile}"
-
-
-def _time(value: float | None) -> str:
+def _duration(value: float | None) -> str:
     return "" if value is None else format_duration(float(value))
 
 
 # ------------------------------------------------------------
-# Fan-out as a dictionary, as text, and in words.
+# Fan-out.
 
-_CLOSE = 5e-4
+_SAME_SHARE = 5e-4
 """Shares that differ by less are one, in a table."""
 
 
 def fan_out_record(
     name: str,
-    found: Sequence[FanOut],
+    answers: Sequence[FanOut],
     bounds: Sequence[FanOut] | None,
     percentiles: Sequence[float],
 ) -> dict[str, Any]:
-    """Return one series as a dictionary of plain values; `bounds` are the same for independent calls."""
-    rows = [_fanouts_row(one, percentiles) for one in found]
+    """Return one series as plain values; `bounds` are the same for independent calls."""
+    rows = [_fan_out_row(answer, percentiles) for answer in answers]
     for row, bound in zip(rows, bounds or (), strict=False):
-        other = _fanouts_row(bound, percentiles)
+        independent = _fan_out_row(bound, percentiles)
         row["independent"] = {
-            key: other[key] for key in ("percentiles", "share_above", "share_between")
+            key: independent[key] for key in ("percentiles", "share_above", "share_between")
         }
-    return {"name": name, "unit": found[0].distribution.unit, "rows": rows}
+    return {"name": name, "unit": answers[0].distribution.unit, "rows": rows}
 
 
-def _fanouts_row(one: FanOut, percentiles: Sequence[float]) -> dict[str, Any]:
-    rows = [one.row(p) for p in percentiles]
+def _fan_out_row(answer: FanOut, percentiles: Sequence[float]) -> dict[str, Any]:
+    above: dict[str, float | None] = {}
+    between: dict[str, list[float]] = {}
+    for p, share in answer.above.items():
+        low, high = answer.above_between.get(p, (share, share))
+        known = p not in answer.above_between or is_resolved(low, high) or high - low < _SAME_SHARE
+        above[format_percentile(p)] = share if known else None
+        between[format_percentile(p)] = [low, high]
     return {
-        "n": one.n,
-        "model": one.model,
+        "n": answer.n,
+        "model": answer.model,
         "percentiles": [
             {
                 "percentile": row.percentile,
-                **{
-                    key: number(getattr(row, key)) for key in ("value", "bucket_low", "bucket_high")
-                },
+                **numbers_of(row, "value", "bucket_low", "bucket_high"),
                 "resolved": row.resolved,
                 "supported": row.supported,
                 "at_least": math.isinf(row.bucket_high),
             }
-            for row in rows
+            for row in map(answer.row, percentiles)
         ],
-        "share_above": {
-            format_percentile(p): share if _known(one, p) else None
-            for p, share in one.above.items()
-        },
-        "share_between": {
-            format_percentile(p): list(one.above_between.get(p, (share, share)))
-            for p, share in one.above.items()
-        },
-        "quorum": one.quorum,
-        "sequential": one.sequential,
-        "added_load": one.added_load,
-        "interval": number(one.interval),
-        "note": one.note,
+        "share_above": above,
+        "share_between": between,
+        "quorum": answer.quorum,
+        "sequential": answer.sequential,
+        "added_load": answer.added_load,
+        "interval": number(answer.interval),
+        "note": answer.note,
     }
-
-
-def _known(one: FanOut, p: float) -> bool:
-    """Whether the share of users who fare worse than a percentile of one call is known within a tenth."""
-    low, high = one.above_between.get(p, (1.0, 1.0))
-    return bool(is_resolved(low, high)) or high - low < _CLOSE
 
 
 def fan_out_text(
     records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row a number of calls; in brackets what the sample of single calls does not support."""
-    wanted = [row["percentile"] for row in records[0]["rows"][0]["percentiles"]]
-    header = [
-        "series",
-        "calls",
-        "model",
-        *(f"p{format_percentile(p)}" for p in wanted),
-        "worse than p99 of one",
-    ]
-    texts: list[list[object]] = []
-    plain: list[list[object]] = []
+    """Return one row per number of calls, and another one if the calls were independent."""
+    table = Table(style, out_unit)
     for record in records:
         for row in record["rows"]:
-            models = [(row["model"], row)] + (
-                [("if independent", row["independent"])]
-                if "independent" in row and row["n"] > 1
-                else []
-            )
-            for model, values in models:
-                start = [record["name"], _calls(row), model]
-                share, between = values["share_above"].get("99"), values["share_between"].get("99")
-                cells = [_cell(cell, record["unit"], out_unit) for cell in values["percentiles"]]
-                texts.append([*start, *cells, _share(share, between)])
-                bare = [
-                    shown(cell["value"], record["unit"], "csv", out_unit)
-                    for cell in values["percentiles"]
-                ]
-                flags = [
-                    " ".join(
-                        f"p{format_percentile(cell['percentile'])}"
-                        for cell in values["percentiles"]
-                        if cell[flag]
-                    )
-                    for flag in ("supported", "resolved")
-                ]
-                plain.append([record["name"], row["n"], model, *bare, share, *flags])
-    if style == "csv":
-        return styled(style, [*header, "supported", "resolved"], texts, plain)
-    text = styled(style, header, texts, plain)
-    return (
-        text
-        if style == "markdown"
-        else "\n".join([text, *legend(cell for row in texts for cell in row)])
+            models = {row["model"]: row}
+            if "independent" in row and row["n"] > 1:
+                models["if independent"] = row["independent"]
+            calls = f"{format_count(row['n'])}{' in a row' if row['sequential'] else ''}"
+            if row["quorum"] is not None:
+                calls = f"{row['quorum']:,} of {calls}"
+            for model, values in models.items():
+                share, between = (values[key].get("99") for key in ("share_above", "share_between"))
+                text = ""
+                if between is not None:
+                    low, high = between
+                    text = f"{100 * low:.3g}–{percent(high)}" if share is None else percent(share)
+                table.add(
+                    {
+                        "series": record["name"],
+                        "calls": table.either(row["n"], calls),
+                        "model": model,
+                        **{
+                            f"p{format_percentile(cell['percentile'])}": table.percentile(
+                                cell, record["unit"]
+                            )
+                            for cell in values["percentiles"]
+                        },
+                        "worse than p99 of one": table.either(share, text),
+                        **table.flags(values["percentiles"]),
+                    }
+                )
+    return table.render(legend=True)
+
+
+def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
+    """Return what the numbers are based on, one sentence per point."""
+    largest = max(answers, key=lambda answer: answer.n)
+    lines = [
+        f"{name}, {format_count(answer.n)} calls: {answer.note}"
+        for answer in answers
+        if answer.note
+    ]
+    if largest.added_load:
+        lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
+    if largest.n == 1 or largest.sequential:
+        return lines
+    percentile = largest.leaf_percentile(99)
+    needed = samples_needed(percentile, confidence)
+    count = largest.leaf.count + largest.leaf.censored
+    enough = ""
+    if count < needed:
+        enough = f"; that takes {format_count(needed)} calls, and there are {format_count(count)}"
+    calls = format_count(largest.n)
+    if largest.quorum is not None:
+        calls = f"{largest.quorum:,} of {largest.n:,}"
+    lines.append(
+        f"{name}: of {calls} independent calls, the user's p99 is the p{percentile:.7g} of one"
+        f"{enough}"
     )
-
-
-def _share(share: float | None, between: list[float] | None) -> str:
-    if between is None:
-        return ""
-    return (
-        f"{100 * share:.3g} %"
-        if share is not None
-        else f"{100 * between[0]:.3g}–{100 * between[1]:.3g} %"
-    )
-
-
-def _calls(row: dict[str, Any]) -> str:
-    text = format_count(row["n"]) + (" in a row" if row["sequential"] else "")
-    return text if row["quorum"] is None else f"{row['quorum']:,} of {text}"
-
-
-def _cell(cell: dict[str, Any], unit: str, out_unit: str | None) -> str:
-    return format_row(cell, lambda value: str(shown(value, unit, "table", out_unit)))
-
-
-def fan_out_words(name: str, found: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
-    """Return what the numbers are based on, a sentence a point."""
-    most = max(found, key=lambda one: one.n)
-    said = [f"{name}, {format_count(one.n)} calls: {one.note}" for one in found if one.note]
-    if most.added_load:
-        said.append(f"{name}: the hedge sends {100 * most.added_load:,.3g} % more calls")
-    if most.n == 1 or most.sequential:
-        return said
-    rests = most.leaf_percentile(99)
-    needed = samples_needed(rests, confidence)
-    held = most.leaf.count + most.leaf.censored
-    enough = (
-        ""
-        if held >= needed
-        else f"; it takes {format_count(needed)} calls to know, and there are {format_count(held)}"
-    )
-    of_them = f"{most.quorum:,} of {most.n:,}" if most.quorum is not None else format_count(most.n)
-    digits = f"{rests:.7g}"
-    said.append(
-        f"{name}: of {of_them} independent calls, the user's p99 is the p{digits} of one{enough}"
-    )
-    return said
+    return lines
 
 
 # ------------------------------------------------------------
-# Load curves as dictionaries, as text, and in words.
-
-_FIELDS = ("value", "low", "high", "bucket_low", "bucket_high")
-_FLAGS = ("supported", "resolved")
+# Load curves.
 
 
 def load_record(
@@ -764,284 +645,243 @@ def load_record(
     machines: Machines | None = None,
 ) -> dict[str, Any]:
     """Return a load curve as plain values; rates are requests per second."""
-    found = curve.capacity
-    bracket = None
-    if found is not None:
-        ends = {name: number(getattr(found, name)) for name in ("rate", "low", "high")}
-        bracket = {**ends, "limited_by": curve.limited_by, "reason": found.reason}
-    return {
-        "schema_version": 1,
-        "rows": [_loads_record(row, percentiles, confidence) for row in curve.rows],
-        "capacity": bracket,
-        "machines": None if machines is None else vars(machines),
-        "scalability": _scalability(curve),
-    }
-
-
-def _loads_record(row: LoadRow, percentiles: Sequence[float], confidence: float) -> dict[str, Any]:
-    rates = {name: number(getattr(row, name)) for name in ("rate", "offered", "achieved")}
-    facts: dict[str, Any] = {
-        "series": row.name,
-        **rates,
-        "saturated": row.saturated,
-        "unit": row.data.unit,
-        "count": row.data.count,
-    }
-    facts |= {"unit_from": row.data.run.unit_from, "notes": list(row.data.run.notes)}
-    return facts | {"percentiles": _loads_percentiles(row, percentiles, confidence)}
-
-
-def _loads_percentiles(
-    row: LoadRow, percentiles: Sequence[float], confidence: float
-) -> list[dict[str, Any]]:
-    if isinstance(row.data, Summary):
-        held = [
-            (p, row.data.reported_percentiles[p])
-            for p in percentiles
-            if p in row.data.reported_percentiles
-        ]
-        count = row.data.count
-        limit = None if count is None else highest_supported_percentile(count, confidence)
-        exact = dict.fromkeys(("low", "high"))
-        return [
-            {
-                "percentile": p,
-                "value": number(v),
-                **exact,
-                "bucket_low": number(v),
-                "bucket_high": number(v),
-                "resolved": True,
-            }
-            | {"supported": None if limit is None else p <= limit}
-            for p, v in held
-        ]
-    rows = row.percentile_rows(percentiles, confidence)
-    return [
-        {"percentile": one.percentile, **{key: number(getattr(one, key)) for key in _FIELDS}}
-        | {"resolved": one.resolved, "supported": one.supported}
-        for one in rows
-    ]
-
-
-def _scalability(curve: LoadCurve) -> dict[str, Any] | None:
+    capacity = curve.capacity
+    scalability: dict[str, Any] | None
     try:
         law = curve.scalability()
-    except (
-        InvalidArgumentError
-    ):  # fewer than six numbers of connections: there is no law to speak of
-        return None
-    values = {name: getattr(law, name) for name in ("rate", "contention", "coherence")}
+        scalability = {
+            "rate": law.rate,
+            "contention": law.contention,
+            "coherence": law.coherence,
+            "errors": law.errors.tolist(),
+            "peak": number(law.peak),
+            "highest": law.highest,
+        }
+    except InvalidArgumentError:  # fewer than six numbers of connections do not determine the law
+        scalability = None
     return {
-        **values,
-        "errors": law.errors.tolist(),
-        "peak": number(law.peak),
-        "highest": law.highest,
+        "schema_version": 1,
+        "rows": [
+            {
+                "series": row.name,
+                **numbers_of(row, "rate", "offered", "achieved"),
+                "saturated": row.saturated,
+                "unit": row.data.unit,
+                "count": row.data.count,
+                "unit_from": row.data.run.unit_from,
+                "notes": list(row.data.run.notes),
+                "percentiles": _load_percentiles(row, percentiles, confidence),
+            }
+            for row in curve.rows
+        ],
+        "capacity": None
+        if capacity is None
+        else {
+            **numbers_of(capacity, "rate", "low", "high"),
+            "limited_by": curve.limited_by,
+            "reason": capacity.reason,
+        },
+        "machines": None if machines is None else vars(machines),
+        "scalability": scalability,
     }
+
+
+def _load_percentiles(
+    row: LoadRow, percentiles: Sequence[float], confidence: float
+) -> list[dict[str, Any]]:
+    if not isinstance(row.data, Summary):
+        return [percentile_row(one) for one in row.percentile_rows(percentiles, confidence)]
+    reported, count = row.data.reported_percentiles, row.data.count
+    limit = None if count is None else highest_supported_percentile(count, confidence)
+    return [
+        exact_row(p, reported[p], None if limit is None else p <= limit)
+        for p in percentiles
+        if p in reported
+    ]
 
 
 def load_text(record: dict[str, Any], style: str = "table", out_unit: str | None = None) -> str:
     """Return one row per run, by load."""
-    wanted = sorted({cell["percentile"] for row in record["rows"] for cell in row["percentiles"]})
-    header = [
-        "series",
-        "offered",
-        "achieved",
-        *(f"p{format_percentile(p)}" for p in wanted),
-        "saturated",
-    ]
-    texts: list[list[object]] = []
-    plain: list[list[object]] = []
+    percentiles = sorted(
+        {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
+    )
+    table = Table(style, out_unit)
     for row in record["rows"]:
-        held = {cell["percentile"]: cell for cell in row["percentiles"]}
-        values = [held[p]["value"] if p in held else None for p in wanted]
-        show = partial(shown, unit=row["unit"], style="table", out_unit=out_unit)
-        cells = [format_row(held[p], show) if p in held else "" for p in wanted]
-        rates = [row["offered"], row["achieved"]]
-        texts.append(
-            [
-                row["series"],
-                *(_rate(rate) for rate in rates),
-                *cells,
-                "yes" if row["saturated"] else "",
-            ]
+        cells = {cell["percentile"]: cell for cell in row["percentiles"]}
+        table.add(
+            {
+                "series": row["series"],
+                "offered": table.either(row["offered"], _rate(row["offered"])),
+                "achieved": table.either(row["achieved"], _rate(row["achieved"])),
+                **{
+                    f"p{format_percentile(p)}": table.percentile(cells.get(p), row["unit"])
+                    for p in percentiles
+                },
+                "saturated": table.either(row["saturated"], "yes" if row["saturated"] else ""),
+                **table.flags(cells[p] for p in percentiles if p in cells),
+            }
         )
-        bare = [shown(value, row["unit"], "csv", out_unit) for value in values]
-        flags = [
-            " ".join(f"p{format_percentile(p)}" for p in wanted if p in held and held[p][flag])
-            for flag in _FLAGS
-        ]
-        plain.append([row["series"], *rates, *bare, row["saturated"], *flags])
-    return styled(style, [*header, *_FLAGS] if style == "csv" else header, texts, plain)
+    return table.render()
 
 
 def _rate(rate: float | None) -> str:
-    return (
-        ""
-        if rate is None or not math.isfinite(rate)
-        else f"{rate:,.0f}/s"
-        if rate >= 100
-        else f"{rate:.3g}/s"
-    )
+    if rate is None or not math.isfinite(rate):
+        return ""
+    return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s"
 
 
 def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
-    """Return the finding: the largest load within the SLO, and what it is based on."""
-    said = []
-    found = curve.capacity
-    if found is not None and curve.slo is not None:
-        bracket = f"between {_rate(found.low)} (met) and {_rate(found.high)} (not)"
-        if math.isnan(found.rate):
-            said.append(f"no load measured meets {curve.slo}: {found.reason}")
-        elif not found.low:
-            end = "" if math.isinf(found.high) else f"; {_rate(found.high)} misses it"
-            said.append(
-                f"{curve.slo}: the largest load is about {_rate(found.rate)}{end}; {found.reason}"
-            )
-        elif math.isinf(found.high):
-            said.append(f"{curve.slo}: met up to {_rate(found.low)}; {found.reason}")
+    """Return the findings: the largest load within the SLO, and what limits it."""
+    lines = []
+    capacity = curve.capacity
+    if capacity is not None and curve.slo is not None:
+        rate, low, high = (_rate(end) for end in (capacity.rate, capacity.low, capacity.high))
+        largest = f"{curve.slo}: the largest load is about {rate}"
+        if math.isnan(capacity.rate):
+            lines.append(f"no load measured meets {curve.slo}: {capacity.reason}")
+        elif not capacity.low:
+            end = "" if math.isinf(capacity.high) else f"; {high} misses it"
+            lines.append(f"{largest}{end}; {capacity.reason}")
+        elif math.isinf(capacity.high):
+            lines.append(f"{curve.slo}: met up to {low}; {capacity.reason}")
         else:
-            said.append(
-                f"{curve.slo}: the largest load is about {_rate(found.rate)}, {bracket}; {curve.limited_by} limits it"
-            )
-            said += [found.reason] if found.reason else []
-    lost = [row for row in curve.rows if row.saturated]
-    if lost:
-        said.append(
-            f"from {_rate(lost[0].offered)} offered on, less was achieved ({_rate(lost[0].achieved)}): saturated"
+            bracket = f"between {low} (met) and {high} (not met)"
+            lines.append(f"{largest}, {bracket}; limited by {curve.limited_by}")
+            lines += [capacity.reason] if capacity.reason else []
+    saturated = [row for row in curve.rows if row.saturated]
+    if saturated:
+        offered, achieved = saturated[0].offered, saturated[0].achieved
+        lines.append(
+            f"saturated from {_rate(offered)} offered, of which {_rate(achieved)} were achieved"
         )
     if machines is not None:
-        ends = [
-            str(end) if end is not None else "unknown"
+        least, estimate, most = (
+            "unknown" if end is None else str(end)
             for end in (machines.least, machines.estimate, machines.most)
-        ]
-        said.append(f"machines needed: {ends[1]} (at least {ends[0]}, at most {ends[2]})")
-    return said
+        )
+        lines.append(f"machines needed: {estimate} (at least {least}, at most {most})")
+    return lines
 
 
 def machines_for(curve: LoadCurve, offered: float, spare: int) -> Machines:
     """Return how many machines such as the one measured carry an offered load."""
     if curve.capacity is None:
         raise InvalidArgumentError(
-            "how many machines are needed depends on what one carries within its SLO; give the SLO, too"
+            "the number of machines depends on what one carries within its SLO; give the SLO, too"
         )
     return machines_needed(offered, curve.capacity, spare)
 
 
 # ------------------------------------------------------------
-# Checked limits as dictionaries, as text, and as JUnit's XML.
-
-_VERDICTS_HEADER = ("series", "statistic", "limit", "value", "low", "high", "margin", "outcome")
+# Checked limits.
 
 
-def check_record(found: Mapping[str, Sequence[SLORow]], passed: bool | None) -> dict[str, Any]:
-    """Return checked limits as plain values: ns, shares (0..1) for ``failed``; null where unknown or unbounded."""
-    rows = [_verdicts_record(name, row) for name, rows in found.items() for row in rows]
+def check_record(checked: Mapping[str, Sequence[SLORow]], passed: bool | None) -> dict[str, Any]:
+    """Return checked limits as plain values: ns, and shares (0..1) for ``failed``."""
+    rows = []
+    for name, results in checked.items():
+        for row in results:
+            factor = NANOSECONDS.get(row.unit, 1.0) if row.statistic != "failed" else 1.0
+            rows.append(
+                {
+                    "series": name,
+                    "statistic": row.statistic,
+                    **{
+                        key: number(getattr(row, key) * factor)
+                        for key in ("limit", "value", "low", "high", "bucket_low", "bucket_high")
+                    },
+                    "resolved": row.resolved,
+                    "outcome": row.outcome,
+                    **numbers_of(row, "margin", "margin_low", "margin_high"),
+                    "reason": row.reason,
+                }
+            )
     return {"schema_version": 1, "passed": passed, "rows": rows}
 
 
-def _verdicts_record(name: str, row: SLORow) -> dict[str, Any]:
-    factor = NANOSECONDS.get(row.unit, 1.0) if row.statistic != "failed" else 1.0
-    values = {
-        key: number(getattr(row, key) * factor)
-        for key in ("limit", "value", "low", "high", "bucket_low", "bucket_high")
-    }
-    values["resolved"] = row.resolved
-    margins = {key: number(getattr(row, key)) for key in ("margin", "margin_low", "margin_high")}
-    return {
-        "series": name,
-        "statistic": row.statistic,
-        **values,
-        "outcome": row.outcome,
-        **margins,
-        "reason": row.reason,
-    }
-
-
 def check_text(
-    found: Mapping[str, Sequence[SLORow]], style: str = "table", out_unit: str | None = None
+    checked: Mapping[str, Sequence[SLORow]], style: str = "table", out_unit: str | None = None
 ) -> str:
-    """Return one row per limit, and below what there is to say of those that are not simply met."""
-    flat = [(name, row) for name, rows in found.items() for row in rows]
-    cells = [
-        [name, row.statistic, *_values(row, out_unit), _percent(row.margin), row.outcome]
-        for name, row in flat
-    ]
-    plain = [
-        [name, row.statistic, *_numbers(row, out_unit), number(row.margin), row.outcome, row.resolved] for name, row in flat
-    ]  # fmt: skip
-    table = styled(
-        style,
-        [*_VERDICTS_HEADER, "resolved"] if style == "csv" else _VERDICTS_HEADER,
-        cells,
-        plain,
-        left=2,
-    )
-    reasons = [
-        f"{printable(name)} {row.statistic}: {row.reason}" for name, row in flat if row.reason
-    ]
-    return table if style == "csv" or not reasons else "\n".join([table, "", *reasons])
+    """Return one row per limit, and below the reasons for results other than met."""
+    table = Table(style, out_unit)
+    reasons = []
+    for name, results in checked.items():
+        for row in results:
+            if style == "csv":
+                unit = "none" if row.statistic == "failed" else row.unit
+                ends = (row.limit, row.value, row.low, row.high)
+                limit, value, low, high = (
+                    table.value(end, unit) if math.isfinite(end) else None for end in ends
+                )
+            else:
+                limit, value, low, high = slo_texts(row, out_unit)
+            margin = percent(row.margin) if math.isfinite(row.margin) else ""
+            if -math.inf < row.margin < -9:
+                margin = f"{1 - row.margin:,.0f} × limit"
+            table.add(
+                {
+                    "series": name,
+                    "statistic": row.statistic,
+                    "limit": limit,
+                    "value": value,
+                    "low": low,
+                    "high": high,
+                    "margin": table.either(number(row.margin), margin),
+                    "outcome": row.outcome,
+                    **({"resolved": row.resolved} if style == "csv" else {}),
+                }
+            )
+            if row.reason:
+                reasons.append(f"{printable(name)} {row.statistic}: {row.reason}")
+    text = table.render(left=2)
+    return text if style == "csv" or not reasons else "\n".join([text, "", *reasons])
 
 
-def _values(row: SLORow, out_unit: str | None) -> list[str]:
+def slo_texts(row: SLORow, out_unit: str | None = None) -> list[str]:
+    """Return the limit, the value and the ends of its interval."""
     values = (row.limit, row.value, row.low, row.high)
     if row.statistic == "failed":
-        return ["" if math.isnan(value) else f"{100 * value:.3g} %" for value in values]
-
-    def show(value: float) -> str:
-        return str(shown(value, row.unit, "table", out_unit))
-
-    texts = [show(value) if math.isfinite(value) else "" for value in values]
-    texts[1] = texts[1] if row.resolved else format_range(row.bucket_low, row.bucket_high, show)
+        return ["" if math.isnan(value) else percent(value) for value in values]
+    show = partial(shown, unit=row.unit, style="table", out_unit=out_unit)
+    texts = [str(show(value)) if math.isfinite(value) else "" for value in values]
+    if not row.resolved:
+        texts[1] = format_range(row.bucket_low, row.bucket_high, show)
     return texts
 
 
-def _numbers(row: SLORow, out_unit: str | None) -> list[Any]:
-    values = (row.limit, row.value, row.low, row.high)
-    unit = "none" if row.statistic == "failed" else row.unit
-    return [
-        shown(value, unit, "csv", out_unit) if math.isfinite(value) else None for value in values
-    ]
+def junit_xml(checked: Mapping[str, Sequence[SLORow]], *, strict: bool = False) -> str:
+    """Return the outcomes as JUnit XML: missed is a failure, unknown is skipped.
 
-
-def _percent(margin: float) -> str:
-    """Room to the limit; far beyond it, how many times the limit."""
-    if margin < -9:
-        return f"{1 - margin:,.0f} × limit" if math.isfinite(margin) else ""
-    return f"{100 * margin:.3g} %" if math.isfinite(margin) else ""
-
-
-def junit_xml(found: Mapping[str, Sequence[SLORow]], *, strict: bool = False) -> str:
-    """Return the outcomes as JUnit's XML: a missed limit is a failure, an unknown one is skipped (a failure if `strict`)."""
+    With `strict`, unknown is a failure, too.
+    """
     from xml.etree import ElementTree as ET
 
-    outcomes = [row.outcome for rows in found.values() for row in rows]
-    failures = outcomes.count("missed") + (outcomes.count("unknown") if strict else 0)
+    outcomes = [row.outcome for results in checked.values() for row in results]
+    unknown = outcomes.count("unknown")
     counts = {
-        "tests": len(outcomes),
-        "failures": failures,
-        "errors": 0,
-        "skipped": 0 if strict else outcomes.count("unknown"),
+        "tests": str(len(outcomes)),
+        "failures": str(outcomes.count("missed") + (unknown if strict else 0)),
+        "errors": "0",
+        "skipped": "0" if strict else str(unknown),
     }
-    numbers = {key: str(value) for key, value in counts.items()}
-    root = ET.Element("testsuites", numbers)
-    suite = ET.SubElement(root, "testsuite", {"name": "latencykit check", **numbers})
-    for name, rows in found.items():
-        for row in rows:
-            value, limit = _values(row, None)[1] or "unknown", _values(row, None)[0]
-            named = {
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", {"name": "latencykit check", **counts})
+    for name, results in checked.items():
+        for row in results:
+            limit, value, _, _ = slo_texts(row)
+            attributes = {
                 "classname": printable(name, 200),
                 "name": f"{row.statistic} within {limit}",
                 "time": "0",
             }
-            case = ET.SubElement(suite, "testcase", named)
-            said = f"{row.statistic} is {value}, limit {limit}" + (
-                f": {row.reason}" if row.reason else ""
+            case = ET.SubElement(suite, "testcase", attributes)
+            reason = f": {row.reason}" if row.reason else ""
+            message = printable(
+                f"{row.statistic} is {value or 'unknown'}, limit {limit}{reason}", 500
             )
             if row.outcome == "missed" or (strict and row.outcome == "unknown"):
-                ET.SubElement(
-                    case, "failure", {"message": printable(said, 500), "type": row.outcome}
-                )
+                ET.SubElement(case, "failure", {"message": message, "type": row.outcome})
             elif row.outcome == "unknown":
-                ET.SubElement(case, "skipped", {"message": printable(said, 500)})
+                ET.SubElement(case, "skipped", {"message": message})
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"

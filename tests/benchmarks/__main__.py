@@ -1,206 +1,343 @@
-"""The whole benchmark: ours, the peers that are installed, and the physical floor, side by side in one run, as Markdown.
+"""The benchmark: ours and its peers side by side in one run, as ratios, printed as Markdown.
 
-``python -m tests.benchmarks`` takes some minutes; ``--quick`` shows in one what comes out, on sizes too small to quote;
-``--only logs,raw,scaling,commands`` picks sections; ``--folder DIR`` keeps the corpora for the next time.
+``python -m tests.benchmarks`` takes about half an hour; ``--quick`` shows in a minute or two what
+comes out, on sizes too small to quote; ``--only logs,commands,start`` picks sections; ``--folder
+DIR`` keeps corpora and built peers.
 
-Processor seconds are user and system time; logs and commands are whole processes, with the start of Python. All are
-medians of runs that take turns, so that a slow moment of the machine hits all alike. Quote ratios, not seconds.
+Processor seconds are user and system time of whole processes, with the start of the interpreter.
+Quote ratios, not seconds.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import math
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
 
-from tests.benchmarks import hlog_speed, samples_speed, scaling
-from tests.benchmarks.targets import Found, table_of_targets
+from tests.benchmarks import peers, samples_speed, scaling
+from tests.benchmarks.processes import Cost, measure, python
+from tests.benchmarks.targets import FLOOR, SERIES, SUM, Found, table_of_targets
 
-SECTIONS = ("logs", "raw", "scaling", "commands")
-SLOW = {("b", "PyPI, sum and series"), ("e", "PyPI, sum and series")}  # minutes
+ROOT = Path(__file__).parents[2]
+SMALL = ROOT / "data" / "ctrlz-uncorrected.hlog"
+OWN = [sys.executable, "-m", "latencykit", "-q"]
+SECTIONS = (
+    "logs",
+    "commands",
+    "start",
+    "files",
+    "notebook",
+    "parquet",
+    "raw",
+    "recorder",
+    "growth",
+)
+
+READ = "import sys, latencykit as lk; log = lk.read(sys.argv[1])\n"
+TOTAL = "h = log.histogram(); print(h.count, h.percentile([50, 90, 99, 99.9, 99.99, 99.9999]))\n"
+PYPI = """
+import sys
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+total = HdrHistogram(1, 3600000000000, 3)
+reader = HistogramLogReader(sys.argv[1], total)
+"""
+API = {
+    SUM: READ + TOTAL,
+    SERIES: READ + scaling.SERIES + TOTAL,
+    "PyPI hdrhistogram, sum": PYPI
+    + "while reader.add_next_interval_histogram(total) is not None: pass\n",
+    FLOOR: """
+import sys
+from isal.isal_zlib import decompress
+from pybase64 import b64decode
+size = 0
+for line in open(sys.argv[1], "rb", 1 << 17):
+    if line[0] not in b'#"':
+        size += len(decompress(b64decode(line[line.rindex(b",") + 1 :].rstrip())[8:]))
+""",
+}
+PRINTING = {
+    "summary": ["summary"],
+    "summary --interval 1s --format json": [
+        *("summary", "--interval", "1s", "--percentiles", "50,99", "--format", "json")
+    ],
+    "diagnose": ["diagnose"],
+    "check": ["check", "--unit", "ns", "--slo", "99.9=1s"],
+}
+WRITING = {
+    "chart": ["chart", "-o", "{out}.png"],
+    "chart --kind dashboard": ["chart", "--kind", "dashboard", "-o", "{out}.png"],
+    "report": ["report", "-o", "{out}.html"],
+    "convert to hgrm": ["convert", "{out}.hgrm"],
+}
 
 
 def machine() -> str:
-    """Return what this runs on, in one line."""
+    """Return the machine and the packages that take part."""
     processor = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
-        names = [
-            line.partition(":")[2]
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ]
-        processor = names[0].strip() if names else processor
-    load = f", load {os.getloadavg()[0]:.1f} when it began" if hasattr(os, "getloadavg") else ""
-    return f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}{load}"
-
-
-def packages() -> str:
-    """Return the versions of what takes part."""
-    names = (
-        "numpy",
-        "isal",
-        "pybase64",
-        "hdrhistogram",
-        "pandas",
-        "polars",
-        "pyarrow",
-        "duckdb",
-        "datasketches",
-        "fastdigest",
-        "ddsketch",
-    )
-    found = []
-    for name in names:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.partition(":")[2].strip() for line in lines if "model name" in line)
+    load = f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
+    names = []
+    for name in ("numpy", "isal", "pybase64", "hdrhistogram", "pandas", "pyarrow", "polars"):
         with contextlib.suppress(PackageNotFoundError):
-            found.append(f"{name} {version(name)}")
-    return ", ".join(found)
+            names.append(f"{name} {version(name)}")
+    about = f"{processor}, {os.cpu_count()} cores, Python {platform.python_version()}, {load}"
+    own = subprocess.run([*OWN, "--version"], capture_output=True, text=True, check=True).stdout
+    return f"{about}\n\n{own.strip()}; {', '.join(names)}"
 
 
-def logs(folder: Path, names: list[str], repeats: int, found: Found) -> None:
-    """Print one table a corpus."""
-    for name in names:
-        subprocess.run(
-            [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name],
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
-        path = folder / f"{name}.hlog"
-        intervals = sum(1 for line in path.open("rb") if line[:1] not in b'#"')
-        jobs = [job for job in hlog_speed.jobs() if (name, job) not in SLOW]
-        taken: dict[str, list[tuple[float, float]]] = {job: [] for job in jobs}
-        for _ in range(1 if name == "b" else repeats):
-            for job in jobs:
-                taken[job].append(hlog_speed.measure(job, path))
-        cpu = {job: statistics.median(one for one, _ in runs) for job, runs in taken.items()}
-        peak = {job: max(one for _, one in runs) for job, runs in taken.items()}
-        print(f"\n### Log {name}: {intervals:,} intervals, {path.stat().st_size / 1e6:.0f} MB\n")
-        print("| whole process | CPU s | × ours, same work | peak MB |\n|---|--:|--:|--:|")
-        for job in jobs:
-            ours = cpu["ours, sum" if job.endswith("sum") else "ours, sum and series"]
-            print(
-                f"| {job} | {cpu[job]:.2f} | {cpu[job] / ours:.2f} | {peak[job]:.0f} |", flush=True
-            )
-            found[name, job] = cpu[job]
-        found[name, "peak"], found[name, "intervals"] = (
-            max(peak["ours, sum"], peak["ours, sum and series"]),
-            float(intervals),
-        )
-        if name != "b":
-            warm = hlog_speed.warm(path)
-            for who, seconds in warm.items():
-                print(
-                    f"| {who} | {seconds:.2f} | {seconds / warm['ours, in process, warm']:.2f} | |"
-                )
-                found[name, who] = seconds
+def corpus(folder: Path, name: str) -> Path:
+    """Make a corpus in a process of its own: a child's peak memory begins with its parent's."""
+    command = [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return folder / f"{name}.hlog"
 
 
-def raw(folder: Path, size: int, repeats: int, found: Found) -> None:
-    """Print the table of raw samples."""
-    measured = samples_speed.measure(samples_speed.made(folder, size), size, repeats)
-    print(f"\n### Raw samples\n\n{samples_speed.table(measured)}", flush=True)
-    ours, whole = measured[samples_speed.OURS], measured["ours: Histogram.of, int64"]
-    found["raw", "floor"], found["raw", "numpy"] = (
-        ours.cpu / measured[samples_speed.SUM].cpu,
-        measured[samples_speed.NUMPY].cpu / ours.cpu,
-    )
-    found["raw", "floor of int64"] = whole.cpu / measured[samples_speed.SUM].cpu
-    found["raw", "extra"] = max(ours.extra, whole.extra)
-
-
-def growth(folder: Path, log_sizes: tuple[int, ...], sample_sizes: tuple[int, ...]) -> None:
-    """Print how cost grows."""
-    print("\n### Growth\n")
+def show(title: str, costs: dict[str, Cost], base: str) -> None:
+    """Print a table; ratios are to the processor time of `base`."""
     print(
-        scaling.table("busy intervals", "µs", scaling.logs(folder, log_sizes)),
-        end="\n\n",
-        flush=True,
+        f"\n### {title}\n\n| process | CPU s | × {base} | wall s | peak MB |\n|---|--:|--:|--:|--:|"
     )
+    for name, cost in costs.items():
+        ratio = cost.cpu / costs[base].cpu
+        print(f"| {name} | {cost.cpu:.2f} | {ratio:.2f} | {cost.wall:.2f} | {cost.peak:.0f} |")
+    sys.stdout.flush()
+
+
+def logs(folder: Path, names: list[str], rounds: int, found: Found) -> None:
+    """Reading a log: ours with and without the kernel, the peers, and base64 and inflate alone."""
+    others, missing = peers.build(folder / "peers")
+    for line in missing:
+        print(f"\nnot here: {line}")
+    for name in names:
+        path = corpus(folder, name)
+        jobs = {job: python(code, path) for job, code in API.items()}
+        bare = "import os; os.environ['LATENCYKIT_KERNEL'] = 'no'\n"
+        jobs["latencykit without kernel, sum and series"] = python(bare + API[SERIES], path)
+        jobs |= {peer: [*command, str(path)] for peer, command in others.items()}
+        costs = measure(jobs, 1 if name == "b" else rounds)
+        found |= {(name[0], job): cost.cpu for job, cost in costs.items()}
+        show(f"Log {name}, {path.stat().st_size / 1e6:.0f} MB", costs, SERIES)
+
+
+def commands(folder: Path, names: list[str], rounds: int, found: Found) -> None:
+    """Whole commands beside the same job through the API."""
+    for name in names:
+        path = corpus(folder, name)
+        jobs = {SERIES: python(API[SERIES], path)}
+        for job, words in {**PRINTING, **WRITING}.items():
+            filled = [word.format(out=folder / "out") for word in words]
+            jobs[job] = [*OWN, filled[0], str(path), *filled[1:]]
+        costs = measure(jobs, 1 if name == "b" else rounds)
+        found |= {(name[0], job): cost.cpu for job, cost in costs.items()}
+        found["peak", name[0]] = costs[
+            "report" if name[0] == "d" else "summary --interval 1s --format json"
+        ].peak
+        show(f"Commands on {name}", costs, SERIES)
+
+
+def start(folder: Path, rounds: int, found: Found) -> None:
+    """Small commands beside the imports that they cannot do without."""
+    figure = "from matplotlib.figure import Figure; from matplotlib.backends.backend_agg import "
+    jobs = {
+        "python": python(""),
+        "numpy": python("import numpy"),
+        "Figure and Agg": python(f"{figure}FigureCanvasAgg"),
+        "--help": [*OWN, "--help"],
+        "summary": [*OWN, "summary", str(SMALL)],
+        "chart": [*OWN, "chart", str(SMALL), "-o", str(folder / "small.png")],
+    }
+    costs = measure(jobs, 2 * rounds + 1)
+    found |= {("start", job): cost.cpu for job, cost in costs.items()}
+    show("Start", costs, "numpy")
+
+
+def files(folder: Path, count: int, rounds: int, found: Found) -> None:
+    """Many small logs: the default against one job."""
+    place = folder / f"many-{count}"
+    if not place.exists():
+        place.mkdir()
+        small = SMALL.read_bytes()
+        for number in range(count):
+            (place / f"{number:05}.hlog").write_bytes(small)
+    merge = [*OWN, "summary", f"{place}/*.hlog", "--merge"]
+    costs = measure({"default": merge, "--jobs 1": [*merge, "--jobs", "1"]}, rounds)
+    found["files", "jobs"] = costs["default"].wall / costs["--jobs 1"].wall
+    found["files", "each"] = 1e3 * costs["--jobs 1"].cpu / count
+    show(f"{count:,} small logs, summary --merge", costs, "--jobs 1")
+
+
+NOTEBOOK = """
+import json, resource, time
+import pandas  # a notebook has it
+def peak():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 1e6
+def timed(question):
+    began = time.perf_counter(); question(); return 1e3 * (time.perf_counter() - began)
+lk.plot.percentiles({"small": lk.read(sys.argv[2])}); lk.read(sys.argv[2]).by_interval([50, 99])
+before = peak()
+first = timed(lambda: log.histogram())
+kept = peak() - before
+span = log.duration
+questions = {
+    "histogram again": lambda: log.histogram(),
+    "between(a quarter, three quarters).histogram()": lambda: log.between(span / 4, 3 * span / 4).histogram(),
+    "by_interval([50, 99])": lambda: log.by_interval([50, 99]),
+    'resample("10m").by_interval([50, 99])': lambda: log.resample("10m").by_interval([50, 99]),
+    "plot.timeline": lambda: lk.plot.timeline(log),
+}
+print(json.dumps({"first": first, "kept": kept, "later": {n: timed(q) for n, q in questions.items()}}))
+"""
+
+
+def notebook(folder: Path, name: str, found: Found) -> None:
+    """Questions about one log in one process: the first, and those after it."""
+    import json
+
+    path = corpus(folder, name)
+    done = subprocess.run(
+        python(READ + NOTEBOOK, path, SMALL), capture_output=True, text=True, check=True
+    )
+    record = json.loads(done.stdout)
+    print(f"\n### A notebook on {name}: first question {record['first']:,.0f} ms\n")
+    print("| later question | ms |\n|---|--:|")
+    for question, taken in record["later"].items():
+        print(f"| `{question}` | {taken:,.1f} |")
+    print(f"\n{record['kept']:.0f} MB are kept for them.", flush=True)
+    found["notebook", "kept"] = record["kept"]
+    found["notebook", "later"] = max(
+        taken for question, taken in record["later"].items() if "plot" not in question
+    )
+
+
+def parquet(folder: Path, name: str, rounds: int, found: Found) -> None:
+    """The size of a log as Parquet, and the time to write it."""
+    path, out = corpus(folder, name), folder / "out.parquet"
+    jobs = {SERIES: python(API[SERIES], path), "convert": [*OWN, "convert", str(path), str(out)]}
+    costs = measure(jobs, rounds)
+    found["parquet", "size"] = out.stat().st_size / 1e6
+    show(f"{name} as Parquet: {out.stat().st_size / 1e6:.0f} MB", costs, SERIES)
+
+
+def raw(folder: Path, size: int, rounds: int, found: Found) -> None:
+    """Percentiles of raw samples beside libraries and sketches."""
+    measured = samples_speed.measure(samples_speed.made(folder, size), size, rounds)
+    print(f"\n### Raw samples\n\n{samples_speed.table(measured)}", flush=True)
+    ours = measured[samples_speed.OURS].cpu
+    found["raw", "floor"] = ours / measured[samples_speed.SUM].cpu
+    found["raw", "numpy"] = measured[samples_speed.NUMPY].cpu / ours
+
+
+RECORDER = """
+import time, json, sys
+import latencykit as lk
+from hdrh.histogram import HdrHistogram
+calls = int(sys.argv[1])
+def each(record):
+    began = time.process_time()
+    for _ in range(calls): record(123456)
+    return (time.process_time() - began) / calls * 1e9
+recorder, hdr, plain = lk.Recorder(), HdrHistogram(1, 3600000000000, 3), [].append
+def measured(_):
+    with recorder.measure(): pass
+rounds = [{"empty call": each(int.bit_length), "list.append": each(plain), "Recorder.record": each(recorder.record),
+           "with Recorder.measure()": each(measured), "PyPI record_value": each(hdr.record_value)} for _ in range(3)]
+print(json.dumps({name: sorted(one[name] for one in rounds)[1] for name in rounds[0]}))
+"""
+
+
+def recorder(calls: int, found: Found) -> None:
+    """Nanoseconds per recorded value."""
+    import json
+
+    done = subprocess.run(python(RECORDER, calls), capture_output=True, text=True, check=True)
+    each = json.loads(done.stdout)
+    print("\n### Recording\n\n| call | ns |\n|---|--:|")
+    for name, taken in each.items():
+        print(f"| `{name}` | {taken:.0f} |")
+    found["recorder", "record"] = each["Recorder.record"] / each["PyPI record_value"]
+
+
+def growth(
+    folder: Path, sizes: tuple[int, ...], sample_sizes: tuple[int, ...], found: Found
+) -> None:
+    """How cost grows with intervals, for every command, and with samples."""
+    print("\n### Growth: processor seconds and exponent\n")
+    jobs = {**PRINTING, **WRITING}
+    print(f"| intervals | {' | '.join(jobs)} |\n|--:|{'--:|' * len(jobs)}")
+    rows: list[tuple[int, list[float]]] = []
+    for size in sizes:
+        path = corpus(folder, f"e-{size}")
+        filled = {
+            name: [words[0], str(path), *(word.format(out=folder / "out") for word in words[1:])]
+            for name, words in jobs.items()
+        }
+        costs = measure({name: [*OWN, *words] for name, words in filled.items()}, 1)
+        rows.append((size, [cost.cpu for cost in costs.values()]))
+        print(f"| {size:,} | {' | '.join(f'{cpu:.2f}' for cpu in rows[-1][1])} |", flush=True)
+    (low, start_up), *_, (before, less), (after, more) = rows
+    exponents = [
+        math.log((c - a) / max(b - a, 1e-3)) / math.log(after / before)
+        for a, b, c in zip(start_up, less, more, strict=True)
+    ]
+    print(f"| exponent | {' | '.join(f'{one:.2f}' for one in exponents)} |")
+    print(f"\nThe first row, {low:,} intervals, is taken as start-up.\n")
+    found["growth", "worst"] = max(exponents)
     print(scaling.table("samples", "ns", scaling.samples(folder, sample_sizes)), flush=True)
 
 
-def commands(folder: Path, repeats: int, found: Found) -> None:
-    """Print what small commands take."""
-    sample = Path(__file__).parents[2] / "data/ctrlz-uncorrected.hlog"
-    figure = "from matplotlib.figure import Figure; from matplotlib.backends.backend_agg import FigureCanvasAgg"
-    own = [sys.executable, "-m", "latencykit", "-q"]
-    jobs = {
-        "python alone": [sys.executable, "-c", ""],
-        "importing numpy": [
-            sys.executable,
-            "-c",
-            "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import numpy",
-        ],
-        "latencykit --help": [*own, "--help"],
-        "latencykit summary of a small log": [*own, "summary", str(sample)],
-        "importing Figure and Agg": [sys.executable, "-c", figure],
-        "latencykit chart of a small log": [
-            *own,
-            "chart",
-            str(sample),
-            "-o",
-            str(folder / "chart.png"),
-        ],
-    }
-    print("\n### Commands\n\n| whole process | CPU s | wall ms |\n|---|--:|--:|")
-    taken: dict[str, list[tuple[float, float]]] = {job: [] for job in jobs}
-    for _ in range(repeats + 2):
-        for job, command in jobs.items():
-            began = time.perf_counter()
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = status
-            taken[job].append(
-                (usage.ru_utime + usage.ru_stime, 1000 * (time.perf_counter() - began))
-            )
-    for job, runs in taken.items():
-        cpu, wall = (statistics.median(column) for column in zip(*runs, strict=True))
-        found["command", job], found["CPU of command", job] = wall, cpu
-        print(f"| {job} | {cpu:.2f} | {wall:.0f} |", flush=True)
-
-
 @click.command()
-@click.option("--quick", is_flag=True, help="A minute's worth, too small to quote.")
+@click.option("--quick", is_flag=True, help="Sizes too small to quote.")
 @click.option("--only", default=",".join(SECTIONS), show_default=True, help="Sections.")
-@click.option(
-    "--folder", type=click.Path(file_okay=False, path_type=Path), help="Keeps the corpora here."
-)
-@click.option("--repeats", default=3, show_default=True, help="Runs of each; their median counts.")
-def main(*, quick: bool, only: str, folder: Path | None, repeats: int) -> None:
-    """Measure and print everything."""
-    chosen, repeats = only.split(","), 1 if quick else repeats
-    # What is installed comes with its byte code; without it every process would compile the sources anew.
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keeps corpora.")
+@click.option("--rounds", default=3, show_default=True, help="Runs per job; their median counts.")
+def main(*, quick: bool, only: str, folder: Path | None, rounds: int) -> None:
+    """Measure and print."""
+    chosen, rounds = only.split(","), 1 if quick else rounds
+    # An installation comes with byte code; without it every process would compile the sources anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    subprocess.run(
-        [sys.executable, "-m", "compileall", "-q", str(Path(__file__).parents[2] / "latencykit")],
-        check=True,
-    )
+    compiling = [sys.executable, "-m", "compileall", "-q", str(ROOT / "latencykit")]
+    subprocess.run(compiling, check=True)
     found: Found = {}
-    with tempfile.TemporaryDirectory() as made:
-        place = folder or Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        place = (folder or Path(temporary)).resolve()
         place.mkdir(parents=True, exist_ok=True)
-        today = dt.datetime.now(dt.UTC).date()
-        print(f"Measured on {today}: {machine()}.\n\n{packages()}.", flush=True)
-        if "logs" in chosen:
-            logs(place, ["a-300", "e-3000"] if quick else ["a", "d", "e", "b"], repeats, found)
-        if "scaling" in chosen:
-            most = 2 if quick else 4
-            growth(place, (100, 1_000, 10_000, 100_000)[:most], (10**6, 10**7, 10**8, 10**9)[:most])
-        if "raw" in chosen:
-            raw(place, 2_000_000 if quick else 20_000_000, repeats, found)
-        if "commands" in chosen:
-            commands(place, repeats, found)
+        print(f"Measured on {dt.datetime.now(dt.UTC).date()}: {machine()}.", flush=True)
+        a, b, d, e = ("a-300", "a-600", "d-20", "e-3000") if quick else ("a", "b", "d", "e")
+        every = [a, d, e] if quick else [a, d, e, b]
+        sections = {
+            "logs": lambda: logs(place, every, rounds, found),
+            "commands": lambda: commands(place, every, rounds, found),
+            "start": lambda: start(place, rounds, found),
+            "files": lambda: files(place, 300 if quick else 10_000, 1, found),
+            "notebook": lambda: notebook(place, b, found),
+            "parquet": lambda: parquet(place, a, 1, found),
+            "raw": lambda: raw(place, 2_000_000 if quick else 20_000_000, rounds, found),
+            "recorder": lambda: recorder(20_000 if quick else 500_000, found),
+            "growth": lambda: growth(
+                place,
+                (100, 1_000, 5_000) if quick else (100, 10_000, 100_000, 1_000_000),
+                (10**6, 10**7) if quick else (10**6, 10**7, 10**8, 10**9),
+                found,
+            ),
+        }
+        for name, section in sections.items():
+            if name in chosen:
+                section()
     if not quick:
-        print(f"\n### Targets\n\n{table_of_targets(found)}")
+        print(f"\n### Aims\n\n{table_of_targets(found)}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Interval logs to measure with, made by a seeded generator and our own writer.
 
-* a: an hour of a busy server: 3,600 intervals of 10,000 values, six modes and hiccups, about 3,900 buckets each
+* a: an hour of a busy server: 3,600 intervals of 10,000 values, six modes and hiccups, about 3,900
+buckets each
 * b: a day of the same: 86,400 intervals, about 300 MB
 * d: 300 dense intervals of 2 million values, most counts of two bytes
 * e: a day of an idle server: 86,400 intervals of some tens of values
 
-``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them, ``a-100`` so many intervals of one.
+``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them, ``a-100`` so many intervals of
+one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How fast raw samples are counted: ``python -m tests.benchmarks.raw_speed`` prints our reader beside others' in one run.
 
-Each run is a process of its own; medians of three of time, the largest of resident memory, both without Python and its imports
-(Linux). ``pyarrow`` and ``pandas`` only parse the file; we count every latency into a histogram as well.
+Each run is a process of its own; medians of three of time, the largest of resident memory, both
+without Python and its imports (Linux). ``pyarrow`` and ``pandas`` only parse the file; we count
+every latency into a histogram as well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from latencykit.io.reading import read
 def job(): read(path, counted=True).histogram().percentile(99)"""
 _JOBS = {
     "csv: pyarrow.csv.read_csv": "import pyarrow.csv as m\n@run\ndef job(): m.read_csv(path)",
-    "csv: pyarrow.csv.open_csv": "import pyarrow.csv as m\n@run\ndef job():\n    for _ in m.open_csv(path): pass",
+    "csv: pyarrow.csv.open_csv": "import pyarrow.csv as m\n@run\ndef job():\n    for _ in "
+    "m.open_csv(path): pass",
     "csv: pandas.read_csv": "import pandas as m\n@run\ndef job(): m.read_csv(path)",
     "csv: latencykit": _OURS,
     "jsonl: pyarrow.json.read_json": "import pyarrow.json as m\n@run\ndef job(): m.read_json(path)",
@@ -50,8 +52,10 @@ def write_inputs(folder: Path, rows: int) -> dict[str, Path]:
         size = min(500_000, rows - at)
         start = 1_795_219_788_779_885_974 + (at + np.arange(size)) * 100_000
         frame = pd.DataFrame({
-            "start_ns": start, "latency_ns": dice.lognormal(14, 0.5, size).astype(np.int64), "intended_ns": start - 5000,
-            "conn": dice.integers(0, 8, size), "status": np.where(dice.random(size) < 1e-4, 503, 200),
+            "start_ns": start, "latency_ns": dice.lognormal(14, 0.5, size).astype(np.int64),
+            "intended_ns": start - 5000,
+            "conn": dice.integers(0, 8, size),
+            "status": np.where(dice.random(size) < 1e-4, 503, 200),
         })  # fmt: skip
         frame.to_csv(paths["csv"], index=False, header=at == 0, mode="a")
         if at < rows // 4:
@@ -80,7 +84,8 @@ def main() -> None:
         paths = write_inputs(Path(folder), rows)
         sizes = {kind: path.stat().st_size / 1e6 for kind, path in paths.items()}
         print(
-            f"{rows:,} rows: {sizes['csv']:,.0f} MB of CSV; a quarter of them: {sizes['jsonl']:,.0f} MB of JSON"
+            f"{rows:,} rows: {sizes['csv']:,.0f} MB of CSV; a quarter of them: "
+            f"{sizes['jsonl']:,.0f} MB of JSON"
         )
         rounds = [
             {name: measure(code, paths[name.partition(":")[0]]) for name, code in _JOBS.items()}

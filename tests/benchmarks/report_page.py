@@ -1,8 +1,9 @@
 """The interactive page of a dense day: how large it is, how long it takes to make, and when a browser can be dragged on.
 
-``python -m tests.benchmarks.report_page [DIR]`` makes a day of one-second intervals (about 280 MB; in random order, so
-that no two slots are alike) in DIR, writes its page, opens it in headless Chromium without a network, and prints
-Markdown. The targets: the page below 3 MB, interactive within 2 s of browser time.
+``python -m tests.benchmarks.report_page [DIR]`` makes a day of one-second intervals (about 280 MB;
+in random order, so that no two slots are alike) in DIR, writes its page, opens it in headless
+Chromium without a network, and prints Markdown. The targets: the page below 3 MB, interactive
+within 2 s of browser time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Percentiles of raw samples: ours, the libraries that people use, the sketches, and the floor of one sum over the array.
 
-``python -m tests.benchmarks.samples_speed [N]`` prints processor nanoseconds a sample, memory on top of the array, and how far
-p99.9 is off, as Markdown. Every job runs in a process of its own; the jobs take turns, so that a slow moment hits all.
+``python -m tests.benchmarks.samples_speed [N]`` prints processor nanoseconds a sample, memory on
+top of the array, and how far p99.9 is off, as Markdown. Every job runs in a process of its own; the
+jobs take turns, so that a slow moment hits all.
 """
 
 from __future__ import annotations
@@ -69,10 +70,12 @@ PEERS = {
         "p999 = duckdb.sql(f'SELECT approx_quantile(v, {qs}) FROM t').fetchall()[0][0][5]",
     ),
     "datasketches: KLL": Peer(
-        "from datasketches import kll_doubles_sketch as S", "s = S(200); s.update(x); p999 = s.get_quantiles(qs)[5]"
+        "from datasketches import kll_doubles_sketch as S",
+        "s = S(200); s.update(x); p999 = s.get_quantiles(qs)[5]"
     ),
     "datasketches: t-digest": Peer(
-        "from datasketches import tdigest_double as S", "s = S(100); s.update(x); p999 = s.get_quantile(qs[5])"
+        "from datasketches import tdigest_double as S",
+        "s = S(100); s.update(x); p999 = s.get_quantile(qs[5])"
     ),
     "fastdigest: t-digest": Peer(
         "from fastdigest import TDigest", "p999 = TDigest.from_values(x).quantile(qs[5])", 1_000_000
@@ -84,7 +87,8 @@ PEERS = {
     ),
     "PyPI hdrhistogram: record_value": Peer(
         "from hdrh.histogram import HdrHistogram; x = x.astype(int).tolist()",
-        "h = HdrHistogram(1, 10**12, 3)\nfor v in x: h.record_value(v)\np999 = h.get_value_at_percentile(99.9)",
+        "h = HdrHistogram(1, 10**12, 3)\nfor v in x: h.record_value(v)\np999 = "
+        "h.get_value_at_percentile(99.9)",
         200_000,
     ),
 }  # fmt: skip
@@ -118,7 +122,8 @@ def make(folder: Path, size: int) -> Path:
 def measure(path: Path, size: int, repeats: int) -> dict[str, Measured]:
     """Return medians of every peer that is installed.
 
-    A child's peak memory begins with that of the process it was forked from, so this one loads numpy last of all.
+    A child's peak memory begins with that of the process it was forked from, so this one loads
+    numpy last of all.
     """
     taken: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(repeats):
@@ -152,7 +157,10 @@ def table(found: dict[str, Measured]) -> str:
     """Return the measurements as Markdown, each beside ours and the floor."""
     ours, floor = found[OURS].cpu, found[SUM].cpu
     lines = [
-        "| percentiles of raw samples | samples | CPU ns a sample | × the floor | × ours | MB on top | p99.9 is off by |",
+        (
+            "| percentiles of raw samples | samples | CPU ns a sample | × the floor | × ours | MB on "
+            "top | p99.9 is off by |"
+        ),
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, one in found.items():

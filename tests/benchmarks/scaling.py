@@ -1,7 +1,4 @@
-"""How cost and memory grow: logs of 10² to 10⁵ intervals, samples from 10⁶ to 10⁹; a process each, as Markdown.
-
-``python -m tests.benchmarks.scaling [DIR]`` prints the tables.
-"""
+"""How cost and memory grow with samples, from 10⁶ to 10⁹: a process each, as Markdown."""
 
 from __future__ import annotations
 
@@ -11,18 +8,19 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _END = (
     "import resource, json, sys\n"
     "u = resource.getrusage(resource.RUSAGE_SELF)\n"
-    "print(json.dumps([u.ru_utime + u.ru_stime, u.ru_maxrss * (1 if sys.platform == 'darwin' else 1024) / 1e6]))"
+    "print(json.dumps([u.ru_utime + u.ru_stime, u.ru_maxrss * (1 if sys.platform == 'darwin' else "
+    "1024) / 1e6]))"
 )
-_LOG = (
-    "import latencykit as lk, sys\nlog = lk.read(sys.argv[1])\nt, s = log.totals_fold(), log.series_fold([50, 99])\n"
-    "log.scan(t, s)\n"
-)
+SERIES = "s = log.series([50, 99]); print(s.values.sum())\n"
+"""A series of percentiles through the API, for the jobs of the benchmark."""
 _MADE = (
     "import numpy as np, sys\nsize = int(sys.argv[2])\n"
     "part = np.random.default_rng(1).lognormal(12.5, 0.6, 1_000_000).astype(np.int64)\n"
@@ -44,19 +42,6 @@ def cost(code: str, argument: str) -> tuple[float, float]:
     )
     cpu, peak = json.loads(done.stdout)
     return float(cpu), float(peak)
-
-
-def logs(folder: Path, sizes: tuple[int, ...], kind: str = "a") -> list[tuple[int, float, float]]:
-    """Return (intervals, CPU s, peak MB) of logs of such lengths."""
-    found = []
-    for size in sizes:
-        # In a process of its own: a child's peak memory begins with that of the process it was forked from.
-        command = [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), f"{kind}-{size}"]
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        path = folder / f"{kind}-{size}.hlog"
-        found.append((size, *cost(_LOG, str(path))))
-        path.unlink()
-    return found
 
 
 def samples(folder: Path, sizes: tuple[int, ...]) -> list[tuple[int, float, float]]:
@@ -93,12 +78,3 @@ def table(what: str, unit: str, rows: list[tuple[int, float, float]]) -> str:
         lines.append(f"| {size:,} | {cpu:.2f} | {net / size * scale:.1f} | {peak:.0f} | {growth} |")
         before = (size, net)
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        print(
-            table("busy intervals", "µs", logs(Path(made), (100, 1_000, 10_000, 100_000))),
-            end="\n\n",
-        )
-        print(table("samples", "ns", samples(Path(made), (10**6, 10**7, 10**8, 10**9))))

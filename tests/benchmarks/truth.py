@@ -1,7 +1,8 @@
 """How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
 
-Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said is compared with the
-truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis`` chooses tables, ``--quick`` takes few runs of short logs.
+Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said
+is compared with the truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis`` chooses
+tables, ``--quick`` takes few runs of short logs.
 
 * coverage: of the intervals that are given, how many hold the truth; and how many are given
 * verdicts: SLO limits 3 % below and above the truth, how often `met` and `missed` are wrong
@@ -357,7 +358,8 @@ def diagnosis(quick: bool) -> str:
 
 
 TABLES: dict[str, Callable[[bool], str]] = {
-    "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load, "diagnosis": diagnosis,
+    "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
+    "diagnosis": diagnosis,
 }  # fmt: skip
 
 

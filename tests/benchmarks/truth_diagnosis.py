@@ -1,11 +1,13 @@
 """How often `diagnose` is wrong: simulated measurements with a known truth, none of them made by latencykit's own simulator.
 
-``python -m tests.benchmarks.truth_diagnosis`` prints the tables of `tables`; ``--quick`` a tenth of them.
+``python -m tests.benchmarks.truth_diagnosis`` prints the tables of `tables`; ``--quick`` a tenth of
+them.
 
-Closed worlds are load generators that wait for replies (paced, paced on a grid, catch-up, full speed, think time, batches);
-honest worlds are users and open load generators that do not. Each run is judged as samples of an unknown tool, as logs with
-intervals of 0.1 s and 1 s, as a histogram and as a summary with rate and duration given. ``omits`` of an honest world, and
-``clean`` of a closed one whose stall was long enough to leave requests out, are wrong.
+Closed worlds are load generators that wait for replies (paced, paced on a grid, catch-up, full
+speed, think time, batches); honest worlds are users and open load generators that do not. Each run
+is judged as samples of an unknown tool, as logs with intervals of 0.1 s and 1 s, as a histogram and
+as a summary with rate and duration given. ``omits`` of an honest world, and ``clean`` of a closed
+one whose stall was long enough to leave requests out, are wrong.
 """
 
 from __future__ import annotations
@@ -386,7 +388,8 @@ def _refused(rng: Rng) -> World:
 def _balancer(rng: Rng) -> World:
     """The balancer takes the frozen node out after some checks, and back when a check is answered.
 
-    Its users come at random: a schedule that is taken away and given back looks like a paced loop, and nothing tells.
+    Its users come at random: a schedule that is taken away and given back looks like a paced loop,
+    and nothing tells.
     """
     world, begin, length = (
         _plain(rng, kind="Poisson"),
@@ -515,7 +518,8 @@ def rungs(world: World) -> Iterable[tuple[str, Any, dict[str, Any]]]:
     order = np.argsort(world.start, kind="stable")
     failed = None if world.failed is None else world.failed[order].astype(np.int8)
     samples = lk.Samples(
-        start=np.rint(world.start[order] * 1e9), duration=np.rint(world.took[order] * 1e9), outcome=failed,
+        start=np.rint(world.start[order] * 1e9), duration=np.rint(world.took[order] * 1e9),
+        outcome=failed,
         run=Run(measure="service"),
     )  # fmt: skip
     known = {"rate": world.rate, "duration": world.duration}
@@ -644,7 +648,8 @@ def tables(quick: bool) -> str:
     between, _ = false_clean(max(runs // 4, 1), near, (1.5, 2, 4, 8, 12, 20))
     unit = "the stall's length in intervals I = c/r of a connection"
     return "\n\n".join([
-        f"Verdicts on samples of closed loops of an unknown tool (omits/unknown/clean) by {unit}", by_cell,
+        f"Verdicts on samples of closed loops of an unknown tool (omits/unknown/clean) by {unit}",
+        by_cell,
         "The same, neighbouring lengths", between, "The same runs in all forms", by_form,
         "Closed loops at random, 1.5 to 40 I", any_closed(3 if quick else 40),
         "Honest worlds (omits/unknown/clean)", honest(2 if quick else 36),

@@ -1,7 +1,7 @@
 """Traffic whose true percentiles are known: what the benchmark of confident statements is measured in.
 
-A world draws requests (start and latency, seconds); its truth comes from a closed form where there is one, else from a
-weighted sample so large that its own error does not matter.
+A world draws requests (start and latency, seconds); its truth comes from a closed form where there
+is one, else from a weighted sample so large that its own error does not matter.
 """
 
 from __future__ import annotations

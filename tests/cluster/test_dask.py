@@ -23,8 +23,9 @@ from latencykit import distributed as cluster
 from latencykit.cli import common as spread
 from latencykit.distributed import executors as engines
 from latencykit.distributed import logs as cluster_log
-from latencykit.distributed import sources as places
-from latencykit.distributed.executors import DaskExecutor, Task, local_cluster
+from latencykit.distributed.executors import Task, dask_executor, local_cluster, read_total
+from latencykit.io import files as places
+from latencykit.io import parts
 from tests.cluster.conftest import rows_of, same
 from tests.conftest import DATA
 
@@ -49,10 +50,10 @@ class Talker(socketserver.BaseRequestHandler):
         self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
-def slowly(place, reading, ask):
+def slowly(*arguments, **options):
     """Reading that takes long enough to be interrupted."""
     time.sleep(0.1)
-    return cluster_log.answer_of(place, reading, ask)  # in a worker, whose modules nobody patched
+    return parts.read_part(*arguments, **options)  # in a worker, whose modules nobody patched
 
 
 def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
@@ -65,7 +66,8 @@ def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
             os.kill(victims[0], signal.SIGKILL)
 
     spread = replace(cluster.read_many(logs * 2, client), progress=kill_one)
-    monkeypatch.setattr(cluster_log, "answer_of", slowly)
+    monkeypatch.setattr(engines, "TASK_FILES", 1)
+    monkeypatch.setattr(cluster_log, "read_part", slowly)
     total = spread.histogram()
     assert victims
     assert victims[0] not in client.run(os.getpid).values()
@@ -100,16 +102,20 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path):
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
     read = functools.partial(
-        cluster_log.answer_of, reading=cluster_log.Reading(), ask=cluster_log.totals_of
+        parts.read_part, wanted=cluster_log.Selection(), ask=cluster_log.totals_of, key="tag"
     )
     jobs = [Task((places.FileRange(path),)) for path in logs[:6] * 3]
     seen = []
-    answer = DaskExecutor(client).total(
-        read, jobs, lambda done, of: seen.append((done, of)), lenient=False
+    answer = read_total(
+        dask_executor(client),
+        read,
+        jobs,
+        lambda done, of: seen.append((done, of)),
+        lenient=False,
     )
-    assert seen == [(k, 18) for k in range(1, 19)]
-    assert [len(totals.parts) for _, totals in answer.found] == [1]
-    assert sum(totals.intervals for _, totals in answer.found) == 18 * 24
+    assert seen == [(18, 18)]
+    assert [len(totals.parts) for _, totals in answer.series] == [1]
+    assert sum(totals.intervals for _, totals in answer.series) == 18 * 24
 
 
 @pytest.mark.parametrize("address", ["nonsense", "http://localhost:1", "tcp://127.0.0.1:1"])
@@ -212,7 +218,9 @@ def test_large_files_are_summed_where_they_are_read(client, logs, say, monkeypat
 
 def test_the_documented_example_runs(tmp_path):
     text = re.search(
-        r"::\n\n(    import latencykit as lk.*?)\n\nA real one", cluster.__doc__ or "", re.DOTALL
+        r"::\n\n(    import latencykit as lk.*?)\n\nFor a real cluster",
+        cluster.__doc__ or "",
+        re.DOTALL,
     )
     script = tmp_path / "example.py"
     script.write_text(textwrap.dedent(text[1]))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 import threading
 
 import pytest
 
+import latencykit as lk
 from latencykit.cli import common as spread
 from latencykit.distributed import executors as engines
-from latencykit.distributed import results as held
-from latencykit.distributed.executors import LocalExecutor, PartResult, Task
-from latencykit.distributed.sources import FileRange
+from latencykit.distributed.executors import LocalExecutor, Task, read_each
 from latencykit.errors import InvalidArgumentError
+from latencykit.io import files as places
+from latencykit.io import parts
+from latencykit.io.files import FileRange
+from latencykit.io.parts import PartResult
 from latencykit.io.reading import read
 from tests.cluster.conftest import rows_of
 from tests.conftest import DATA
@@ -24,13 +28,17 @@ CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
     ("words", "out", "room"),
     [
         (["merge"], "out.hlog", 4),
-        (["chart", "--kind", "timeline"], "out.svg", held.HELD),
+        (["chart", "--kind", "timeline"], "out.svg", spread.HELD),
         (
             ["compare", "--base", 0, "--base", 1, "--new", 2, "--new", 3, "--format", "json"],
             None,
             4,
         ),
-        (["check", "--unit", "ns", "--slo", "99=1ms,max=1s", "--format", "json"], None, held.HELD),
+        (
+            ["check", "--unit", "ns", "--slo", "99=1ms,max=1s", "--format", "json"],
+            None,
+            spread.HELD,
+        ),
         (["fanout", "--format", "json"], None, 4),
     ],
 )
@@ -40,7 +48,7 @@ def test_processes_print_and_write_the_same(logs, say, monkeypatch, tmp_path, wo
     monkeypatch.setattr(spread, "HELD", room)
     found = []
     for jobs, worth in ((1, 1 << 40), (2, 0)):
-        monkeypatch.setattr(engines, "_WORTH_PROCESSES", worth)
+        monkeypatch.setattr(places, "_WORTH_PROCESSES", worth)
         target = tmp_path / f"{jobs}-{out}"
         found.append(
             (
@@ -55,7 +63,7 @@ def test_processes_print_and_write_the_same(logs, say, monkeypatch, tmp_path, wo
 def test_an_unreadable_file_is_named_by_whoever_reads_it(logs, monkeypatch, run, tmp_path):
     bad = tmp_path / "bad.hlog"
     bad.write_bytes(bytes(range(256)) * 10)
-    monkeypatch.setattr(engines, "_WORTH_PROCESSES", 0)
+    monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
     status, _, err = run("merge", *logs[:3], bad, "--jobs", 2, "-o", tmp_path / "out.hlog")
     assert status == 2
     assert "bad.hlog" in err
@@ -91,7 +99,7 @@ def once_more():
 @pytest.mark.parametrize("room", [0, 1e6])
 def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
     log = read(CTRLZ)
-    travelled = pickle.loads(pickle.dumps(held.light(log, room, once_more)))
+    travelled = pickle.loads(pickle.dumps(parts.portable(log, room, once_more)))
     assert rows_of(travelled) == rows_of(log)
     assert travelled.histogram().counts.tolist() == log.histogram().counts.tolist()
     assert travelled.between(3, 9).histogram().count == log.between(3, 9).histogram().count
@@ -100,9 +108,9 @@ def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
 
 def test_a_log_is_held_if_it_is_neither_small_nor_large(make_log, tmp_path):
     log = read(make_log(tmp_path / "a.hlog"))
-    assert held.held(log, 1e9) is log
-    assert held.held(log, 100, least=0) is log
-    kept = held.held(log, 1e9, least=0)
+    assert parts.in_memory(log, 1e9) is log
+    assert parts.in_memory(log, 100, least=0) is log
+    kept = parts.in_memory(log, 1e9, least=0)
     assert kept is not log
     assert rows_of(kept) == rows_of(log)
     assert rows_of(kept.resample("2s")) == rows_of(log.resample("2s"))
@@ -115,18 +123,39 @@ def test_a_sum_is_counted_once(monkeypatch):
     assert log.histogram() is whole
 
 
-def test_threads_end_with_the_first_error():
-    def read(place):
-        return PartResult((), (), InvalidArgumentError(place.url))
+def refused(place):
+    """A result that is an error."""
+    return PartResult((), (), InvalidArgumentError(place.url))
 
-    before = threading.active_count()
-    with pytest.raises(
-        InvalidArgumentError, match="a"
-    ):  # the error is held, and with it all that its frames hold
-        LocalExecutor(2).each(
-            read,
-            [Task((FileRange(name),)) for name in "abc"],
-            lambda done, every: None,
-            lenient=False,
-        )
-    assert threading.active_count() == before
+
+def test_threads_end_with_the_first_error(monkeypatch):
+    monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
+    before = set(threading.enumerate())
+    tasks = [Task((FileRange(name),)) for name in "abc"]
+    with pytest.raises(InvalidArgumentError, match="a"):
+        read_each(LocalExecutor(2), refused, tasks, lambda done, every: None, lenient=False)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("words", [["summary"], ["summary", "--merge"]])
+def test_an_assumed_unit_is_noted_once_with_the_number_of_files(logs, run, words, monkeypatch):
+    for together in (spread.TOGETHER, 0):
+        monkeypatch.setattr(spread, "TOGETHER", together)
+        paths = [CTRLZ, CTRLZ.with_name("scheduled.hlog")]
+        err = run(*words, *paths)[2]
+        assert err.count("2 files: the unit of the values is not stated") == 1, err
+        assert err.count("is not stated") == 1
+
+
+def test_distributed_read_all_reads_as_read_all_does(logs):
+    from concurrent.futures import ProcessPoolExecutor
+
+    plain = lk.read_all(logs[5:8])
+    assert list(lk.distributed.read_all(logs[5:8])) == list(plain)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        spread_out = lk.distributed.read_all(logs[5:8], executor=pool, tag=["get", ""])
+    assert list(spread_out) == [name for name in plain if name != "put"]
+    for name, data in spread_out.items():
+        assert rows_of(data) == rows_of(plain[name])

@@ -11,7 +11,6 @@ import latencykit as lk
 from latencykit import distributed as cluster
 from latencykit.core.samples import Samples
 from latencykit.distributed import executors as engines
-from latencykit.distributed import sources as places
 from latencykit.distributed.results import Slots, Totals, slots_of, totals_of
 from latencykit.errors import (
     CorruptInputError,
@@ -19,6 +18,7 @@ from latencykit.errors import (
     IncompatibleDataError,
     InvalidArgumentError,
 )
+from latencykit.io import files as places
 from tests.cluster.conftest import rows_of, same
 from tests.conftest import DATA
 
@@ -154,7 +154,7 @@ def test_unreadable_files_are_named_and_left_out_when_that_is_allowed(logs, tmp_
 
 
 def test_processes_give_the_same_as_one(logs, monkeypatch):
-    monkeypatch.setattr(engines, "_WORTH_PROCESSES", 0)
+    monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
     assert same(
         cluster.read_many(logs, jobs=2).histogram(), cluster.read_many(logs, jobs=1).histogram()
     )
@@ -183,7 +183,7 @@ def test_other_rungs_add_up_too_but_know_no_time():
     h, samples = lk.Histogram.of([1, 2]), Samples(start=[0, 10**9], duration=[5, 6])
     assert Totals.sum([totals_of(h), totals_of(samples)]).histogram.count == 4
     assert slots_of(samples, 1.0).log().histogram().count == 2
-    with pytest.raises(InvalidArgumentError, match="knows no time"):
+    with pytest.raises(InvalidArgumentError, match="has no times"):
         slots_of(h, 1.0)
 
 
@@ -212,7 +212,7 @@ def test_refusals(logs):
         cluster.read_many(logs[:2], jobs=1).tagged("nope").histogram()
     with pytest.raises(InvalidArgumentError, match="longer than nothing"):
         cluster.read_many(logs[:2], jobs=1).resample(0)
-    with pytest.raises(DataNotAvailableError, match="knows no time"):
+    with pytest.raises(DataNotAvailableError, match="has no times"):
         cluster.read_many(str(HGRM), jobs=1).between(1).histogram()
 
 

@@ -1,4 +1,4 @@
-"""Back-filling: the reference's goldens, the rule one value at a time, and what refuses to be corrected."""
+"""Back-filling: the reference's goldens, the rule value by value, and refusals."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
     for rung in (raw, raw.to_log("1s")):
         with pytest.raises(
             InvalidArgumentError,
-            match=r"an expected interval of 10 ns would put 1,\d+,\d+,\d+ requests beside the 1,001",
+            match=r"an expected interval of 10 ns would add 1,\d+,\d+,\d+ requests to the 1,001",
         ):
             lk.correct(rung, "10ns")
         assert lk.correct(rung, "100us").histogram().count > 1e5

@@ -15,8 +15,8 @@ from latencykit.analysis.omission import (
     Evidence,
     above_half,
     holm,
-    physics_floor,
-    seen_from,
+    percentile_lower_bound,
+    shortest_visible_stall,
 )
 from latencykit.cli import cli
 from latencykit.errors import InvalidArgumentError
@@ -72,7 +72,7 @@ def test_logs_and_histograms_accuse_only_whom_they_can() -> None:
     unknown = lk.diagnose(bare.histogram(), rate=200, connections=4)
     assert unknown.verdict == "unknown"
     assert "isolated slow requests" in unknown.summary
-    assert "one row per request" in unknown.ask
+    assert "one row per request" in unknown.advice
     assert lk.diagnose(PACED.histogram()).verdict == "omits", "the provenance tells"
 
 
@@ -80,8 +80,8 @@ def test_without_rate_or_length_it_asks() -> None:
     bare = lk.Histogram.of(PACED.duration)
     found = lk.diagnose(bare)
     assert found.verdict == "unknown"
-    assert "--rate" in found.ask
-    assert "--duration" in found.ask
+    assert "--rate" in found.advice
+    assert "--duration" in found.advice
     assert (
         lk.diagnose(bare.with_run(loop="paced", corrected="none"), duration="20s").verdict
         == "omits"
@@ -92,7 +92,7 @@ def test_without_a_stall_there_is_nothing_to_tell_by() -> None:
     found = lk.diagnose(QUIET)
     assert (found.verdict, found.corrected) == ("unknown", None)
     assert "nothing-to-omit" in found.findings
-    assert "would have shown" in found.ask
+    assert "would have shown" in found.advice
 
 
 def test_a_closed_loop_at_full_speed() -> None:
@@ -127,7 +127,7 @@ def test_timeouts_hide_the_stall() -> None:
     found = lk.diagnose(cut.histogram().with_run(corrected="tool"))
     assert found.verdict == "unknown"
     assert "lost-to-timeouts" in found.findings
-    assert "timeout longer" in found.ask
+    assert "timeout longer" in found.advice
 
 
 def test_little_is_no_omission() -> None:
@@ -219,13 +219,15 @@ def test_a_hiccup_of_a_loop_at_full_speed_accuses_nobody() -> None:
 
 
 def test_the_floor() -> None:
-    assert physics_floor([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
-    assert physics_floor(50, 6, 20) == 0
+    assert percentile_lower_bound([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
+    assert percentile_lower_bound(50, 6, 20) == 0
     assert above_half(lk.Histogram.of([1, 1, 9, 10]))[:2] == (2, 2)
     assert above_half(
         lk.Histogram.from_percentiles([50, 99], [1, 2], 1000, reported_stats={"max": 100.0})
     )[:2] == (1, 10)
-    assert 18.4 / 100 < seen_from(100) < 18.6 / 100, "science: 18.5 expected intervals at .001"
+    assert 18.4 / 100 < shortest_visible_stall(100) < 18.6 / 100, (
+        "science: 18.5 expected intervals at .001"
+    )
 
 
 def test_holm() -> None:
@@ -248,7 +250,8 @@ def test_the_command(run, tmp_path: Path) -> None:
     ][0]
     assert record["verdict"] == "omits"
     assert set(record) >= {
-        "name", "count", "verdict", "findings", "evidence", "expected_interval", "stalls", "raw", "corrected", "method"
+        "name", "count", "verdict", "findings", "evidence", "expected_interval", "stalls", "raw",
+        "corrected", "method"
     }  # fmt: skip
     assert set(record["evidence"][0]) == {"test", "statistic", "threshold", "finding"}
     assert set(record["stalls"][0]) == {"start", "end", "duration", "worst", "missing"}

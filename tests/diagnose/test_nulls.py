@@ -1,6 +1,7 @@
-"""Monte Carlo, seeded: honest measurements of unknown provenance are not accused, and those that waited are found.
+"""Monte Carlo, seeded: honest measurements are not accused, and those that waited are.
 
-Sixty runs of each null let a rate of false accusations of 5 % pass once in 22 times; none is allowed.
+Sixty runs of each null let a rate of false accusations of 5 % pass once in 22 times; none is
+allowed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def of_unknown_pedigree(samples: lk.Samples) -> lk.Samples:
 
 
 def deploy(seed: int) -> lk.Samples:
-    """Nothing new comes for two seconds; what is under way ends slowly, at any time before or after that."""
+    """No new requests for two seconds; those under way end slowly, at any time around that."""
     rng = np.random.default_rng(seed)
     world = open_loop(
         Server(exponential("20ms"), servers=64), poisson(150, 12, seed=seed), seed=seed

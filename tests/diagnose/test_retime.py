@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.retime import _most_under_way, chains
+from latencykit.analysis.retime import chains
 from latencykit.errors import AlreadyCorrectedError, DataNotAvailableError, InvalidArgumentError
 from latencykit.simulate.generators import catch_up_loop, fixed, open_loop, paced_loop
 from latencykit.simulate.server import Server, Stall, exponential
@@ -70,7 +70,8 @@ def test_connections_are_told_from_who_was_free() -> None:
         seed=5,
     )
     found = chains(naive.start, naive.duration, None, 8)
-    assert _most_under_way(naive.start, naive.duration) == 8
+    bare = lk.Samples(start=naive.start, duration=naive.duration)
+    assert lk.retime(bare, 200).run.connections == 8
     assert found.max() == 7
     for one in range(8):
         mine = found == one

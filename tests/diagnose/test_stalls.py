@@ -112,7 +112,7 @@ def test_a_period_is_named_from_eight_stalls_on() -> None:
     assert false <= 5
     stalls = [Stall(2 + 3 * k, 0.3) for k in range(9)]
     notes = lk.find_stalls(paced_loop(Server("1ms", stalls=stalls), 200, 30)).attrs["notes"]
-    assert notes[0].startswith("9 stalls come about every 3 s")
+    assert notes[0].startswith("9 stalls occur about every 3 s")
 
 
 def test_a_stall_that_held_up_the_logger_too_is_one() -> None:

@@ -1,6 +1,6 @@
-"""What a diagnosis may never say: clean of a loop that left requests out, omits of an honest run; and that it agrees with itself.
+"""A diagnosis is never clean of a loop that waited, never omits of an honest run.
 
-The worlds are the benchmark's (`tests.benchmarks.truth_diagnosis`), a few seeds of each; it counts them by the thousand.
+The worlds are the benchmark's (`tests.benchmarks.truth_diagnosis`), a few seeds of each.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.omission import area_test, floor_test
+from latencykit.analysis.omission import area_test, min_slow_requests_test
 from latencykit.analysis.stalls import period_of, stalls_of
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
@@ -112,11 +112,11 @@ def test_many_short_omissions_do_not_add_up_to_an_honest_histogram() -> None:
     assert (late > 0.25e9).sum() > 0.8 * 500 * 0.25, (
         "as many as one stall leaves, but all near the top"
     )
-    assert floor_test(histogram, 500.0, 120.0).level == "none"
+    assert min_slow_requests_test(histogram, 500.0, 120.0).level == "none"
     once = lk.Histogram.of(
         np.concatenate((work, 0.5e9 * (np.arange(250) + 0.5) / 250)).astype(np.int64)
     )
-    assert floor_test(once, 500.0, 120.0).level == "honest"
+    assert min_slow_requests_test(once, 500.0, 120.0).level == "honest"
 
 
 # ---------------------------------------------------------------- one witness is not enough

@@ -11,6 +11,8 @@ import math
 import random
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +22,7 @@ import pytest
 
 from latencykit.errors import CorruptInputError, LatencyKitError
 from latencykit.io.reading import detect, read_source
-from latencykit.io.registry import builtin_formats
+from latencykit.io.registry import builtin_formats, candidates, generic_formats
 from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
 
 if TYPE_CHECKING:
@@ -101,15 +103,20 @@ class Case:
 CASES = [Case(one.parent) for one in sorted(DATA.glob("*/*/expect.json"))]
 NAMES = [f"{one.folder.parent.name}/{one.folder.name}" for one in CASES]
 
-# One record per line, nothing else between them: each corrupt line is an error, each cut one at the end a note.
+# One record per line, nothing else between them: each corrupt line is an error, each cut one at the
+# end a note.
 ROWS = frozenset({
-    "ab-gnuplot", "csv", "fio-histograms", "fio-log", "ghz-csv", "h2load-log", "hey-csv", "hlog", "jmeter-csv", "jsonl", "k6-csv",
-    "k6-json", "nats-latency-raw", "numbers", "oha-csv", "pgbench-intervals", "pgbench-log", "sockperf-csv", "vegeta-csv",
+    "ab-gnuplot", "csv", "fio-histograms", "fio-log", "ghz-csv", "h2load-log", "hey-csv", "hlog",
+    "jmeter-csv", "jsonl", "k6-csv",
+    "k6-json", "nats-latency-raw", "numbers", "oha-csv", "pgbench-intervals", "pgbench-log",
+    "sockperf-csv", "vegeta-csv",
     "vegeta-json",
 })  # fmt: skip
-# Tables of few numbers per line, taken whole: a cut last line may be an error, for what it lacks cannot be told.
+# Tables of few numbers per line, taken whole: a cut last line may be an error, for what it lacks
+# cannot be told.
 TABLES = frozenset({
-    "ab-csv", "bench", "criterion-csv", "fio-terse", "hgrm", "hyperfine-csv", "ioping-raw", "jmeter-xml", "jmh-csv",
+    "ab-csv", "bench", "criterion-csv", "fio-terse", "hgrm", "hyperfine-csv", "ioping-raw",
+    "jmeter-xml", "jmh-csv",
     "nats-latency-histogram", "vegeta-hdrplot", "vegeta-hist",
 })  # fmt: skip
 
@@ -166,6 +173,37 @@ def test_it_is_recognised_by_its_own_format_alone(case):
     best = max(scores.values())
     assert best > Confidence.NO
     assert [name for name, score in scores.items() if score == best] == [case.format]
+
+
+@cases()
+def test_the_marks_of_a_format_lose_no_candidate(case):
+    """Whatever the recognisers of all formats know is among the few that are asked."""
+    head, dice = Source(case.path).head, random.Random(3)
+    heads = [head]
+    for n in range(0 if head.is_dir else 12):
+        mutated = bytearray(
+            head.data[: dice.randrange(1, len(head.data) + 1)] if n > 7 else head.data
+        )
+        for _ in range(2 * n):
+            mutated[dice.randrange(len(mutated))] = dice.choice(b'\x1b\r\n 0A,{"')
+        heads.append(replace(head, name=dice.choice(["x", "x.raw", "x.hlog"]), data=bytes(mutated)))
+    generic = {one.name for one in generic_formats()}
+    for one in heads:
+        asked = {candidate.name for candidate in candidates(one)} | generic
+        others = [other for other in builtin_formats() if other.name not in asked]
+        assert not [other.name for other in others if other.sniff(one) is not Confidence.NO]
+
+
+def test_only_the_modules_of_candidates_are_imported():
+    code = (
+        "import sys, latencykit as lk; lk.read({!r}); "
+        "print(*(name for name in sys.modules if name.startswith('latencykit.io.tools.')))"
+    )
+    path = str(DATA / "wrk/ctrlz/stdout.txt")
+    done = subprocess.run(
+        [sys.executable, "-c", code.format(path)], capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.split()) <= 4, done.stdout
 
 
 @pytest.mark.parametrize("name", ["x", "x.txt", "x.json", "x.csv", "x.log"])

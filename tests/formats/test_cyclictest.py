@@ -63,7 +63,8 @@ def test_status_lines_keep_the_last_of_each_thread(read_text):
 @pytest.mark.parametrize(("resolution", "top"), [(0, 5_000.0), (1, 5.0)])
 def test_json_states_its_unit(read_text, resolution, top):
     text = (
-        '{"file_version": 1, "cmdline:": "cyclictest -q --histogram=400", "rt_test_version:": "2.40", '
+        '{"file_version": 1, "cmdline:": "cyclictest -q --histogram=400", "rt_test_version:": '
+        '"2.40", '
         f'"resolution_in_ns": {resolution}, "thread": {{"0": {{"histogram": {{"4": 3, "5": 1}}, '
         '"cycles": 6, "min": 4, "max": 5, "avg": 4.2}}}'
     )

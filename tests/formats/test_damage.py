@@ -39,10 +39,13 @@ CASES = {
     ),
     "csv": (
         table_with_rubbish,
-        "502 corrupt lines were skipped: 501 × this is no row of this table, 1 × a row of more fields than there are columns",
+        (
+            "502 corrupt lines were skipped: 501 × this is not a row of this table, 1 × a row of more "
+            "fields than there are columns"
+        ),
         12,
     ),
-    "jsonl": (objects_with_rubbish, "500 corrupt lines were skipped: 500 × this is no JSON", 11),
+    "jsonl": (objects_with_rubbish, "500 corrupt lines were skipped: 500 × this is not JSON", 11),
 }
 
 
@@ -98,9 +101,9 @@ def test_few_are_told_one_by_one(run, tmp_path):
     status, _, err = run("summary", "--lenient", path)
     assert status == 0
     assert err.splitlines() == [
-        f"skipped: {path}:3: this is no row of this table: 'x'; expected numbers in latency_ms",
-        f"skipped: {path}:5: this is no row of this table: 'y'; expected numbers in latency_ms",
-        "a.csv: 2 corrupt lines were skipped: 2 × this is no row of this table",
+        f"skipped: {path}:3: this is not a row of this table: 'x'; expected numbers in latency_ms",
+        f"skipped: {path}:5: this is not a row of this table: 'y'; expected numbers in latency_ms",
+        "a.csv: 2 corrupt lines were skipped: 2 × this is not a row of this table",
     ]
 
 
@@ -110,7 +113,8 @@ def test_strangers_cannot_make_many_kinds():
     assert reported_stats == 12
     assert tally.unreported == 9988
     assert tally.note == (
-        "10,000 corrupt lines were skipped: 1 × kind 0 of corruption, 1 × kind 1 of corruption, 1 × kind 2 of corruption, "
+        "10,000 corrupt lines were skipped: 1 × kind 0 of corruption, 1 × kind 1 of corruption, 1 "
+        "× kind 2 of corruption, "
         "1 × kind 3 of corruption, 9,996 × others"
     )
     assert Tally().note is None

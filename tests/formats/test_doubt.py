@@ -43,7 +43,8 @@ def test_a_latency_longer_than_its_run_is_remarked_on(run, tmp_path):
     (note,) = doubts(lk.read(table, unit="s").run.notes)
     assert (
         note
-        == "half of the requests took longer than 8 s, and all of them were sent within 1.99 s: are the values in s? (--unit)"
+        == "half of the requests took longer than 8 s, and all of them were sent within 1.99 s: "
+        "are the values in s? (--unit)"
     )
 
 
@@ -55,7 +56,8 @@ def test_the_first_intervals_tell_where_the_whole_log_is_long():
     )
     assert (
         too_long(wrong)
-        == "10 of the first 10 intervals hold latencies that began before the log did: are the values in us? (--unit)"
+        == "10 of the first 10 intervals have latencies that began before the log did: are the "
+        "values in us? (--unit)"
     )
     assert too_long(log) is None
 

@@ -35,7 +35,8 @@ def test_only_failed_consumers(read_text):
 
 def test_a_table_in_markdown(read_text):
     found = read_text(
-        "text\n\n| op | n | p50 (ms) | p99.9 (ms) | max (ms) |\n|---|---|---|---|---|\n| get | 1,000 | 0.5 | 7 | 9 |\n"
+        "text\n\n| op | n | p50 (ms) | p99.9 (ms) | max (ms) |\n|---|---|---|---|---|\n| get | "
+        "1,000 | 0.5 | 7 | 9 |\n"
     )
     assert (found["get"].count, found["get"].percentile(99.9), found["get"].max) == (1000, 7e6, 9e6)
 

@@ -24,9 +24,12 @@ def record(**changes) -> str:
         Percentiles=[{"Percentile": 50, "Value": 0.0015}, {"Percentile": 99, "Value": 0.003}],
     )  # fmt: skip
     given = {
-        "RunType": "HTTP", "Labels": "x , vm", "StartTime": "2026-11-21T00:05:12.5Z", "RequestedQPS": "200", "ActualQPS": 199.5,
-        "ActualDuration": 20_000_000_000, "NumThreads": 4, "Version": "1.66.5", "DurationHistogram": whole,
-        "ErrorsDurationHistogram": {"Count": 0, "Data": None}, "RetCodes": {"200": 1000}, "HTTPReqTimeOut": 30_000_000_000,
+        "RunType": "HTTP", "Labels": "x , vm", "StartTime": "2026-11-21T00:05:12.5Z",
+        "RequestedQPS": "200", "ActualQPS": 199.5,
+        "ActualDuration": 20_000_000_000, "NumThreads": 4, "Version": "1.66.5",
+        "DurationHistogram": whole,
+        "ErrorsDurationHistogram": {"Count": 0, "Data": None}, "RetCodes": {"200": 1000},
+        "HTTPReqTimeOut": 30_000_000_000,
     }  # fmt: skip
     return json.dumps({**given, **changes})
 

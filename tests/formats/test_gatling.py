@@ -11,8 +11,10 @@ from latencykit.errors import CorruptInputError
 NEW = (
     "ASSERTION\tAAECAAMB\nRUN\ta.B\tb\t1658765864198\t \t3.4.2\nUSER\tscn\tSTART\t1658765870186\n"
     "REQUEST\t\tGet\t1658765870247\t1658765870430\tOK\t \n"
-    "REQUEST\tlogin\tPost\t1658765870500\t1658765870600\tKO\tstatus.find.is(200), but actually found 503\n"
-    "REQUEST\t\tGet\t1658765871000\t1658765931000\tKO\tRequest timeout to h/1.2.3.4:80 after 60000 ms\n"
+    "REQUEST\tlogin\tPost\t1658765870500\t1658765870600\tKO\tstatus.find.is(200), but actually "
+    "found 503\n"
+    "REQUEST\t\tGet\t1658765871000\t1658765931000\tKO\tRequest timeout to h/1.2.3.4:80 after "
+    "60000 ms\n"
     "GROUP\tlogin\t1658765870186\t1658765870731\t100\tOK\n"
 )
 
@@ -45,7 +47,7 @@ def test_unfinished_requests(read_text):
 
 
 def test_damage(read_text):
-    with pytest.raises(CorruptInputError, match=r"simulation\.log:5: this is no record"):
+    with pytest.raises(CorruptInputError, match=r"simulation\.log:5: not a valid record"):
         read_text(NEW.replace("1658765870600", "soon"), "simulation.log")
     assert (
         len(read_text(NEW.replace("1658765870600", "soon"), "simulation.log", lenient=True)["Get"])
@@ -63,8 +65,10 @@ def test_statistics_of_the_report(read_text):
     def stats(name, ok):
         both = {"total": str(ok + 3), "ok": str(ok), "ko": "3"}
         times = {key: {"total": "9", "ok": value, "ko": "-"} for key, value in (
-            ("minResponseTime", "2"), ("maxResponseTime", "1,345"), ("meanResponseTime", "20"), ("standardDeviation", "5"),
-            ("percentiles1", "15"), ("percentiles2", "25"), ("percentiles3", "95"), ("percentiles4", "200"))}  # fmt: skip
+            ("minResponseTime", "2"), ("maxResponseTime", "1,345"), ("meanResponseTime", "20"),
+            ("standardDeviation", "5"),
+            ("percentiles1", "15"), ("percentiles2", "25"), ("percentiles3", "95"),
+            ("percentiles4", "200"))}  # fmt: skip
         return {"name": name, "numberOfRequests": both} | times
 
     inner = {"req_1": {"type": "REQUEST", "name": "Get", "path": "Get", "stats": stats("Get", 100)}}

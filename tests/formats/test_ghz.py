@@ -79,7 +79,8 @@ def test_details_that_are_damaged(read_text):
 
 def test_csv(read_text):
     s = read_text(
-        '\nduration (ms),status,error\n1.50,OK,\n2.5,Unavailable,it says, "no", twice\n0.25,OK,\n3.7',
+        '\nduration (ms),status,error\n1.50,OK,\n2.5,Unavailable,it says, "no", '
+        "twice\n0.25,OK,\n3.7",
         "out.csv",
     )["out.csv"]
     assert s.duration.tolist() == [1_500_000, 2_500_000, 250_000]

@@ -45,9 +45,12 @@ def test_text(read_text):
 
 def test_newer_text_has_percentiles(read_text):
     text = TEXT[: TEXT.index("                     min")] + (
-        "                     min         max       median         p95         p99        mean         sd        +/- sd\n"
-        "request     :     1.19ms      5.46ms      1.60ms      2.10ms      4.00ms      1.64ms       558us    95.83%\n"
-        "connect     :        8us        48us        30us        40us        47us        32us        17us    75.00%\n"
+        "                     min         max       median         p95         p99        mean    "
+        "     sd        +/- sd\n"
+        "request     :     1.19ms      5.46ms      1.60ms      2.10ms      4.00ms      1.64ms     "
+        "  558us    95.83%\n"
+        "connect     :        8us        48us        30us        40us        47us        32us     "
+        "   17us    75.00%\n"
     )
     h = read_text(text)["out.txt"]
     assert (h.count, h.percentile(50), h.percentile(95), h.percentile(99), h.max) == (
@@ -77,7 +80,7 @@ def test_failures(read_text):
 
 
 def test_damage(read_text):
-    with pytest.raises(CorruptInputError, match="time that cannot be read"):
+    with pytest.raises(CorruptInputError, match="a latency that cannot be read"):
         read_text(TEXT.replace("5.46ms", "5.4xms"))
 
 

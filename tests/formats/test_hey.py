@@ -88,7 +88,8 @@ def test_failures_are_told_apart_as_far_as_the_report_goes(read_text):
     failing = TEXT.replace(
         "  [200]	5596 responses\n",
         "  [200]	5500 responses\n  [503]	96 responses\n\nError distribution:\n"
-        '  [7]	Get "http://x/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)\n'
+        '  [7]	Get "http://x/": context deadline exceeded (Client.Timeout exceeded while awaiting '
+        "headers)\n"
         '  [2]	Get "http://x/": dial tcp: connect: connection refused\n',
     )
     found = read_text(failing)["out.txt"]
@@ -107,8 +108,10 @@ def test_failures_are_told_apart_as_far_as_the_report_goes(read_text):
 def test_only_errors(read_text):
     head = "Summary:\n  Total:\t0.1 secs\n  Slowest:\t0.0000 secs\n  Fastest:\t0.0000 secs\n  Average:\tNaN secs\n"
     text = head + (
-        "  Requests/sec:\t2000.0\n\nResponse time histogram:\n\n\nLatency distribution:\n\nDetails (average, fastest, slowest):\n"
-        "  DNS+dialup:\tNaN secs, 0.0000 secs, 0.0000 secs\n\nStatus code distribution:\n\nError distribution:\n"
+        "  Requests/sec:\t2000.0\n\nResponse time histogram:\n\n\nLatency "
+        "distribution:\n\nDetails (average, fastest, slowest):\n"
+        "  DNS+dialup:\tNaN secs, 0.0000 secs, 0.0000 secs\n\nStatus code distribution:\n\nError "
+        "distribution:\n"
         '  [200]\tGet "http://x/": connect: connection refused\n'
     )
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(200 failed\)"):

@@ -7,9 +7,11 @@ import pytest
 from latencykit.errors import CorruptInputError
 
 JSON = (
-    '{"results": [{"command": "a", "mean": 0.2, "stddev": 0.1, "median": 0.2, "user": 0.0, "system": 0.0, "min": 0.1, '
+    '{"results": [{"command": "a", "mean": 0.2, "stddev": 0.1, "median": 0.2, "user": 0.0, '
+    '"system": 0.0, "min": 0.1, '
     '"max": 0.3, "times": [0.1, 0.3, 0.25], "exit_codes": [0, 1, 0]}, '
-    '{"command": "a", "mean": 0.2, "stddev": null, "median": 0.2, "user": 0, "system": 0, "min": 0.2, "max": 0.2}]}'
+    '{"command": "a", "mean": 0.2, "stddev": null, "median": 0.2, "user": 0, "system": 0, "min": '
+    '0.2, "max": 0.2}]}'
 )
 
 

@@ -9,9 +9,12 @@ import pytest
 from latencykit.errors import CorruptInputError
 
 SUMMARY = {
-    "startTime": 1000, "endTime": 11000, "minResponseTime": 100_000, "meanResponseTime": 400_000, "stdDevResponseTime": 5,
-    "maxResponseTime": 9_000_000, "percentileResponseTime": {"50.0": 300_000, "99.0": 5_000_000}, "requestCount": 101,
-    "responseCount": 100, "invalid": 2, "connectionErrors": 1, "requestTimeouts": 3, "internalErrors": 0,
+    "startTime": 1000, "endTime": 11000, "minResponseTime": 100_000, "meanResponseTime": 400_000,
+    "stdDevResponseTime": 5,
+    "maxResponseTime": 9_000_000, "percentileResponseTime": {"50.0": 300_000, "99.0": 5_000_000},
+    "requestCount": 101,
+    "responseCount": 100, "invalid": 2, "connectionErrors": 1, "requestTimeouts": 3,
+    "internalErrors": 0,
     "blockedTime": 2_000_000_000,
 }  # fmt: skip
 STEPS = [

@@ -39,7 +39,8 @@ def test_raw_statistics_of_two_periods(read_text):
 
 def test_json_stamps_are_ends(read_text):
     record = (
-        '[{"timestamp": 100.5, "target": {}, "io": {"request": 1, "operation": "read", "size": 4096, '
+        '[{"timestamp": 100.5, "target": {}, "io": {"request": 1, "operation": "read", "size": '
+        "4096, "
         '"time": 500000, "ignored": false}}]'
     )
     found = read_text(record)["out.txt"]

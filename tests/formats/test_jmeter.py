@@ -10,7 +10,10 @@ HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,succes
 ROWS = [
     "1795220742902,60,get,200,OK,T 1-1,true,2\n",
     "1795220742950,5,get,503,Busy,T 1-2,false,2\n",
-    "1795220743000,2000,put,Non HTTP response code: java.net.SocketTimeoutException,Read timed out,T 1-1,false,2\n",
+    (
+        "1795220743000,2000,put,Non HTTP response code: java.net.SocketTimeoutException,Read timed "
+        "out,T 1-1,false,2\n"
+    ),
     "1795220743100,7,put,200,OK,T 1-2,true,2\n",
 ]
 

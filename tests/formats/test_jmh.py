@@ -12,7 +12,8 @@ from latencykit.core.summary import Summary
 
 def result(mode, unit, metric, threads=1, name="demo.A.run"):
     return {
-        "jmhVersion": "1.37", "benchmark": name, "mode": mode, "threads": threads, "params": {"n": "1"},
+        "jmhVersion": "1.37", "benchmark": name, "mode": mode, "threads": threads,
+        "params": {"n": "1"},
         "primaryMetric": {"scoreUnit": unit, "scoreError": "NaN"} | metric, "secondaryMetrics": {},
     }  # fmt: skip
 

@@ -237,8 +237,10 @@ def test_points_json(read_text, old):
     )
     rows = [
         define, point("http_req_duration", 1.5, old, status="200", expected_response="true", url="http://x/{id}"),
-        point("http_reqs", 1, old), point("http_req_duration", 2.5, old, status="404", error_code="1404"),
-        point("http_req_duration", 9.5, old, status="404", expected_response="true"), point("http_req_waiting", 0.5, old),
+        point("http_reqs", 1, old),
+        point("http_req_duration", 2.5, old, status="404", error_code="1404"),
+        point("http_req_duration", 9.5, old, status="404", expected_response="true"),
+        point("http_req_waiting", 0.5, old),
         point("dropped_iterations", 3, old),
     ]  # fmt: skip
     text = "\n".join(rows) + "\n"

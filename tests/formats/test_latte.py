@@ -31,8 +31,10 @@ def latency(values):
 def report(log=(), rate=None):
     whole = latency([1_000_000, 2_000_000, 9_000_000])
     result = {
-        "start_time": "2026-11-21T00:00:00+01:00", "elapsed_time_s": 2.0, "cycle_count": 3, "request_count": 3, "error_count": 1,
-        "req_throughput": {"value": 1.5}, "cycle_latency": whole, "cycle_latency_by_fn": {"run": whole},
+        "start_time": "2026-11-21T00:00:00+01:00", "elapsed_time_s": 2.0, "cycle_count": 3,
+        "request_count": 3, "error_count": 1,
+        "req_throughput": {"value": 1.5}, "cycle_latency": whole,
+        "cycle_latency_by_fn": {"run": whole},
         "request_latency": whole, "log": list(log),
     }  # fmt: skip
     conf = {

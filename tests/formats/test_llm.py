@@ -10,9 +10,12 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 
 VLLM = {
-    "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 3, "request_rate": 4.0, "max_concurrency": None,
-    "duration": 2.0, "completed": 2, "request_throughput": 1.0, "mean_ttft_ms": 20.0, "median_ttft_ms": 18.0, "std_ttft_ms": 2.0,
-    "p99_ttft_ms": 30.0, "mean_itl_ms": 5.0, "median_itl_ms": 5.0, "p99_itl_ms": 9.0, "p99.9_itl_ms": 12.0,
+    "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 3,
+    "request_rate": 4.0, "max_concurrency": None,
+    "duration": 2.0, "completed": 2, "request_throughput": 1.0, "mean_ttft_ms": 20.0,
+    "median_ttft_ms": 18.0, "std_ttft_ms": 2.0,
+    "p99_ttft_ms": 30.0, "mean_itl_ms": 5.0, "median_itl_ms": 5.0, "p99_itl_ms": 9.0,
+    "p99.9_itl_ms": 12.0,
 }  # fmt: skip
 
 

@@ -47,8 +47,10 @@ def test_failures_beside_it(tmp_path):
 
 def test_older_headings_and_no_requests(read_text):
     text = (
-        '"Type","Name","# requests","# failures","Median response time","Average response time","Min response time",'
-        '"Max response time","Average Content Size","Requests/s","Requests Failed/s","50%","95%","99%","100%"\n'
+        '"Type","Name","# requests","# failures","Median response time","Average response '
+        'time","Min response time",'
+        '"Max response time","Average Content Size","Requests/s","Requests '
+        'Failed/s","50%","95%","99%","100%"\n'
         '"GET","/a, b","100","0","5","6","1","40","3","10.0","0.0","5","9","30","40"\n'
         '"GET","/never","0","0","0","0","0","0","0","0.0","0.0","N/A","N/A","N/A","N/A"\n'
         '"None","Aggregated","100","0","5","6","1","40","3","10.0","0.0","5","9","30","40"\n'
@@ -106,9 +108,12 @@ def test_a_history_of_the_aggregate_has_percentiles_of_the_run(read_text):
 def entry(name, times, failures=0):
     total = sum(times.values())
     return {
-        "name": name, "method": "GET", "start_time": 100.0, "last_request_timestamp": 110.0, "num_requests": total,
-        "num_none_requests": 0, "num_failures": failures, "total_response_time": sum(float(k) * n for k, n in times.items()),
-        "max_response_time": max(map(float, times)), "min_response_time": min(map(float, times)), "response_times": times,
+        "name": name, "method": "GET", "start_time": 100.0, "last_request_timestamp": 110.0,
+        "num_requests": total,
+        "num_none_requests": 0, "num_failures": failures,
+        "total_response_time": sum(float(k) * n for k, n in times.items()),
+        "max_response_time": max(map(float, times)), "min_response_time": min(map(float, times)),
+        "response_times": times,
     }  # fmt: skip
 
 

@@ -64,5 +64,6 @@ def test_a_clients_run_is_no_latency(read_text):
 def test_older_bench_prints_throughput_only(read_text):
     with pytest.raises(CorruptInputError, match="throughput only"):
         read_text(
-            "\nNATS Pub/Sub stats: 1,278,881 msgs/sec ~ 156.11 MB/sec\n Pub stats: 460,328 msgs/sec ~ 56.19 MB/sec\n"
+            "\nNATS Pub/Sub stats: 1,278,881 msgs/sec ~ 156.11 MB/sec\n Pub stats: 460,328 "
+            "msgs/sec ~ 56.19 MB/sec\n"
         )

@@ -7,13 +7,17 @@ import pytest
 from latencykit.errors import CorruptInputError, DataNotAvailableError
 
 LOG = (
-    "2020-05-30 14:10:06,400 INFO [main] x - type=GAUGE, name=a.cycles.config.cyclerate, value=5000.0\n"
-    "2020-05-30 14:10:06,468 INFO [main] i.n.e.c.ScenarioResult [Slf4jReporter.java:374] type=TIMER, "
+    "2020-05-30 14:10:06,400 INFO [main] x - type=GAUGE, name=a.cycles.config.cyclerate, "
+    "value=5000.0\n"
+    "2020-05-30 14:10:06,468 INFO [main] i.n.e.c.ScenarioResult [Slf4jReporter.java:374] "
+    "type=TIMER, "
     "name=a.result, count=100000, min=233.48, max=358596.607, mean=3732.5, "
     "stddev=10254.85, median=1874.815, p75=3648.767, p95=10115.071, p98=15855.615, "
-    "p99=23916.543, p999=111292.415, mean_rate=4024.02, m1=3514.0, m5=3307.4, m15=3268.7, rate_unit=events/second, "
+    "p99=23916.543, p999=111292.415, mean_rate=4024.02, m1=3514.0, m5=3307.4, m15=3268.7, "
+    "rate_unit=events/second, "
     "duration_unit=microseconds\n"
-    "2020-05-30 14:10:06,469 INFO [main] x - type=TIMER, name=a.never, count=0, min=0.0, max=0.0, duration_unit=microseconds\n"
+    "2020-05-30 14:10:06,469 INFO [main] x - type=TIMER, name=a.never, count=0, min=0.0, max=0.0, "
+    "duration_unit=microseconds\n"
 )
 SUMMARY = """5/30/20 14:10:06 ===============================================================
 

@@ -62,7 +62,8 @@ def test_failures_mixed_and_apart(read_text):
     assert any("10 failed requests are among" in note for note in mixed.run.notes)
     marks = {str(mark): 81 if k == 1 else 1 if k < 10 else 0 for k, mark in enumerate(MARKS)}
     apart = read(
-        read_text, statusCodeDistribution={"200": 90, "500": 10}, responseTimeHistogramSuccessful=marks,
+        read_text, statusCodeDistribution={"200": 90, "500": 10},
+        responseTimeHistogramSuccessful=marks,
         latencyPercentilesSuccessful={"p50": 0.0011, "p90": 0.0012, "p99": 0.005},
     )  # fmt: skip
     assert (apart.count, apart.run.failed, apart.percentile(90)) == (90, 10, 1.2e6)
@@ -92,7 +93,8 @@ def test_marks_of_other_versions_and_equal_times(read_text):
     }
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(10 failed\)"):
         read(
-            read_text, summary=empty, latencyPercentiles=nothing, statusCodeDistribution={}, responseTimeHistogram={"NaN": 0},
+            read_text, summary=empty, latencyPercentiles=nothing, statusCodeDistribution={},
+            responseTimeHistogram={"NaN": 0},
             errorDistribution={"connection refused": 10},
         )  # fmt: skip
 

@@ -7,13 +7,17 @@ import json
 
 def test_the_three_measures(read_text):
     record = {
-        "workload": "1-topic", "driver": "Kafka", "publishRate": [100.0, 101.0], "publishErrorRate": [0.0, 0.3],
+        "workload": "1-topic", "driver": "Kafka", "publishRate": [100.0, 101.0],
+        "publishErrorRate": [0.0, 0.3],
         "consumeRate": [99.0, 99.0],
-        "publishLatency50pct": [1.0], "aggregatedPublishLatencyAvg": 2.5, "aggregatedPublishLatency50pct": 2.0,
-        "aggregatedPublishLatency99pct": 9.0, "aggregatedPublishLatency999pct": 20.0, "aggregatedPublishLatencyMax": 30.5,
+        "publishLatency50pct": [1.0], "aggregatedPublishLatencyAvg": 2.5,
+        "aggregatedPublishLatency50pct": 2.0,
+        "aggregatedPublishLatency99pct": 9.0, "aggregatedPublishLatency999pct": 20.0,
+        "aggregatedPublishLatencyMax": 30.5,
         "aggregatedPublishDelayLatencyAvg": 40.0, "aggregatedPublishDelayLatency50pct": 30,
         "aggregatedPublishDelayLatency99pct": 90,
-        "aggregatedPublishDelayLatencyMax": 5000, "aggregatedEndToEndLatencyAvg": 3.0, "aggregatedEndToEndLatencyMax": 31.0,
+        "aggregatedPublishDelayLatencyMax": 5000, "aggregatedEndToEndLatencyAvg": 3.0,
+        "aggregatedEndToEndLatencyMax": 31.0,
         "aggregatedEndToEndLatencyQuantiles": {"0.0": 1.0, "50.0": 2.5, "99.0": 9.5, "100.0": 31.0},
     }  # fmt: skip
     found = read_text(json.dumps(record))

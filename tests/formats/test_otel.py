@@ -15,9 +15,12 @@ def go(counts, at, start="2026-11-21T00:00:00Z", scale=0):
     data = {
         "DataPoints": [
             {
-                "Attributes": [{"Key": "route", "Value": {"Type": "STRING", "Value": "/x"}}], "StartTime": start,
-                "Time": f"2026-11-21T00:00:{at:02}Z", "Count": sum(counts), "Min": 0.3, "Max": 3.5, "Sum": 9.0, "Scale": scale,
-                "ZeroCount": 1, "ZeroThreshold": 0, "PositiveBucket": {"Offset": -2, "Counts": counts},
+                "Attributes": [{"Key": "route", "Value": {"Type": "STRING", "Value": "/x"}}],
+                "StartTime": start,
+                "Time": f"2026-11-21T00:00:{at:02}Z", "Count": sum(counts), "Min": 0.3, "Max": 3.5,
+                "Sum": 9.0, "Scale": scale,
+                "ZeroCount": 1, "ZeroThreshold": 0,
+                "PositiveBucket": {"Offset": -2, "Counts": counts},
             }
         ],
         "Temporality": "CumulativeTemporality",
@@ -27,7 +30,8 @@ def go(counts, at, start="2026-11-21T00:00:00Z", scale=0):
 
 def otlp(counts, maximum=None, start=1, end=2_000_000_001, delta=False, code=None):
     point = {
-        "startTimeUnixNano": str(start), "timeUnixNano": str(end), "count": str(sum(counts)), "sum": 40.0,
+        "startTimeUnixNano": str(start), "timeUnixNano": str(end), "count": str(sum(counts)),
+        "sum": 40.0,
         "bucketCounts": [str(c) for c in counts], "explicitBounds": [5, 10],
         "attributes": [{"key": "http.response.status_code", "value": {"intValue": code}}] if code else [],
     }  # fmt: skip

@@ -10,15 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from latencykit.cli import cli
-from latencykit.io.formats_page import chart_command, page
 from latencykit.io.registry import builtin_formats
+from tests.formats.page import chart_command, page
 
 PAGE = Path(__file__).parents[2] / "notebooks" / "formats.md"
 
 
 def test_the_page_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == page(), (
-        "write it anew: python -m latencykit.io.formats_page > notebooks/formats.md"
+        "write it anew: python -m tests.formats.page > notebooks/formats.md"
     )
 
 

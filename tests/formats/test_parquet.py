@@ -117,7 +117,8 @@ def test_merged_counts_of_one_layout_are_those_of_a_merge(day):
         [lk.read(day / "0.parquet").histogram(), lk.read(day / "1.parquet").histogram()]
     )
     rows = duckdb.sql(
-        f"SELECT low, high, sum(count)::BIGINT FROM read_parquet({files}) GROUP BY ALL ORDER BY high"
+        f"SELECT low, high, sum(count)::BIGINT FROM read_parquet({files}) GROUP BY ALL ORDER BY "
+        "high"
     ).fetchall()
     low, high = whole.buckets.low(whole.index).tolist(), whole.buckets.high(whole.index).tolist()
     assert rows == list(zip(low, high, whole.counts.tolist(), strict=True))

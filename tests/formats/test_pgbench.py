@@ -57,8 +57,8 @@ def test_damage_and_a_cut_end(read_text):
 
 def test_intervals(read_text):
     text = (
-        "1650260552 5178 26171317 177284491527 1136 44462 2647617 7321113867 0 9866 64 7564 28340 4148 2\n"
-        * 2
+        "1650260552 5178 26171317 177284491527 1136 44462 2647617 7321113867 0 9866 64 7564 28340 "
+        "4148 2\n" * 2
     )
     found = read_text(text)["out.txt"]
     assert (found.count, found.min, found.max) == (2 * 5178, 1_136_000, 44_462_000)
@@ -68,9 +68,12 @@ def test_intervals(read_text):
 
 def test_report(read_text):
     text = (
-        "pgbench (15.18 (Debian 15.18-0+deb12u1))\ntransaction type: <builtin: select only>\nnumber of clients: 4\n"
-        "number of transactions actually processed: 1561/1561\nnumber of transactions skipped: 7 (0.4%)\n"
-        "latency average = 0.418 ms\nlatency stddev = 1.116 ms\nrate limit schedule lag: avg 0.144 (max 28.710) ms\ntps = 195.4\n"
+        "pgbench (15.18 (Debian 15.18-0+deb12u1))\ntransaction type: <builtin: select "
+        "only>\nnumber of clients: 4\n"
+        "number of transactions actually processed: 1561/1561\nnumber of transactions skipped: 7 "
+        "(0.4%)\n"
+        "latency average = 0.418 ms\nlatency stddev = 1.116 ms\nrate limit schedule lag: avg "
+        "0.144 (max 28.710) ms\ntps = 195.4\n"
     )
     found = read_text(text)["out.txt"]
     assert (found.mean, found.std, found.count, found.run.dropped, found.run.loop) == (

@@ -74,7 +74,7 @@ def test_shrinking_buckets_are_damage(read_text):
 
 def test_bad_samples(read_text):
     text = scrape() + "what is this\nup 1\n"
-    with pytest.raises(CorruptInputError, match=r"out\.txt:18: this is no sample"):
+    with pytest.raises(CorruptInputError, match=r"out\.txt:18: not a valid sample"):
         read_text(text)
     assert len(read_text(text, lenient=True)) == 3
     assert len(read_text(scrape() + "rpc_sec")) == 3

@@ -49,7 +49,7 @@ def test_a_lone_column_of_any_spelling_is_read_in_its_unit(read_text, header, un
 def test_without_a_unit_one_clear_question(read_text, header):
     with pytest.raises(
         InvalidArgumentError,
-        match=rf"x\.csv: column '{header}' states no unit; say it with --unit ns, us, ms or s",
+        match=rf"x\.csv: column '{header}' states no unit; give it with --unit ns, us, ms or s",
     ) as caught:
         read_text(f"{header}\n1\n2\n", "x.csv")
     assert "\n" not in str(caught.value)
@@ -74,7 +74,7 @@ def test_the_surest_name_wins_and_the_others_are_told(read_text):
         assert only(
             read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv", column=wanted)
         ).duration.tolist() == [20 * MS]
-    with pytest.raises(InvalidArgumentError, match="there is no column 'nope'"):
+    with pytest.raises(InvalidArgumentError, match="no column 'nope'"):
         read_text("a,b\n1,20\n", "x.csv", column="nope")
 
 
@@ -109,7 +109,8 @@ def test_statistics_are_no_samples(name):
         "start_s,latency_ms\n0.0,1.5\n0.5,2.25\n", "start_s\tlatency_ms\n0.0\t1.5\n0.5\t2.25\n", "start_s;latency_ms\n0,0;1,5\n0,5;2,25\n",
         "start_s|latency_ms\n0.0|1.5\n0.5|2.25\n", "start_s latency_ms\n0.0 1.5\n0.5    2.25\n", "# start_s latency_ms\n0.0 1.5\n0.5 2.25\n",
         "# a comment\n\nstart_s,latency_ms\n0.0,1.5\n# another\n0.5,2.25\n", 'sep=;\n"start_s";"latency_ms"\n"0,0";"1,5"\n"0,5";"2,25"\n',
-        "\ufeffstart_s,latency_ms\r\n0.0,1.5\r\n0.5,2.25\r\n", "start_s, latency_ms\n0.0, 1.5\n0.5, 2.25\n", "start_s,latency_ms\n0.0,1.5\n0.5,2.25",
+        "\ufeffstart_s,latency_ms\r\n0.0,1.5\r\n0.5,2.25\r\n", ("start_s, latency_ms\n0.0, "
+                                                               "1.5\n0.5, 2.25\n"), "start_s,latency_ms\n0.0,1.5\n0.5,2.25",
         "start_s,latency_ms\r0.0,1.5\r0.5,2.25\r", 'start_s,text,latency_ms\n0.0,"two\nlines",1.5\n0.5,,2.25\n',
     ],
 )  # fmt: skip
@@ -209,7 +210,7 @@ def test_what_is_left_out_is_told(read_text):
 
 
 def test_only_empty_cells_are_no_latencies(read_text):
-    with pytest.raises(CorruptInputError, match="holds no latencies"):
+    with pytest.raises(CorruptInputError, match=r"(?:holds|contains) no latencies"):
         read_text("start_s,latency_ms\n0,\n1,\n", "x.csv")
 
 
@@ -287,7 +288,8 @@ def test_every_container_gives_the_same(tmp_path):
 
 def test_our_own_csv_comes_back(tmp_path):
     samples = Samples(
-        start=[10**18, 10**18 + 5], duration=[7, 9], intended=[10**18 - 1, 10**18 + 5], outcome=["ok", "timeout"], connection=[3, 4], tag=["a", "b"],
+        start=[10**18, 10**18 + 5], duration=[7, 9], intended=[10**18 - 1, 10**18 + 5],
+        outcome=["ok", "timeout"], connection=[3, 4], tag=["a", "b"],
     )  # fmt: skip
     write({"run": samples}, tmp_path / "x.csv")
     again = read(tmp_path / "x.csv")
@@ -313,14 +315,16 @@ def test_our_own_csv_comes_back(tmp_path):
 
 def test_json_lines_of_uneven_objects(read_text, monkeypatch):
     lines = [
-        {"http": {"latency_ms": 1.5}, "time": "2026-01-31T12:00:00Z"}, {"time": "2026-01-31T12:00:01Z", "http": {"latency_ms": 2}},
-        {"http": {"latency_ms": None, "x": [1]}, "time": "2026-01-31T12:00:02Z"}, {"time": "2026-01-31T12:00:03Z"},
+        {"http": {"latency_ms": 1.5}, "time": "2026-01-31T12:00:00Z"},
+        {"time": "2026-01-31T12:00:01Z", "http": {"latency_ms": 2}},
+        {"http": {"latency_ms": None, "x": [1]}, "time": "2026-01-31T12:00:02Z"},
+        {"time": "2026-01-31T12:00:03Z"},
     ]  # fmt: skip
     s = only(read_text("\n".join(map(json.dumps, lines)) + "\n", "x.jsonl"))
     assert s.duration.tolist() == [1_500_000, 2 * MS]
     assert any("2 rows without a latency" in note for note in s.run.notes)
     flat = '{"latency_ms": 1, "status": 200}\n{"latency_ms": NaN, "status": "504"}\n{"status": 200, "latency_ms": 2.5}\n[1]\n'
-    with pytest.raises(CorruptInputError, match=r"x\.jsonl:4: this is no object"):
+    with pytest.raises(CorruptInputError, match=r"x\.jsonl:4: this is not an object"):
         read_text(flat, "x.jsonl")
     quick = only(read_text(flat[:-4], "x.jsonl"))
     monkeypatch.setattr(objects, "_fast_parser", lambda columns: lambda chunk: None)
@@ -333,7 +337,7 @@ def test_pickles_are_never_loaded(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{}, 1], object), allow_pickle=True)
     np.savez(tmp_path / "x.npz", latency_ms=np.array([{}, 1], object))
     for name in ("x.npy", "x.npz"):
-        with pytest.raises(LatencyKitError, match=r"no arrays? of numbers"):
+        with pytest.raises(LatencyKitError, match=r"not an array of numbers|not arrays of numbers"):
             read(tmp_path / name)
 
 
@@ -355,7 +359,8 @@ def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged,
     dice = np.random.default_rng(7)
     start = 10**18 + np.arange(2000) * 1_000_000
     frame = pd.DataFrame({
-        "start_ns": start, "latency_ns": dice.lognormal(14, 1, 2000).astype(int), "intended_ns": start - 500_000,
+        "start_ns": start, "latency_ns": dice.lognormal(14, 1, 2000).astype(int),
+        "intended_ns": start - 500_000,
         "status": dice.choice([200, 500, 504], 2000, p=[0.9, 0.05, 0.05]),
     })  # fmt: skip
     if tagged:
@@ -445,7 +450,7 @@ def test_a_date_that_nanoseconds_cannot_hold_is_damage_not_another_date(year):
     times = values.times_of(
         pd.Series(["1970-01-01T00:00:01Z", f"{year}-01-01T00:00:00Z"], dtype=object), "moment", "ns"
     )
-    assert (times.ns.tolist(), times.damaged.tolist()) == ([10**9, 0], [False, True])
+    assert (times.ns.tolist(), times.corrupt.tolist()) == ([10**9, 0], [False, True])
     frame = pd.DataFrame(
         {
             "start": pd.to_datetime(pd.Series(["2026-01-01", f"{year}-01-01"]), errors="coerce"),

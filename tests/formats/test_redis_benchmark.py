@@ -178,7 +178,8 @@ def test_quiet(read_text):
         read_text("SET: 54054.05 requests per second\n")
     with pytest.raises(CorruptInputError, match="holds no latencies"):
         read_text(
-            "foo: rps=0.0 (overall: -nan) avg_msec=-nan (overall: -nan)\rError from server: ERR unknown command\n"
+            "foo: rps=0.0 (overall: -nan) avg_msec=-nan (overall: -nan)\rError from server: ERR "
+            "unknown command\n"
         )
 
 
@@ -189,7 +190,8 @@ def test_csv(read_text):
     found = read_text(
         "WARNING: x\n"
         + HEADING
-        + '"GET","59701.49","0.218","0.056","0.215","0.327","0.375","0.951"\n"MSET (10 keys)","1","2","1","2","3","4","5"',
+        + '"GET","59701.49","0.218","0.056","0.215","0.327","0.375","0.951"\n"MSET (10 '
+        'keys)","1","2","1","2","3","4","5"',
         "out.csv",
     )
     s = found["GET"]

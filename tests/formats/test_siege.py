@@ -39,8 +39,10 @@ def test_a_mean_printed_as_nothing_is_worked_out(read_text):
 
 def test_json_after_a_notice(read_text):
     record = (
-        'New configuration template added to .siege\n{\t"transactions":\t10,\n"availability": 100.0,'
-        '"response_time": 0.5,"longest_transaction": 0.9,"shortest_transaction": 0.1,"failed_transactions": 0}\n'
+        'New configuration template added to .siege\n{\t"transactions":\t10,\n"availability": '
+        "100.0,"
+        '"response_time": 0.5,"longest_transaction": 0.9,"shortest_transaction": '
+        '0.1,"failed_transactions": 0}\n'
     )
     assert read_text(record)["out.txt"].mean == 5e8
     with pytest.raises(CorruptInputError, match=r"out\.txt:3: the JSON ends in the middle"):
@@ -50,7 +52,8 @@ def test_json_after_a_notice(read_text):
 def test_lines_of_a_log_above_and_no_request_answered(read_text):
     record = (
         "[\x1b[1;33merror\x1b[0m] socket: unable to connect sock.c:282: Connection refused\n\n"
-        '{\t"transactions":\t0,\n"availability": 0.00,"response_time": 0.00,"longest_transaction": 0.00,'
+        '{\t"transactions":\t0,\n"availability": 0.00,"response_time": '
+        '0.00,"longest_transaction": 0.00,'
         '"shortest_transaction": 0.00,"failed_transactions": 10}\n'
     )
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(10 failed\)"):

@@ -29,7 +29,8 @@ def test_without_it_the_trip_is_halved_unless_full(read_text):
 
 def test_text(read_text):
     text = HEAD + (
-        "sockperf: \x1b[2;35mTotal 1275 observations\x1b[0m; each percentile contains 12.75 observations\n"
+        "sockperf: \x1b[2;35mTotal 1275 observations\x1b[0m; each percentile contains 12.75 "
+        "observations\n"
         "sockperf: ---> <MAX> observation = 1827.267\nsockperf: ---> percentile 99.000 =  140.948\n"
         "sockperf: ---> percentile 50.000 =   56.090\nsockperf: ---> <MIN> observation =   29.055\n"
         "sockperf: # dropped messages = 4;\n"

@@ -13,7 +13,7 @@ import latencykit as lk
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError, InvalidArgumentError
-from latencykit.io.build import rung_of_points
+from latencykit.io.build import data_from_points
 from latencykit.io.sanity_checks import stated, whole_count
 from tests.conftest import DATA
 from tests.formats.test_wrk import WRK
@@ -34,7 +34,7 @@ def test_what_no_latency_can_be_is_left_out(name, value):
     assert len(stats) == 3
     assert points == {50: 5 * MS}
     assert len(run.notes) == 1
-    assert "which is no latency" in run.notes[0]
+    assert "which is not a latency" in run.notes[0]
     points, _, run = stated({50: value, 99: 3 * MS}, {}, Run())
     assert points == {99: 3 * MS}
     assert run.notes[0].startswith("p50 is ")
@@ -123,7 +123,7 @@ def test_a_count_that_is_none_is_refused(count):
     with pytest.raises(InvalidArgumentError):
         whole_count(count)
     with pytest.raises(InvalidArgumentError):
-        rung_of_points({50: 1.0, 90: 2.0}, count, {"max": 3.0}, Run())
+        data_from_points({50: 1.0, 90: 2.0}, count, {"max": 3.0}, Run())
 
 
 def test_buckets_are_believed_rather_than_what_is_said_of_them(read_text):
@@ -165,7 +165,7 @@ def test_json_that_says_nonsense_is_noted(read_text, key, value):
         for k, text in enumerate(json.dumps(record, indent=1).splitlines(), 1)
         if text.strip().startswith(f'"{key}"')
     )
-    notes = [note for note in found.run.notes if "which is no latency" in note]
+    notes = [note for note in found.run.notes if "which is not a latency" in note]
     assert [note.startswith(f"line {line}: ") for note in notes] == [True]
 
 

@@ -68,8 +68,10 @@ def failures_of(path, **known):
 
 GOOD = {"ok": 0, "error": 1, "timeout": 2, "dropped": 3, "unfinished": 3}
 CELLS = {
-    "http": ([200, 204, 301, 503, 404, 504, 408, 0, 499], "ok ok ok error error timeout timeout error unfinished"),
-    "line": (["200 OK", "HTTP/1.1 201 Created", "503 Service Unavailable", "504"], "ok ok error timeout"),
+    "http": ([200, 204, 301, 503, 404, 504, 408, 0, 499], ("ok ok ok error error timeout timeout "
+                                                          "error unfinished")),
+    "line": (["200 OK", "HTTP/1.1 201 Created", "503 Service Unavailable", "504"], ("ok ok error "
+                                                                                   "timeout")),
     "grpc": ([0, 0, 14, 4, 1, 13], "ok ok error timeout unfinished error"),
     "grpc words": (["OK", "Unavailable", "DEADLINE_EXCEEDED", "StatusCode.INTERNAL", "Canceled"], "ok error timeout error unfinished"),
     "exit": ([0, 0, 1, 137, -9], "ok ok error error error"),
@@ -133,15 +135,23 @@ def test_every_outcome_is_understood_in_every_container(tmp_path, kind, name):
 
 
 STRANGE = [
-    ("state", ["CA", "NY", "OK", "TX"]), ("state", ["NO", "SO", "OK", "VA", "IN"]), ("us_state", ["OK", "WA"]),
-    ("zip_code", [20001, 40401, 50301]), ("area_code", [212, 415, 305]), ("country_code", ["NO", "DE", "US"]),
-    ("language.code", ["no", "en", "de"]), ("error_rate", [0.1, 0.0, 0.2]), ("errorRate", [0, 0, 1]), ("code_size", [200, 500, 404]),
-    ("valid_users", [3, 0, 7]), ("success_ratio", [1.0, 0.5, 0.9]), ("status", [0, 1, 1]), ("result", [0, 1]),
-    ("result", [17, 230, 404]), ("result_count", [100, 500, 404]), ("state", [1, 2, 3]), ("code", ["A1", "B2"]),
-    ("error_budget", ["high", "low"]), ("exception_handler", ["default", "custom"]), ("timeout_ms", [500, 500, 500]),
+    ("state", ["CA", "NY", "OK", "TX"]), ("state", ["NO", "SO", "OK", "VA", "IN"]),
+    ("us_state", ["OK", "WA"]),
+    ("zip_code", [20001, 40401, 50301]), ("area_code", [212, 415, 305]),
+    ("country_code", ["NO", "DE", "US"]),
+    ("language.code", ["no", "en", "de"]), ("error_rate", [0.1, 0.0, 0.2]),
+    ("errorRate", [0, 0, 1]), ("code_size", [200, 500, 404]),
+    ("valid_users", [3, 0, 7]), ("success_ratio", [1.0, 0.5, 0.9]), ("status", [0, 1, 1]),
+    ("result", [0, 1]),
+    ("result", [17, 230, 404]), ("result_count", [100, 500, 404]), ("state", [1, 2, 3]),
+    ("code", ["A1", "B2"]),
+    ("error_budget", ["high", "low"]), ("exception_handler", ["default", "custom"]),
+    ("timeout_ms", [500, 500, 500]),
     ("valid", [3, 9, 12]), ("success", ["eh", "oh"]), ("outcome", ["blue", "red", "green"]),
-    ("exit_node", ["a", "b"]), ("marital_status", ["single", "married"]), ("order_status", ["shipped", "new", "open"]),
-    ("error_type", ["A", "B"]), ("status_bytes", [200, 500]), ("state_changes", [0, 1]), ("timeouts_total", [12, 0, 40]),
+    ("exit_node", ["a", "b"]), ("marital_status", ["single", "married"]),
+    ("order_status", ["shipped", "new", "open"]),
+    ("error_type", ["A", "B"]), ("status_bytes", [200, 500]), ("state_changes", [0, 1]),
+    ("timeouts_total", [12, 0, 40]),
 ]  # fmt: skip
 
 
@@ -182,7 +192,8 @@ def test_a_rate_beside_a_status_that_is_understood_leaves_failures_known(tmp_pat
 
 def test_several_columns_are_one_outcome(tmp_path):
     columns = {
-        "latency_ms": [1, 2, 3, 4, 5], "status": [200, 200, None, None, 500], "error": [None, "oops", "refused", "timeout", "timed out"],
+        "latency_ms": [1, 2, 3, 4, 5], "status": [200, 200, None, None, 500],
+        "error": [None, "oops", "refused", "timeout", "timed out"],
     }  # fmt: skip
     assert failures_of(written(tmp_path, columns, "csv"))[0] == (1, 2, 2, 0)
     mixed = {
@@ -374,9 +385,12 @@ def test_buckets_with_counts(tmp_path, columns, buckets, above, container):
 
 
 PERCENTILES = [
-    ("percentile", [50, 90, 99, 99.9]), ("quantile", [0.5, 0.9, 0.99, 0.999]), ("percentile", [0.5, 0.9, 0.99, 0.999]),
-    ("p", [50, 90, 99, 99.9]), ("q", [0.5, 0.9, 0.99, 0.999]), ("Percentile", ["p50", "p90", "p99", "p99.9"]),
-    ("metric", ["P50", "P90", "P99", "P999"]), ("stat", ["50%", "90%", "99%", "99.9%"]), ("pctile", ["50th", "90th", "99th", "99.9th"]),
+    ("percentile", [50, 90, 99, 99.9]), ("quantile", [0.5, 0.9, 0.99, 0.999]),
+    ("percentile", [0.5, 0.9, 0.99, 0.999]),
+    ("p", [50, 90, 99, 99.9]), ("q", [0.5, 0.9, 0.99, 0.999]),
+    ("Percentile", ["p50", "p90", "p99", "p99.9"]),
+    ("metric", ["P50", "P90", "P99", "P999"]), ("stat", ["50%", "90%", "99%", "99.9%"]),
+    ("pctile", ["50th", "90th", "99th", "99.9th"]),
     ("name", ["median", "p90", "p99", "p99.9"]),
 ]  # fmt: skip
 
@@ -610,11 +624,16 @@ def test_failures_that_a_log_cannot_hold_are_not_taken_for_none(tmp_path):
 
 
 CELLS_OF_A_KIND = [
-    ["1", "2", "3.5"], ["10", "200"], ["1,234", "1.234,5"], ["1e400", "", "nan", "+Inf"], ["p50", "p90", "max", "count"], ["0.5", "0.9", "0.99"],
-    ["200", "500"], ["ok", "boom"], ["ms", "s", "b"], ["1700000000", "1700000001"], ["5ms", "1.5 s"], ["true", ""], ["a"], ["1", "5", "+Inf"],
+    ["1", "2", "3.5"], ["10", "200"], ["1,234", "1.234,5"], ["1e400", "", "nan", "+Inf"],
+    ["p50", "p90", "max", "count"], ["0.5", "0.9", "0.99"],
+    ["200", "500"], ["ok", "boom"], ["ms", "s", "b"], ["1700000000", "1700000001"],
+    ["5ms", "1.5 s"], ["true", ""], ["a"], ["1", "5", "+Inf"],
 ]  # fmt: skip
 ODD_NAMES = [
-    "latency_ms", "latency", "value_us", "le", "upper_ms", "low_ms", "high_ms", "bucket_ms", "count", "n", "weight", "percentile", "q", "unit", "status", "error", "success", "timestamp", "time", "start_s", "op", "name", "series", "exit_code", "x", "cumulative_count", "duration_ns_assumed", "state", "grpc_code",
+    "latency_ms", "latency", "value_us", "le", "upper_ms", "low_ms", "high_ms", "bucket_ms",
+    "count", "n", "weight", "percentile", "q", "unit", "status", "error", "success", "timestamp",
+    "time", "start_s", "op", "name", "series", "exit_code", "x", "cumulative_count",
+    "duration_ns_assumed", "state", "grpc_code",
 ]  # fmt: skip
 
 

@@ -28,8 +28,10 @@ def json_row(
 ) -> str:
     stamp = f"2026-11-21T{'02' if zone != 'Z' else '00'}:03:07.{k * 10_000_000:09}{zone}"
     record = {
-        "attack": attack, "seq": k, "code": code, "timestamp": stamp, "latency": latency, "bytes_out": 0, "bytes_in": 3,
-        "error": error, "body": "b2sK", "method": "GET", "url": "http://x/", "headers": {"X": ['"latency":7,']},
+        "attack": attack, "seq": k, "code": code, "timestamp": stamp, "latency": latency,
+        "bytes_out": 0, "bytes_in": 3,
+        "error": error, "body": "b2sK", "method": "GET", "url": "http://x/",
+        "headers": {"X": ['"latency":7,']},
     }  # fmt: skip
     return json.dumps(record, separators=(",", ":"))
 
@@ -39,7 +41,8 @@ def text(rows: list[str]) -> str:
 
 
 ROWS = [(0, {}), (1, {"latency": 2_000_000_000}), (2, {"code": 503}), (3, {"code": 0, "error": "dial tcp: connection refused"}),
-        (4, {"code": 0, "latency": 30 * SECOND, "error": "net/http: request canceled (Client.Timeout exceeded)"})]  # fmt: skip
+        (4, {"code": 0, "latency": 30 * SECOND, "error": "net/http: request canceled "
+                                                         "(Client.Timeout exceeded)"})]  # fmt: skip
 
 
 @pytest.mark.parametrize("row", [csv_row, json_row])
@@ -110,8 +113,10 @@ def test_damage_cuts_and_negative_times(read_text, row):
 REPORT = {
     "latencies": {"mean": 3_000_000, "50th": 1_406_954, "90th": 2_000_000, "95th": 3_000_000, "99th": 5_821_016,
                   "max": 6_019_949, "min": 1_137_100},
-    "bytes_in": {"total": 30, "mean": 3}, "bytes_out": {"total": 0, "mean": 0}, "earliest": "2026-11-21T00:03:07.5Z",
-    "latest": "2026-11-21T00:03:27.5Z", "end": "2026-11-21T00:03:27.5Z", "duration": 20 * SECOND, "wait": 0, "requests": 1000,
+    "bytes_in": {"total": 30, "mean": 3}, "bytes_out": {"total": 0, "mean": 0},
+    "earliest": "2026-11-21T00:03:07.5Z",
+    "latest": "2026-11-21T00:03:27.5Z", "end": "2026-11-21T00:03:27.5Z", "duration": 20 * SECOND,
+    "wait": 0, "requests": 1000,
     "rate": 50.0, "throughput": 49.5, "success": 1, "status_codes": {"200": 1000}, "errors": [],
 }  # fmt: skip
 
@@ -228,8 +233,10 @@ def test_hist(read_text):
 
 
 def test_hdrplot(read_text):
-    rows = ["1.137100     0.000000    0           1.000000", "1.406954     0.500000    3000        2.000000",
-            "4062.715821  0.900000    5400        10.000000", "6019.949978  1.000000    6000        10000000.000000"]  # fmt: skip
+    rows = ["1.137100     0.000000    0           1.000000", ("1.406954     0.500000    3000       "
+                                                             " 2.000000"),
+            "4062.715821  0.900000    5400        10.000000",
+            "6019.949978  1.000000    6000        10000000.000000"]  # fmt: skip
     text = "Value(ms)    Percentile  TotalCount  1/(1-Percentile)\n" + "\n".join(rows) + "\n"
     found = read_text(text)["out.txt"]
     assert (found.count, found.min, found.max, found.run.format) == (

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import latencykit as lk
-from latencykit.distributed.sources import FileRange, source_of
 from latencykit.errors import CorruptInputError
+from latencykit.io.files import FileRange, source_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.source import Source, Watch, Watched
 
@@ -52,7 +52,9 @@ def log(request, tmp_path, monkeypatch):
     monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
     monkeypatch.setattr("latencykit.io.hlog.CHUNK", 1)
     path = tmp_path / "growing.hlog"
-    path.write_bytes(gzip.compress(HLOG.read_bytes()) if request.param else HLOG.read_bytes())
+    filler = b"#" + bytes(range(65, 91)) * 4 + b"\n"  # a small file is in memory
+    text = HLOG.read_bytes() + filler * 1000
+    path.write_bytes(gzip.compress(text) if request.param else text)
     return lk.read(path, unit="ns"), path
 
 

@@ -127,7 +127,7 @@ def test_a_part_by_the_clock(run, tmp_path):
         assert "--from/--to left" in err
     assert "is not a time; write seconds" in run("summary", path, "--from", "noon")[2]
     write({"x": LOG.histogram()}, tmp_path / "a.hgrm")
-    assert "knows no time" in run("summary", tmp_path / "a.hgrm", "--from", "1")[2]
+    assert "has no times" in run("summary", tmp_path / "a.hgrm", "--from", "1")[2]
 
 
 def test_raw_and_corrected_side_by_side(run, tmp_path):

@@ -1,1 +1,1 @@
-"""Strangers' bytes against the codec, the log reader and the sniffing readers: ``python -m tests.fuzz TARGET --seconds 20``."""
+"""Untrusted bytes against codec, log reader and detection: ``python -m tests.fuzz TARGET``."""

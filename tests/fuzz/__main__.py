@@ -1,19 +1,22 @@
-"""Run a target under atheris: coverage-guided, for a bounded time, from the fixtures and the kept corpus.
+"""Run a target under atheris: coverage-guided, bounded, from the fixtures and the kept corpus.
 
     python -m tests.fuzz codec --seconds 20
     python -m tests.fuzz sniff --runs 1000000 --corpus /tmp/sniff
 
-What breaks a target is written beside the working corpus, which it says; make it small, mend the cause, and keep it in
-``tests/fuzz/corpus/TARGET``. With ``--go-on`` one input of each kind is written, and the run goes on.
+What breaks a target is written beside the working corpus, which it says; make it small, mend the
+cause, and keep it in ``tests/fuzz/corpus/TARGET``. With ``--go-on`` one input of each kind is
+written, and the run goes on.
 
     python -m tests.fuzz mutations --runs 100000 --seed 1 --jobs 2
 
-needs no atheris: it breaks real outputs in ways that keep their structure, always goes on, and writes one input of each kind of
-failure. Every mutation follows from its number, which begins at a million times the seed.
+needs no atheris: it breaks real outputs in ways that keep their structure, always goes on, and
+writes one input of each kind of failure. Every mutation follows from its number, which begins at a
+million times the seed.
 
     python -m tests.fuzz kernel --runs 10000000 --seed 1
 
-makes wild calls of the C loops under AddressSanitizer and UBSan, and compares their answers with numpy's on mutated payloads.
+makes wild calls of the C loops under AddressSanitizer and UBSan, and compares their answers with
+numpy's on mutated payloads.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
 
 SECONDS = 1.0
 MEBIBYTES = 256
-_MUTATED = 3.0  # seconds for real outputs, which are larger: to read, draw from and diagnose all that is in them
+# seconds for real outputs, which are larger: to read, draw from and diagnose all that is in them
+_MUTATED = 3.0
 _HANG = 30  # seconds of the clock after which an input is given up as one that never ends
 _LONGEST = 4 << 10  # bytes of an input
 _CLEAR = Path("/proc/self/clear_refs")
@@ -43,7 +47,7 @@ _PACKAGES = ("hdr", "io", "core")
 
 
 def main() -> None:
-    """Take the command line, then hand over to atheris, which never returns, or break real outputs here."""
+    """Parse the command line, then hand over to atheris, which never returns, or mutate here."""
     options = _options()
     if options.target == "kernel":
         from tests.fuzz import kernel
@@ -105,7 +109,7 @@ def _options() -> argparse.Namespace:
 
 
 def mutate(runs: int, seconds: int, seed: int, jobs: int, corpus: Path | None) -> int:
-    """Break real outputs so often, or for so long, in so many processes; 1 where anything broke us."""
+    """Mutate real outputs, by number or time, in some processes; 1 if anything failed."""
     import multiprocessing
 
     folder = corpus or Path(tempfile.mkdtemp(prefix="fuzz-mutations-"))
@@ -121,7 +125,8 @@ def mutate(runs: int, seconds: int, seed: int, jobs: int, corpus: Path | None) -
     for text in kinds.values():
         print(text)
     print(
-        f"{sum(number for number, _ in results):,} mutations, {len(kinds)} kinds of failure{f' in {folder}' if kinds else ''}"
+        f"{sum(number for number, _ in results):,} mutations, {len(kinds)} kinds of "
+        f"failure{f' in {folder}' if kinds else ''}"
     )
     return 1 if kinds else 0
 
@@ -160,7 +165,8 @@ def _mutations(
                     kind = _kind_of(error)
                     if kind not in kinds:
                         kinds[kind] = (
-                            f"{kind}\n    {number} {check.__name__} {name}\n    {str(error)[:300]!r}"
+                            f"{kind}\n    {number} {check.__name__} {name}\n    "
+                            f"{str(error)[:300]!r}"
                         )
                         (folder / f"{number}{suffix}").write_bytes(data)
                         with (folder / "kinds.txt").open("a") as list_of_kinds:

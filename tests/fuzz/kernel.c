@@ -1,5 +1,5 @@
-/* Wild calls of every function of the kernel, on buffers of exactly the size that it may touch: built
-   with AddressSanitizer and UBSan (`python -m tests.fuzz kernel`), which end the run at the first slip.
+/* Wild calls of every function of the kernel, on buffers of exactly the size that it may touch;
+   AddressSanitizer and UBSan (`python -m tests.fuzz kernel`) end the run at the first error.
    Usage: kernel RUNS SEED */
 #include "../../latencykit/core/kernel.c"
 #include <stdio.h>
@@ -30,10 +30,11 @@ static void ends_of(int64_t *ends, int64_t rows, int64_t size)
 
 static long rows_and_sums(void)
 {
-    int64_t size = (int64_t)(dice() % (dice() % 8 ? 60 : 3)), rows = 1 + (int64_t)(dice() % 4), width = 0;
-    int64_t each = dice() & 1, p = (int64_t)(dice() % 4);
+    int64_t size = (int64_t)(dice() % (dice() % 8 ? 60 : 3)), rows = 1 + (int64_t)(dice() % 4);
+    int64_t width = 0, each = dice() & 1, p = (int64_t)(dice() % 4);
     uint8_t *data = buffer(size, 1);
-    int64_t *ends = buffer(rows, 8), *slots = buffer(each ? rows : 1, 8), *indptr = buffer(rows + 1, 8);
+    int64_t *ends = buffer(rows, 8), *slots = buffer(each ? rows : 1, 8);
+    int64_t *indptr = buffer(rows + 1, 8);
     int64_t *index = buffer(size, 8), *counts = buffer(size, 8), entries;
     int64_t *sums = buffer(rows, 8), *places = buffer(rows * (2 + p), 8);
     double *below = buffer(p, 8);
@@ -71,17 +72,22 @@ static long rows_and_sums(void)
 static long values_and_measurements(void)
 {
     int64_t n = (int64_t)(dice() % 12), half = dice() % 20 ? (int64_t)(dice() % 8) : wild();
-    int64_t width = dice() % 3 && half >= 0 && half < 8 ? (int64_t)64 << half : (int64_t)(dice() % 300);
-    int64_t *values = buffer(n, 8), *rows = buffer(n * 5, 8), *total = calloc(width ? (size_t)width : 1, 8);
-    uint32_t *table = calloc(width ? (size_t)width : 1, 4), *kept = buffer(n * 2, 4);
+    int64_t width = (int64_t)(dice() % 300), *values = buffer(n, 8), *rows = buffer(n * 5, 8), *total;
+    uint32_t *table, *kept = buffer(n * 2, 4);
     double factor = dice() % 2 ? 1.0 : (double)wild();
     long counted;
+    if (dice() % 3 && half >= 0 && half < 8) width = (int64_t)64 << half;
+    total = calloc(width ? (size_t)width : 1, 8);
+    table = calloc(width ? (size_t)width : 1, 4);
     for (int64_t i = 0; i < n; i++) values[i] = wild();
     for (int64_t i = 0; i < n * 5; i++)
-        rows[i] = dice() % 4 ? (i % 5 == 2 ? -1 : i % 5 > 2 ? 0 : (int64_t)(dice() % 3000)) : wild();
+        rows[i] = !(dice() % 4) ? wild()
+                  : i % 5 == 2  ? -1
+                  : i % 5 > 2   ? 0
+                                : (int64_t)(dice() % 3000);
     counted = (long)lk_values(values, n, (int64_t)(dice() & 1), factor, half, table, width);
-    counted += (long)lk_measured(rows, n, dice() % 2 ? 0 : wild(), dice() % 2 ? 4000 : wild(), 0, half,
-                                 total, width, kept);
+    counted += (long)lk_measured(rows, n, dice() % 2 ? 0 : wild(), dice() % 2 ? 4000 : wild(), 0,
+                                 half, total, width, kept);
     free(values), free(rows), free(total), free(table), free(kept);
     return counted > 0;
 }

@@ -1,4 +1,4 @@
-"""The compiled kernel: no slip under the sanitizers, and the arrays that numpy gives, or a refusal."""
+"""The compiled kernel: clean under the sanitizers, and numpy's arrays or a refusal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recov
 
 
 def run(runs: int, seed: int) -> str:
-    """Make wild calls under the sanitizers, and a thirtieth as many comparisons; return both counts."""
+    """Make wild calls under the sanitizers, and a thirtieth as many comparisons; report both."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     calls = "no C compiler: no wild calls"
     if compiler is not None:
@@ -56,7 +56,7 @@ def numpy_alone() -> Iterator[None]:
 
 
 def same(bodies: list[bytes], slots: int, values: np.ndarray) -> bool:
-    """Decode, fold and count by both; return whether the bodies were accepted, by both or by neither."""
+    """Decode, fold and count by both; return whether the bodies were accepted."""
     fast = _outcome(lambda: _answers(bodies, slots))
     with numpy_alone():
         slow = _outcome(lambda: _answers(bodies, slots))

@@ -1,6 +1,7 @@
-"""Real outputs, broken in ways that keep their structure: what is near to right finds what random bytes do not.
+"""Real outputs, mutated but with their structure: near-valid input finds what random bytes do not.
 
-Every mutation follows from a number alone, so that ``python -m tests.fuzz mutations --only N`` makes the same one again.
+Every mutation follows from a number alone, so that ``python -m tests.fuzz mutations --only N``
+makes the same one again.
 """
 
 from __future__ import annotations
@@ -35,18 +36,23 @@ _NUMBER = re.compile(rb"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _JSON = re.compile(rb"\s*[\[{]")
 
 EXTREMES = (
-    b"-1", b"-0.5", b"0", b"1e400", b"-1e400", b"1e308", b"1e-320", b"9" * 5000, b"nan", b"NaN", b"inf", b"-inf", b"Infinity",
-    b"-9223372036854775808", b"9223372036854775807", b"9223372036854775808", b"18446744073709551615", b"9007199254740993",
-    b"4294967296", b"1,234", b"1.2.3", b"", b"-", b"0x10", b"1_000", "٣".encode(), b"null", b"true", b'"x"', b"[]", b"{}",
+    b"-1", b"-0.5", b"0", b"1e400", b"-1e400", b"1e308", b"1e-320", b"9" * 5000, b"nan", b"NaN",
+    b"inf", b"-inf", b"Infinity",
+    b"-9223372036854775808", b"9223372036854775807", b"9223372036854775808",
+    b"18446744073709551615", b"9007199254740993",
+    b"4294967296", b"1,234", b"1.2.3", b"", b"-", b"0x10", b"1_000", "٣".encode(), b"null",
+    b"true",
+    b'"x"', b"[]", b"{}",
 )  # fmt: skip
 _VALUES: tuple[Any, ...] = (
-    None, True, False, -1, 0, 0.5, -(2**63), 2**63, 10**30, 1e308, float("nan"), float("inf"), "", "x", "1", "nan", [], {},
+    None, True, False, -1, 0, 0.5, -(2**63), 2**63, 10**30, 1e308, float("nan"), float("inf"), "",
+    "x", "1", "nan", [], {},
     [1], {"a": 1}, [[]], "\ud800", "9" * 5000,
 )  # fmt: skip
 
 
 def samples() -> list[tuple[str, str, bytes]]:
-    """Name, suffix and bytes of every sample of the formats, of the logs, and of the data that comes with the package."""
+    """Name, suffix and bytes of every sample of the formats, the logs and the package's data."""
     found = []
     for expect in sorted((_ROOT / "tests/data/formats").glob("*/*/expect.json")):
         path = expect.parent / json.loads(expect.read_text())["file"]
@@ -186,7 +192,8 @@ def _blank(chance: random.Random, lines: list[bytes]) -> None:
 
 _KINDS = (
     _flipped, _overwritten, _truncated, _numbered, _numbered, _numbered, _crlf, _marked, _joined,
-    _lines(_swap, "swapped"), _lines(_double, "doubled"), _lines(_drop, "dropped"), _lines(_blank, "blanked"),
+    _lines(_swap, "swapped"), _lines(_double, "doubled"), _lines(_drop, "dropped"),
+    _lines(_blank, "blanked"),
 )  # fmt: skip
 
 # ------------------------------------------------------------ of tables
@@ -240,7 +247,7 @@ _IN_ROWS = (_columns, _columns, _cell, _cell)
 
 
 def _record(chance: random.Random, data: bytes) -> bytes:
-    """One value of a document, or of one line of objects, dropped, renamed, of another type, or doubled."""
+    """Drop, rename, double or retype one value of a document or of one line of objects."""
     lines = data.split(b"\n")
     at = chance.randrange(len(lines))
     for begin, text in ((None, data), (at, lines[at])):
@@ -315,7 +322,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
 
 
 def library(path: Path, number: int) -> None:
-    """Read a file and ask for all that the library knows of it: nothing but our own errors, and no nonsense."""
+    """Read a file and ask the library for everything: only our own errors, and no nonsense."""
     try:
         found = lk.read_all(path, lenient=number % 5 == 0, unit="ms" if number % 7 == 0 else None)
     except ReaderError:
@@ -385,7 +392,7 @@ def _ordered(
 
 
 def command_line(path: Path, number: int) -> None:
-    """Give a file to a command: a status, one line of error or whole output, and JSON that is JSON."""
+    """Run a command on a file: a status, one line of error or whole output, and valid JSON."""
     command, *options = _COMMANDS[number % len(_COMMANDS)]
     files = [str(path)] * (2 if command == "compare" else 1)
     if command == "convert":

@@ -1,6 +1,7 @@
 """What is fuzzed: each target takes any bytes, and only a `LatencyKitError` may come of them.
 
-The first line of an input says how the rest is meant, so that a kept input can be read and written by hand.
+The first line of an input says how the rest is meant, so that a kept input can be read and written
+by hand.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _one_in(n: int, data: bytes) -> bool:
 
 
 def codec(data: bytes) -> None:
-    """Open and decode a payload, alone and among others; what was decoded is written and read back."""
+    """Open and decode a payload, alone and among others; write the result and read it back."""
     how, _, rest = data.partition(b"\n")
     try:
         texts = _MEANT[how](rest) if how in _MEANT else [data]
@@ -144,7 +145,7 @@ _MEANT: dict[bytes, Callable[[bytes], list[bytes]]] = {
 
 
 def log(data: bytes) -> None:
-    """Read an interval log, strictly and leniently, at once and in small pieces; all must say the same."""
+    """Read an interval log strictly, leniently, at once and in pieces: the results must agree."""
     path = _file(data, ".hlog")
     facts = _facts(path)
     if facts is None:
@@ -185,7 +186,7 @@ def _facts(path: Path, *, lenient: bool = False) -> str | None:
 
 
 def sniff(data: bytes) -> None:
-    """Read a file of the format that the first line names, else of the one that is recognised; work with what it holds."""
+    """Read a file in the format of its first line, else as detected; use everything in it."""
     name, _, rest = data.partition(b"\n")
     named = _FORMATS.get(name.decode("latin-1"))
     path = _file(rest if named else data, named.suffixes[0] if named and named.suffixes else ".txt")

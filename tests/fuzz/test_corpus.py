@@ -1,4 +1,4 @@
-"""What fuzzing began with and what it found, through the same targets: nothing but our own errors, time and memory bounded."""
+"""Replay the fuzzing corpus: only our own errors, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_real_outputs_pass(target):
     ids=repr,
 )
 def test_no_head_takes_a_pattern_long(unit):
-    """What repeats costs no format more than its length: patterns that go back over it would take minutes."""
+    """Repetition costs every format time linear in its length; backtracking would take minutes."""
     signal.setitimer(signal.ITIMER_REAL, HARD)
     for begin in ("", "a"):
         head = Head("x.txt", (begin + unit * HEAD_SIZE).encode()[:HEAD_SIZE])

@@ -1,4 +1,4 @@
-"""The compiled kernel and numpy agree: on hypothesis' payloads, on mutations, on the reference's logs."""
+"""The compiled kernel and numpy agree: on generated payloads, mutations and real logs."""
 
 from __future__ import annotations
 

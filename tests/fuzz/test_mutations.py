@@ -1,4 +1,4 @@
-"""Real outputs broken in ways that keep their structure: a bounded share of them, and all that ever broke something."""
+"""Mutated real outputs: a bounded share of them, and all that ever broke something."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("installed")
     source = made / "source"
     source.mkdir()
-    for name in ("latencykit", "notebooks", "data", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("latencykit", "notebooks", "data", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         (source / name).symlink_to(ROOT / name)  # pip builds beside the sources, and these are not to be touched
     _pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(made), str(source))
     _pip("install", "--no-deps", "--no-index", "--target", str(target), *map(str, made.glob("*.whl")))

@@ -11,7 +11,7 @@ import pytest
 
 from latencykit.cli import main
 from latencykit.errors import MissingPackageError, InvalidArgumentError
-from latencykit.views import lessons
+from latencykit.cli import lab as lessons
 
 if TYPE_CHECKING:
     from collections.abc import Callable

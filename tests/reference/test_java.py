@@ -1,6 +1,7 @@
 """Against the reference in Java, where a JDK is installed and Maven has fetched it: what each writes, the other reads alike.
 
-``mvn dependency:get -Dartifact=org.hdrhistogram:HdrHistogram:2.2.2`` fetches it; ``HDRHISTOGRAM_JAR`` names another place.
+``mvn dependency:get -Dartifact=org.hdrhistogram:HdrHistogram:2.2.2`` fetches it;
+``HDRHISTOGRAM_JAR`` names another place.
 """
 
 from __future__ import annotations

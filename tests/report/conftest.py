@@ -1,9 +1,16 @@
-"""What the tests of reports share: logs to show, the data inside a page, and pages opened without a network."""
+"""Logs to show, the data inside a page, and pages opened without a network."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +21,8 @@ from tests.conftest import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+TOKEN = "test"
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
 
 
@@ -64,15 +71,19 @@ class Opened:
         self.page.wait_for_selector("html[data-ready]", timeout=60_000)
 
     def rows(self) -> dict[str, dict[float, float]]:
-        """Percentile → value of each series, as the table of what is selected holds them."""
-        script = """() => [...document.querySelectorAll('#numbers tr')].map(row => [row.cells[0].textContent,
-            [...row.querySelectorAll('[data-percentile]')].map(cell => [+cell.dataset.percentile, +cell.dataset.value])])"""
+        """Percentile → value of each series, in the table of the selection."""
+        script = """() => [...document.querySelectorAll('#numbers tr')].map(row => [
+            row.cells[0].textContent,
+            [...row.querySelectorAll('[data-percentile]')].map(
+                cell => [+cell.dataset.percentile, +cell.dataset.value])])"""
         return {name: dict(map(tuple, cells)) for name, cells in self.page.evaluate(script)}
 
     def drag(self, begin: float, end: float) -> None:
         """Drag with the mouse across the timeline, from one moment to another (seconds)."""
-        script = """() => { const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
-            return [box.left, box.width, box.top + box.height / 2, ...window.latencykit.extent()] }"""
+        script = """() => {
+            const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
+            const {left, width, top, height} = box;
+            return [left, width, top + height / 2, ...window.latencykit.extent()] }"""
         self.page.locator("#plot-timeline").scroll_into_view_if_needed()
         left, width, y, first, last = self.page.evaluate(script)
         x = [left + width * (moment - first) / (last - first) for moment in (begin, end)]
@@ -95,3 +106,43 @@ def opened(browser: Any) -> Iterator[Any]:
     yield open_page
     for one in held:
         one.context.close()
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The address and the folder of a JupyterLab with a home of its own."""
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    share = tmp_path / "share" / "labextensions"
+    share.mkdir(parents=True)
+    (share / "latencykit").symlink_to(Path(lk.__file__).parent / "jupyter" / "labextension")
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    options = [
+        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}",
+        f"--IdentityProvider.token={TOKEN}",
+        "--no-browser", "--ServerApp.allow_root=True", "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.jpserver_extensions={'latencykit.jupyter': True}",
+    ]  # fmt: skip
+    environment = dict(os.environ, **{name: str(tmp_path / name) for name in names})
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    environment["JUPYTER_PATH"] = str(share.parent)
+    with (tmp_path / "log.txt").open("wb") as log:
+        command = [sys.executable, "-m", "jupyterlab", *options]
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
+        try:
+            end = time.monotonic() + 90
+            while True:
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/api?token={TOKEN}", timeout=2)
+                    break
+                except OSError:
+                    assert time.monotonic() < end
+                    time.sleep(0.2)
+            yield f"http://127.0.0.1:{port}", folder
+        finally:
+            server.terminate()
+            server.wait(20)

@@ -1,4 +1,4 @@
-"""The page in a browser without a network: what is dragged over is what the curve and the numbers become."""
+"""The page in a browser without a network: curve and numbers follow what is dragged over."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def selected(page: Any) -> tuple[str, str]:
 
 def cells(page: Any) -> dict[str, list[str]]:
     """Texts of the table beside the curve."""
-    script = "() => [...document.querySelectorAll('#numbers tr')].map(row => [...row.cells].map(cell => cell.textContent))"
+    script = """() => [...document.querySelectorAll('#numbers tr')].map(
+        row => [...row.cells].map(cell => cell.textContent))"""
     return {row[0]: row[1:] for row in page.page.evaluate(script)}
 
 
@@ -158,9 +159,10 @@ def test_nothing_is_wider_than_a_phone(tmp_path, opened, raw, scheme):
 
 
 def place(page: Any, moment: float) -> tuple[float, float]:
-    """Where a moment lies on the screen."""
+    """Position of a moment on the screen."""
     page.page.locator("#plot-timeline").scroll_into_view_if_needed()
-    script = """() => { const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
+    script = """() => {
+        const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
         return [box.left, box.width, box.top + box.height / 2, ...window.latencykit.extent()] }"""
     left, width, y, first, last = page.page.evaluate(script)
     return left + width * (moment - first) / (last - first), y
@@ -255,7 +257,7 @@ def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone)
     assert page.complaints == []
 
 
-# ---------------------------------------------------------------- one set of intervals, one set of numbers
+# ---------------------------------------------------------------- one set of numbers
 
 
 def log_of(starts: Any, seed: int, **run: Any) -> lk.HistogramLog:
@@ -360,7 +362,7 @@ def test_the_span_that_the_page_prints_selects_the_same_requests_everywhere(
 
 
 def assert_no_better(text: str, row: dict[str, Any], unit: str, *, exact: bool) -> None:
-    """What the page says of a percentile of a selection is what the table of that window says, or claims less."""
+    """A percentile of a selection is that of the window's table, or claims less."""
     bare, sure = text.strip("()"), not text.startswith("(")
     assert row["supported"] or not sure or row["percentile"] == 100
     value = format_value(row["value"], unit)
@@ -403,9 +405,19 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
 
     rng = np.random.default_rng(4)
     data = {
-        "log": {"a": raw}, "samples": {"a": spiky}, "merged": {"a": log_of(np.arange(2000) * 0.1, 1)}, "wide": {"a": wide_log()},
-        "tagged": {"a": lk.merge([log_of(np.arange(40.0), 2).with_tag("get"), log_of(np.arange(40.0), 3).with_tag("put")])},
-    }[kind]  # fmt: skip
+        "log": {"a": raw},
+        "samples": {"a": spiky},
+        "merged": {"a": log_of(np.arange(2000) * 0.1, 1)},
+        "wide": {"a": wide_log()},
+        "tagged": {
+            "a": lk.merge(
+                [
+                    log_of(np.arange(40.0), 2).with_tag("get"),
+                    log_of(np.arange(40.0), 3).with_tag("put"),
+                ]
+            )
+        },
+    }[kind]
     page = opened(lk.report(data, tmp_path / "page.html"))
     named = {name: row for name, row in cells(page).items() if not name.endswith(", corrected")}
     parts = data["a"].by_tag() if kind == "tagged" else data
@@ -418,7 +430,8 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
         key = dict(
             page.page.eval_on_selector_all(
                 "#key-numbers tbody tr",
-                "(rows, k) => rows.map(row => [row.cells[0].textContent, (row.cells[k].firstChild || {}).textContent || ''])",
+                "(rows, k) => rows.map(row => [row.cells[0].textContent, (row.cells[k].firstChild "
+                "|| {}).textContent || ''])",
                 list(cells(page)).index(name) + 1,
             )
         )

@@ -1,4 +1,4 @@
-"""The page of every sample output and of every data type draws: a curve or a stated reason, and a filled table."""
+"""The page of every sample output and data type has a curve or a reason, and a filled table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from tests.formats.test_contract import cases
 pytestmark = pytest.mark.needs_tool
 
 LOOK = """() => ({
-    drawn: document.querySelectorAll('#plot-curve path.line, #plot-curve path.range, #plot-curve circle').length,
+    drawn: document.querySelectorAll(
+        '#plot-curve path.line, #plot-curve path.range, #plot-curve circle').length,
     reasons: [...document.querySelectorAll('.plot .reason')].map(one => one.textContent),
     curve: document.getElementById('plot-curve').textContent,
     plots: [...document.querySelectorAll('.plot')].map(one => one.textContent.length),
-    trouble: [...document.querySelectorAll('.trouble, #trouble:not([hidden])')].map(one => one.textContent),
+    trouble: [...document.querySelectorAll('.trouble, #trouble:not([hidden])')].map(
+        one => one.textContent),
     odd: /NaN|undefined|null|Infinity/.test(document.querySelector('main').innerHTML),
-    rows: [...document.querySelectorAll('#numbers tr')].map(row => [...row.cells].map(cell => cell.textContent)),
-    counts: [...document.querySelectorAll('#numbers td[data-count]')].map(cell => cell.dataset.count),
+    rows: [...document.querySelectorAll('#numbers tr')].map(
+        row => [...row.cells].map(cell => cell.textContent)),
+    counts: [...document.querySelectorAll('#numbers td[data-count]')].map(
+        cell => cell.dataset.count),
 })"""
 
 
@@ -51,7 +55,7 @@ def tab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Tab:
 
 
 def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
-    """Nothing was complained of, every plot shows something, and the table holds what the data say."""
+    """There is no complaint, every plot shows something, and the table has the data's numbers."""
     assert (tab.said, seen["trouble"], seen["odd"]) == ([], [], False)
     assert all(seen["plots"])
     series = as_series(data)
@@ -84,7 +88,7 @@ def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
             else getattr(counted, "count", True)
         )
         if not held:
-            assert "no curve to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
+            assert "nothing to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
     assert seen["drawn"] or seen["reasons"]
 
 
@@ -134,11 +138,17 @@ def every_type() -> dict[str, Any]:
     summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50.0: 9e5, 66.0: 1e6, 99.0: 4e6}, 1234)
     return {
         "samples with times": timed,
-        "samples of which none succeeded": lk.Samples(start=start[:40], duration=took[:40], outcome=["error"] * 40),
-        "samples that all timed out": lk.Samples(start=start[:40], duration=took[:40], outcome=["timeout"] * 40),
+        "samples of which none succeeded": lk.Samples(
+            start=start[:40], duration=took[:40], outcome=["error"] * 40
+        ),
+        "samples that all timed out": lk.Samples(
+            start=start[:40], duration=took[:40], outcome=["timeout"] * 40
+        ),
         "samples sent at once": lk.Samples(start=np.zeros(30), duration=np.arange(30) + 1),
         "one sample": lk.Samples(start=[5], duration=[7], unit="ms"),
-        "samples with intended starts": lk.Samples(start=start + 10**6, duration=took, intended=start),
+        "samples with intended starts": lk.Samples(
+            start=start + 10**6, duration=took, intended=start
+        ),
         "samples without times": untimed,
         "bare numbers": lk.Samples(duration=took, unit="none"),
         "zeros": lk.Histogram.of(np.zeros(100)),
@@ -151,20 +161,28 @@ def every_type() -> dict[str, Any]:
         "log in wide buckets": wide_log(),
         "histogram": untimed.histogram(),
         "histogram of percentiles": reported_percentiles,
-        "histogram of percentiles without a maximum": lk.Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000),
+        "histogram of percentiles without a maximum": lk.Histogram.from_percentiles(
+            [50, 90], [1e6, 2e6], 1000
+        ),
         "histogram in wide buckets": wide,
         "empty histogram": lk.Histogram.of([]),
-        "nothing but timeouts": lk.Histogram.from_buckets([0], [1e6], [0], censored=5, censored_at=1e6),
+        "nothing but timeouts": lk.Histogram.from_buckets(
+            [0], [1e6], [0], censored=5, censored_at=1e6
+        ),
         "summary": summary,
         "summary of a mean": lk.Summary({"mean": 1e6}),
         "summary of a count": lk.Summary({}, {}, 10),
         "model": lk.fan_out(log, 100),
         "several of them": {
-            "log": log, "samples": timed, "wrk": reported_percentiles, "go": summary, "mean": lk.Summary({"mean": 1e6}),
+            "log": log,
+            "samples": timed,
+            "wrk": reported_percentiles,
+            "go": summary,
+            "mean": lk.Summary({"mean": 1e6}),
             "none": lk.Histogram.of([]),
         },
         "nine series": {f"s{k}": log.between(0, 1 + k) for k in range(9)},
-    }  # fmt: skip
+    }
 
 
 def lk_data(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A log at the resolution of a page: counts and maxima stay exact, percentiles lie in the coarser bucket."""
+"""A log at the resolution of a page: exact counts and maxima, percentiles in coarser buckets."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What users rely on, as text: ``python -m tests.snapshots`` writes it anew after a change that is meant."""
+"""The public surface as text; ``python -m tests.snapshots`` writes it after an intended change."""

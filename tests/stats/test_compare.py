@@ -1,4 +1,4 @@
-"""Two distributions: intervals of changes, the guard of bucket widths, superiority, shift, and gaps between modes."""
+"""Two distributions: intervals of changes, bucket widths, superiority, shift, and gaps."""
 
 from __future__ import annotations
 

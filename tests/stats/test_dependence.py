@@ -1,4 +1,4 @@
-"""Intervals of requests that depend on each other: they hold the truth, or are not given. Seeds are fixed."""
+"""Confidence intervals of dependent requests contain the truth or are not given; fixed seeds."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_independent_requests_keep_their_intervals() -> None:
 
 
 def test_a_short_run_does_not_bound_what_a_rare_stall_could_raise() -> None:
-    """Stalls of 5 s in five minutes on average: runs without any look like independent requests, and must be read so."""
+    """Stalls of 5 s every five minutes: runs without any look like independent requests."""
     quiet = samples_of(World(rate=50.0), np.random.default_rng(1), 300.0).evidence()
     rows, why = quiet.rows([50, 90, 99])
     assert [math.isfinite(row.high) for row in rows] == [True, True, False]

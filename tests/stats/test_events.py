@@ -114,7 +114,8 @@ def test_other_intervals_than_seconds() -> None:
 
 
 def test_a_backlog_worked_off_in_one_second_is_one_stall() -> None:
-    # a third of all requests end in the interval after the stall, so that its share of any tail is large, too
+    # a third of all requests end in the interval after the stall, so that its share of any tail is
+    # large, too
     count, tail = np.full(21, 475), np.zeros(21)
     count[10:15], count[15] = 0, 3000
     tail[15] = 10

@@ -77,7 +77,7 @@ def test_only_a_load_that_surely_fails_ends_the_bracket() -> None:
 
 
 def test_contradicting_loads_lie_inside_the_bracket() -> None:
-    """A stall at 200 fails a load that is carried: 300 passes, so that nothing in between is known."""
+    """A stall at 200 fails a sustained load: 300 passes, so nothing in between is known."""
     found = capacity([100, 200, 300, 400], [10.0, 90.0, 12.0, 50.0], 20.0)
     assert (found.low, found.high) == (100, 400)
 
@@ -114,7 +114,7 @@ def test_scalability_law_is_recovered() -> None:
     assert law.peak == pytest.approx(34.5, rel=0.05)
     assert law.past_knee
     assert law.at(64) == pytest.approx(truth[-1], rel=0.03)
-    with pytest.raises(InvalidArgumentError, match="says nothing"):
+    with pytest.raises(InvalidArgumentError, match="shows nothing"):
         law.at([64, 129])
 
 

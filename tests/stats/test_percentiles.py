@@ -21,7 +21,8 @@ from latencykit.errors import InvalidArgumentError
 )
 def test_interval_equals_the_order_statistics_of_scipy(n: int, q: float) -> None:
     values = np.sort(np.random.default_rng(n).lognormal(size=n))
-    # scipy's two-sided interval excludes a rank on which the binomial tail falls exactly; none of these does
+    # scipy's two-sided interval excludes a rank on which the binomial tail falls exactly; none of
+    # these does
     theirs = reference.quantile_test(values, p=q).confidence_interval(0.95)
     table = percentile_table(Counted.of(values), [100 * q])
     assert table.low[0] == pytest.approx(theirs.low, nan_ok=True)

@@ -34,7 +34,7 @@ def runs(
     noise: float = 0.03,
     stall: bool = False,
 ) -> np.ndarray:
-    """Percentiles of runs whose level differs by `noise`, and each percentile by a little of its own."""
+    """Percentiles of runs: their level differs by `noise`, each percentile a little more."""
     level = np.exp(rng.normal(0, noise, (number, 1)))
     table = (
         factor
@@ -201,7 +201,7 @@ def test_conditions_in_time() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("p99", "no condition"),
+        ("p99", "not a valid condition"),
         ("p99 > 20ms", "is a limit"),
         ("max > +5%", "maximum"),
         ("p99 > +x%", "percent"),
@@ -245,7 +245,7 @@ def test_what_makes_two_runs_hard_to_compare() -> None:
         "500/s and 1,000/s",
         "10 and 11",
         "60 s and 30 s",
-        "open kind",
+        "open loop",
     ]
     expected += ["none and us", "0 requests failed on one side, 8", "1,000 and 10"]
     assert [part for part in expected if part not in found] == []

@@ -57,12 +57,12 @@ def test_notations() -> None:
     ("text", "complaint"),
     [
         ("", "no limit"),
-        ("p99", "is no limit"),
+        ("p99", "is not a valid limit"),
         ("p99 > 20ms", "lower limit"),
-        ("p101=20ms", "no percentile"),
-        ("p99=fast", "no duration"),
+        ("p101=20ms", "not a valid percentile"),
+        ("p99=fast", "not a valid duration"),
         ("tc99=3ms", "a count or a sum"),
-        ("p99=-1ms", "less than nothing"),
+        ("p99=-1ms", "negative value"),
         ("p99=1ms, 99.0=2ms", "p99 twice"),
         ("failed=3", "in percent"),
         ("failed=200%", "in percent"),
@@ -78,7 +78,7 @@ def test_met_missed_and_unknown() -> None:
     row = SLO.parse("p50=5.51ms").check(histogram())[0]  # the interval is some 0.2 ms wide
     assert row.outcome == "unknown"
     assert row.low < row.limit < row.high
-    assert "the limit does, too" in row.reason
+    assert "both the value and the limit" in row.reason
     assert row.margin_low < row.margin < row.margin_high
 
 
@@ -185,7 +185,7 @@ def test_a_summary_answers_what_it_holds() -> None:
     ]
     assert "has no p99.9" in rows[3].reason
     nameless = Summary({"mean": 2.0}, {}, None, "ms")
-    assert "how many requests" in SLO.parse("failed=1%").check(nameless)[0].reason
+    assert "number of requests" in SLO.parse("failed=1%").check(nameless)[0].reason
 
 
 def test_nothing_measured() -> None:
@@ -207,7 +207,10 @@ def test_staircase() -> None:
     assert SLO.parse("mean=1ms").staircase()[0].size == 0
 
 
-GNUPLOT = "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+GNUPLOT = (
+    "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n"
+    "10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+)
 XML = """<?xml version="1.0"?>
 <SLAPercentilemaster>
   <SLAPercentile acceptablehicupp_msec="1">90.0</SLAPercentile>

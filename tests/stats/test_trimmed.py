@@ -16,7 +16,7 @@ TEN = Counted.of(range(1, 11))
 
 
 def by_value(values: np.ndarray, percentile: float) -> int:
-    """The third "tm": all values between two percentiles, both included, their mean cut to a whole number."""
+    """The third "tm": the mean, truncated, of all values between two percentiles, inclusive."""
     ordered = np.sort(values)
     ends = [
         ordered[max(0, int(np.ceil(q / 100 * ordered.size)) - 1)]
@@ -152,7 +152,8 @@ def test_notations() -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["tm", "tm50", "tm101", "mean", "TM(:)", "TM(5%:1s)", "TM(95%:5%)", "PR(5%:95%)", "TM(1s:1ms)", "TM(x%:)", "TM(:1e9%)"],
+    ["tm", "tm50", "tm101", "mean", "TM(:)", "TM(5%:1s)", "TM(95%:5%)", "PR(5%:95%)", "TM(1s:1ms)",
+     "TM(x%:)", "TM(:1e9%)"],
 )  # fmt: skip
 def test_refuses_what_means_nothing(spec: str) -> None:
     with pytest.raises(InvalidArgumentError):

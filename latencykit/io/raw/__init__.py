@@ -1,7 +1,8 @@
-"""Raw samples in whatever table they lie: which column is what, in which unit, and rows into data types.
+"""Raw samples in tables of any kind: the role and unit of each column, and rows into data types.
 
-``names`` knows what columns are called, ``plan`` decides for one table, ``values`` turns cells into nanoseconds and
-outcomes, ``gather`` makes data types of chunks of rows; ``delimited``, ``objects`` and ``binary`` know the containers.
+``cells`` reads names and cells, ``outcomes`` failures, ``aggregates`` tables of counts or
+percentiles; ``columns`` decides for one table, ``build_samples`` makes data types of chunks of
+rows; ``delimited``, ``objects`` and ``binary`` are containers.
 """
 
 from __future__ import annotations

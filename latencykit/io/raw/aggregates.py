@@ -1,4 +1,4 @@
-"""Tables whose rows are not requests: values or buckets with how often they occurred, and percentiles with their values."""
+"""Tables whose rows are not requests: values or buckets with counts, percentiles with values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import rung_of_points, rung_of_values
+from latencykit.io.build import data_from_points, data_from_values
 from latencykit.io.raw.cells import (
     EMPTY,
     ColumnName,
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 __all__ = [
     "OPEN",
     "Shape",
-    "counted_rung",
+    "counted_data",
     "level_of",
     "looks_aggregated",
-    "percentile_rung",
+    "percentile_data",
     "shape_of",
 ]
 
@@ -56,7 +56,8 @@ _MAYBE = word_set(
     "n requests request reqs hits calls samples observations events queries num number total"
 )
 _OF = word_set(
-    "of the bucket bin in per value latency request sample observation hit event call query cumulative cum running"
+    "of the bucket bin in per value latency request sample observation hit event call query "
+    "cumulative cum running"
 )
 _CUMULATIVE = word_set("cumulative cum running")
 _BIN = word_set("bucket buckets bin bins bound edge")
@@ -74,11 +75,13 @@ _P = re.compile(
     re.IGNORECASE,
 )
 _WORDS: dict[str, float | str] = {
-    "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max", "maximum": "max",
-    "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean", "std": "std", "stddev": "std", "stdev": "std",
+    "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max",
+    "maximum": "max",
+    "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean", "std": "std",
+    "stddev": "std", "stdev": "std",
     "std dev": "std", "count": "count", "n": "count", "samples": "count", "requests": "count",
 }  # fmt: skip
-_FEW = 4  # rows; as many running numbers are no counts
+_FEW = 4  # rows; as many running numbers are not counts
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class Shape:
     count : str or None
         Column of counts.
     cumulative : bool
-        Whether counts are of all that is not above an edge.
+        Whether counts include everything up to an edge.
     level : str or None
         Column of percentiles.
     fraction : bool
@@ -116,7 +119,7 @@ class Shape:
 
 
 def looks_aggregated(columns: Iterable[str]) -> bool:
-    """Whether names alone speak of buckets with counts, or of percentiles with values; for recognising."""
+    """Whether names alone mean buckets with counts, or percentiles with values; for recognition."""
     parts = [named(column) for column in columns]
     counts = [one for one in parts if _counting(one) is not None]
     levels = [one for one in parts if set(words_of(one.stem)) & _LEVELS]
@@ -127,7 +130,7 @@ def looks_aggregated(columns: Iterable[str]) -> bool:
 
 
 def shape_of(sample: pd.DataFrame, column: str | None, notes: list[str]) -> Shape | None:
-    """Return what a table's rows are, if they are not requests, by the names of its columns and its first rows."""
+    """Return the shape of a table whose rows are not requests, by column names and first rows."""
     parts = [named(str(name)) for name in sample.columns]
     return _percentiles(sample, parts, column) or _counts(sample, parts, column, notes)
 
@@ -165,9 +168,12 @@ def _percentiles(
         counts = [other for other in rest if _counting(other) is not None]
         value = _value([other for other in rest if other not in counts], kind, column)
         if value is not None:
-            said = f"column {one.column!r} holds percentiles of column {value.column!r}: between them nothing is known"
+            note = (
+                f"column {one.column!r} contains percentiles of column {value.column!r}; "
+                "values between them are unknown"
+            )
             more = (
-                (f"column {one.column!r} holds fractions of 1: 0.99 is p99",)
+                (f"column {one.column!r} contains fractions of 1: 0.99 is p99",)
                 if fits == "fraction"
                 else ()
             )
@@ -178,7 +184,7 @@ def _percentiles(
                 count=count,
                 level=one.column,
                 fraction=fits == "fraction",
-                notes=(said, *more),
+                notes=(note, *more),
             )
     return None
 
@@ -186,7 +192,7 @@ def _percentiles(
 def _levels_in(
     cells: pd.Series[Any], one: ColumnName
 ) -> Literal["labels", "fraction", "percent"] | None:
-    """How a column holds percentiles; None where it does not."""
+    """How a column writes percentiles; None where it does not."""
     import pandas as pd
 
     text = cells.dropna().astype(str).str.strip()
@@ -234,14 +240,14 @@ def _value(
     return numbers[0] if not fitting and len(numbers) == 1 and numbers[0].unit is not None else None
 
 
-def percentile_rung(
+def percentile_data(
     columns: Columns, labels: Sequence[str], texts: Sequence[str], shape: Shape, run: Run
 ) -> Data:
-    """Return printed percentiles, with the statistics and the count that stand among them."""
+    """Return reported percentiles, with the statistics and the count among them."""
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
     count: int | None = None
-    beside: dict[float, float] = {}  # what a column of counts says of each percentile
+    beside: dict[float, float] = {}  # the cell of a column of counts beside each percentile
     numbers = columns.get("count", np.zeros(len(labels))).tolist()
     for label, text, value, number in zip(
         labels, texts, columns["duration"].tolist(), numbers, strict=True
@@ -267,14 +273,14 @@ def percentile_rung(
     ):  # one number for all, or the number up to each percentile
         ascending = [beside[level] for level in ordered]
         count = int(ascending[-1]) if ascending == sorted(ascending) else None
-    return rung_of_points(points, count, stats, run)
+    return data_from_points(points, count, stats, run)
 
 
 # ---------------------------------------------------------------- counts
 
 
 def _counting(one: ColumnName) -> Literal["sure", "maybe"] | None:
-    """Whether a name is one of how many values per row stands for: ``count``, ``num_requests``, not ``user_count``."""
+    """Whether a name means the values per row: ``count``, ``num_requests``, not ``user_count``."""
     words = words_of(one.stem) if one.unit is None else []
     every = set(words)
     if not words or not every <= _SURE | _MAYBE | _OF or not every & (_SURE | _MAYBE):
@@ -283,7 +289,7 @@ def _counting(one: ColumnName) -> Literal["sure", "maybe"] | None:
 
 
 def _edge(one: ColumnName) -> Literal["upper", "lower", "bin"] | None:
-    """Which edge of a bucket per name speaks of."""
+    """Which edge of a bucket a name means."""
     words = set(words_of(one.stem))
     if not words or not words <= _UPPER | _LOWER | _FILL or not words & (_UPPER | _LOWER | _BIN):
         return None
@@ -296,6 +302,10 @@ def _edge(one: ColumnName) -> Literal["upper", "lower", "bin"] | None:
 def _counts(
     sample: pd.DataFrame, parts: Sequence[ColumnName], column: str | None, notes: list[str]
 ) -> Shape | None:
+    def has_numbers(cells: pd.Series[Any]) -> bool:
+        closed = cells[~cells.astype(str).str.strip().str.lower().isin(OPEN)]
+        return kind_of(closed) in ("number", "span")
+
     counting = [
         one for one in parts if _counting(one) is not None and _are_counts(sample[one.column])
     ]
@@ -305,7 +315,7 @@ def _counts(
     cumulative = bool(set(words_of(count.stem)) & _CUMULATIVE)
     rest = [one for one in parts if one is not count]
     uppers, lowers, bins = (
-        [one for one in rest if _edge(one) == edge and _has_numbers(sample[one.column])]
+        [one for one in rest if _edge(one) == edge and has_numbers(sample[one.column])]
         for edge in ("upper", "lower", "bin")
     )
     if uppers and lowers:
@@ -316,7 +326,7 @@ def _counts(
             lowers[0],
             count.column,
             cumulative,
-            notes=(_said(count, "buckets"),),
+            notes=(_counts_note(count, "buckets"),),
         )
     alone = [
         one
@@ -330,7 +340,8 @@ def _counts(
         return None
     if column is None and _may_be_a_clock(sample[value.column], value):
         raise InvalidArgumentError(
-            f"column {value.column!r} may be a latency or the time at which {count.column!r} was counted; "
+            f"column {value.column!r} may be a latency or the time at which {count.column!r} was "
+            "counted; "
             "name it with --column (column=) if it is a latency"
         )
     why = _against(sample, parts, value, count)
@@ -342,7 +353,7 @@ def _counts(
             None,
             count.column,
             cumulative,
-            notes=(_said(count, "values"),),
+            notes=(_counts_note(count, "values"),),
         )
     if why:
         notes.append(
@@ -352,7 +363,7 @@ def _counts(
 
 
 def _may_be_a_clock(cells: pd.Series[Any], one: ColumnName) -> bool:
-    """Whether a column such as ``time_s`` goes on in equal steps: counts beside it may be those of each second."""
+    """Whether a column such as ``time_s`` advances in equal steps: counts may be per second."""
     steps = (
         np.diff(_floats(cells)) if one.stem == "time" and one.unit in (None, "s") else np.zeros(0)
     )
@@ -363,8 +374,11 @@ def _may_be_a_clock(cells: pd.Series[Any], one: ColumnName) -> bool:
     )
 
 
-def _said(count: ColumnName, of: str) -> str:
-    return f"a row is not a request: column {count.column!r} is taken as the number of requests of each of the {of}"
+def _counts_note(count: ColumnName, of: str) -> str:
+    return (
+        f"a row is not a request: column {count.column!r} is taken as the number of requests "
+        f"of each of the {of}"
+    )
 
 
 def _are_counts(cells: pd.Series[Any]) -> bool:
@@ -384,15 +398,8 @@ def _are_counts(cells: pd.Series[Any]) -> bool:
     )
 
 
-def _has_numbers(cells: pd.Series[Any]) -> bool:
-    return kind_of(cells[~cells.astype(str).str.strip().str.lower().isin(OPEN)]) in (
-        "number",
-        "span",
-    )
-
-
 def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
-    """Whether the table knows when requests were sent, or by whom: its rows then are requests, or sums over intervals."""
+    """Whether the table has send times or connections: rows then are requests or intervals."""
     found = roles_of((one.column for one in parts), value.column)
     return bool({"start", "end", "intended", "connection"} & set(found))
 
@@ -400,7 +407,7 @@ def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
 def _against(
     sample: pd.DataFrame, parts: Sequence[ColumnName], value: ColumnName, count: ColumnName
 ) -> str | None:
-    """Why a column that is named as counts holds none; None where it does, ``""`` where nothing needs to be said."""
+    """Why a column named as counts has none; None where it has, ``""`` where no note is needed."""
     if _timed(parts, value):
         return "the table has times or connections of single rows"
     cells, numbers = sample[value.column].map(str), _floats(sample[count.column])
@@ -456,7 +463,7 @@ def _floats(cells: pd.Series[Any]) -> NDArray[np.float64]:
 
 def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulative: bool) -> Shape:
     """Buckets of which one edge is stated."""
-    edge, said = _edge(one), [_said(count, "buckets")]
+    edge, notes = _edge(one), [_counts_note(count, "buckets")]
     text = sample[one.column].astype(str).str.strip().str.lower()
     numbers = _floats(sample[count.column])
     if edge == "bin":
@@ -468,7 +475,7 @@ def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulati
             and numbers[np.argmin(edges)] > 0
         )
         edge = "lower" if lower else "upper"
-        said.append(f"column {one.column!r} is taken as the {edge} end of each bucket")
+        notes.append(f"column {one.column!r} is taken as the {edge} end of each bucket")
     if "le" in words_of(one.stem) and not cumulative and numbers.size > 1:
         order = np.argsort(
             np.where(text.isin(OPEN), np.inf, _floats(sample[one.column])), kind="stable"
@@ -479,8 +486,8 @@ def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulati
             if cumulative
             else "the requests of one bucket each"
         )
-        said.append(
-            f"counts never fall from one edge to the next: they are of {which}"
+        notes.append(
+            f"counts never fall from one edge to the next: they count {which}"
             if cumulative
             else f"counts are {which}"
         )
@@ -491,11 +498,11 @@ def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulati
         None,
         count.column,
         cumulative,
-        notes=tuple(said),
+        notes=tuple(notes),
     )
 
 
-def counted_rung(
+def counted_data(
     columns: Columns, shape: Shape, run: Run, fail: Callable[[str], Exception]
 ) -> Histogram:
     """Return the histogram of rows of counts."""
@@ -515,7 +522,9 @@ def counted_rung(
             raise fail("the cumulative counts fall towards higher values")
     unit = "none" if run.unit == "none" else "ns"
     if shape.edge == "value":
-        return _whole(rung_of_values(value, run, count), fail)
+        if not count.any():
+            raise fail("no request was counted")
+        return data_from_values(value, run, count)  # type: ignore[return-value]
     if shape.edge == "both":
         low, high = columns["low"].astype(np.float64)[order], value
     elif shape.edge == "upper":
@@ -550,14 +559,8 @@ def counted_rung(
 def _added(
     value: NDArray[np.float64], count: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Counts of equal edges, ascending, put together."""
+    """Counts of equal edges added up, edges ascending."""
     edges, where = np.unique(value, return_inverse=True)
     total = np.zeros(edges.size, np.int64)
     np.add.at(total, where.reshape(-1), count)
     return edges, total
-
-
-def _whole(data: Any, fail: Callable[[str], Exception]) -> Histogram:
-    if not data.count:
-        raise fail("no request was counted")
-    return data  # type: ignore[no-any-return]

@@ -31,13 +31,14 @@ _ROWS = 500_000
 _SAMPLE = 400
 _PIECE = 8 << 20  # bytes
 _BROKEN = (
-    ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile,
+    ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError,
+    zipfile.BadZipFile,
     zlib.error, tokenize.TokenError, TypeError,
 )  # fmt: skip
 """What NumPy raises for corrupt or hostile files."""
 
 
-def _rungs(
+def _data_of(
     sample: pd.DataFrame,
     frames: Callable[[list[str]], Iterable[pd.DataFrame]],
     source: Source,
@@ -70,7 +71,7 @@ def _arrow(what: str) -> Any:
 
 
 def sniff_parquet(head: Head) -> Confidence:
-    """Tell Parquet by its magic; latencykit's own tables are told by their metadata, and more surely."""
+    """Recognise Parquet by its magic, and latencykit's own tables more surely by their metadata."""
     return Confidence.GENERIC if head.data[:4] == b"PAR1" else Confidence.NO
 
 
@@ -92,15 +93,15 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
                     for batch in file.iter_batches(batch_size=_ROWS, columns=columns)
                 )
 
-            return _rungs(_frame_of(begin), frames, source, options)
+            return _data_of(_frame_of(begin), frames, source, options)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise _damaged(source, "Parquet", error) from None
+            raise _unreadable(source, "Parquet", error) from None
 
 
 def _frame_of(batch: Any) -> pd.DataFrame:
-    """A batch as pandas has it; without what pandas once noted in the file, where that is corrupt."""
+    """A batch as a DataFrame, without pandas' own metadata in the file where that is corrupt."""
     try:
         frame: pd.DataFrame = batch.to_pandas()
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -108,7 +109,7 @@ def _frame_of(batch: Any) -> pd.DataFrame:
     return frame
 
 
-def _damaged(source: Source, what: str, error: Exception) -> LatencyKitError:
+def _unreadable(source: Source, what: str, error: Exception) -> LatencyKitError:
     return source.corrupt(
         None, f"the {what} file is corrupt ({type(error).__name__})", "", "write it anew"
     )
@@ -140,7 +141,8 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
                 batches: Any = feather.read_table(data).to_batches
             elif magic == b"ARROW1":
                 file = ipc.open_file(data)
-                batches = lambda: (file.get_batch(k) for k in range(file.num_record_batches))  # noqa: E731
+                count = file.num_record_batches
+                batches = lambda: (file.get_batch(k) for k in range(count))  # noqa: E731
             else:
                 held = list(ipc.open_stream(data))
                 batches = lambda: held  # noqa: E731
@@ -151,11 +153,11 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
             def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
                 return (_frame_of(batch.select(columns)) for batch in batches())
 
-            return _rungs(_frame_of(begin.slice(0, _SAMPLE)), frames, source, options)
+            return _data_of(_frame_of(begin.slice(0, _SAMPLE)), frames, source, options)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise _damaged(source, "Arrow", error) from None
+            raise _unreadable(source, "Arrow", error) from None
 
 
 # ---------------------------------------------------------------- NumPy
@@ -170,14 +172,14 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read an array: values, one column each, or records; pickles are never loaded."""
     if sniff_npy(source.head) is Confidence.NO:  # a zip file would be opened, and left open
         raise source.corrupt(
-            None, "this is no array of numbers", "an array saved by numpy.save", ""
+            None, "this is not an array of numbers", "an array saved by numpy.save", ""
         )
     try:
         given: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except _BROKEN as error:
         raise source.corrupt(
-            None, f"this is no array of numbers ({error})", "an array saved by numpy.save", ""
+            None, f"this is not an array of numbers ({error})", "an array saved by numpy.save", ""
         ) from None
     columns = _columns(array, source)
     if not isinstance(array, np.memmap):
@@ -193,7 +195,8 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
 class _OnDisk:
     """A column of a mapped array, whose rows are read when they are asked for.
 
-    The map tells where they lie and is not looked into: a file that is cut meanwhile would end the process (SIGBUS).
+    Only their offsets are taken from the map, which is not read: a file cut meanwhile would end the
+    process (SIGBUS).
     """
 
     def __init__(self, column: np.ndarray[Any, Any], offset: int, stream: IO[bytes]) -> None:
@@ -249,14 +252,15 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
                 size = sum(one.file_size for one in archive.infolist())
                 if size > max(in_force().unpacked(source.size), 2 * source.size):
                     raise InputTooLargeError(
-                        f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) allows more"
+                        f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) "
+                        "allows more"
                     )
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as held:
                 arrays = {name: held[name] for name in held.files}
     except _BROKEN as error:
         raise source.corrupt(
-            None, f"these are no arrays of numbers ({error})", "arrays saved by numpy.savez", ""
+            None, f"these are not arrays of numbers ({error})", "arrays saved by numpy.savez", ""
         ) from None
     flat = {
         name: array for name, array in arrays.items() if array.ndim == 1 and not array.dtype.names
@@ -270,7 +274,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     if chosen is None:
         raise source.corrupt(
             None,
-            "there is no array of one dimension in it",
+            "it contains no array of one dimension",
             "numpy.savez(file, latency_ms=values)",
             "",
         )
@@ -293,7 +297,7 @@ def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions)
             yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in wanted})
 
     sample = pd.DataFrame({name: _native(column[:_SAMPLE]) for name, column in columns.items()})
-    return _rungs(sample, frames, source, options)
+    return _data_of(sample, frames, source, options)
 
 
 def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -329,7 +333,8 @@ FORMATS = (
         suffixes=(".npy",),
         sniff=sniff_npy,
         read=read_npy,
-        example="python -c \"… np.save('latency.npy', latencies)\"   # writes latency.npy; numbers need --unit",
+        example="python -c \"… np.save('latency.npy', latencies)\"   # writes latency.npy; "
+        "numbers need --unit",
     ),
     Format(
         name="npz",
@@ -338,6 +343,7 @@ FORMATS = (
         suffixes=(".npz",),
         sniff=sniff_npz,
         read=read_npz,
-        example="python -c \"… np.savez('calls.npz', latency_ms=latencies, start_s=starts)\"   # writes calls.npz",
+        example="python -c \"… np.savez('calls.npz', latency_ms=latencies, start_s=starts)\"   # "
+        "writes calls.npz",
     ),
 )

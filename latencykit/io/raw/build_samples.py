@@ -1,4 +1,4 @@
-"""Rows into data types: samples, or, where only a histogram is asked for and the table is long, counts."""
+"""Rows into data types: samples, or counts where a histogram of a long table is requested."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import rung_of_values, several
-from latencykit.io.raw.aggregates import OPEN, counted_rung, level_of, percentile_rung
+from latencykit.io.build import data_from_values, several
+from latencykit.io.raw.aggregates import OPEN, counted_data, level_of, percentile_data
 from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
 from latencykit.io.source import refuse_rows
@@ -65,7 +65,7 @@ class _Words:
 
 
 class _Rows:
-    """Chunks of cells into columns of good numbers; what is left out is tallied."""
+    """Turns chunks of cells into columns of good numbers, and tallies what is left out."""
 
     def __init__(self, plan: Plan, options: ReadOptions, source: Source, locate: Locate) -> None:
         self.plan, self.options, self.source, self.locate = plan, options, source, locate
@@ -75,21 +75,38 @@ class _Rows:
         self.tags, self.series, self.connections = _Words(), _Words(), _Words()
 
     def columns(self, frame: pd.DataFrame) -> Columns:
-        """Return the columns of `Samples` (tags and series as numbers) of the rows that can be used."""
-        times = self._times(frame)
-        outcome = self._outcome(frame)
+        """Return the columns of `Samples` (tags and series as codes) of the usable rows."""
+        plan, times = self.plan, self._times(frame)
+        outcome = np.zeros(len(frame), np.int8)
+        if plan.outcomes:
+            read = [outcome_of(frame[reading.column], reading) for reading in plan.outcomes]
+            self.strange |= dict.fromkeys(word for _, strange in read for word in strange)
+            outcome, silent = combined([codes for codes, _ in read])
+            self.tally["silent"] += silent
         keep = self._kept(times, outcome)
-        found: Columns = {role: one.ns[keep] for role, one in times.items()}
-        if "end" in found:
-            ended = found.pop("end")
-            found["start"] = ended - np.rint(found["duration"]).astype(np.int64)
-        if self.plan.outcomes:
-            found["outcome"] = outcome[keep]
-        found |= {name: codes[keep] for name, codes in self._codes(frame).items()}
+        columns: Columns = {role: one.ns[keep] for role, one in times.items()}
+        if "end" in columns:
+            ended = columns.pop("end")
+            columns["start"] = ended - np.rint(columns["duration"]).astype(np.int64)
+        if plan.outcomes:
+            columns["outcome"] = outcome[keep]
+        if plan.connection is not None:
+            cells = frame[plan.connection]
+            if plan.connection_kind == "number":
+                numbers = times_of(cells, "number", "none").ns.astype(np.int64)
+            else:
+                numbers = self.connections.codes(cells)
+            columns["connection"] = numbers[keep]
+        for name, column, words in (
+            ("tag", plan.tag, self.tags),
+            ("series", plan.series, self.series),
+        ):
+            if column is not None:
+                columns[name] = words.codes(frame[column])[keep]
         if _PLACE in frame:
-            found[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
-        self.tally["rows"] += len(found["duration"])
-        return found
+            columns[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
+        self.tally["rows"] += len(columns["duration"])
+        return columns
 
     def _times(self, frame: pd.DataFrame) -> dict[str, Times]:
         """All columns of times; rows in which one cannot be read raise or are reported."""
@@ -105,7 +122,7 @@ class _Rows:
         }
         reported = np.zeros(len(frame), np.bool_)
         for role, one in times.items():
-            wrong = np.flatnonzero(one.damaged & ~reported)
+            wrong = np.flatnonzero(one.corrupt & ~reported)
             if wrong.size and frame.attrs.get("unended", False):
                 self.tally["cut"] += 1
             elif wrong.size:
@@ -121,11 +138,11 @@ class _Rows:
                     seen,
                     expected,
                 )
-            reported |= one.damaged
+            reported |= one.corrupt
         return times
 
     def _durations(self, frame: pd.DataFrame) -> Times:
-        """Latencies, each in the unit that its row states where one column does; infinite where a bucket is open."""
+        """Latencies, each in the unit of its row where a column has it; inf for open buckets."""
         plan = self.plan
         cells = frame[plan.duration]
         if plan.unit_column is not None:
@@ -135,7 +152,7 @@ class _Rows:
             )[codes]
             bare = times_of(cells, plan.kind, "none")
             ns = np.round(bare.ns * np.nan_to_num(factors), 3)
-            return Times(ns, bare.missing, bare.damaged | (np.isnan(factors) & ~bare.missing))
+            return Times(ns, bare.missing, bare.corrupt | (np.isnan(factors) & ~bare.missing))
         if plan.shape is not None and plan.shape.level is not None:
             counts = (
                 frame[plan.shape.level].astype(str).map(level_of).eq("count").to_numpy(np.bool_)
@@ -149,12 +166,12 @@ class _Rows:
         found = times_of(text.mask(beyond), plan.kind, plan.unit)
         beyond_rows = beyond.to_numpy(np.bool_) | (found.missing & (plan.shape.edge == "both"))
         return Times(
-            np.where(beyond_rows, np.inf, found.ns), found.missing & ~beyond_rows, found.damaged
+            np.where(beyond_rows, np.inf, found.ns), found.missing & ~beyond_rows, found.corrupt
         )
 
     def _kept(self, times: dict[str, Times], outcome: NDArray[np.int8]) -> Any:
         """Which rows can be used (an index: all of them as a rule); the others are tallied."""
-        bad = np.logical_or.reduce([one.damaged for one in times.values()])
+        bad = np.logical_or.reduce([one.corrupt for one in times.values()])
         empty, negative = times["duration"].missing, times["duration"].ns < 0
         unstamped = np.logical_or.reduce([one.missing for one in times.values()]) & ~empty
         out = bad | empty | negative | unstamped
@@ -167,41 +184,15 @@ class _Rows:
         self.tally["unstamped"] += int((unstamped & ~bad & ~negative).sum())
         return ~out
 
-    def _codes(self, frame: pd.DataFrame) -> Columns:
-        plan, found = self.plan, {}
-        if plan.connection is not None:
-            cells = frame[plan.connection]
-            if plan.connection_kind == "number":
-                found["connection"] = times_of(cells, "number", "none").ns.astype(np.int64)
-            else:
-                found["connection"] = self.connections.codes(cells)
-        for name, column, words in (
-            ("tag", plan.tag, self.tags),
-            ("series", plan.series, self.series),
-        ):
-            if column is not None:
-                found[name] = words.codes(frame[column])
-        return found
-
-    def _outcome(self, frame: pd.DataFrame) -> NDArray[np.int8]:
-        if not self.plan.outcomes:
-            return np.zeros(len(frame), np.int8)
-        columns = []
-        for reading in self.plan.outcomes:
-            codes, strange = outcome_of(frame[reading.column], reading)
-            self.strange |= dict.fromkeys(strange)
-            columns.append(codes)
-        found, silent = combined(columns)
-        self.tally["silent"] += silent
-        return found
-
     def notes(self) -> list[str]:
-        """Return one sentence on each thing that was left out."""
+        """Return one sentence per kind of row that was left out."""
         found = []
         if number := self.tally["negative"]:
-            found.append(f"{several(number, 'negative duration')} left out: the clock was set back")
+            found.append(
+                f"{several(number, 'negative duration')} left out: the clock went backwards"
+            )
         if self.tally["cut"]:
-            found.append("the last line is cut; it was left out")
+            found.append("the last line is truncated and was left out")
         if number := self.tally["missing"]:
             found.append(f"{several(number, 'row')} without a latency left out")
         if number := self.tally["unstamped"]:
@@ -212,7 +203,7 @@ class _Rows:
             found.append(f"{several(number, 'row')} with an empty outcome counted as failures")
         if self.strange:
             words = ", ".join(printable(word, 20) for word in list(self.strange)[:5])
-            found.append(f"outcomes that are not understood count as failures: {words}")
+            found.append(f"unknown outcomes count as failures: {words}")
         return found
 
 
@@ -236,7 +227,10 @@ def gathered(
             return _counted(chain(kept, parts), rows, notes)
     if not rows.tally["rows"] and not rows.lost:
         raise source.corrupt(
-            None, "; ".join([f"column {plan.duration!r} holds no latencies", *rows.notes()]), "", ""
+            None,
+            "; ".join([f"column {plan.duration!r} contains no latencies", *rows.notes()]),
+            "",
+            "",
         )
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
@@ -252,7 +246,7 @@ def gathered(
 
 
 def _run(plan: Plan, rows: _Rows) -> Run:
-    """What is known of the measurement; requests without a latency stand in it, as far as they are of one operation."""
+    """Facts of the measurement; requests without a latency are in it if there is one operation."""
     one = len(rows.tags.names) < 2 and len(rows.series.names) < 2
     lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if one}
     return Run(
@@ -261,7 +255,7 @@ def _run(plan: Plan, rows: _Rows) -> Run:
 
 
 def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -> dict[str, Data]:
-    """Tables of counts and of percentiles: one series for each operation that a column names."""
+    """Tables of counts and of percentiles: one series per operation that a column names."""
     plan, shape = rows.plan, rows.plan.shape
     assert shape is not None
     kept: list[Columns] = []
@@ -276,7 +270,10 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
         kept.append(part | {name: column[used] for name, column in texts.items()})
     if not kept or not rows.tally["rows"]:
         raise rows.source.corrupt(
-            None, "; ".join([f"column {plan.duration!r} holds no latencies", *rows.notes()]), "", ""
+            None,
+            "; ".join([f"column {plan.duration!r} contains no latencies", *rows.notes()]),
+            "",
+            "",
         )
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
@@ -304,7 +301,7 @@ def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Data:
     outcome = columns.pop("outcome", None)
     if shape.kind == "percentiles":
         try:
-            return percentile_rung(
+            return percentile_data(
                 columns, columns[_LEVEL].tolist(), columns[_TEXT].tolist(), shape, run
             )
         except ValueError as error:
@@ -322,11 +319,11 @@ def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Data:
         columns = {name: column[outcome == 0] for name, column in columns.items()}
     if not columns["count"].any():
         raise fail("no request was counted")
-    return counted_rung(columns, shape, run, fail)
+    return counted_data(columns, shape, run, fail)
 
 
 def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
-    """Samples; or an exact histogram where whole nanoseconds would lose too much."""
+    """Samples; or an exact histogram where rounding to nanoseconds would lose too much."""
     duration, unit = columns["duration"], rows.plan.unit
     outcome = columns.get("outcome")
     if outcome is not None and any(getattr(run, name) for name in _FACTS):
@@ -342,14 +339,15 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
         if unit == "none":
             return Histogram.of(good, unit="none", run=_with_outcomes(run, outcome))
         if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < _FINE:
-            return rung_of_values(good, _with_outcomes(run, outcome))
+            return data_from_values(good, _with_outcomes(run, outcome))
     given = dict(columns)
     if "tag" in given:
         given["tag"] = np.asarray(rows.tags.names, np.str_)[given["tag"]]
         if len(rows.tags.names) > _MOST_TAGS:
             del given["tag"]
             run = run.with_notes(
-                f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: not taken as operations"
+                f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: too "
+                "many for operations"
             )
     return Samples(
         **given, unit="none" if unit == "none" else "ns", run=run.replace(start=_epoch(given))
@@ -405,9 +403,12 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
         "start": begin / 1e9 if 10**17 <= begin < last else None,
         "duration": (last - first) / 1e9 if last > first else None,
     }
-    said = f"{several(rows.tally['rows'], 'row')} were counted as they were read: single requests are not kept"
+    folded = (
+        f"{several(rows.tally['rows'], 'row')} were counted as they were read: "
+        "single requests are not kept"
+    )
     run = _run(rows.plan, rows)
-    notes = [*rows.plan.notes, *notes, *rows.notes(), said]
+    notes = [*rows.plan.notes, *notes, *rows.notes(), folded]
     return {
         _label(place, rows): _finished(total, run, known, notes, place, rows)
         for place, total in totals.items()

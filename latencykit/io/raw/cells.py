@@ -1,4 +1,4 @@
-"""Numbers as people write them: ``1.234,5`` and ``1,234.5``. A column says by all its cells which of the two it means."""
+"""Names and cells of columns: numbers in local styles, units, durations, dates."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ __all__ = [
 
 
 Style = Literal["plain", "point", "grouped", "comma", "unclear", "mixed"]
-"""What cells are: numbers as programs write them, with a decimal point or without; with a decimal point and grouped digits;
-with a decimal comma; ``1,234`` throughout, which may be either; or some of each."""
+"""How the numbers of a column are written: without or with a decimal point; with a decimal point
+and grouped digits; with a decimal comma; ``1,234`` throughout, which may be either; or mixed."""
 
 _GROUP = r"[ '’_\u00a0\u202f]"
 _EXPONENT = r"(?:[eE][-+]?\d+)?"
 _COMMA = re.compile(
     rf"\d{{1,3}}(?:\.\d{{3}})+,\d*|\d{{1,3}}(?:\.\d{{3}}){{2,}}|\d{{1,3}}(?:{_GROUP}\d{{3}})+,\d*"
-    rf"|(?:0\d*|\d{{4,}})?,\d+{_EXPONENT}|\d{{1,3}},(?:\d{{1,2}}|\d{{4,}})?{_EXPONENT}|\d{{1,3}},\d{{3}}[eE][-+]?\d+"
+    rf"|(?:0\d*|\d{{4,}})?,\d+{_EXPONENT}|\d{{1,3}},(?:\d{{1,2}}|\d{{4,}})?{_EXPONENT}"
+    r"|\d{1,3},\d{3}[eE][-+]?\d+"
 )
 _GROUPED = re.compile(
     rf"\d{{1,3}}(?:,\d{{3}})+\.\d*|\d{{1,3}}(?:,\d{{3}}){{2,}}|\d{{1,3}}(?:{_GROUP}\d{{3}})+\.\d*"
@@ -77,7 +78,8 @@ def _kind(cell: str) -> str:
     if len(bare) > _LONGEST or not any(digit.isdigit() for digit in bare):
         return ""
     for kind, pattern in (
-        ("whole", _WHOLE), ("unclear", _UNCLEAR), ("unclear point", _UNCLEAR_POINT), ("comma", _COMMA), ("grouped", _GROUPED),
+        ("whole", _WHOLE), ("unclear", _UNCLEAR), ("unclear point", _UNCLEAR_POINT),
+        ("comma", _COMMA), ("grouped", _GROUPED),
         ("point", _POINT), ("spaced", _EITHER_GROUP),
     ):  # fmt: skip
         if pattern.fullmatch(bare):
@@ -86,7 +88,7 @@ def _kind(cell: str) -> str:
 
 
 def style_of(cells: Iterable[str]) -> Style | None:
-    """Return how the numbers of a column are written; None where most cells are no numbers."""
+    """Return how the numbers of a column are written; None where most cells are not numbers."""
     kinds = [_kind(cell) for cell in cells if cell.strip()]
     seen = set(kinds)
     if kinds.count("") * 2 >= len(kinds):
@@ -102,10 +104,11 @@ def style_of(cells: Iterable[str]) -> Style | None:
 
 
 def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], list[str]]:
-    """Return the styles of a table's columns of numbers, and the names of those that the other columns decide.
+    """Return the styles of columns of numbers, and the names of those decided by other columns.
 
-    One file is written by the habits of one country: where ``1,234`` may be either, columns that are clear decide, if they
-    agree; and in a table of decimal commas, ``1.234`` is a grouped number.
+    One file is written by the habits of one country: where ``1,234`` may be either, columns that
+    are clear decide, if they agree; and in a table of decimal commas, ``1.234`` is a grouped
+    number.
     """
     kept = {name: list(cells) for name, cells in columns.items()}
     if not any(
@@ -134,9 +137,10 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
 
 
 def with_point(cell: str, style: Style) -> str:
-    """Return a number of a column as programs write it; ``"?"`` for one that does not fit the column's style.
+    """Return a number with a decimal point; ``"?"`` where it does not fit the column's style.
 
-    Of a column that is unclear or mixed, which is refused if it is needed, only the digits are given.
+    Of a column that is unclear or mixed, which is refused if it is needed, only the digits are
+    given.
     """
     bare = cell.strip()
     if not any(digit.isdigit() for digit in bare):
@@ -151,8 +155,7 @@ def with_point(cell: str, style: Style) -> str:
 
 
 # ------------------------------------------------------------
-# What the names of columns say: which one holds latencies, starts, operations …, and in which
-# unit.
+# Names of columns: latencies, starts, operations …, and their units.
 
 _UNITS = {
     **dict.fromkeys(
@@ -180,7 +183,8 @@ _UNITS = {
 }
 _WITHIN = frozenset(
     (
-        "ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "usec", "usecs", "micros", "microsecond", "microseconds",
+        "ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "usec", "usecs", "micros",
+        "microsecond", "microseconds",
         "nsec", "nanos", "nanosecond", "nanoseconds", "seconds",
     )
 )  # fmt: skip
@@ -194,35 +198,50 @@ _FOREIGN_MICRO = re.compile(
 )  # the byte of µ in Latin-1, as UTF-8 readers leave it
 
 _LATENCY = (
-    "latency", "latencies", "lat", "response_time", "resp_time", "responsetime", "restime", "rt", "duration", "dur", "elapsed",
-    "elapsed_time", "time_elapsed", "service_time", "servicetime", "took", "time_taken", "timetaken", "request_time",
-    "round_trip", "roundtrip", "round_trip_time", "rtt", "total_time", "time_total", "exec_time", "execution_time", "run_time",
-    "runtime", "processing_time", "process_time", "query_time", "wall_time", "walltime", "wall", "e2e", "delay", "cost",
+    "latency", "latencies", "lat", "response_time", "resp_time", "responsetime", "restime", "rt",
+    "duration", "dur", "elapsed",
+    "elapsed_time", "time_elapsed", "service_time", "servicetime", "took", "time_taken",
+    "timetaken", "request_time",
+    "round_trip", "roundtrip", "round_trip_time", "rtt", "total_time", "time_total", "exec_time",
+    "execution_time", "run_time",
+    "runtime", "processing_time", "process_time", "query_time", "wall_time", "walltime", "wall",
+    "e2e", "delay", "cost",
 )  # fmt: skip
 _FALLBACK = ("", "time", "value", "values", "sample", "samples", "measurement")
 _ENDINGS = (
-    "latency", "latencies", "duration", "elapsed", "response_time", "service_time", "round_trip", "rtt", "took", "time_taken",
+    "latency", "latencies", "duration", "elapsed", "response_time", "service_time", "round_trip",
+    "rtt", "took", "time_taken",
 )  # fmt: skip
 _STATISTICS = re.compile(
-    r"(?:^|_)(?:avg|average|mean|median|min|max|std|stddev|stdev|sum|count|p\d+|\d+th|pct|percentile)(?:_|$)"
+    r"(?:^|_)(?:avg|average|mean|median|min|max|std|stddev|stdev|sum|count|p\d+|\d+th|pct"
+    r"|percentile)(?:_|$)"
 )
 
 ROLES: dict[str, tuple[str, ...]] = {
     "intended": (
-        "intended", "intended_start", "intended_time", "intended_at", "intended_send", "intended_start_time", "scheduled",
-        "scheduled_at", "scheduled_time", "scheduled_start", "schedule", "due", "due_at", "expected_start", "planned",
+        "intended", "intended_start", "intended_time", "intended_at", "intended_send",
+        "intended_start_time", "scheduled",
+        "scheduled_at", "scheduled_time", "scheduled_start", "schedule", "due", "due_at",
+        "expected_start", "planned",
         "planned_start", "target_time",
     ),
     "start": (
-        "start", "start_time", "starttime", "started", "started_at", "start_at", "start_timestamp", "start_ts", "sent",
-        "sent_at", "send", "send_time", "begin", "began", "begin_time", "request_start", "timestamp",
-        "time_stamp", "ts", "datetime", "date_time", "time", "epoch", "unix", "date", "at", "offset", "t", "when",
+        "start", "start_time", "starttime", "started", "started_at", "start_at", "start_timestamp",
+        "start_ts", "sent",
+        "sent_at", "send", "send_time", "begin", "began", "begin_time", "request_start",
+        "timestamp",
+        "time_stamp", "ts", "datetime", "date_time", "time", "epoch", "unix", "date", "at",
+        "offset", "t", "when",
     ),
-    "end": ("end", "end_time", "endtime", "ended", "ended_at", "end_timestamp", "end_ts", "finish", "finished",
+    "end": ("end", "end_time", "endtime", "ended", "ended_at", "end_timestamp", "end_ts", "finish",
+            "finished",
             "finished_at", "completed", "completed_at", "stop", "done", "done_at"),
-    "connection": ("connection", "connection_id", "conn", "conn_id", "thread", "thread_id", "thread_name", "threadname",
-                   "worker", "worker_id", "client", "client_id", "vu", "vu_id", "user", "user_id", "session", "tid"),
-    "tag": ("tag", "label", "operation", "operation_name", "op", "op_name", "op_type", "endpoint", "route", "transaction",
+    "connection": ("connection", "connection_id", "conn", "conn_id", "thread", "thread_id",
+                   "thread_name", "threadname",
+                   "worker", "worker_id", "client", "client_id", "vu", "vu_id", "user", "user_id",
+                   "session", "tid"),
+    "tag": ("tag", "label", "operation", "operation_name", "op", "op_name", "op_type", "endpoint",
+            "route", "transaction",
             "scenario", "command", "cmd", "query_name", "kind", "name", "type", "method", "verb"),
     "series": ("series",),
 }  # fmt: skip
@@ -242,7 +261,8 @@ class ColumnName:
     unit : str or None
         The unit that the name states.
     assumed : bool
-        Whether the name says that its unit is a guess (``duration_ns_assumed``), as latencykit writes it.
+        Whether the name says that its unit is a guess (``duration_ns_assumed``), as latencykit
+        writes it.
     """
 
     column: str
@@ -294,7 +314,7 @@ _KNOWN = frozenset((*_LATENCY, *(name for names in ROLES.values() for name in na
 
 
 def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
-    """Return the columns whose names say that they hold latencies, the surest first, and whether the first one is sure.
+    """Return the columns named as latencies, the surest first, and whether the first one is sure.
 
     Names such as ``p99_latency`` or ``mean_ms`` are statistics, not samples.
     """
@@ -314,12 +334,12 @@ def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
 
 
 def only_by_default(one: ColumnName) -> bool:
-    """Whether a name (``time``, ``value``) speaks of a latency only where no better one is there."""
+    """Whether a name (``time``, ``value``) means a latency only if no other column does."""
     return one.stem in _FALLBACK
 
 
 def are_statistics(columns: Iterable[str]) -> bool:
-    """Whether columns are named as statistics, such as ``p99_ms`` and ``mean``: each row sums up many requests."""
+    """Whether columns are named as statistics (``p99_ms``, ``mean``) of many requests."""
     return any(one.stem != "count" and _STATISTICS.search(one.stem) for one in map(named, columns))
 
 
@@ -358,12 +378,12 @@ class Times(NamedTuple):
     missing : ndarray of bool, shape (n,)
         Empty cells.
     corrupt : ndarray of bool, shape (n,)
-        Cells that hold something else than a time.
+        Cells with something other than a time.
     """
 
     ns: NDArray[Any]
     missing: Bools
-    damaged: Bools
+    corrupt: Bools
 
 
 def kind_of(cells: pd.Series[Any]) -> Kind:
@@ -371,7 +391,9 @@ def kind_of(cells: pd.Series[Any]) -> Kind:
     import pandas as pd
 
     if cells.dtype.kind in "iufmM":
-        return {"m": "span", "M": "moment"}.get(cells.dtype.kind, "number")  # type: ignore[return-value]
+        return (
+            "span" if cells.dtype.kind == "m" else "moment" if cells.dtype.kind == "M" else "number"
+        )
     if isinstance(cells.dtype, pd.DatetimeTZDtype):
         return "moment"
     text = cells.dropna().astype(str)
@@ -392,29 +414,39 @@ def kind_of(cells: pd.Series[Any]) -> Kind:
 def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = False) -> Times:
     """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
 
-    With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all that a float holds.
+    With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all
+    that a float holds.
     """
     import pandas as pd
 
     if kind == "number":
         times = _numbers(cells, unit)
-        return times._replace(ns=_without_noise(times.ns, unit)) if stamps else times
+        ns = times.ns
+        if (
+            stamps
+            and ns.dtype.kind == "f"
+            and unit in ("s", "ms")
+            and ns.size
+            and ns.max() >= _EPOCH
+        ):
+            return times._replace(ns=np.rint(ns / 1e3).astype(np.int64) * 1000)
+        return times
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
         given, missing = as_nanoseconds(cells), cells.isna().to_numpy()
-        damaged = np.isnat(given) & ~missing
-        return Times(np.where(missing | damaged, 0, given.astype(np.int64)), missing, damaged)
+        corrupt = np.isnat(given) & ~missing
+        return Times(np.where(missing | corrupt, 0, given.astype(np.int64)), missing, corrupt)
     codes, distinct = coded(cells)
     text = pd.Series([str(one).strip() for one in distinct], dtype=object)
     empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
     found = _spans(text) if kind == "span" else _moments(text)
-    held = np.append(found, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
-    none = np.isnan(held) if kind == "span" else np.isnat(held)
-    ns = np.where(none, 0, held if kind == "span" else held.astype(np.int64))
+    filled = np.append(found, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
+    none = np.isnan(filled) if kind == "span" else np.isnat(filled)
+    ns = np.where(none, 0, filled if kind == "span" else filled.astype(np.int64))
     return Times(ns[codes], empty[codes], (none & ~empty)[codes])
 
 
 def coded(cells: pd.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
-    """Return numbers for cells, -1 for empty ones, and what each number stands for."""
+    """Return a code per cell, -1 for empty ones, and the value of each code."""
     import pandas as pd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
@@ -445,15 +477,9 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
     size = np.abs(
         np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf, posinf=np.inf, neginf=-np.inf))
     )
-    damaged = ~missing & ~(size <= _LARGEST / factor)
-    kept = np.where(missing | damaged, 0.0, reals)
-    return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, damaged)
-
-
-def _without_noise(ns: NDArray[Any], unit: str) -> NDArray[Any]:
-    if ns.dtype.kind != "f" or unit not in ("s", "ms") or not ns.size or float(ns.max()) < _EPOCH:
-        return ns
-    return np.asarray(np.rint(ns / 1e3).astype(np.int64) * 1000)
+    corrupt = ~missing & ~(size <= _LARGEST / factor)
+    kept = np.where(missing | corrupt, 0.0, reals)
+    return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, corrupt)
 
 
 _EPOCH = 1e17  # ns; 1973
@@ -466,7 +492,7 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
 
     text = text.where(
         text.str.len() <= _LONGEST_WORD, ""
-    )  # longer ones are no durations, and slow to refuse
+    )  # longer ones are not durations, and slow to refuse
     parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map(
         {

@@ -1,4 +1,4 @@
-"""What will be made of a table: decided once, from the names of its columns and its first rows."""
+"""The plan for a table, made once from the names of its columns and its first rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Plan", "TimestampColumn", "plan_of"]
 
 _EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
 _MOST_TAGS = 40
-_AGES = 1e17  # ns, three years: no latency, but a point in time
+_AGES = 1e17  # ns, three years: not a latency, but a point in time
 _LATEST = 9.2e18  # ns since 1970; the year 2261
 _HOUR = 3.6e12  # ns
 _NARROW = 1e-3  # of their middle, by which points in time of one run differ at most
@@ -113,7 +113,7 @@ class Plan:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns that hold numbers; of a table of counts all are taken as words, for edges may be infinite."""
+        """Columns of numbers; those of a table of counts are words: edges may be infinite."""
         if self.shape is not None:
             return ()
         found = [self.duration] if self.kind == "number" else []
@@ -155,8 +155,17 @@ class Plan:
 
 
 def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
-    """Decide."""
-    columns = _distinct([str(column) for column in sample.columns], source)
+    """Decide which column is what."""
+    columns = [str(column) for column in sample.columns]
+    for k, name in enumerate(columns):  # of two columns of one name, neither can be chosen
+        before = columns.index(name)
+        if before < k:
+            raise source.corrupt(
+                1,
+                f"columns {before + 1} and {k + 1} are both named {printable(name, 40)!r}",
+                "one name for each",
+                "rename one of them",
+            )
     notes: list[str] = []
     shape = None if options.start_column is not None else shape_of(sample, options.column, notes)
     chosen = (
@@ -170,7 +179,8 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
     if not _may_be_latencies(cells):
         first = printable(str(cells.dropna().iloc[0]), 30)
         raise InvalidArgumentError(
-            f"{source.shown}: column {chosen.column!r} holds no latencies but {first!r}; name one with --column"
+            f"{source.shown}: column {chosen.column!r} contains {first!r}, not latencies; name a "
+            "column with --column"
         )
     kind = "number" if kind == "word" else kind
     unit_column = (
@@ -202,7 +212,9 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
             for role, one in roles.items()
             if role in ("tag", "series") and one.column != shape.level
         }
-    taken = {chosen.column, *(one.column for one in roles.values()), *_of_shape(shape)}
+    taken: set[str | None] = {chosen.column, *(one.column for one in roles.values())}
+    if shape is not None:
+        taken |= {shape.count, shape.level, shape.low.column if shape.low else None}
     outcomes, known = _understood(
         sample, [column for column in columns if column not in taken], notes
     )
@@ -213,47 +225,22 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
         outcomes=outcomes, failures_known=known,
         connection=connection.column if connection else None,
         connection_kind=kind_of(sample[connection.column]) if connection else "word",
-        tag=_tag(sample, roles.get("tag"), notes), series=roles["series"].column if "series" in roles else None,
+        tag=_tag(sample, roles.get("tag"), notes),
+        series=roles["series"].column if "series" in roles else None,
         notes=tuple(notes), unit_column=unit_column, shape=shape,
     )  # fmt: skip
 
 
-def _of_shape(shape: Shape | None) -> list[str]:
-    if shape is None:
-        return []
-    return [
-        name
-        for name in (shape.count, shape.level, shape.low.column if shape.low else None)
-        if name is not None
-    ]
-
-
-def _distinct(columns: list[str], source: Source) -> list[str]:
-    """The names, which must differ: of two columns of one name, nobody knows which is meant."""
-    for k, name in enumerate(columns):
-        first = columns.index(name)
-        if first < k:
-            raise source.corrupt(
-                1,
-                f"columns {first + 1} and {k + 1} are both named {printable(name, 40)!r}",
-                "one name for each",
-                "rename one of them",
-            )
-    return columns
-
-
-def _column(wanted: str, columns: Sequence[str], source: Source, option: str) -> str:
+def _column(name: str, columns: Sequence[str], source: Source, option: str) -> str:
     """The column that the user names: as written, else in any case, else by its number."""
-    if wanted in columns:
-        return wanted
-    alike = [column for column in columns if column.strip().lower() == wanted.strip().lower()]
+    if name in columns:
+        return name
+    alike = [column for column in columns if column.strip().lower() == name.strip().lower()]
     if len(alike) == 1:
         return alike[0]
-    if wanted.isdigit() and 1 <= int(wanted) <= len(columns):
-        return columns[int(wanted) - 1]
-    raise InvalidArgumentError(
-        f"{source.shown}: there is no column {wanted!r} ({option}); {_listed(columns)}"
-    )
+    if name.isdigit() and 1 <= int(name) <= len(columns):
+        return columns[int(name) - 1]
+    raise InvalidArgumentError(f"{source.shown}: no column {name!r} ({option}); {_listed(columns)}")
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -296,7 +283,8 @@ def _latencies(
     if len(fitting) > 1:
         others = ", ".join(repr(one.column) for one in fitting[1:])
         notes.append(
-            f"latencies are taken from column {fitting[0].column!r}; --column takes another one ({others})"
+            f"latencies are taken from column {fitting[0].column!r}; --column takes another one "
+            f"({others})"
         )
     return fitting[0]
 
@@ -307,15 +295,15 @@ def _may_be_latencies(cells: pd.Series[Any]) -> bool:
 
 
 def _are_moments(cells: pd.Series[Any], one: ColumnName, unit: str | None) -> bool:
-    """Whether numbers are points in time: longer than any latency; or like seconds (ms, …) since 1970, and close together.
+    """Whether numbers are points in time: longer than any latency, or close together since 1970.
 
-    Numbers close together are suspicious in a column such as ``time``, which may be either, and elsewhere where each would
-    be a latency of hours.
+    Numbers close together are suspicious in a column such as ``time``, which may be either, and
+    elsewhere where each would be a latency of hours.
     """
     if kind_of(cells) != "number":
         return False
     times = times_of(cells, "number", "none")
-    values = times.ns[~times.missing & ~times.damaged].astype(np.float64)
+    values = times.ns[~times.missing & ~times.corrupt].astype(np.float64)
     if not values.size:
         return False
     middle, scale = float(np.median(values)), NANOSECONDS.get(unit or "", 0.0)
@@ -339,7 +327,7 @@ def _unit_column(
         cells = sample[column].dropna().astype(str).str.strip()
         if any(unit_in(cell) for cell in cells.unique()):
             return column
-        notes.append(f"column {column!r} names no unit of time; it is not used")
+        notes.append(f"column {column!r} does not name a unit of time and is ignored")
     return None
 
 
@@ -354,19 +342,22 @@ def _unit(
     if unit_column is not None:
         if options.unit is not None:
             raise InvalidArgumentError(
-                f"{source.shown}: column {unit_column!r} states the unit of each row; leave --unit (unit=) out"
+                f"{source.shown}: column {unit_column!r} states the unit of each row; leave "
+                "--unit (unit=) out"
             )
         return "ns", "file"
     if kind == "span":
         if options.unit is not None:
             raise InvalidArgumentError(
-                f"{source.shown}: every value of {chosen.column!r} states its unit itself; leave --unit (unit=) out"
+                f"{source.shown}: every value of {chosen.column!r} states its unit itself; leave "
+                "--unit (unit=) out"
             )
         return "ns", "file"
     if options.unit is not None:
         if chosen.unit is not None and chosen.unit != options.unit:
             notes.append(
-                f"column {chosen.column!r} names {chosen.unit}; its values are taken as {options.unit}, as asked"
+                f"column {chosen.column!r} names {chosen.unit}; its values are taken as "
+                f"{options.unit}, as asked"
             )
         return options.unit, "option"
     if chosen.unit is None:
@@ -376,7 +367,8 @@ def _unit(
             else f"column {printable(chosen.column, 40)!r} states"
         )
         raise InvalidArgumentError(
-            f"{source.shown}: {what} no unit; say it with --unit ns, us, ms or s (unit=), or none for bare numbers"
+            f"{source.shown}: {what} no unit; give it with --unit ns, us, ms or s (unit=), or "
+            "none for bare numbers"
         )
     return chosen.unit, "assumed" if chosen.assumed else "file"
 
@@ -409,9 +401,9 @@ def _moments(
 
 
 def _in_our_time(cells: pd.Series[Any], unit: str | None) -> bool:
-    """Whether points in time of a unit lie where 64 bits of nanoseconds reach: a ``time_ms`` may hold microseconds."""
+    """Whether points in time fit 64 bits of nanoseconds: a ``time_ms`` may be microseconds."""
     times = times_of(cells, "number", "none")
-    values = times.ns[~times.missing & ~times.damaged]
+    values = times.ns[~times.missing & ~times.corrupt]
     return (
         unit is None
         or not values.size
@@ -420,9 +412,9 @@ def _in_our_time(cells: pd.Series[Any], unit: str | None) -> bool:
 
 
 def _stamp_unit(cells: pd.Series[Any], column: str, unit: str, notes: list[str]) -> str:
-    """Unit of stamps whose name tells none: by their size for those since the epoch, else assumed."""
+    """Unit of stamps whose name has none: by their size for those since the epoch, else assumed."""
     times = times_of(cells, "number", "none")
-    values = times.ns[~times.missing & ~times.damaged]
+    values = times.ns[~times.missing & ~times.corrupt]
     middle = float(np.median(np.abs(values))) if values.size else 0.0
     epoch = next((name for name, least in _EPOCHS if middle >= least), None)
     if epoch is not None:
@@ -452,7 +444,8 @@ def _understood(
             others.append(column)
     for column in strange:
         notes.append(
-            f"column {column!r} looks like an outcome and is not understood: how many requests failed is unknown"
+            f"column {column!r} looks like an outcome and is not understood: how many requests "
+            "failed is unknown"
         )
     for column in others:
         unknown = "" if readings else ": how many requests failed is unknown"

@@ -32,7 +32,7 @@ _SEPARATORS = ("\t", ";", "|", ",")
 _NUMBER = re.compile(
     r"\s*[-+]?(?:\d[\d_.,]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:[nuµμm]?s|nsec|usec|msec|sec)?\s*"
 )
-_WIDEST = 2000  # columns; what has more is no table of latencies
+_WIDEST = 2000  # columns; more are not a table of latencies
 _SEP_LINE = re.compile(r"sep=.")
 
 
@@ -63,7 +63,7 @@ class Dialect:
 
     @cached_property
     def styles(self) -> tuple[dict[str, Style], list[str]]:
-        """How the numbers of each column are written, and the columns of which only the others tell."""
+        """The style of each column's numbers, and the columns whose style only others decide."""
         if self.sep == " ":
             return {}, []
         cells = {
@@ -74,7 +74,7 @@ class Dialect:
 
     @property
     def local(self) -> dict[str, Style]:
-        """Columns of numbers that are written by the habits of a country: with decimal commas, or grouped digits."""
+        """Columns of numbers in a local style: decimal commas or grouped digits."""
         return {
             name: style for name, style in self.styles[0].items() if style in ("comma", "grouped")
         }
@@ -100,7 +100,7 @@ class Dialect:
 
 
 def dialect_of(head: Head) -> Dialect | None:
-    """Return how the head of a table is written, or None for what is no table."""
+    """Return how the head of a table is written, or None where it is not a table."""
     lines = head.lines
     comment = "#" if any(line.startswith("#") for line in lines) else None
     given = [
@@ -132,11 +132,11 @@ def _widths_agree(comment: str, row: str) -> bool:
             and (len(names) > 1 or sep == " ")
             and any(_NUMBER.fullmatch(field) for field in fields)
         ):
-            return _tells(names)
+            return _are_readable(names)
     return False
 
 
-def _tells(names: list[str]) -> bool:
+def _are_readable(names: list[str]) -> bool:
     """Whether names are those of a table that can be read."""
     return bool(latency_columns(names)[0]) or looks_aggregated(names)
 
@@ -148,7 +148,10 @@ def _fields(line: str, sep: str) -> list[str]:
 def _with_separator(first: str, body: list[str], at: int, comment: str | None) -> Dialect | None:
     for sep in (*_SEPARATORS, " "):
         names = _fields(first, sep)
-        if not 2 <= len(names) <= _WIDEST or (sep == " " and not _plausible(names)):
+        if not 2 <= len(names) <= _WIDEST or (
+            sep == " "
+            and not (all(_NUMBER.fullmatch(name) for name in names) or _are_readable(names))
+        ):
             continue
         rows = (
             list(csv.reader(body, delimiter=sep)) if sep != " " else [line.split() for line in body]
@@ -158,11 +161,6 @@ def _with_separator(first: str, body: list[str], at: int, comment: str | None) -
             return _headed(sep, names, rows, at, comment)
     rows = [[line] for line in body][:_SAMPLE]
     return _headed(",", [first], rows, at, comment)
-
-
-def _plausible(names: list[str]) -> bool:
-    """Whether words between blanks may be the head of a table: numbers, or a name that tells a latency."""
-    return all(_NUMBER.fullmatch(name) for name in names) or _tells(names)
 
 
 def _headed(
@@ -181,7 +179,7 @@ def _headed(
 
 
 def _share_of_numbers(dialect: Dialect) -> float:
-    """How many of the rows hold a number."""
+    """The share of rows with a number in them."""
     if not dialect.rows:
         return 0.0
     return sum(any(_NUMBER.fullmatch(cell) for cell in row) for row in dialect.rows) / len(
@@ -190,7 +188,7 @@ def _share_of_numbers(dialect: Dialect) -> float:
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Tell a table with numbers in it; one with a column named as latencies is nobody else's."""
+    """Recognise a table with numbers in it."""
     dialect = dialect_of(head)
     if (
         dialect is None
@@ -202,7 +200,7 @@ def sniff_csv(head: Head) -> Confidence:
 
 
 def sniff_numbers(head: Head) -> Confidence:
-    """Tell a column of numbers without a header."""
+    """Recognise a column of numbers without a header."""
     dialect = dialect_of(head)
     fits = (
         dialect is not None
@@ -218,18 +216,20 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     dialect = dialect_of(source.head)
     if dialect is None or not dialect.rows:
         raise source.corrupt(
-            1, "there is no row of a table in it", "a header and rows, or one number per line", ""
+            1, "it contains no row of a table", "a header and rows, or one number per line", ""
         )
     plan = plan_of(dialect.frame(), options, source)
     local = _local(dialect, (*plan.numbers, *plan.numbers_as_words), source)
     numbers = tuple(name for name in plan.numbers if name not in local)
     words = (*plan.words, *(name for name in plan.numbers if name in local))
     layout = Layout(
-        dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers, comment=dialect.comment,
-        na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63), loose=tuple(one.column for one in plan.outcomes), exact=True,
+        dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
+        comment=dialect.comment,
+        na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63),
+        loose=tuple(one.column for one in plan.outcomes), exact=True,
     )  # fmt: skip
     notes = [
-        f"column {name!r}: {_MEANT[local[name]]}, as the other columns say"
+        f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"
         for name in dialect.styles[1]
         if name in local
     ]
@@ -241,14 +241,17 @@ _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234
 
 
 def _local(dialect: Dialect, used: Iterable[str], source: Source) -> dict[str, Style]:
-    """The columns among those that are used whose numbers a program does not write so; an error where they are not clear."""
+    """The used columns with numbers in a local style; an error where the style is ambiguous."""
     for name in used:
         style = dialect.styles[0].get(name)
         if style in ("unclear", "mixed"):
             k = dialect.columns.index(name)
             cells = [row[k].strip() for row in dialect.rows if k < len(row)]
             shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
-            seen = f"numbers of column {name!r} may have a decimal comma, or grouped digits ({printable(shown, 50)})"
+            seen = (
+                f"numbers of column {name!r} may have a decimal comma, or grouped digits "
+                f"({printable(shown, 50)})"
+            )
             raise source.corrupt(
                 dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234"
             )
@@ -256,7 +259,7 @@ def _local(dialect: Dialect, used: Iterable[str], source: Source) -> dict[str, S
 
 
 def _pointed(frames: Iterator[pd.DataFrame], local: dict[str, Style]) -> Iterator[pd.DataFrame]:
-    """Chunks whose numbers are written as programs write them."""
+    """Chunks whose numbers are in the usual style."""
     for frame in frames:
         for name, style in local.items():
             if len(frame):
@@ -264,13 +267,13 @@ def _pointed(frames: Iterator[pd.DataFrame], local: dict[str, Style]) -> Iterato
                     frame[name]
                     .cat.rename_categories(str)
                     .astype(object)
-                    .map(lambda cell, how=style: _one(cell, how))
+                    .map(
+                        lambda cell, how=style: (
+                            with_point(cell, how) if isinstance(cell, str) else cell
+                        )
+                    )
                 )
         yield frame
-
-
-def _one(cell: object, style: Style) -> object:
-    return with_point(cell, style) if isinstance(cell, str) else cell
 
 
 FORMATS = (
@@ -281,12 +284,13 @@ FORMATS = (
         suffixes=(".csv", ".tsv", ".txt", ".dat"),
         sniff=sniff_csv,
         read=read,
-        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row per request",
+        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row per "
+        "request",
         write=csv_out.write_csv,
     ),
     Format(
         name="numbers",
-        title="one latency a line",
+        title="one latency per line",
         level="samples",
         suffixes=(".txt", ".dat"),
         sniff=sniff_numbers,

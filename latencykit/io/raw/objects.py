@@ -29,16 +29,16 @@ _DEPTH = 3
 
 
 class _Twice(dict[str, Any]):
-    """An object in which a key stands twice; its parser keeps the last value only."""
+    """An object in which a key occurs twice; its parser keeps only the last value."""
 
     keys_given: list[str]
 
 
 def _noticed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    twice = _Twice(found)
+    record = dict(pairs)
+    if len(record) == len(pairs):
+        return record
+    twice = _Twice(record)
     twice.keys_given = [key for key, _ in pairs]
     return twice
 
@@ -58,7 +58,7 @@ def _flat(record: Mapping[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
     return found
 
 
-def _told(record: Any) -> bool:
+def _has_latency(record: Any) -> bool:
     """Whether an object names a latency, or a bucket and its count."""
     if not isinstance(record, dict):
         return False
@@ -74,20 +74,20 @@ def _first_value(text: str, at: int) -> Any:
 
 
 def sniff_lines(head: Head) -> Confidence:
-    """Tell objects, one a line, that name a latency."""
+    """Recognise objects, one per line, that name a latency."""
     lines = [line for line in head.lines[:200] if line.strip()][:3]
     if not lines or not all(line.lstrip().startswith("{") for line in lines):
         return Confidence.NO
     records = [_first_value(line.strip(), 0) for line in lines]
     several = len(records) > 1 and all(isinstance(record, dict) for record in records)
-    return Confidence.GENERIC if several or _told(records[0]) else Confidence.NO
+    return Confidence.GENERIC if several or _has_latency(records[0]) else Confidence.NO
 
 
 def sniff_document(head: Head) -> Confidence:
-    """Tell a list of numbers, a list of objects that name a latency, or columns of which one is named so."""
+    """Recognise a list of numbers, a list of objects that name a latency, or named columns."""
     text = head.text.lstrip()
     if text[:1] == "[":
-        fits = bool(re.match(r'\[\s*(?:-?[\d.]|"[\d.]+ ?[a-zµ]+")', text)) or _told(
+        fits = bool(re.match(r'\[\s*(?:-?[\d.]|"[\d.]+ ?[a-zµ]+")', text)) or _has_latency(
             _first_value(text, _begin(text, 1))
         )
     elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
@@ -97,7 +97,7 @@ def sniff_document(head: Head) -> Confidence:
             re.match(r'-?[\d.]|"\d', text[one.end() :]) and latency_columns([one[1]])[0]
             for one in lists
         )
-        fits = named or any(_told(_first_value(text, one.end())) for one in lists[:5])
+        fits = named or any(_has_latency(_first_value(text, one.end())) for one in lists[:5])
     else:
         fits = False
     return Confidence.GENERIC if fits else Confidence.NO
@@ -121,7 +121,7 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
         if isinstance(value, dict)
     ]
     if not records:
-        raise source.corrupt(1, "there is no object in it", "one JSON object per line", "")
+        raise source.corrupt(1, "it contains no object", "one JSON object per line", "")
     _refuse_twice(records, source)
     plan = plan_of(pd.DataFrame([_flat(record) for record in records]), options, source)
     notes: list[str] = []
@@ -130,20 +130,21 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _refuse_twice(records: Sequence[Any], source: Source) -> None:
-    """Refuse objects of which nobody knows which of two values is meant."""
+    """Refuse objects in which a key has two values."""
     for number, record in enumerate(records, 1):
         if isinstance(record, _Twice):
             keys = record.keys_given
             second = next(k for k, key in enumerate(keys) if key in keys[:k])
             name = printable(keys[second], 40)
-            seen = f"keys {keys.index(keys[second]) + 1} and {second + 1} of object {number} are both named {name!r}"
+            first = keys.index(keys[second]) + 1
+            seen = f"keys {first} and {second + 1} of object {number} are both named {name!r}"
             raise source.corrupt(None, seen, "one name for each", "rename one of them")
 
 
 def _frames(
     source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]
 ) -> Iterator[pd.DataFrame]:
-    """Chunks of rows, by the fast parser where it is installed and can read them, else by the patient one."""
+    """Chunks of rows, by pyarrow where it is installed and can read them, else by json."""
     fast = _fast_parser(columns)
     done = 0
     for first, chunk in line_chunks(source):
@@ -157,7 +158,7 @@ def _frames(
 
 
 def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | None]:
-    """Pyarrow's parser for objects without nesting; it gives None for a chunk that it cannot read as the one before."""
+    """Pyarrow's parser for flat objects; None for a chunk unlike the one before."""
     try:
         import pyarrow as pa
         from pyarrow import json as arrow
@@ -210,7 +211,7 @@ def _picked(
             partial(_lines_of, source),
             source,
             options,
-            "this is no object",
+            "this is not an object",
             "",
         )
     good = [record for record in records if isinstance(record, dict)] if strange else records
@@ -232,11 +233,11 @@ def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:
 def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str]]:
     """Lines and texts of objects: found by reading the file again, for messages only."""
     found: list[tuple[int | None, str]] = []
-    row, wanted = -1, set(rows)
+    row, numbers = -1, set(rows)
     for first, chunk in line_chunks(source):
         for number, line in enumerate(chunk.split(b"\n"), first):
             row += bool(line.strip())
-            if row in wanted and line.strip():
+            if row in numbers and line.strip():
                 found.append((number, line.decode("utf-8", "replace")))
     return found
 
@@ -245,7 +246,7 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 
 
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read a document, which is taken whole."""
+    """Read a document at once."""
     head = source.head.text.lstrip()
     _refuse_twice(
         [
@@ -271,7 +272,7 @@ def _table_of(value: Any, source: Source) -> pd.DataFrame:
 
     if isinstance(value, dict):
         columns = {name: one for name, one in value.items() if isinstance(one, list)}
-        records = next((one for one in columns.values() if one and _told(one[0])), None)
+        records = next((one for one in columns.values() if one and _has_latency(one[0])), None)
         if records is None and columns:
             named = latency_columns(columns)[0]
             size = (
@@ -282,14 +283,14 @@ def _table_of(value: Any, source: Source) -> pd.DataFrame:
             return pd.DataFrame({name: one for name, one in columns.items() if len(one) == size})
         value = records
     if not isinstance(value, list) or not value:
-        raise source.corrupt(1, "there is no list in it", "a list of objects or of numbers", "")
+        raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
     if not isinstance(value[0], dict):
         return pd.DataFrame({"1": value})
     strange = next((k for k, record in enumerate(value) if not isinstance(record, dict)), None)
     if strange is not None:
         raise source.corrupt(
             None,
-            f"entry {strange + 1} is no object: {printable(repr(value[strange]), 30)}",
+            f"entry {strange + 1} is not an object: {printable(repr(value[strange]), 30)}",
             "an object",
             "",
         )
@@ -299,12 +300,13 @@ def _table_of(value: Any, source: Source) -> pd.DataFrame:
 FORMATS = (
     Format(
         name="jsonl",
-        title="JSON lines: one request an object",
+        title="JSON lines: one request per object",
         level="samples",
         suffixes=(".jsonl", ".ndjson", ".json"),
         sniff=sniff_lines,
         read=read_lines,
-        example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": 1.3, "status": 200}',
+        example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": '
+        '1.3, "status": 200}',
     ),
     Format(
         name="json-samples",

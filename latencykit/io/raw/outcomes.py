@@ -1,9 +1,10 @@
-"""Outcomes of requests in a table: the words of a column's name make it a candidate, its cells decide what it says.
+"""Outcomes of requests in a table: a column's name proposes it, its cells decide how it is read.
 
-A name is taken apart into words (``http.response.status_code``, ``grpcStatus``, ``timedout``). Its last word that is not
-a mere carrier (``message``, ``type``, ``request``) is its head, as in any English compound: an ``error_message`` speaks of
-errors, an ``error_rate`` of a rate. The cells then have to fit the name: flags, HTTP statuses, gRPC codes, exit codes, or
-words for success and failure. What looks like an outcome and does not fit is not guessed at: the caller says so, and how
+A name is taken apart into words (``http.response.status_code``, ``grpcStatus``, ``timedout``). Its
+last word that is not a mere carrier (``message``, ``type``, ``request``) is its head, as in any
+English compound: an ``error_message`` speaks of errors, an ``error_rate`` of a rate. The cells then
+have to fit the name: flags, HTTP statuses, gRPC codes, exit codes, or words for success and
+failure. What looks like an outcome and does not fit is not guessed at: the caller says so, and how
 many requests failed is unknown.
 """
 
@@ -47,10 +48,12 @@ _OK, _ERROR, _TIMEOUT, _DROPPED, _UNFINISHED = range(len(OUTCOMES))
 
 
 _GOOD = word_set(
-    "success successes successful successfully succeeded succeed ok okay pass passed passes good valid"
+    "success successes successful successfully succeeded succeed ok okay pass passed passes good "
+    "valid"
 )
 _BAD = word_set(
-    "error errors errored err errs errno fail fails failed failing failure failures exception exceptions invalid "
+    "error errors errored err errs errno fail fails failed failing failure failures exception "
+    "exceptions invalid "
     "unsuccessful bad fault faulted ko nok"
 )
 _LATE = word_set("timeout timeouts timedout")
@@ -60,13 +63,17 @@ _STATUS = word_set(
 _SAID = _GOOD | _BAD | _LATE | _STATUS
 _NOT = word_set("not no non never without")
 _CARRIERS = word_set(
-    "message msg text type class name kind reason detail details description desc string str flag info cause value category "
+    "message msg text type class name kind reason detail details description desc string str flag "
+    "info cause value category "
     "label number num id count total occurred seen raised thrown happened hit bool boolean is"
 )
 _MODIFIERS = word_set(
-    "http https grpc rpc response resp res reply request req call api server client upstream backend downstream final last "
-    "first test check sample transaction txn operation op query job task step return ret retval returned sub was has had did is "
-    "tcp tls dns connection conn network net curl process proc command cmd sys os elb target edge proxy gateway health db sql "
+    "http https grpc rpc response resp res reply request req call api server client upstream "
+    "backend downstream final last "
+    "first test check sample transaction txn operation op query job task step return ret retval "
+    "returned sub was has had did is "
+    "tcp tls dns connection conn network net curl process proc command cmd sys os elb target edge "
+    "proxy gateway health db sql "
     "redis cache span trace otel probe service svc app lb nginx envoy origin sc win"
 )
 _VOCABULARY = _SAID | _NOT | _CARRIERS | _MODIFIERS | {"timed", "time", "out"}
@@ -77,14 +84,17 @@ _FALSE = word_set("false f no n 0 - ✗ ✘ x")
 _EMPTY = word_set("- nan na n/a null none nil nat <na> [] {}") | {""}
 
 _OK_WORDS = _GOOD | word_set(
-    "true yes y t done complete completed finished hit miss accepted created answered served healthy fine none noerror clean"
+    "true yes y t done complete completed finished hit miss accepted created answered served "
+    "healthy fine none noerror clean"
 )
 _FILLER = word_set(
     "http https status code statuscode grpc rpc response result request test the a of with"
 )
 _FAILED_WORDS = _BAD | word_set(
-    "false n f ng down broken crash crashed panic denied refused reset unavailable internal unknown unreachable disconnected "
-    "disconnect killed unhealthy unimplemented unauthenticated unauthorized forbidden exhausted lost loss eof closed overflow "
+    "false n f ng down broken crash crashed panic denied refused reset unavailable internal "
+    "unknown unreachable disconnected "
+    "disconnect killed unhealthy unimplemented unauthenticated unauthorized forbidden exhausted "
+    "lost loss eof closed overflow "
     "overloaded missing rejected"
 )
 _FAILED_PARTS = (
@@ -100,18 +110,23 @@ _FAILED_PARTS = (
     "errno",
 )
 _GRPC = {
-    "ok": _OK, "cancelled": _UNFINISHED, "canceled": _UNFINISHED, "unknown": _ERROR, "invalidargument": _ERROR,
-    "deadlineexceeded": _TIMEOUT, "notfound": _ERROR, "alreadyexists": _ERROR, "permissiondenied": _ERROR,
-    "resourceexhausted": _ERROR, "failedprecondition": _ERROR, "aborted": _ERROR, "outofrange": _ERROR,
-    "unimplemented": _ERROR, "internal": _ERROR, "unavailable": _ERROR, "dataloss": _ERROR, "unauthenticated": _ERROR,
+    "ok": _OK, "cancelled": _UNFINISHED, "canceled": _UNFINISHED, "unknown": _ERROR,
+    "invalidargument": _ERROR,
+    "deadlineexceeded": _TIMEOUT, "notfound": _ERROR, "alreadyexists": _ERROR,
+    "permissiondenied": _ERROR,
+    "resourceexhausted": _ERROR, "failedprecondition": _ERROR, "aborted": _ERROR,
+    "outofrange": _ERROR,
+    "unimplemented": _ERROR, "internal": _ERROR, "unavailable": _ERROR, "dataloss": _ERROR,
+    "unauthenticated": _ERROR,
 }  # fmt: skip
 _GRPC_CODES = (
-    _OK, _UNFINISHED, _ERROR, _ERROR, _TIMEOUT, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR,
+    _OK, _UNFINISHED, _ERROR, _ERROR, _TIMEOUT, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR,
+    _ERROR, _ERROR, _ERROR, _ERROR,
     _ERROR, _ERROR,
 )  # fmt: skip
 _HTTP = frozenset(
-    (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 449, 451, 460, 463,
-     *range(494, 500), *range(500, 512), *range(520, 531), 561, 598, 599)
+    (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 449,
+     451, 460, 463, *range(494, 500), *range(500, 512), *range(520, 531), 561, 598, 599)
 )  # fmt: skip
 _STATUS_LINE = re.compile(r"(?:http(?:/[\d.]+)?\s*)?([1-5])(\d\d|xx)(?![\w.]).*", re.DOTALL)
 _WHOLE = re.compile(r"[-+]?\d+(?:\.0+)?")
@@ -126,12 +141,13 @@ class Candidate:
     ----------
     column : str
     sense : {"good", "bad", "late", "status", "other"}
-        Whether a true cell is a success, a failure or a timeout, whether cells name a status, or whether the head of the
-        name is another thing (a rate, a size).
+        Whether a true cell is a success, a failure or a timeout, whether cells name a status, or
+        whether the head of the name is another thing (a rate, a size).
     family : {"http", "grpc", "exit", ""}
         Which codes the name states.
     strong : bool
-        Whether all words of the name are of this trade: a ``response_status``, not a ``marital_status``.
+        Whether all words of the name are of this trade: a ``response_status``, not a
+        ``marital_status``.
     coded : bool
         Whether the name is one of a code: a ``status``, not a ``result``.
     """
@@ -191,7 +207,7 @@ def _parts(word: str) -> list[str]:
 
 
 def candidate(column: str) -> Candidate | None:
-    """Return what the name of a column says of outcomes; None where it says nothing."""
+    """Return the kind of outcome that a column's name means; None for other names."""
     words = words_of(column)
     if not _SAID & set(words):
         return None
@@ -234,7 +250,7 @@ def candidate(column: str) -> Candidate | None:
 
 
 def _texts(cells: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
-    """Position of each cell among the distinct texts (-1 for a missing one), and those, stripped, in small letters."""
+    """Position of each cell among the distinct texts (-1: missing), and these in small letters."""
     import pandas as pd
 
     codes, distinct = pd.factorize(cells, use_na_sentinel=True)
@@ -243,7 +259,7 @@ def _texts(cells: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def reading_of(sample: pd.Series[Any], found: Candidate) -> Reading | None:
-    """Return how a column is to be read, judged by its first cells; None where it is not understood."""
+    """Return how a column is read, judged by its first cells; None where it is not understood."""
     codes, texts = _texts(sample)
     rows = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
     often: dict[str, int] = {}
@@ -322,7 +338,7 @@ def _status(found: Candidate, often: dict[str, int]) -> Reading | None:
 
 
 def outcome_of_word(text: str) -> int | None:
-    """Return the position in `OUTCOMES` of a word, a phrase or a status line; None where it is not understood."""
+    """Return the position in `OUTCOMES` of a word, phrase or status line; None for other text."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text[:_LONGEST]).strip().lower()
     if parted in OUTCOMES:
         return OUTCOMES.index(parted)
@@ -365,7 +381,7 @@ def outcome_of_word(text: str) -> int | None:
 
 
 def _of_http(status: int) -> int:
-    """408 and 504 are timeouts; 499 was given up by the client before the answer; 0 and less: no reply came."""
+    """408 and 504 are timeouts; the client gave up on a 499; 0 and below: no reply."""
     if status in (408, 504):
         return _TIMEOUT
     if status == 499:
@@ -374,7 +390,7 @@ def _of_http(status: int) -> int:
 
 
 def outcome_of(cells: pd.Series[Any], reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
-    """Return positions in `OUTCOMES` (`UNKNOWN` for cells that say nothing), and words that count as failures unread."""
+    """Return positions in `OUTCOMES` (`UNKNOWN`: empty), and unknown words, which are failures."""
     codes, texts = _texts(cells)
     strange: list[str] = []
     table = [reading.empty if text in _EMPTY else _one(text, reading, strange) for text in texts]
@@ -404,10 +420,10 @@ def _one(text: str, reading: Reading, strange: list[str]) -> int:
 
 
 def combined(columns: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], int]:
-    """Return what became of each request, by all columns together, and of how many none says anything.
+    """Return the outcome of each request by all columns together, and how many have none.
 
-    A timeout is more than an error, a failure more than a success, and any of them more than nothing; a request of which
-    nothing is said has no proof of success, and failed.
+    A timeout outranks an error, a failure a success, and any of them nothing; a request without an
+    outcome counts as failed.
     """
     found = np.array(columns[0], np.int8)
     for other in columns[1:]:

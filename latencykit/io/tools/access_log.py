@@ -1,9 +1,17 @@
-"""Which number behind the status of an access log's line is the time of the request, and in which unit.
+"""Access logs of nginx, Apache httpd and HAProxy, and as JSON of nginx, Caddy, Traefik and Envoy.
 
-Servers print what their configuration says, and no file says what that was. So all numbers of the first lines are looked
-at together: labels and units that are written beside a number win; of nginx's times in seconds with three decimals,
-``$request_time`` is in every line and never less than ``$upstream_response_time``, which it holds; Apache's ``%T``, ``%{ms}T``
-and ``%D`` are one time in three units; and a number that goes with the size of the body is a size.
+Servers print what their configuration says, and no file says what that was. So all numbers behind
+the status in the first lines are compared: labels and units written beside a number win; of nginx's
+times in seconds with three decimals, ``$request_time`` is in every line and never less than
+``$upstream_response_time``, which it contains; Apache's ``%T``, ``%{ms}T`` and ``%D`` are one time
+in three units; and a number that varies with the size of the body is a size.
+
+* nginx's stamp is the end of the request. A line may also begin with ``$msec $request_time``.
+* Apache's ``%D`` is whole microseconds at the end of the line, unless labels or units say
+  otherwise; the stamp is the beginning of the request.
+* HAProxy's five timers end with the total time in ms; the stamp is the beginning.
+
+A server sees a request when it arrives: the time that it waited before is not in the log.
 """
 
 from __future__ import annotations
@@ -16,12 +24,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.run import Run, UnitFrom
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds_of, whole_nanoseconds, without_negative
+from latencykit.io.build import (
+    base_unit,
+    nanoseconds_of,
+    outcome_codes,
+    whole_nanoseconds,
+    without_negative,
+)
 from latencykit.io.raw.cells import latency_columns, named, unit_in
-from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence, Format
+from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import iso_nanoseconds
 from latencykit.units import NANOSECONDS, printable
 
@@ -30,16 +45,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.core.run import UnitFrom
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
-__all__ = ["FIELD", "FORMATS", "SERVER_SIDE", "TimeField", "outcomes_of", "time_field"]
+__all__ = ["FORMATS", "time_field"]
 
-
-FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\]\n]*\]|[^\s"\[]\S*)'
-_FIELDS = re.compile(FIELD.decode())
+_FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\]\n]*\]|[^\s"\[]\S*)'
+_FIELDS = re.compile(_FIELD.decode())
 _LABELLED = re.compile(
     r'(?<![\w.$%-])([A-Za-z_][\w.-]*) ?[=:] ?"?(\d+(?:\.\d+)?)'
     r' ?(ns|us|µs|ms|s|sec|msec|usec|seconds|milliseconds|microseconds)?"?'
@@ -47,164 +61,128 @@ _LABELLED = re.compile(
 )
 _SUFFIXED = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|sec|msec|usec)")
 _SECONDS = re.compile(r"\d{1,7}\.\d{3}")
-_WHOLE = re.compile(r"\d+")
 _ALL = 0.98  # of the lines; a few may be corrupt
 _ROUNDED = 0.0021  # s; two times that are rounded apart
-_OWN = {"d": ("us", "format"), "t": ("s", "format")}  # labels after Apache's own directives
+_OWN = {"d": "us", "t": "s"}  # labels after Apache's own directives
 _UPSTREAM = re.compile(r"upstream|backend|connect|header|u[rch]t$", re.IGNORECASE)
 _SLOWEST_FAST = 100.0  # us; hardly any web server answers half of its requests faster
+_SERVER_SIDE = "measured by the server: what a request waited before it arrived is not in it"
 
 
 @dataclass(frozen=True)
-class TimeField:
-    """Where the time is.
-
-    Attributes
-    ----------
-    label : str or None
-        What stands before it, with its separator.
-    left, right : int or None
-        Fields between the status and it, or behind it.
-    part : int
-        Which of the numbers of a field such as ``0/250000``.
-    unit : str
-    unit_from : {"file", "format", "assumed"}
-    seconds : bool
-        Whether it is written as nginx does: seconds with three decimals.
-    notes : tuple of str
-    """
+class _TimeField:
+    """Position, unit and notation of the time among the fields behind the status."""
 
     unit: str
     unit_from: UnitFrom
-    seconds: bool
+    seconds: bool  # as nginx writes it, with three decimals
     label: str | None = None
-    left: int | None = None
-    right: int | None = None
-    part: int = 0
+    left: int | None = None  # fields between the status and it
+    right: int | None = None  # fields behind it
+    part: int = 0  # which of the numbers of a field such as 0/250000
     notes: tuple[str, ...] = ()
 
     def pattern(self) -> bytes:
         """Return the pattern of what follows the status, with the time as its group."""
         if self.label is not None:
-            return (
-                rb".*?(?<![\w.$%-])"
-                + re.escape(self.label).encode()
-                + rb' ?[=:] ?"?(\d+(?:\.\d+)?)'
-            )
-        number = (
-            rb'"?'
-            + rb"(?:\d+/)" * self.part
-            + rb"(\d+(?:\.\d+)?)(?:/\d+)*[a-z\xc2\xb5]{0,4}"
-            + rb'"?'
-        )
+            label = re.escape(self.label).encode()
+            return rb".*?(?<![\w.$%-])" + label + rb' ?[=:] ?"?(\d+(?:\.\d+)?)'
+        number = rb"(?:\d+/)" * self.part + rb"(\d+(?:\.\d+)?)(?:/\d+)*[a-z\xc2\xb5]{0,4}"
+        number = rb'"?' + number + rb'"?'
         if self.left is not None:
-            return rb"(?:" + FIELD + rb"[ \t]+){%d}" % self.left + number + rb"(?=[ \t\r]|$)"
+            return rb"(?:" + _FIELD + rb"[ \t]+){%d}" % self.left + number + rb"(?=[ \t\r]|$)"
         assert self.right is not None
-        return rb"(?:.*?[ \t])?" + number + rb"(?:[ \t]+" + FIELD + rb"){%d}[ \t\r]*$" % self.right
+        return rb"(?:.*?[ \t])?" + number + rb"(?:[ \t]+" + _FIELD + rb"){%d}[ \t\r]*$" % self.right
 
 
-def time_field(tails: Sequence[str]) -> TimeField | None:
-    """Return where the time of the request is in what follows the status; None where there is none."""
-    if not tails:
-        return None
+def time_field(tails: Sequence[str]) -> _TimeField | None:
+    """Return where the time of the request is behind the status; None where it is not there."""
     fields = [[field.strip('"') for field in _FIELDS.findall(tail)] for tail in tails]
     return _labelled(tails) or _suffixed(fields) or _of_seconds(fields) or _whole(fields)
 
 
-def _labelled(tails: Sequence[str]) -> TimeField | None:
-    """A number with a name that speaks of a latency."""
-    rows = [{found[1]: found for found in _LABELLED.finditer(tail)} for tail in tails]
+def _labelled(tails: Sequence[str]) -> _TimeField | None:
+    """A number with a name that denotes a latency."""
+    rows = [{match[1]: match for match in _LABELLED.finditer(tail)} for tail in tails]
     labels = [label for label in rows[0] if sum(label in row for row in rows) >= _ALL * len(rows)]
-    sure = [one.column for one in latency_columns(labels)[0]] + [
+    candidates = [column.column for column in latency_columns(labels)[0]] + [
         label for label in labels if label.lower() in ("d", "t", "time")
     ]
-    known = [label for label in dict.fromkeys(sure) if not _UPSTREAM.search(label)]
-    if not known:
+    candidates = [label for label in dict.fromkeys(candidates) if not _UPSTREAM.search(label)]
+    if not candidates:
         return None
-    label = min(known, key=label_rank)
-    found = [row[label] for row in rows if label in row]
-    beside = {unit_in(one[3]) for one in found if one[3]}
-    seconds = all(_SECONDS.fullmatch(one[2]) for one in found)
+    ranks = {"time": 2, "t": 3}  # the most certain label is that of the total time
+    label = min(
+        candidates,
+        key=lambda label: (
+            0 if named(label).stem in ("rt", "request_time") else ranks.get(label.lower(), 1)
+        ),
+    )
+    cells = [row[label] for row in rows if label in row]
+    beside = {unit_in(cell[3]) for cell in cells if cell[3]}
+    seconds = all(_SECONDS.fullmatch(cell[2]) for cell in cells)
     stated = named(label).unit or (beside.pop() if len(beside) == 1 else None)
     if stated is not None:
-        return TimeField(stated, "file", seconds and stated == "s", label)
-    if label.lower() in _OWN and not seconds:
-        return TimeField(_OWN[label.lower()][0], "format", False, label)
-    return (
-        TimeField("s", "format", True, label)
-        if seconds
-        else TimeField("us", "assumed", False, label)
-    )
-
-
-def label_rank(label: str) -> int:
-    """Return how surely a label is that of the whole request."""
-    return (
-        0
-        if named(label).stem in ("rt", "request_time")
-        else {"time": 2, "t": 3}.get(label.lower(), 1)
-    )
+        return _TimeField(stated, "file", seconds and stated == "s", label)
+    if seconds:
+        return _TimeField("s", "format", True, label)
+    if label.lower() in _OWN:
+        return _TimeField(_OWN[label.lower()], "format", False, label)
+    return _TimeField("us", "assumed", False, label)
 
 
 def _column(fields: Sequence[Sequence[str]], at: int, pattern: re.Pattern[str]) -> list[str] | None:
-    """The fields at a place, where nearly all lines hold such a one; without the others."""
-    found = [row[at] for row in fields if -len(row) <= at < len(row) and pattern.fullmatch(row[at])]
-    return found if len(found) >= _ALL * len(fields) and len(found) else None
+    """The fields at a place that match, where nearly all lines have one."""
+    cells = [row[at] for row in fields if -len(row) <= at < len(row) and pattern.fullmatch(row[at])]
+    return cells if len(cells) >= _ALL * len(fields) and len(cells) else None
 
 
-def _suffixed(fields: Sequence[Sequence[str]]) -> TimeField | None:
+def _suffixed(fields: Sequence[Sequence[str]]) -> _TimeField | None:
     """A number with its unit: the last one."""
     for right in range(8):
-        found = _column(fields, -1 - right, _SUFFIXED)
-        if found is not None:
-            units = {unit_in(_SUFFIXED.fullmatch(text)[2]) for text in found}  # type: ignore[index]
-            return (
-                TimeField(units.pop() or "us", "file", False, right=right)
-                if len(units) == 1
-                else None
-            )
+        cells = _column(fields, -1 - right, _SUFFIXED)
+        if cells is not None:
+            units = {unit_in(cell.lstrip("0123456789.")) for cell in cells}
+            if len(units) > 1:
+                return None
+            return _TimeField(units.pop() or "us", "file", False, right=right)
     return None
 
 
-def _of_seconds(fields: Sequence[Sequence[str]]) -> TimeField | None:
-    """Nginx's times: the one that holds the others."""
-    longest = max(map(len, fields))
-    places = [("left", k, k) for k in range(min(longest, 12))] + [
-        ("right", k, -1 - k) for k in range(min(longest, 12))
-    ]
-    found: list[tuple[str, int, Floats]] = []
+def _of_seconds(fields: Sequence[Sequence[str]]) -> _TimeField | None:
+    """Nginx's times: the one that contains the others."""
+    width = min(max(map(len, fields)), 12)
+    places = [("left", k, k) for k in range(width)] + [("right", k, -1 - k) for k in range(width)]
+    columns: list[tuple[str, int, Floats]] = []
     for side, number, at in places:
         cells = _column(fields, at, _SECONDS)
         if cells is None or len(cells) != sum(len(row) > max(at, -1 - at) for row in fields):
             continue
         values = np.array(cells, np.float64)
-        if (values < 1e6).all() and not any(np.array_equal(values, other) for _, _, other in found):
-            found.append((side, number, values))
-    if not found:
+        if (values < 1e6).all() and not any(np.array_equal(values, row[2]) for row in columns):
+            columns.append((side, number, values))
+    if not columns:
         return None
-    side, number, values = found[0]
-    notes: tuple[str, ...] = ()
-    for other in found[1:]:
-        apart = other[2] - values if other[2].size == values.size else np.zeros(1)
+    side, number, values = columns[0]
+    for column in columns[1:]:
+        apart = column[2] - values if column[2].size == values.size else np.zeros(1)
         if apart[np.abs(apart) > _ROUNDED].sum() > 0:
-            side, number, values = other
-    if len(found) > 1:
-        notes = ("lines hold several times; the one that is longest is taken as $request_time",)
+            side, number, values = column
+    note = "lines hold several times; the one that is longest is taken as $request_time"
     left, right = (number, None) if side == "left" else (None, number)
-    return TimeField("s", "format", True, left=left, right=right, notes=notes)
+    notes = (note,) if len(columns) > 1 else ()
+    return _TimeField("s", "format", True, left=left, right=right, notes=notes)
 
 
-def _whole(fields: Sequence[Sequence[str]]) -> TimeField | None:
+def _whole(fields: Sequence[Sequence[str]]) -> _TimeField | None:
     """Apache's whole numbers at the end of the line, behind the size of the body."""
     columns: list[tuple[int, int, Floats]] = []  # fields behind it, part of it, values
     for right in range(6):
         cells = [row[-1 - right] for row in fields if len(row) > right + 1]
         parts = {cell.count("/") for cell in cells}
-        if (
-            len(cells) < _ALL * len(fields)
-            or len(parts) != 1
-            or not all(re.fullmatch(r"\d+(?:/\d+)*", cell) for cell in cells)
-        ):
+        if len(cells) < _ALL * len(fields) or len(parts) != 1:
+            break
+        if not all(re.fullmatch(r"\d+(?:/\d+)*", cell) for cell in cells):
             break
         columns = [
             (right, part, np.array([float(cell.split("/")[part]) for cell in cells]))
@@ -212,48 +190,41 @@ def _whole(fields: Sequence[Sequence[str]]) -> TimeField | None:
         ] + columns
     if not columns:
         return None
-    sizes = [float(row[0]) if _WHOLE.fullmatch(row[0]) else 0.0 for row in fields if len(row) > 1]
-    body = np.array(sizes)
-    kept = [one for one in columns if not _goes_with(one[2], body)]
-    if (
-        len(kept) < len(columns) and len(columns) > 1
-    ):  # bytes received and sent stand together, as in Apache's combinedio
-        last = max(k for k, one in enumerate(columns) if _goes_with(one[2], body))
-        kept = [one for k, one in enumerate(columns) if k > last]
+    body = np.array(
+        [float(row[0]) if re.fullmatch(r"\d+", row[0]) else 0.0 for row in fields if len(row) > 1]
+    )
+    kept = [column for column in columns if not _goes_with(column[2], body)]
+    if len(kept) < len(columns) and len(columns) > 1:
+        # Bytes received and sent are next to each other, as in Apache's combinedio.
+        last = max(k for k, column in enumerate(columns) if _goes_with(column[2], body))
+        kept = columns[last + 1 :]
     if not kept:
         return None
-    for fine in kept:
-        for coarse in kept:
-            if coarse is not fine and coarse[2].any() and _same(fine[2], coarse[2], 1e6):
-                return TimeField("us", "format", False, right=fine[0], part=fine[1])
-    thousands = [
-        fine
-        for fine in kept
-        for coarse in kept
-        if coarse is not fine and coarse[2].any() and _same(fine[2], coarse[2], 1e3)
-    ]
-    right, part, values = (
-        thousands[0]
-        if thousands
-        else max(kept, key=lambda one: float(one[2].sum()))
-        if _zeros(kept)
-        else kept[-1]
-    )
-    low = float(np.median(values)) < _SLOWEST_FAST
+
+    def finer(ratio: float) -> tuple[int, int, Floats] | None:
+        """The first column that is another one in a unit finer by `ratio`."""
+        pairs = ((fine, coarse) for fine in kept for coarse in kept if coarse is not fine)
+        return next((fine for fine, coarse in pairs if _same(fine[2], coarse[2], ratio)), None)
+
+    micro = finer(1e6)
+    if micro is not None:
+        return _TimeField("us", "format", False, right=micro[0], part=micro[1])
+    zeros = len(kept) > 1 and not all(
+        column[2].any() for column in kept
+    )  # seconds of fast requests
+    largest = max(kept, key=lambda column: float(column[2].sum()))
+    right, part, values = finer(1e3) or (largest if zeros else kept[-1])
     hint = (
-        f"half of the times are below {_SLOWEST_FAST:g} µs, faster than most web servers: are they %{{ms}}T? (--unit ms)",
+        f"half of the times are below {_SLOWEST_FAST:g} µs, faster than most web servers: "
+        "are they %{ms}T? (--unit ms)"
     )
-    return TimeField("us", "assumed", False, right=right, part=part, notes=hint if low else ())
-
-
-def _zeros(columns: Sequence[tuple[int, int, Floats]]) -> bool:
-    """Whether a column of zeros, whole seconds of fast requests, is among several."""
-    return len(columns) > 1 and any(not one[2].any() for one in columns)
+    notes = (hint,) if float(np.median(values)) < _SLOWEST_FAST else ()
+    return _TimeField("us", "assumed", False, right=right, part=part, notes=notes)
 
 
 def _same(fine: Floats, coarse: Floats, ratio: float) -> bool:
-    """Whether two columns are one time in two units, the coarse one cut or rounded."""
-    if fine.size != coarse.size:
+    """Whether two columns are one time in two units, the coarse one truncated or rounded."""
+    if fine.size != coarse.size or not coarse.any():
         return False
     apart = fine / ratio - coarse
     return bool(((apart > -0.6) & (apart < 1.01)).mean() >= _ALL) and float(coarse.max()) > 0
@@ -264,25 +235,13 @@ def _goes_with(values: Floats, body: Floats) -> bool:
     if values.size != body.size or not np.ptp(body):
         return False
     apart = values - body
-    return (
-        bool((apart >= 0).all())
-        and bool((apart < 8192).all())
-        and float(np.std(apart)) < 0.2 * float(np.std(body))
-    )
+    near = bool(((apart >= 0) & (apart < 8192)).all())
+    return near and float(np.std(apart)) < 0.2 * float(np.std(body))
 
 
 # ------------------------------------------------------------
-# Access logs of nginx, Apache httpd and HAProxy, in the line formats that carry a time.
-#
-# * nginx's ``$request_time`` is seconds with three decimals, wherever it stands behind the status, bare or as ``rt=``; the
-#   stamp is the end of the request. A line may also begin with ``$msec $request_time``.
-# * Apache's ``%D`` is whole microseconds at the end of the line, unless labels or units say otherwise; the stamp is the begin
-#   of the request. `latencykit.io.tools.access_log` finds the number.
-# * HAProxy's five timers end with the total time in ms; the stamp is the begin.
-#
-# A server sees a request when it arrives: whatever it waited before that is not in the log.
+# Lines of text.
 
-SERVER_SIDE = "measured by the server: what a request waited before it arrived is not in it"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _DATE = rb"\d\d/(?:" + "|".join(_MONTHS).encode() + rb")/\d{4}:\d\d:\d\d:\d\d"
 _HEAD = rb"^[^\[\n]*\[(" + _DATE + rb' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*" (\d{3}) '
@@ -297,76 +256,58 @@ class _Line:
     pattern: re.Pattern[bytes]
     unit: str
     unit_from: UnitFrom
-    at_end: bool
+    at_end: bool  # the stamp is that of the reply
     order: tuple[int, int, int] = (0, 1, 2)
     notes: tuple[str, ...] = ()
-
-
-def _compiled(*parts: bytes) -> re.Pattern[bytes]:
-    return re.compile(b"".join(parts), re.MULTILINE)
 
 
 _MSEC = re.compile(rb"^(\d{9,11}\.\d{3}) (\d+\.\d{3}) (?:(\d+\.\d{3}|-) )?")
 _TAIL = re.compile(_HEAD + rb"(.*)$", re.MULTILINE)
 _HAPROXY = _Line(
     "HAProxy",
-    _compiled(
-        rb"^.*?\[(",
-        _DATE,
-        rb"\.\d{3})\] \S+ \S+/\S+ ",
+    re.compile(
+        rb"^.*?\[(" + _DATE + rb"\.\d{3})\] \S+ \S+/\S+ "
         rb"-?\d+/-?\d+/-?\d+/-?\d+/\+?(-?\d+) (-?\d+) \+?\d+ ",
+        re.MULTILINE,
     ),
     "ms", "format", False, (0, 2, 1),
 )  # fmt: skip
-_HEADLESS = rb".*?(?<=\s)([1-5]\d\d)(?=\s|$)"
 
 
 def _format_of(head: Head) -> _Line | None:
     """The line format that fits nearly all of the first lines."""
     lines = [line.encode("utf-8", "replace") for line in head.lines[:_JUDGED] if line.strip()]
+    # $msec, then a time or two, of which the longer one is the total time.
+    matches = [match for line in lines if (match := _MSEC.match(line))]
+    pairs = [(float(row[2]), float(row[3])) for row in matches if row[3] not in (None, b"-")]
+    longer = sum(two - first for first, two in pairs if abs(two - first) > _ROUNDED) > 0
+    number = rb"\S+ (\d+\.\d{3}) " if longer else rb"(\d+\.\d{3}) "
+    pattern = rb"^(\d{9,11}\.\d{3}) " + number + rb".*?(?<=\s)([1-5]\d\d)(?=\s|$)"
+    headless = re.compile(pattern, re.MULTILINE)
+    candidates = [_Line("nginx", headless, "s", "format", True, (0, 2, 1)), _HAPROXY]
     tails = [
-        found[3].decode("utf-8", "replace").rstrip()
+        match[3].decode("utf-8", "replace").rstrip()
         for line in lines
-        if (found := _TAIL.match(line))
+        if (match := _TAIL.match(line))
     ]
-    candidates = [_with_msec(lines), _HAPROXY]
-    if tails and len(tails) >= 0.9 * len(lines) and (where := time_field(tails)) is not None:
-        tool = "nginx" if where.seconds else "Apache httpd"
-        pattern = _compiled(_HEAD, where.pattern())
-        candidates.insert(
-            0, _Line(tool, pattern, where.unit, where.unit_from, where.seconds, notes=where.notes)
-        )
-    for one in candidates:
-        fits = sum(one.pattern.match(line) is not None for line in lines)
+    if tails and len(tails) >= 0.9 * len(lines) and (time := time_field(tails)) is not None:
+        tool = "nginx" if time.seconds else "Apache httpd"
+        full = re.compile(_HEAD + time.pattern(), re.MULTILINE)
+        row = _Line(tool, full, time.unit, time.unit_from, time.seconds, notes=time.notes)
+        candidates.insert(0, row)
+    for line_format in candidates:
+        fits = sum(line_format.pattern.match(line) is not None for line in lines)
         if lines and fits >= max(1, 0.9 * len(lines)):
-            return one
+            return line_format
     return None
 
 
-def _with_msec(lines: list[bytes]) -> _Line:
-    """``$msec``, then a time or two, of which the longer one is that of the whole request."""
-    pairs = [
-        (float(found[2]), float(found[3]))
-        for line in lines
-        if (found := _MSEC.match(line)) and found[3] not in (None, b"-")
-    ]
-    longer = (
-        sum(two - one for one, two in pairs if abs(two - one) > 0.0021) > 0
-    )  # more than they are rounded by
-    time = rb"\S+ (\d+\.\d{3}) " if longer else rb"(\d+\.\d{3}) "
-    return _Line(
-        "nginx", _compiled(rb"^(\d{9,11}\.\d{3}) ", time, _HEADLESS), "s", "format", True, (0, 2, 1)
-    )
-
-
 def sniff(head: Head) -> Confidence:
-    """Tell a line format that carries a time; a log without one is told as such when it is read."""
+    """Recognize a line format with a time; one without is refused with a reason when it is read."""
     if _format_of(head) is not None:
         return Confidence.CERTAIN
     first = next((line for line in head.lines if line.strip()), "")
-    return (
-        Confidence.CERTAIN if re.match(_HEAD, first.encode("utf-8", "replace")) else Confidence.NO
-    )
+    return certain(re.match(_HEAD, first.encode("utf-8", "replace")))
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -378,135 +319,92 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             "add it to the log format, such as rt=$request_time or %D at the end",
         )  # fmt: skip
     unit, unit_from = options.resolve_unit(chosen.unit, chosen.unit_from)
-    notes: list[str] = (
-        [*chosen.notes]
-        if chosen.tool != "HAProxy"
-        else ["stamps without a time zone were taken as UTC"]
-    )
+    notes = [*chosen.notes]
+    if chosen is _HAPROXY:
+        notes = ["stamps without a time zone were taken as UTC"]
     parts = []
     for first, chunk in line_chunks(source):
-        found = chosen.pattern.findall(chunk)
-        if len(found) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
-            notes += _report_others(chunk, first, chosen, source, options)
-        if found:
-            parts.append(_columns(found, chosen, unit, source))
-            notes += [] if b"." in found[0][chosen.order[0]] else ["stamps are whole seconds"]
+        rows = chosen.pattern.findall(chunk)
+        if len(rows) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
+            notes += _refuse_others(chunk, first, chosen, source, options)
+        if not rows:
+            continue
+        columns = list(zip(*rows, strict=True))
+        stamp, status, time = (np.array(columns[k]) for k in chosen.order)
+        duration = nanoseconds_of(time.astype(np.float64), unit)
+        try:
+            start = _nanoseconds_since_epoch(stamp)
+        except ValueError as error:
+            seen, expected = f"not a valid stamp ({error})", "such as 21/Nov/2026:00:16:36 +0000"
+            raise source.corrupt(None, seen, expected) from None
+        if chosen.at_end:
+            start = start - np.rint(duration).astype(np.int64)
+        parts.append((duration, start, status.astype(np.int64)))
+        notes += [] if b"." in rows[0][chosen.order[0]] else ["stamps are whole seconds"]
     if not parts:
         return {}
-    duration, when, status = (np.concatenate(column) for column in zip(*parts, strict=True))
-    outcome = outcomes_of(status)
-    kept, left_out = without_negative(
-        {"duration": duration, "start": when, "outcome": outcome}, options
-    )
+    duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
+    given = {"duration": duration, "start": start, "outcome": _outcomes(status)}
+    kept, left_out = without_negative(given, options)
     run = Run(
-        tool=chosen.tool, loop="unknown", measure="service", corrected="none", unit=unit, unit_from=unit_from,
-        notes=(*dict.fromkeys(notes), *left_out, SERVER_SIDE),
+        tool=chosen.tool, measure="service", corrected="none", unit=unit, unit_from=unit_from,
+        notes=(*dict.fromkeys(notes), *left_out, _SERVER_SIDE),
     )  # fmt: skip
-    return {"": Samples(run=run, unit="none" if unit == "none" else "ns", **kept)}
+    return {"": Samples(run=run, unit=base_unit(unit), **kept)}
 
 
-def _columns(
-    found: list[tuple[bytes, ...]], chosen: _Line, unit: str, source: Source
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Durations, begins and statuses of the matches of a chunk."""
-    columns = list(zip(*found, strict=True))
-    stamp, status, time = (np.array(columns[k]) for k in chosen.order)
-    duration = nanoseconds_of(time.astype(np.float64), unit)
-    try:
-        when = _when(stamp)
-    except ValueError as error:
-        raise source.corrupt(
-            None, f"a stamp is no date ({error})", "such as 21/Nov/2026:00:16:36 +0000", ""
-        ) from None
-    if chosen.at_end:
-        when = when - np.rint(duration).astype(np.int64)
-    return duration, when, status.astype(np.int64)
-
-
-def _report_others(
+def _refuse_others(
     chunk: bytes, first: int, chosen: _Line, source: Source, options: ReadOptions
 ) -> list[str]:
-    """Lines that do not fit: corrupt ones, blank ones, and a last one that is cut."""
+    """Refuse lines that do not fit; a last one that is truncated is a note."""
     rows = chunk.split(b"\n")
     for number, line in enumerate(rows, first):
         if not line.strip() or chosen.pattern.match(line):
             continue
         if number == first + len(rows) - 1:  # no line break behind it
-            return ["the last line is cut; it was left out"]
-        text = printable(line.decode("utf-8", "replace"))
-        options.damaged(
-            source.corrupt(
-                number,
-                f"this line has no time: {text!r}",
-                f"{chosen.tool}'s line format",
-                "--lenient skips the line",
-            )
-        )
+            return [CUT_LINE]
+        seen = f"this line has no time: {printable(line.decode('utf-8', 'replace'))!r}"
+        refuse_line(source, options, number, seen, f"{chosen.tool}'s line format")
     return []
 
 
-def outcomes_of(status: NDArray[np.int64]) -> NDArray[np.int8] | None:
-    """Return what became of requests by HTTP status; None where all were answered.
-
-    5xx failed (504 and 408 are timeouts); nginx's 499 was given up by the client before the answer.
-    """
-    timeout = (status == 504) | (status == 408)
-    failed = (status >= 500) | (status <= 0)
-    codes = np.where(failed, OUTCOMES.index("error"), 0)
-    codes = np.where(timeout, OUTCOMES.index("timeout"), codes)
-    codes = np.where(status == 499, OUTCOMES.index("unfinished"), codes)
-    return codes.astype(np.int8) if codes.any() else None
+def _outcomes(status: Ints) -> NDArray[np.int8] | None:
+    """Outcomes by HTTP status: 504, 408 are timeouts; nginx's 499 means the client gave up."""
+    return outcome_codes(
+        error=(status >= 500) | (status <= 0),
+        timeout=(status == 504) | (status == 408),
+        unfinished=status == 499,
+    )
 
 
-def _when(stamps: NDArray[Any]) -> NDArray[np.int64]:
-    """Nanoseconds since the epoch of stamps; each distinct one is parsed once."""
-    distinct, where = np.unique(stamps, return_inverse=True)
+def _nanoseconds_since_epoch(stamps: NDArray[Any]) -> Ints:
+    """Times of seconds, or of ``21/Nov/2026:00:16:36 +0000``, or with milliseconds and no zone."""
+    distinct, where = np.unique(stamps, return_inverse=True)  # each is parsed once
     if b"/" not in distinct[0]:
         whole = np.rint(distinct.astype(np.float64) * 1e3).astype(np.int64) * 1_000_000
         return whole[where.reshape(-1)]
-    return _calendar(distinct)[where.reshape(-1)]
-
-
-def _calendar(stamps: NDArray[Any]) -> NDArray[np.int64]:
-    """``21/Nov/2026:00:16:36 +0000``, or with milliseconds and no zone, as nanoseconds since the epoch."""
     iso, zone = [], []
-    for stamp in stamps.tolist():
+    for stamp in distinct.tolist():
         text = stamp.decode("ascii")
         fraction = text[20:24] if text[20:21] == "." else ""
-        iso.append(
-            f"{text[7:11]}-{_MONTHS.index(text[3:6]) + 1:02}-{text[:2]}T{text[12:20]}{fraction}"
-        )
+        month = _MONTHS.index(text[3:6]) + 1
+        iso.append(f"{text[7:11]}-{month:02}-{text[:2]}T{text[12:20]}{fraction}")
         sign = -1 if text[21:22] == "-" else 1
         zone.append(0 if fraction else sign * (int(text[22:24]) * 3600 + int(text[24:26]) * 60))
     since = np.array(iso, dtype="datetime64[ms]").astype(np.int64)
     if (np.abs(since) > 9e12).any():
         raise ValueError("it lies beyond the years 1678 to 2261")
-    return np.asarray(since * 1_000_000 - np.array(zone, np.int64) * int(NANOSECONDS["s"]))
-
-
-_ACCESS_LOG = (
-    Format(
-        name="access-log",
-        title="access logs with a time (nginx, Apache httpd, HAProxy)",
-        level="samples",
-        suffixes=(".log",),
-        sniff=sniff,
-        read=read,
-        example=(
-            "log_format timed '$remote_addr - - [$time_local] \"$request\" $status $body_bytes_sent rt=$request_time';"
-            "   # writes access.log"
-        ),
-    ),
-)
+    times = since * 1_000_000 - np.array(zone, np.int64) * int(NANOSECONDS["s"])
+    return np.asarray(times[where.reshape(-1)])
 
 
 # ------------------------------------------------------------
-# Access logs with one JSON object per line: nginx, Caddy, Traefik, Envoy.
+# One JSON object per line.
 
 
 @dataclass(frozen=True)
 class _Keys:
-    """Which keys a server writes: the time, its unit, stamps of the begin or the end, the status."""
+    """The keys that a server writes: the time, its unit, stamps, the status, and others."""
 
     tool: str
     time: str
@@ -519,25 +417,16 @@ class _Keys:
 
 _SERVERS = (
     _Keys(
-        "nginx",
-        "request_time",
-        "s",
-        (),
-        ("msec", "time_iso8601", "time", "@timestamp", "timestamp", "ts"),
-        ("status",),
+        "nginx", "request_time", "s", (),
+        ("msec", "time_iso8601", "time", "@timestamp", "timestamp", "ts"), ("status",),
     ),
     _Keys(
-        "Traefik",
-        "Duration",
-        "ns",
-        ("StartUTC", "StartLocal"),
-        ("time",),
-        ("DownstreamStatus", "OriginStatus"),
-        ("RequestMethod",),
+        "Traefik", "Duration", "ns", ("StartUTC", "StartLocal"), ("time",),
+        ("DownstreamStatus", "OriginStatus"), ("RequestMethod",),
     ),
     _Keys("Envoy", "duration", "ms", ("start_time",), (), ("response_code",), ("response_code",)),
     _Keys("Caddy", "duration", "s", (), ("ts",), ("status",), ("request", "status")),
-)
+)  # fmt: skip
 
 
 def _server_of(head: Head) -> _Keys | None:
@@ -548,28 +437,29 @@ def _server_of(head: Head) -> _Keys | None:
     except (ValueError, RecursionError):
         return None
     fits = (
-        one
-        for one in _SERVERS
-        if one.time in record and any(key in record for key in (*one.status, *one.beside))
+        server
+        for server in _SERVERS
+        if server.time in record
+        and all(key in record for key in server.beside)
+        and any(key in record for key in (*server.status, *server.beside))
     )
-    return next((one for one in fits if all(key in record for key in one.beside)), None)
+    return next(fits, None)
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of the first line."""
-    return Confidence.CERTAIN if _server_of(head) is not None else Confidence.NO
+    """Recognize the keys of the first line."""
+    return certain(_server_of(head))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
     server = _server_of(source.head)
     if server is None:
-        raise source.corrupt(
-            1, "no server's keys are in the first line", "request_time and status, or the like", ""
-        )
+        seen = "no server's keys are in the first line"
+        raise source.corrupt(1, seen, "request_time and status, or the like")
     notes: list[str] = []
     parts = [
-        _access_json_columns(batch, first, server, source, options)
+        _json_columns(batch, first, server, source, options)
         for first, batch in jsontext.lines(source, options, notes)
         if batch
     ]
@@ -578,92 +468,81 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     unit, unit_from = options.resolve_unit(server.unit)
     duration = nanoseconds_of(columns["time"], unit)
-    kept: dict[str, Any] = {"duration": duration, "outcome": outcomes_of(columns["status"])}
-    for side in ("begin", "end"):
-        if side in columns:
-            kept["start"] = columns[side] - (
-                np.rint(duration).astype(np.int64) if side == "end" else 0
-            )
-    if "connection" in columns:
-        kept["connection"] = columns["connection"]
+    kept: dict[str, Any] = {"duration": duration, "outcome": _outcomes(columns["status"])}
+    if "begin" in columns:
+        kept["start"] = columns["begin"]
+    if "end" in columns:
+        kept["start"] = columns["end"] - np.rint(duration).astype(np.int64)
+    kept["connection"] = columns.get("connection")
     kept, left_out = without_negative(kept, options)
     run = Run(
-        tool=server.tool, loop="unknown", measure="service", corrected="none", unit=unit, unit_from=unit_from,
-        notes=(*notes, *left_out, SERVER_SIDE),
+        tool=server.tool, measure="service", corrected="none", unit=unit, unit_from=unit_from,
+        notes=(*notes, *left_out, _SERVER_SIDE),
     )  # fmt: skip
-    return {"": Samples(run=run, unit="none" if unit == "none" else "ns", **kept)}
+    return {"": Samples(run=run, unit=base_unit(unit), **kept)}
 
 
-def _access_json_columns(
+def _json_columns(
     batch: list[Any], first: int, server: _Keys, source: Source, options: ReadOptions
 ) -> dict[str, NDArray[Any]]:
-    """The wanted keys of a batch as arrays; objects without a time are corrupt."""
-    try:
-        time = np.array([float(one[server.time]) for one in batch])
-    except (KeyError, TypeError, ValueError):
-        good = [one for one in batch if _has_time(one, server.time)]
-        seen = f"an object without {server.time}"
-        error = source.corrupt(
-            _line_of(batch, first, server), seen, "a number", "--lenient skips it"
-        )
-        options.damaged(error, len(batch) - len(good))
-        batch, time = good, np.array([float(one[server.time]) for one in good])
+    """The keys of a batch that matter, as arrays; objects without a time are corrupt."""
+
+    def time_of(row: Any) -> float | None:
+        try:
+            return float(row[server.time])
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    times = [time_of(row) for row in batch]
+    if None in times:
+        line, seen = first + times.index(None), f"an object without {server.time}"
+        error = source.corrupt(line, seen, "a number", "--lenient skips it")
+        options.reject(error, times.count(None))
+        batch = [row for row, time in zip(batch, times, strict=True) if time is not None]
+    time = np.array([time for time in times if time is not None])
     if not batch:
         return {"time": time, "status": np.zeros(0, np.int64)}
     status = next((key for key in server.status if key in batch[0]), "")
     columns: dict[str, NDArray[Any]] = {
         "time": time,
-        "status": np.array([_access_json_whole(one.get(status), 200) for one in batch], np.int64),
+        "status": np.array([_whole_number(row.get(status), 200) for row in batch], np.int64),
     }
     for side, keys in (("begin", server.begin), ("end", server.end)):
         key = next((key for key in keys if key in batch[0]), None)
-        if key is not None and "begin" not in columns:
-            try:
-                columns[side] = _stamps([one.get(key) for one in batch])
-            except (TypeError, ValueError, OverflowError):
-                raise source.corrupt(
-                    first, f"{key} here, or in a line behind, is no time", "a date or seconds", ""
-                ) from None
+        if key is None or "begin" in columns:
+            continue
+        values = [row.get(key) for row in batch]
+        try:
+            if isinstance(values[0], (int, float)) or re.fullmatch(
+                r"\d+(?:\.\d+)?", str(values[0])
+            ):
+                columns[side] = whole_nanoseconds([float(value or 0) for value in values], "s")
+            else:
+                columns[side] = iso_nanoseconds(values)
+        except (TypeError, ValueError, OverflowError):
+            seen = f"{key} is not a valid time here, or in a line behind"
+            raise source.corrupt(first, seen, "a date or seconds") from None
     if "connection" in batch[0]:
-        columns["connection"] = np.array(
-            [_access_json_whole(one.get("connection"), -1) for one in batch], np.int64
-        )
+        numbers = [_whole_number(row.get("connection"), -1) for row in batch]
+        columns["connection"] = np.array(numbers, np.int64)
     return columns
 
 
-def _has_time(one: Any, key: str) -> bool:
-    try:
-        float(one[key])
-    except (KeyError, TypeError, ValueError):
-        return False
-    return True
-
-
-def _line_of(batch: list[Any], first: int, server: _Keys) -> int:
-    return first + next(k for k, one in enumerate(batch) if not _has_time(one, server.time))
-
-
-def _access_json_whole(value: Any, otherwise: int) -> int:
+def _whole_number(value: Any, otherwise: int) -> int:
     return int(value) if isinstance(value, int) or re.fullmatch(r"-?\d+", str(value)) else otherwise
 
 
-def _stamps(values: list[Any]) -> NDArray[np.int64]:
-    """Nanoseconds since the epoch: seconds with decimals, or dates (without a zone: UTC)."""
-    if isinstance(values[0], (int, float)) or re.fullmatch(r"\d+(?:\.\d+)?", str(values[0])):
-        return whole_nanoseconds([float(value or 0) for value in values], "s")
-    return iso_nanoseconds(values)
-
-
-_ACCESS_JSON = (
+FORMATS = (
     Format(
-        name="access-json",
-        title="access logs as JSON lines (nginx, Caddy, Traefik, Envoy)",
-        level="samples",
-        suffixes=(".log", ".json", ".jsonl"),
-        sniff=sniff_json,
-        read=read_json,
-        example='log_format t escape=json \'{"msec":$msec,"status":$status,"request_time":$request_time}\'   # writes access.log',
+        "access-log", "access logs with a time (nginx, Apache httpd, HAProxy)", "samples",
+        (".log",), sniff, read,
+        example="log_format timed '$remote_addr - - [$time_local] \"$request\" $status "
+        "$body_bytes_sent rt=$request_time';   # writes access.log",
     ),
-)
-
-FORMATS = (*_ACCESS_LOG, *_ACCESS_JSON)
+    Format(
+        "access-json", "access logs as JSON lines (nginx, Caddy, Traefik, Envoy)", "samples",
+        (".log", ".json", ".jsonl"), sniff_json, read_json,
+        example='log_format t escape=json \'{"msec":$msec,"status":$status,'
+        '"request_time":$request_time}\'   # writes access.log',
+    ),
+)  # fmt: skip

@@ -1,7 +1,8 @@
-"""autocannon: its JSON and the tables that it prints (on standard error). Latencies are whole milliseconds, rounded down.
+"""autocannon: its JSON and the tables that it prints (on standard error).
 
-With ``-R`` it back-fills by an interval of always 1 ms, whatever the rate: too much. Its JSON shows that by counting more
-latencies than replies; the tables do not show it.
+Latencies are whole milliseconds, rounded down. With ``-R`` it back-fills by an interval of always
+1 ms, whatever the rate: too much. Its JSON shows that by counting more latencies than replies; the
+tables do not show it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import mixed_note, nanoseconds, nothing_answered, rung_of_points
+from latencykit.io.build import data_from_points, in_nanoseconds, mixed_note, nothing_answered
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import epoch_seconds, plain
+from latencykit.io.text import epoch_seconds, fact, plain
 from latencykit.units import format_count, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
@@ -26,71 +28,62 @@ __all__ = ["FORMATS"]
 
 _WHOLE = "autocannon measures in whole milliseconds, rounded down"
 _HINT = "autocannon -j (or -l) gives the distribution up to p99.999"
-_TOO_MUCH = "autocannon -R back-fills by 1 ms whatever the rate: {} latencies for {} replies; --ignoreCoordinatedOmission turns it off"
 _STATS = {
-    "avg": "mean",
-    "mean": "mean",
-    "average": "mean",
-    "stdev": "std",
-    "stddev": "std",
-    "max": "max",
-    "min": "min",
-}
+    "avg": "mean", "mean": "mean", "average": "mean", "stdev": "std", "stddev": "std",
+    "max": "max", "min": "min",
+}  # fmt: skip
 _KEY = re.compile(r"p(\d+(?:_\d+)?)")
 _CELLS = re.compile(r"[│|]|\s{2,}")
 _SCALE = {"": 1, "k": 1000, "M": 1_000_000}
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of percentiles that nobody else has."""
-    text = head.text
-    found = (
-        all(f'"{key}":' in text for key in ("latency", "requests", "throughput", "non2xx"))
-        and '"p99_9' in text
-    )
-    return Confidence.CERTAIN if found else Confidence.NO
+    """Recognize the keys of percentiles that no other tool has."""
+    keys = ('"latency":', '"requests":', '"throughput":', '"non2xx":', '"p99_9')
+    return certain(all(key in head.text for key in keys))
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the row of latencies below its headings."""
+    """Recognize the row of latencies below its headings."""
     if sniff_json(head) or "Latency" not in head.text:
         return Confidence.NO
-    return Confidence.CERTAIN if any(_latency_rows(list(_rows(head.text)))) else Confidence.NO
+    return certain(any(_latency_rows(list(_rows(head.text)))))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
     record: dict[str, Any] = jsontext.load(source, after_noise=True)
-    latency, requests = (
-        jsontext.entry(record, "latency", source),
-        jsontext.entry(record, "requests", source),
-    )
+    latency = jsontext.entry(record, "latency", source)
+    requests = jsontext.entry(record, "requests", source)
     replies, counted = int(requests.get("total") or 0), latency.get("totalCount")
     errors, late, refused = (
         int(record.get(name) or 0) for name in ("errors", "timeouts", "non2xx")
     )
     filled = counted is not None and counted > replies
     run = Run(
-        tool="autocannon", loop="paced" if filled else "closed", measure="service", unit="ms", unit_from="format",
-        corrected="tool" if filled else "unknown" if counted is None else "none", start=epoch_seconds(record.get("start")),
+        tool="autocannon", loop="paced" if filled else "closed", measure="service", unit="ms",
+        corrected="tool" if filled else "unknown" if counted is None else "none",
+        unit_from="format", start=epoch_seconds(record.get("start")),
         duration=record.get("duration") or None, achieved=requests.get("average") or None,
-        connections=record.get("connections"), failed=max(errors - late, 0) + refused, timeouts=late,
-        notes=(_WHOLE, *mixed_note(refused)),
+        connections=record.get("connections"), failed=max(errors - late, 0) + refused,
+        timeouts=late, notes=(_WHOLE, *mixed_note(refused)),
     )  # fmt: skip
     if filled:
-        run = run.with_notes(_TOO_MUCH.format(format_count(counted), format_count(replies)))
+        numbers = f"{format_count(counted)} latencies for {format_count(replies)} replies"
+        run = run.with_notes(
+            f"autocannon -R back-fills by 1 ms whatever the rate: {numbers}; "
+            "--ignoreCoordinatedOmission turns it off"
+        )
     count = int(replies if counted is None else counted) - refused
     if count <= 0:
         raise nothing_answered(source, run)
     points = {
-        float(p[1].replace("_", ".")): nanoseconds(v, "ms")
-        for key, v in latency.items()
-        if (p := _KEY.fullmatch(key))
+        float(p[1].replace("_", ".")): latency[p[0]] for p in map(_KEY.fullmatch, latency) if p
     }
-    stats = {
-        _STATS[key]: nanoseconds(value, "ms") for key, value in latency.items() if key in _STATS
+    stats = {_STATS[key]: value for key, value in latency.items() if key in _STATS}
+    return {
+        "": data_from_points(in_nanoseconds(points, "ms"), count, in_nanoseconds(stats, "ms"), run)
     }
-    return {"": rung_of_points(points, count, stats, run)}
 
 
 def _rows(text: str) -> Iterator[list[str]]:
@@ -119,12 +112,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     rows = list(_rows(text))
     table = next(_latency_rows(rows), None)
     if table is None:
-        raise source.corrupt(
-            None,
-            "the table of latencies is missing or corrupt",
-            "2.5%, 50%, …, Avg, Stdev, Max",
-            "run it again",
-        )
+        seen = "the table of latencies is missing or corrupt"
+        raise source.corrupt(None, seen, "2.5%, 50%, …, Avg, Stdev, Max", "run it again")
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
     try:
@@ -133,24 +122,22 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
                 points[float(name[:-1])] = _value(cell)
             elif name.lower() in _STATS:
                 stats[_STATS[name.lower()]] = _value(cell)
-        points |= {float(p): _value(cell) for p, cell in _percentiles(rows)}
+        points |= {float(p): _value(cell) for p, cell in _percentile_rows(rows)}
     except (InvalidArgumentError, ValueError) as error:
-        raise source.corrupt(
-            None, f"a latency that cannot be read ({error})", "such as 15 ms", ""
-        ) from None
-    run, count = _told(text, rows)
+        seen = f"a latency that cannot be read ({error})"
+        raise source.corrupt(None, seen, "such as 15 ms") from None
+    run, count = _facts(text, rows)
     if not count:
         raise nothing_answered(source, run)
-    return {
-        "": rung_of_points(points, count, stats, run if len(points) > 4 else run.with_notes(_HINT))
-    }
+    run = run if len(points) > 4 else run.with_notes(_HINT)
+    return {"": data_from_points(points, count, stats, run)}
 
 
 def _value(cell: str) -> float:
     return round(parse_duration(cell.replace(",", ""), "ms"), 3)
 
 
-def _percentiles(rows: list[list[str]]) -> Iterator[tuple[str, str]]:
+def _percentile_rows(rows: list[list[str]]) -> Iterator[tuple[str, str]]:
     """Rows of the table that ``-l`` adds."""
     below = False
     for cells in rows:
@@ -164,59 +151,44 @@ def _percentiles(rows: list[list[str]]) -> Iterator[tuple[str, str]]:
             return
 
 
-def _told(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
-    """What the lines around the tables say, and the number of good replies."""
-    facts: Mapping[str, re.Match[str] | None] = {
-        "codes": re.search(r"^(\d+) 2xx responses, (\d+) non 2xx responses", text, re.MULTILINE),
-        "all": re.search(r"^([\d.]+)([kM]?) requests in ([\d.]+)s", text, re.MULTILINE),
-        "errors": re.search(
-            r"^([\d.]+)([kM]?) errors \(([\d.]+)([kM]?) timeouts\)", text, re.MULTILINE
-        ),
-        "clients": re.search(r"^(\d+) connections", text, re.MULTILINE),
-        "samples": re.search(r"^# of samples: (\d+)", text, re.MULTILINE),
-    }
-    codes, everything, errors, clients, samples = facts.values()
+def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
+    """The run as the lines around the tables describe it, and the number of good replies."""
+    codes = re.search(r"^(\d+) 2xx responses, (\d+) non 2xx responses", text, re.MULTILINE)
+    total = re.search(r"^([\d.]+)([kM]?) requests in ([\d.]+)s", text, re.MULTILINE)
+    errors = re.search(r"^([\d.]+)([kM]?) errors \(([\d.]+)([kM]?) timeouts\)", text, re.MULTILINE)
+    seconds_sampled = fact(text, r"^# of samples: (\d+)", int)
     refused = int(codes[2]) if codes else 0
     failures, late = (
         (round(float(errors[k]) * _SCALE[errors[k + 1]]) for k in (1, 3)) if errors else (0, 0)
     )
-    rate = next(
-        (
-            float(cells[-3].replace(",", ""))
-            for cells in rows
-            if cells[0] == "Req/Sec" and _is_number(cells[-3])
-        ),
-        None,
-    )
-    seconds = float(everything[3]) if everything else None
+    rates = (cells[-3] for cells in rows if cells[0] == "Req/Sec")
+    number = re.compile(r"[\d,]+(?:\.\d+)?")
+    rate = next((float(cell.replace(",", "")) for cell in rates if number.fullmatch(cell)), None)
     notes = [_WHOLE, *mixed_note(refused)]
     if codes:
         count: int | None = int(codes[1])
-    elif rate is not None and samples:
-        count = round(rate * int(samples[1]))
+    elif rate is not None and seconds_sampled is not None:
+        count = round(rate * seconds_sampled)
     else:
-        count = round(float(everything[1]) * _SCALE[everything[2]]) if everything else None
-        if everything and everything[2]:
-            notes.append(f"the number of requests is printed as {everything[1]}{everything[2]}")
+        count = round(float(total[1]) * _SCALE[total[2]]) if total else None
+        if total and total[2]:
+            notes.append(f"the number of requests is printed as {total[1]}{total[2]}")
     run = Run(
-        tool="autocannon", loop="closed", measure="service", corrected="unknown", unit="ms", duration=seconds, achieved=rate,
-        connections=int(clients[1]) if clients else None, failed=max(failures - late, 0) + refused, timeouts=late,
-        notes=tuple(notes),
+        tool="autocannon", loop="closed", measure="service", corrected="unknown", unit="ms",
+        duration=float(total[3]) if total else None, achieved=rate,
+        connections=fact(text, r"^(\d+) connections", int),
+        failed=max(failures - late, 0) + refused, timeouts=late, notes=tuple(notes),
     )  # fmt: skip
     return run, count
 
 
-def _is_number(cell: str) -> bool:
-    return re.fullmatch(r"[\d,]+(?:\.\d+)?", cell) is not None
-
-
 FORMATS = (
     Format(
-        "autocannon-json", "autocannon (JSON)", "histogram", (".json",), sniff_json, read_json, unit="ms",
-        example="autocannon -j URL > out.json",
+        "autocannon-json", "autocannon (JSON)", "histogram", (".json",), sniff_json, read_json,
+        unit="ms", example="autocannon -j URL > out.json",
     ),
     Format(
-        "autocannon", "autocannon (tables)", "histogram", (".txt",), sniff_text, read_text, unit="ms",
-        example="autocannon -l URL 2> out.txt",
+        "autocannon", "autocannon (tables)", "histogram", (".txt",), sniff_text, read_text,
+        unit="ms", example="autocannon -l URL 2> out.txt",
     ),
 )  # fmt: skip

@@ -1,8 +1,9 @@
-"""Distribution files of Go's hdrhistogram-writer: those of tylertreat/bench, and of ``nats latency --histogram``.
+"""Distribution files of Go's hdrhistogram-writer: tylertreat/bench, ``nats latency --histogram``.
 
-A row is a percentile and its value in ms. TotalCount is the percentile's share of the total, rounded, and not what was
-counted up to the value. With a rate, bench writes two files: one back-filled for coordinated omission, and beside it
-``uncorrected_`` with what was measured; without a rate only the first, and nothing is back-filled then.
+A row is a percentile and its value in ms. TotalCount is the percentile's share of the total,
+rounded, and not what was counted up to the value. With a rate, bench writes two files: one
+back-filled for coordinated omission, and beside it ``uncorrected_`` with what was measured; without
+a rate only the first, and nothing is back-filled then.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import re
 from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
-from latencykit.io.build import nanoseconds, rung_of_points
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import data_from_points, nanoseconds
+from latencykit.io.rows import CUT_LINE
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Format, refuse_line
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from latencykit.core.run import Corrected
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -29,22 +31,20 @@ _NATS = (10.0, 25.0, 50.0, 75.0, 90.0, 99.0)
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell bench's header, whose columns stand four blanks apart."""
-    return Confidence.CERTAIN if _is_one(head) and not _is_nats(head) else Confidence.NO
+    """Recognize bench's header, whose columns are four blanks apart."""
+    return certain(_is_distribution(head) and not _is_nats(head))
 
 
 def sniff_nats(head: Head) -> Confidence:
-    """Tell the same header above the percentiles of ``nats latency``."""
-    return Confidence.CERTAIN if _is_one(head) and _is_nats(head) else Confidence.NO
+    """Recognize the same header above the percentiles of ``nats latency``."""
+    return certain(_is_distribution(head) and _is_nats(head))
 
 
-def _is_one(head: Head) -> bool:
-    found = _HEADER.search(head.text[:4000])
-    return (
-        found is not None
-        and not head.text[: found.start()].lstrip().startswith("#")
-        and "#[" not in head.text
-    )
+def _is_distribution(head: Head) -> bool:
+    header = _HEADER.search(head.text[:4000])
+    if header is None or "#[" in head.text:
+        return False
+    return not head.text[: header.start()].lstrip().startswith("#")
 
 
 def _is_nats(head: Head) -> bool:
@@ -53,39 +53,28 @@ def _is_nats(head: Head) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read bench's distribution."""
-    corrected, notes = _correction(source)
-    run = Run(
-        tool="bench",
-        loop="unknown" if corrected == "unknown" else "paced",
-        measure="service",
-        corrected=corrected,
-        notes=notes,
-    )
+    """Read bench's distribution; a second file beside it shows whether bench back-filled it."""
+    name = source.path.name
+    run = Run(tool="bench", measure="service")
+    if source.shown != "-" and name.startswith(_BESIDE):
+        run = run.replace(corrected="none", loop="paced")
+    elif source.shown != "-" and source.path.with_name(_BESIDE + name).exists():
+        run = run.replace(corrected="tool", loop="paced").with_notes(
+            "bench back-filled these counts for coordinated omission; "
+            f"{_BESIDE}{name} beside it holds the measured ones"
+        )
+    elif source.shown != "-":
+        run = run.with_notes(
+            "without a rate bench corrects nothing, with one it does; "
+            f"there is no {_BESIDE}{name} beside this file to show which"
+        )
     return _read(source, options, run)
 
 
 def read_nats(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the distribution of ``nats latency``: messages are sent at a pace, and nothing is waited for."""
-    return _read(
-        source, options, Run(tool="nats latency", loop="open", measure="service", corrected="none")
-    )
-
-
-def _correction(source: Source) -> tuple[Corrected, tuple[str, ...]]:
-    """Whether bench back-filled these counts: its second file tells."""
-    name = source.path.name
-    if source.shown == "-":
-        return "unknown", ()
-    if name.startswith(_BESIDE):
-        return "none", ()
-    if source.path.with_name(_BESIDE + name).exists():
-        return "tool", (
-            f"bench back-filled these counts for coordinated omission; {_BESIDE}{name} beside it holds the measured ones",
-        )
-    return "unknown", (
-        f"without a rate bench corrects nothing, with one it does; no {_BESIDE}{name} lies here to tell",
-    )
+    """Read the distribution of ``nats latency``: messages are sent at a pace, without waiting."""
+    run = Run(tool="nats latency", loop="open", measure="service", corrected="none")
+    return _read(source, options, run)
 
 
 def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
@@ -99,47 +88,34 @@ def _read(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
         if not line.strip():
             continue
         if number == len(lines) and (row is None or re.search(r"\.\d{6}$", row[4]) is None):
-            notes.append("the last line is cut; it was left out")
+            notes.append(CUT_LINE)
         elif row is None or float(row[2]) > 1 or float(row[1]) < value:
-            seen, expected = (
-                f"{printable(line.strip(), 50)!r}",
-                "value, percentile, count, 1/(1-percentile), ascending",
-            )
-            options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
+            expected = "value, percentile, count, 1/(1-percentile), ascending"
+            refuse_line(source, options, number, f"{printable(line.strip(), 50)!r}", expected)
         else:
             value, share, total = float(row[1]), float(row[2]), int(row[3])
             points[round(share * 100, 6)] = nanoseconds(value, unit)
     if not points:
-        raise source.corrupt(None, "no value was counted", "rows of values", "")
+        raise source.corrupt(None, "no value was counted", "rows of values")
     points.pop(0.0, None)  # not the minimum: the writer prints 0 there
     count = round(total / share) if share else 0
     if not count:
         notes.append(
-            "this version does not print how many values it counted: of the distribution there are percentiles only"
+            "this version does not print how many values it counted: "
+            "of the distribution there are percentiles only"
         )
-    known = run.replace(unit=unit, unit_from=unit_from, notes=tuple(notes))
-    return {"": rung_of_points(points, count or None, {}, known)}
+    run = run.replace(unit=unit, unit_from=unit_from, notes=tuple(notes))
+    return {"": data_from_points(points, count or None, {}, run)}
 
 
 FORMATS = (
     Format(
-        name="bench",
-        title="tylertreat/bench latency distribution",
-        level="histogram",
-        suffixes=(".txt",),
-        sniff=sniff,
-        read=read,
-        unit="ms",
-        example='summary.GenerateLatencyDistribution(nil, "latency.txt")',
+        "bench", "tylertreat/bench latency distribution", "histogram", (".txt",), sniff, read,
+        unit="ms", example='summary.GenerateLatencyDistribution(nil, "latency.txt")',
     ),
     Format(
-        name="nats-latency-histogram",
-        title="nats latency --histogram",
-        level="histogram",
-        suffixes=(".histogram",),
-        sniff=sniff_nats,
-        read=read_nats,
-        unit="ms",
+        "nats-latency-histogram", "nats latency --histogram", "histogram", (".histogram",),
+        sniff_nats, read_nats, unit="ms",
         example="nats latency --server-b HOST --histogram out   # writes out.histogram",
     ),
-)
+)  # fmt: skip

@@ -1,4 +1,7 @@
-"""bombardier: its JSON (µs) and its text. Every reply counts among the latencies, failed ones and timeouts, too."""
+"""bombardier: its JSON (µs) and its text.
+
+Every reply counts among the latencies, failed ones and timeouts, too.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
-from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import mixed_note, nanoseconds, nothing_answered, rung_of_points
+from latencykit.io.build import (
+    data_from_points,
+    in_nanoseconds,
+    mixed_note,
+    nanoseconds,
+    nothing_answered,
+)
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import plain, runs
+from latencykit.io.text import durations, fact, plain, runs
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
@@ -34,70 +43,66 @@ _TIMEOUT = re.compile(r"timeout|timed out|deadline", re.IGNORECASE)
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of the specification and of the result; without ``-p r`` the introduction and progress stand above."""
-    found = _JSON.search(head.text) and all(
-        f'"{key}"' in head.text for key in ("result", "timeTakenSeconds", "req2xx")
-    )
-    return Confidence.CERTAIN if found else Confidence.NO
+    """Recognize the specification and the result; introduction and progress may precede them."""
+    keys = ('"result"', '"timeTakenSeconds"', '"req2xx"')
+    return certain(_JSON.search(head.text) and all(key in head.text for key in keys))
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the table of statistics, or the first line of a run whose result is not JSON."""
+    """Recognize the table of statistics, or the first line of a run whose result is not JSON."""
     if sniff_json(head) is Confidence.CERTAIN:
         return Confidence.NO
     text = plain(head.text)
-    found = _TITLE.search(text) and re.search(r"^[ \t]*Reqs/sec\s", text, re.MULTILINE)
-    return Confidence.CERTAIN if found or _BEGIN.search(text) else Confidence.NO
+    table = _TITLE.search(text) and re.search(r"^[ \t]*Reqs/sec\s", text, re.MULTILINE)
+    return certain(table or _BEGIN.search(text))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
     record: dict[str, Any] = jsontext.load(source, after_noise=True)
-    asked, result = jsontext.entry(record, "spec", source), jsontext.entry(record, "result", source)
+    spec = jsontext.entry(record, "spec", source)
+    result = jsontext.entry(record, "result", source)
     errors = {
-        str(one.get("description", one.get("Error"))): int(one["count"])
-        for one in result.get("errors") or ()
+        str(row.get("description", row.get("Error"))): int(row["count"])
+        for row in result.get("errors") or ()
     }
-    codes = {
-        name: int(result.get(name) or 0)
-        for name in ("req1xx", "req2xx", "req3xx", "req4xx", "req5xx", "others")
-    }
-    rate, clients = asked.get("rate"), int(asked.get("numberOfConnections") or 0)
+    names = ("req1xx", "req2xx", "req3xx", "req4xx", "req5xx", "others")
+    codes = [int(result.get(name) or 0) for name in names]
+    rate, clients = spec.get("rate"), int(spec.get("numberOfConnections") or 0)
     seconds = result.get("timeTakenSeconds")
-    run = _run(list(codes.values()), errors).replace(
-        loop="paced" if rate else "closed", rate=float(rate) if rate else None, connections=clients or None, unit="us",
-        unit_from="format", duration=seconds, achieved=sum(codes.values()) / seconds if seconds else None,
+    run = _run(codes, errors).replace(
+        loop="paced" if rate else "closed", rate=float(rate) if rate else None,
+        connections=clients or None, unit="us", unit_from="format", duration=seconds,
+        achieved=sum(codes) / seconds if seconds else None,
         expected_interval=round(clients / rate * 1e9, 3) if rate and clients else None,
-        timeout=nanoseconds(asked["timeoutSeconds"], "s") if asked.get("timeoutSeconds") else None,
+        timeout=nanoseconds(spec["timeoutSeconds"], "s") if spec.get("timeoutSeconds") else None,
     )  # fmt: skip
     latency = result.get("latency") or {}
-    points = {
-        float(p): nanoseconds(value, "us")
-        for p, value in (latency.get("percentiles") or {}).items()
-    }
-    names = (("mean", "mean"), ("std", "stddev"), ("max", "max"))
-    stats = {kind: nanoseconds(latency[name], "us") for kind, name in names if name in latency}
-    return {"": _shaped(points, stats, sum(codes.values()), run, source)}
+    points = {float(p): value for p, value in (latency.get("percentiles") or {}).items()}
+    keys = (("mean", "mean"), ("std", "stddev"), ("max", "max"))
+    stats = {name: latency[key] for name, key in keys if key in latency}
+    points, stats = in_nanoseconds(points, "us"), in_nanoseconds(stats, "us")
+    return {"": _of_good(points, stats, sum(codes), run, source)}
 
 
 def _run(codes: list[int], errors: Mapping[str, int]) -> Run:
-    """Failures by status (of 400 and above, and none at all), timeouts among them by their text."""
+    """Failures by status (of 400 and above, or none), timeouts among them by their text."""
     late = min(sum(count for text, count in errors.items() if _TIMEOUT.search(text)), codes[5])
     bad = sum(codes[3:])
     notes = [f"{count:,} × {printable(text, 100)}" for text, count in list(errors.items())[:5]]
     return Run(
-        tool="bombardier", loop="closed", measure="service", corrected="none", failed=bad - late, timeouts=late,
-        notes=(*mixed_note(bad), *notes),
+        tool="bombardier", loop="closed", measure="service", corrected="none", failed=bad - late,
+        timeouts=late, notes=(*mixed_note(bad), *notes),
     )  # fmt: skip
 
 
-def _shaped(
+def _of_good(
     points: dict[float, float], stats: dict[str, float], total: int, run: Run, source: Source
 ) -> Data:
     good = total - run.failed - run.timeouts
     if good <= 0 or not stats:
         raise nothing_answered(source, run)
-    return rung_of_points(points, good, stats, run if points else run.with_notes(_HINT))
+    return data_from_points(points, good, stats, run if points else run.with_notes(_HINT))
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -107,53 +112,37 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def _table(text: str, source: Source) -> Data:
     title = _TITLE.search(text)
-    body = text[title.start() :] if title else text
+    intro, body = (text[: title.start()], text[title.start() :]) if title else ("", text)
     row, codes = _LATENCY.search(body), _CODES.search(body)
     if title is None or codes is None:
-        raise source.corrupt(
-            None, "the closing table is missing", "Statistics and HTTP codes", "did the run end?"
-        )
+        expected = "Statistics and HTTP codes"
+        raise source.corrupt(None, "the closing table is missing", expected, "did the run end?")
     numbers = [int(number) for number in codes.groups()]
     errors = {name.strip(): int(number) for name, number in _ERRORS.findall(body[codes.end() :])}
-    run = _run(numbers, errors).replace(unit_from="file", **_intro(text[: title.start()]))
+    length = fact(intro, r" for ([\d.hms]+) using", parse_duration)
+    run = _run(numbers, errors).replace(
+        unit_from="file", connections=fact(intro, r"using (\d+) connection", int),
+        duration=None if length is None else length / 1e9,
+    )  # fmt: skip
     if row is None:
         raise nothing_answered(source, run)
     spread = body[row.end() : codes.start()]
-    try:
-        stats = {
-            name: round(parse_duration(value), 3)
-            for name, value in zip(("mean", "std", "max"), row.groups(), strict=True)
-        }
-        points = {float(p): round(parse_duration(value), 3) for p, value in _POINT.findall(spread)}
-    except InvalidArgumentError as error:
-        raise source.corrupt(
-            None, f"a latency that cannot be read ({error})", "such as 1.53ms", ""
-        ) from None
+    cells = dict(zip(("mean", "std", "max"), row.groups(), strict=True))
+    stats = durations(cells, source, "1.53ms")
+    points = durations({float(p): cell for p, cell in _POINT.findall(spread)}, source, "1.53ms")
     if "Distribution" in spread and len(points) < spread.count("%"):
-        raise source.corrupt(
-            None, "a percentile that cannot be read", "50%     1.48ms", "run it again"
-        )
-    return _shaped(points, stats, sum(numbers), run, source)
-
-
-def _intro(text: str) -> dict[str, Any]:
-    """What the first line says: how long, and how many connections."""
-    clients, length = (
-        re.search(r"using (\d+) connection", text),
-        re.search(r" for ([\d.hms]+) using", text),
-    )
-    return {
-        "connections": int(clients[1]) if clients else None,
-        "duration": parse_duration(length[1]) / 1e9 if length else None,
-    }
+        seen = "a percentile that cannot be read"
+        raise source.corrupt(None, seen, "50%     1.48ms", "run it again")
+    return _of_good(points, stats, sum(numbers), run, source)
 
 
 FORMATS = (
     Format(
-        "bombardier-json", "bombardier (JSON)", "histogram", (".json",), sniff_json, read_json, unit="us",
-        example="bombardier -l -o json -p r URL > out.json",
+        "bombardier-json", "bombardier (JSON)", "histogram", (".json",), sniff_json, read_json,
+        unit="us", example="bombardier -l -o json -p r URL > out.json",
     ),
     Format(
-        "bombardier", "bombardier (text)", "histogram", (".txt",), sniff_text, read_text, example="bombardier -l URL > out.txt",
+        "bombardier", "bombardier (text)", "histogram", (".txt",), sniff_text, read_text,
+        example="bombardier -l URL > out.txt",
     ),
 )  # fmt: skip

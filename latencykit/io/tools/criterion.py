@@ -1,6 +1,7 @@
-"""Criterion.rs: the directory ``target/criterion``, a single ``sample.json`` or ``estimates.json``, ``raw.csv``, and its text.
+"""Criterion.rs: ``target/criterion``, ``sample.json``, ``estimates.json``, ``raw.csv``, its text.
 
-A sample is a batch: ``times`` are nanoseconds a batch, ``iters`` the calls in it. ``change/estimates.json`` holds ratios.
+A sample is a batch: ``times`` are nanoseconds per batch, ``iters`` the calls in it.
+``change/estimates.json`` contains ratios.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, nanoseconds_of, rung_of_values
+from latencykit.io.build import data_from_values, distinct, nanoseconds_of
+from latencykit.io.sniffing import certain, has_json_keys, has_match, starts_with
 from latencykit.io.source import Confidence, Format, Source
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -32,41 +34,43 @@ _RAW = (
     "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
 )
 _TEXT = re.compile(
-    r"^(?:(?P<name>\S.{0,200}?)(?:[ \t]*\n)?)?[ \t]+time:[ \t]+\[(?P<low>[\d.]+ \S+) (?P<mid>[\d.]+ \S+) (?P<high>[\d.]+ \S+)\]",
+    r"^(?:(?P<name>\S.{0,200}?)(?:[ \t]*\n)?)?[ \t]+time:[ \t]+"
+    r"\[(?P<low>[\d.]+ \S+) (?P<mid>[\d.]+ \S+) (?P<high>[\d.]+ \S+)\]",
     re.MULTILINE,
 )
-_HINT = "estimates only; sample.json beside it (the directory target/criterion) holds the distribution of the batches"
-
-
-def _run(*notes: str) -> Run:
-    return Run(
-        tool="Criterion.rs", loop="closed", measure="service", corrected="none", connections=1, unit="ns", unit_from="format",
-        notes=notes,
-    )  # fmt: skip
-
-
-def _samples(folder: Path) -> list[Path]:
-    return sorted(path for depth in _DEPTHS for path in folder.glob(f"{depth}/sample.json"))
+_RUN = Run(
+    tool="Criterion.rs", loop="closed", measure="service", corrected="none", connections=1,
+    unit="ns", unit_from="format",
+)  # fmt: skip
+_HINT = (
+    "estimates only; sample.json beside it (the directory target/criterion) "
+    "holds the distribution of the batches"
+)
 
 
 def sniff_directory(head: Head) -> Confidence:
-    """Tell a directory with ``…/new/sample.json`` in it."""
+    """Recognize a directory with ``…/new/sample.json`` in it."""
     if not head.is_dir or head.path is None:
         return Confidence.NO
-    found = any(next(head.path.glob(f"{depth}/sample.json"), None) for depth in _DEPTHS)
-    return Confidence.CERTAIN if found or (head.path / "sample.json").exists() else Confidence.NO
+    deeper = any(next(head.path.glob(f"{depth}/sample.json"), None) for depth in _DEPTHS)
+    return certain(deeper or (head.path / "sample.json").exists())
 
 
 def read_directory(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the newest sample of every benchmark."""
-    found: dict[str, Data] = {}
-    own = source.path / "sample.json"
-    for path in [own] if own.exists() else _samples(source.path):
+    series: dict[str, Data] = {}
+    paths = [source.path / "sample.json"]
+    if not paths[0].exists():
+        pattern = "{}/sample.json"
+        paths = sorted(
+            path for depth in _DEPTHS for path in source.path.glob(pattern.format(depth))
+        )
+    for path in paths:
         try:
-            found[distinct(_name(path), found)] = _sample(Source(path))
+            series[distinct(_name(path), series)] = _sample(Source(path))
         except CorruptInputError as error:
-            options.damaged(error)
-    return found
+            options.reject(error)
+    return series
 
 
 def _name(path: Path) -> str:
@@ -78,15 +82,8 @@ def _name(path: Path) -> str:
         return path.resolve().parent.parent.name
 
 
-def sniff_sample(head: Head) -> Confidence:
-    """Tell the keys of a sample."""
-    return (
-        Confidence.CERTAIN if jsontext.has_keys(head, "sampling_mode", "iters") else Confidence.NO
-    )
-
-
 def read_sample(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read one sample; its benchmark's id lies beside it."""
+    """Read one sample; its benchmark's id is in a file beside it."""
     name = _name(source.path) if source.path.name == "sample.json" else ""
     return {name: _sample(source)}
 
@@ -98,114 +95,92 @@ def _sample(source: Source) -> Data:
         for key in ("iters", "times")
     )
     if iters.shape != times.shape or not (iters > 0).all():
-        raise source.corrupt(
-            None,
-            f"{times.size} times and {iters.size} iteration counts",
-            "as many of each, above 0",
-            "",
+        seen = f"{times.size} times and {iters.size} iteration counts"
+        raise source.corrupt(None, seen, "as many of each, above 0")
+    run = _RUN
+    if iters.max(initial=1) > 1:
+        run = run.with_notes(
+            f"each value is the mean of a batch of up to {int(iters.max()):,} calls"
         )
-    notes = (
-        (f"each value is the mean of a batch of up to {int(iters.max()):,} calls",)
-        if iters.max(initial=1) > 1
-        else ()
-    )
-    return rung_of_values(nanoseconds_of(times / iters, "ns"), _run(*notes))
-
-
-def sniff_estimates(head: Head) -> Confidence:
-    """Tell the keys of estimates."""
-    found = jsontext.has_keys(head, "mean", "median", "confidence_interval", "point_estimate")
-    return Confidence.CERTAIN if found else Confidence.NO
+    return data_from_values(nanoseconds_of(times / iters, "ns"), run)
 
 
 def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read mean, median and standard deviation."""
     record: dict[str, Any] = jsontext.load(source)
     if "std_dev" not in record or source.path.parent.name == "change":
-        raise source.corrupt(
-            None, "these are ratios between two runs (change/estimates.json)", "the estimates of one run",
-            "read new/estimates.json, or the directory target/criterion",
-        )  # fmt: skip
-    stats = {
-        ours: round(
-            float(jsontext.entry(record, f"{theirs}.point_estimate", source, (int, float))), 3
-        )
-        for ours, theirs in (("mean", "mean"), ("std", "std_dev"))
-    }
-    median = round(float(jsontext.entry(record, "median.point_estimate", source, (int, float))), 3)
+        seen = "these are ratios between two runs (change/estimates.json)"
+        hint = "read new/estimates.json, or the directory target/criterion"
+        raise source.corrupt(None, seen, "the estimates of one run", hint)
+
+    def estimate(name: str) -> float:
+        path = f"{name}.point_estimate"
+        return round(float(jsontext.entry(record, path, source, (int, float))), 3)
+
+    stats = {"mean": estimate("mean"), "std": estimate("std_dev")}
     name = _name(source.path) if source.path.name == "estimates.json" else ""
-    return {name: Summary(stats, {50.0: median}, None, "ns", _run(_HINT))}
-
-
-def sniff_raw(head: Head) -> Confidence:
-    """Tell the header of ``raw.csv``."""
-    return Confidence.CERTAIN if head.lines and head.lines[0].startswith(_RAW) else Confidence.NO
+    run = _RUN.with_notes(_HINT)
+    return {name: Summary(stats, {50.0: estimate("median")}, None, "ns", run)}
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read ``raw.csv`` of older versions: one row a batch."""
+    """Read ``raw.csv`` of older versions: one row per batch."""
     values: dict[str, list[float]] = {}
     reader = csv.DictReader(source.text().splitlines())
     for row in reader:
         name = "/".join(part for part in (row["group"], row["function"], row["value"]) if part)
         try:
-            value = (
-                float(row["sample_measured_value"])
-                / float(row["iteration_count"])
-                * NANOSECONDS[row["unit"]]
-            )
+            batch = float(row["sample_measured_value"]) / float(row["iteration_count"])
+            value = batch * NANOSECONDS[row["unit"]]
         except (ValueError, TypeError, KeyError, ZeroDivisionError):
-            options.damaged(
-                source.corrupt(
-                    reader.line_num, "a row without a measured time", "a number and its unit", ""
-                )
-            )
+            seen = "a row without a measured time"
+            options.reject(source.corrupt(reader.line_num, seen, "a number and its unit"))
             continue
         values.setdefault(name, []).append(value)
-    run = _run("each value is the mean of a batch of calls")
-    return {name: rung_of_values(nanoseconds_of(held, "ns"), run) for name, held in values.items()}
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Tell a printed estimate: a time between two bounds."""
-    return Confidence.LIKELY if _TEXT.search(head.text) else Confidence.NO
+    run = _RUN.with_notes("each value is the mean of a batch of calls")
+    return {
+        name: data_from_values(nanoseconds_of(batches, "ns"), run)
+        for name, batches in values.items()
+    }
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the printed estimates, one summary a benchmark; a long id stands on the line before."""
+    """Read the printed estimates, one summary per benchmark; a long id is on the line before."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", source.text())
-    found: dict[str, Data] = {}
-    for one in _TEXT.finditer(text):
-        before = text[: one.start()].rstrip().splitlines()
-        name = (one["name"] or (before[-1] if before else "")).strip()
-        run = _run(
-            _HINT, f"95 % confidence interval of the estimate: {one['low']} to {one['high']}"
-        )
-        found[distinct(name, found)] = Summary(
-            {"mean": round(parse_duration(one["mid"]), 3)}, {}, None, "ns", run
-        )
-    return found
+    series: dict[str, Data] = {}
+    for row in _TEXT.finditer(text):
+        before = text[: row.start()].rstrip().splitlines()
+        name = (row["name"] or (before[-1] if before else "")).strip()
+        interval = f"95 % confidence interval of the estimate: {row['low']} to {row['high']}"
+        stats = {"mean": round(parse_duration(row["mid"]), 3)}
+        run = _RUN.with_notes(_HINT, interval)
+        series[distinct(name, series)] = Summary(stats, {}, None, "ns", run)
+    return series
 
 
 FORMATS = (
     Format(
-        "criterion", "Criterion.rs (directory)", "samples", (), sniff_directory, read_directory, unit="ns",
-        example="cargo bench   # writes target/criterion",
+        "criterion", "Criterion.rs (directory)", "samples", (), sniff_directory, read_directory,
+        unit="ns", example="cargo bench   # writes target/criterion",
     ),
     Format(
-        "criterion-sample", "Criterion.rs sample.json", "samples", (".json",), sniff_sample, read_sample, unit="ns",
+        "criterion-sample", "Criterion.rs sample.json", "samples", (".json",),
+        has_json_keys(("sampling_mode", "iters")), read_sample, unit="ns",
         example="cargo bench   # writes target/criterion/GROUP/ID/new/sample.json",
     ),
     Format(
-        "criterion-estimates", "Criterion.rs estimates.json", "summary", (".json",), sniff_estimates, read_estimates,
+        "criterion-estimates", "Criterion.rs estimates.json", "summary", (".json",),
+        has_json_keys(("mean", "median", "confidence_interval", "point_estimate")), read_estimates,
         unit="ns", example="cargo bench   # writes target/criterion/GROUP/ID/new/estimates.json",
     ),
     Format(
-        "criterion-csv", "Criterion.rs raw.csv", "samples", (".csv",), sniff_raw, read_raw,
-        example="cargo bench   # writes target/criterion/GROUP/ID/new/raw.csv, with the feature csv_output",
+        "criterion-csv", "Criterion.rs raw.csv", "samples", (".csv",), starts_with(_RAW), read_raw,
+        example="cargo bench   # writes target/criterion/GROUP/ID/new/raw.csv, "
+        "with the feature csv_output",
     ),
     Format(
-        "criterion-text", "Criterion.rs (text)", "summary", (".txt",), sniff_text, read_text,
+        "criterion-text", "Criterion.rs (text)", "summary", (".txt",),
+        has_match(_TEXT, confidence=Confidence.LIKELY), read_text,
         example="cargo bench > bench.txt",
     ),
 )  # fmt: skip

@@ -1,6 +1,7 @@
-"""Tables of percentiles drawn with bars: Flotilla's (quartiles of each consumer, in ms), and others like it, as in READMEs.
+"""Tables of percentiles drawn with bars: Flotilla's (quartiles of each consumer, ms), and others.
 
-A cell may carry its unit (``1.2ms``), the heading may (``p99 (ms)``); Flotilla's bare numbers are milliseconds.
+A cell may carry its unit (``1.2ms``), the heading may (``p99 (ms)``); Flotilla's bare numbers are
+milliseconds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import distinct, rung_of_points, several
+from latencykit.io.build import data_from_points, distinct, several
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import plain
 from latencykit.units import NANOSECONDS, parse_duration, printable
@@ -33,9 +35,11 @@ _PERCENTILE = re.compile(
     re.IGNORECASE,
 )
 _WORDS: dict[str, float | str] = {
-    "q1": 25.0, "q2": 50.0, "q3": 75.0, "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min",
-    "max": "max", "maximum": "max", "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean", "std dev": "std",
-    "stddev": "std", "stdev": "std", "std": "std", "count": "count", "requests": "count", "samples": "count", "n": "count",
+    "q1": 25.0, "q2": 50.0, "q3": 75.0, "median": 50.0, "med": 50.0, "min": "min",
+    "minimum": "min", "fastest": "min", "max": "max", "maximum": "max", "slowest": "max",
+    "mean": "mean", "avg": "mean", "average": "mean", "std dev": "std", "stddev": "std",
+    "stdev": "std", "std": "std", "count": "count", "requests": "count", "samples": "count",
+    "n": "count",
 }  # fmt: skip
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _SPELLINGS = {"msec": "ms", "sec": "s", "seconds": "s", "µs": "us", "μs": "us"}
@@ -54,35 +58,36 @@ class _Table(NamedTuple):
 
 
 def sniff_flotilla(head: Head) -> Confidence:
-    """Tell the table of consumers with their quartiles."""
-    return (
-        Confidence.CERTAIN
-        if any(_is_flotilla(table) for table in _tables(head.text))
-        else Confidence.NO
-    )
+    """Recognize the table of consumers with their quartiles."""
+    return certain(any(map(_is_flotilla, _tables(head.text))))
 
 
 def sniff_table(head: Head) -> Confidence:
-    """Tell a table with two percentiles or more."""
-    found = any(_is_percentiles(table) and not _is_flotilla(table) for table in _tables(head.text))
-    return Confidence.LIKELY if found else Confidence.NO
+    """Recognize a table with two percentiles or more."""
+    tables = list(_tables(head.text))
+    if any(_has_percentiles(table) and not _is_flotilla(table) for table in tables):
+        return Confidence.LIKELY
+    return Confidence.NO
 
 
 def _is_flotilla(table: _Table) -> bool:
     return {cell.lower() for cell in table.heading} >= _FLOTILLA
 
 
-def _is_percentiles(table: _Table) -> bool:
+def _has_percentiles(table: _Table) -> bool:
     return sum(isinstance(kind, float) for kind in table.kinds) >= 2 and bool(table.rows)
 
 
 def _tables(text: str) -> Iterator[_Table]:
-    """Every table whose heading names a percentile, with the rows below it that have as many cells."""
-    lines = plain(text).split("\n")
+    """Every table whose heading names a percentile, and the rows below with as many cells."""
     table: _Table | None = None
-    for number, line in enumerate(lines, 1):
-        cells = _cells(line)
-        if table is not None and _RULE.match(line) and line.strip():
+    for number, line in enumerate(plain(text).split("\n"), 1):
+        bare, cells = line.strip(), list[str]()
+        if len(bare) <= 2000 and _BARS.search(bare):
+            inner = bare.removeprefix("|").removeprefix("│").removeprefix("║")
+            cells = _BARS.split(re.sub(r"[|│║]$", "", inner))
+            cells = [cell.strip(" *`\t") for cell in cells]
+        if table is not None and bare and _RULE.match(line):
             continue
         if table is not None and len(cells) == len(table.heading):
             table.rows.append((number, cells))
@@ -97,31 +102,24 @@ def _tables(text: str) -> Iterator[_Table]:
         yield table
 
 
-def _cells(line: str) -> list[str]:
-    bare = line.strip()
-    if len(bare) > 2000 or not _BARS.search(bare):
-        return []
-    inner = bare.removeprefix("|").removeprefix("│").removeprefix("║")
-    return [cell.strip(" *`\t") for cell in _BARS.split(re.sub(r"[|│║]$", "", inner))]
-
-
 def _kind(cell: str) -> float | str | None:
-    """What a heading says: a percentile, the name of a statistic, or neither."""
+    """The percentile or the statistic of a heading, or neither."""
     bare = _UNIT.sub("", cell).strip()
-    found = _PERCENTILE.fullmatch(bare)
-    if found:
-        p = float((found[1] or found[2]).replace("_", "."))
+    percentile = _PERCENTILE.fullmatch(bare)
+    if percentile:
+        p = float((percentile[1] or percentile[2]).replace("_", "."))
         return p if 0 < p < 100 else "max" if p == 100 else None
     return _WORDS.get(re.sub(r"^latency\s+|\s+latency$", "", bare.lower()))
 
 
 def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read one series a consumer."""
+    """Read one series per consumer."""
     unit, unit_from = options.resolve_unit("ms")
     run = Run(
-        tool="Flotilla", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=(_SKEW, _HINT),
+        tool="Flotilla", measure="service", corrected="none", unit=unit, unit_from=unit_from,
+        notes=(_SKEW, _HINT),
     )  # fmt: skip
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     failed = 0
     for table in filter(_is_flotilla, _tables(source.text())):
         names = [heading.lower() for heading in table.heading]
@@ -130,52 +128,41 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
             if row.get("error", "").lower() == "true":
                 failed += 1
                 continue
-            name = distinct(f"consumer {row['consumer']} ({row['node']})", found)
-            found[name] = _data(table, number, cells, unit, run, source)
+            name = distinct(f"consumer {row['consumer']} ({row['node']})", series)
+            series[name] = _data(table, number, cells, unit, run, source)
     if not failed:
-        return found
+        return series
     note = f"{several(failed, 'further consumer')} failed and received nothing"
-    return {name: data.with_run(notes=(*data.run.notes, note)) for name, data in found.items()}
+    return {name: data.with_run(notes=(*data.run.notes, note)) for name, data in series.items()}
 
 
 def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one series per row."""
-    found: dict[str, Data] = {}
-    for table in filter(_is_percentiles, _tables(source.text())):
-        unit, unit_from = _stated_unit(table, source, options)
-        run = Run(
-            unit=unit,
-            unit_from=unit_from,
-            notes=("a table of percentiles: between them nothing is known",),
-        )
-        named = [k for k, kind in enumerate(table.kinds) if kind is None]
+    note = "a table of percentiles: between them nothing is known"
+    series: dict[str, Data] = {}
+    for table in filter(_has_percentiles, _tables(source.text())):
+        unit, unit_from = _unit_of(table, source, options)
+        run = Run(unit=unit, unit_from=unit_from, notes=(note,))
+        labels = [k for k, kind in enumerate(table.kinds) if kind is None]
         for number, cells in table.rows:
-            name = " ".join(cells[k] for k in named if cells[k]) or f"line {number}"
-            found[distinct(name, found)] = _data(table, number, cells, unit, run, source)
-    return found
+            name = " ".join(cells[k] for k in labels if cells[k]) or f"line {number}"
+            series[distinct(name, series)] = _data(table, number, cells, unit, run, source)
+    return series
 
 
-def _stated_unit(table: _Table, source: Source, options: ReadOptions) -> tuple[str, UnitFrom]:
-    """Unit of the cells: in each of them, in the headings, or asked for."""
-    cells = [
-        row[k]
-        for _, row in table.rows
-        for k, kind in enumerate(table.kinds)
-        if isinstance(kind, float)
-    ]
-    if all(re.search(r"[A-Za-zµμ]$", cell) for cell in cells if cell not in _NOTHING):
+def _unit_of(table: _Table, source: Source, options: ReadOptions) -> tuple[str, UnitFrom]:
+    """Unit of the cells: in each of them, in the headings, or from the options."""
+    columns = [k for k, kind in enumerate(table.kinds) if isinstance(kind, float)]
+    cells = [row[k] for _, row in table.rows for k in columns if row[k] not in _NOTHING]
+    if all(re.search(r"[A-Za-zµμ]$", cell) for cell in cells):
         return "ns", "file"
-    stated = {found[1] or found[2] for cell in table.heading if (found := _UNIT.search(cell))}
+    stated = {match[1] or match[2] for cell in table.heading if (match := _UNIT.search(cell))}
     if len(stated) == 1:
         unit = stated.pop().lower()
         return options.resolve_unit(_SPELLINGS.get(unit, unit), "file")
     if options.unit is None:
-        raise source.corrupt(
-            table.line,
-            "the table does not say the unit of its numbers",
-            "p50 (ms)",
-            "--unit (unit=) says it",
-        )
+        seen = "the table does not say the unit of its numbers"
+        raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
     return options.unit, "option"
 
 
@@ -189,43 +176,32 @@ def _data(
     for kind, cell in zip(table.kinds, cells, strict=True):
         if kind is None or cell in _NOTHING:
             continue
+        text = cell.replace(",", "")
         try:
             if kind == "count":
-                count = int(float(cell.replace(",", "")))
-            elif isinstance(kind, float):
-                points[kind] = _value(cell, unit)
-            else:
-                stats[kind] = _value(cell, unit)
+                count = int(float(text))
+                continue
+            timed = unit in NANOSECONDS
+            value = round(parse_duration(text, unit), 3) if timed else float(text)
         except (InvalidArgumentError, ValueError, OverflowError):
-            raise source.corrupt(
-                number, f"{printable(cell, 30)!r} in the table", "a number", ""
-            ) from None
-    return rung_of_points(points, count, stats, run)
-
-
-def _value(cell: str, unit: str) -> float:
-    text = cell.replace(",", "")
-    return round(parse_duration(text, unit), 3) if unit in NANOSECONDS else float(text)
+            seen = f"{printable(cell, 30)!r} in the table"
+            raise source.corrupt(number, seen, "a number") from None
+        if isinstance(kind, float):
+            points[kind] = value
+        else:
+            stats[kind] = value
+    return data_from_points(points, count, stats, run)
 
 
 FORMATS = (
     Format(
-        name="flotilla",
-        title="Flotilla (quartiles of each consumer)",
-        level="summary",
-        suffixes=(".txt",),
-        sniff=sniff_flotilla,
-        read=read_flotilla,
-        unit="ms",
+        "flotilla", "Flotilla (quartiles of each consumer)", "summary", (".txt",), sniff_flotilla,
+        read_flotilla, unit="ms",
         example="flotilla-client --test=latency --broker=nats --host=HOST:9000 > out.txt",
     ),
     Format(
-        name="percentile-table",
-        title="table of percentiles (text, Markdown)",
-        level="histogram",
-        suffixes=(".md", ".txt"),
-        sniff=sniff_table,
-        read=read_table,
+        "percentile-table", "table of percentiles (text, Markdown)", "histogram", (".md", ".txt"),
+        sniff_table, read_table,
         example="my-report > table.md   # columns such as p50 (ms), p99 (ms), max (ms)",
     ),
-)
+)  # fmt: skip

@@ -1,6 +1,7 @@
-"""ghz: its JSON and CSV, which hold every call, and its text. A detail's timestamp is the end of the call.
+"""ghz: its JSON and CSV, which contain every call, and its text.
 
-Text, histogram and percentiles are of the calls that were answered well (of all with ``--count-errors``).
+A detail's timestamp is the end of the call. Text, histogram and percentiles are of the calls that
+were answered well (of all with ``--count-errors``).
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     histogram_of_both,
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    rung_of_points,
     without_negative,
 )
-from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence, Format
+from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.source import Format, refuse_line
 from latencykit.io.text import below, iso_nanoseconds, plain
 from latencykit.units import parse_duration, printable
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -41,30 +43,27 @@ _POINT = re.compile(r"^[ \t]+([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
 _MARK = re.compile(r"^[ \t]+([\d.]+)\s+\[(\d+)\]\s*\|", re.MULTILINE)
 _ROW = re.compile(rb"^(-?\d+(?:\.\d+)?),([A-Za-z]{1,30}),", re.MULTILINE)
 _STATUS = re.compile(r"^[ \t]+\[([A-Za-z]+)\]\s+(\d+) responses?", re.MULTILINE)
+_FACT = re.compile(
+    r"^[ \t]+(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$", re.MULTILINE
+)
+_BLOCKS = {
+    "Response time histogram:": _MARK, "Latency distribution:": _POINT, "Status code": _STATUS,
+}  # fmt: skip
 _HINT = "ghz -O json and -O csv hold every call, and so the whole distribution"
 
 
-def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of the report."""
-    found = jsontext.has_keys(head, "endReason", "options", "count", "average")
-    found = found or jsontext.has_keys(
-        head, "latencyDistribution", "statusCodeDistribution", "fastest"
-    )
-    return Confidence.CERTAIN if found else Confidence.NO
-
-
 def sniff_csv(head: Head) -> Confidence:
-    """Tell the heading, which follows a blank line."""
+    """Recognize the heading, which follows a blank line."""
     first = next((line for line in head.lines if line.strip()), "")
-    return Confidence.CERTAIN if first.strip() == "duration (ms),status,error" else Confidence.NO
+    return certain(first.strip() == "duration (ms),status,error")
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the summary and its list of status codes."""
-    found = re.search(r"^[ \t]+Requests/sec:\t", head.text, re.MULTILINE) and re.search(
-        r"^[ \t]+Count:\t", head.text, re.MULTILINE
+    """Recognize the summary."""
+    labels = ("Requests/sec", "Count")
+    return certain(
+        all(re.search(rf"^[ \t]+{label}:\t", head.text, re.MULTILINE) for label in labels)
     )
-    return Confidence.CERTAIN if found else Confidence.NO
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -73,87 +72,69 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     run = _run(record)
     if record.get("details"):
         return {"": _details(record["details"], run, source, options)}
-    status = {
-        str(name): int(count)
-        for name, count in (record.get("statusCodeDistribution") or {}).items()
-    }
+    codes = record.get("statusCodeDistribution") or {}
+    status = {str(name): int(count) for name, count in codes.items()}
     points = {
-        float(p["percentage"]): float(p["latency"])
-        for p in record.get("latencyDistribution") or ()
-        if p["latency"] > 0
+        float(row["percentage"]): float(row["latency"])
+        for row in record.get("latencyDistribution") or ()
+        if row["latency"] > 0
     }
     marks = [
-        (round(float(step["mark"]) * 1e9, 3), int(step["count"]))
-        for step in record.get("histogram") or ()
+        (nanoseconds(row["mark"], "s"), int(row["count"])) for row in record.get("histogram") or ()
     ]
-    stats = {
-        kind: float(record[name])
-        for kind, name in (("min", "fastest"), ("max", "slowest"))
-        if record.get(name)
-    }
-    if record.get("average") and sum(status.values()) == status.get("OK", 0):
-        stats["mean"] = float(record["average"])
+    keys = (("min", "fastest"), ("max", "slowest"), ("mean", "average"))
+    stats = {kind: float(record[key]) for kind, key in keys if record.get(key)}
     return {"": _shaped(points, marks, stats, status, run, source)}
 
 
 def _run(record: Mapping[str, Any]) -> Run:
-    """What the options of the report say."""
-    asked = record.get("options") or {}
-    rate, clients = float(asked.get("rps") or 0), int(asked.get("concurrency") or 0)
-    scheduled = str(asked.get("load-schedule") or "const") != "const"
-    known = Run(
-        tool="ghz", loop="paced" if rate or scheduled else "closed", measure="service", corrected="none", unit="ns",
-        unit_from="format", rate=rate if rate and not scheduled else None, connections=clients or None,
-        achieved=record.get("rps") or None, duration=record["total"] / 1e9 if record.get("total") else None,
-        timeout=asked.get("timeout") or None,
+    """The run as the options of the report describe it."""
+    settings = record.get("options") or {}
+    rate, clients = float(settings.get("rps") or 0), int(settings.get("concurrency") or 0)
+    scheduled = str(settings.get("load-schedule") or "const") != "const"
+    run = Run(
+        tool="ghz", loop="paced" if rate or scheduled else "closed", measure="service",
+        corrected="none", unit="ns", unit_from="format",
+        rate=rate if rate and not scheduled else None, connections=clients or None,
+        achieved=record.get("rps") or None, timeout=settings.get("timeout") or None,
+        duration=record["total"] / 1e9 if record.get("total") else None,
     )  # fmt: skip
-    if asked.get("async"):
-        return known.replace(loop="open", measure="response", corrected="schedule")
-    return (
-        known.replace(expected_interval=round(clients / rate * 1e9, 3))
-        if known.rate and clients
-        else known
-    )
+    if settings.get("async"):
+        return run.replace(loop="open", measure="response", corrected="schedule")
+    if run.rate and clients:
+        return run.replace(expected_interval=round(clients / rate * 1e9, 3))
+    return run
 
 
 def _details(
     details: Sequence[Mapping[str, Any]], run: Run, source: Source, options: ReadOptions
 ) -> Samples:
-    """One row per call."""
+    """One row per call; its outcome by its status, and where it has none by its error."""
     try:
-        duration = np.array([one["latency"] for one in details], np.int64)
-        end = iso_nanoseconds([one["timestamp"] for one in details])
+        duration = np.array([row["latency"] for row in details], np.int64)
+        end = iso_nanoseconds([row["timestamp"] for row in details])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise source.corrupt(
-            None,
-            f"the details cannot be read ({printable(str(error), 80)})",
-            "timestamp and latency of each call",
-            "",
-        ) from None
-    outcome = _outcomes(
-        [str(one.get("status") or "") for one in details],
-        [str(one.get("error") or "") for one in details],
-    )
-    columns, notes = without_negative(
-        {"duration": duration, "start": end - duration, "outcome": outcome}, options
-    )
+        seen = f"the details cannot be read ({printable(str(error), 80)})"
+        raise source.corrupt(None, seen, "timestamp and latency of each call") from None
+    words = [
+        str(row.get("status") or "") or ("error" if str(row.get("error") or "") else "")
+        for row in details
+    ]
+    given = {"duration": duration, "start": end - duration, "outcome": _outcomes(words)}
+    columns, notes = without_negative(given, options)
     start = float(columns["start"].min()) / 1e9 if columns["start"].size else None
     return Samples(run=run.replace(start=start).with_notes(*notes), **columns)
 
 
-def _outcomes(statuses: Sequence[str], errors: Sequence[str]) -> NDArray[np.int8]:
-    """Outcome of each call: by its status, and where it has none by its error."""
-    kinds = [
-        status.lower() or ("error" if error else "")
-        for status, error in zip(statuses, errors, strict=True)
-    ]
-    names, where = np.unique(np.array(kinds, dtype=str), return_inverse=True)
-    codes = np.array([OUTCOMES.index(_KINDS.get(str(name), "error")) for name in names], np.int8)
-    return np.asarray(codes[where.reshape(-1)] if names.size else np.zeros(0, np.int8))
+def _outcomes(words: Sequence[str]) -> NDArray[np.int8]:
+    names, where = np.unique(np.array(words, dtype=str), return_inverse=True)
+    kinds = [_KINDS.get(str(name).lower(), "error") for name in names]
+    codes = np.array([OUTCOMES.index(kind) for kind in kinds], np.int8)
+    return np.asarray(codes[where.reshape(-1)])
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every call; the file does not say when each was sent. An error's text is not quoted, whatever is in it."""
+    """Read every call; the file does not say when each was sent. An error's text is not quoted."""
     values: list[bytes] = []
     statuses: list[bytes] = []
     notes: list[str] = []
@@ -162,109 +143,109 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         values += [row[0] for row in rows]
         statuses += [row[1] for row in rows]
         if len(rows) < len(chunk.splitlines()):
-            _others(first, chunk, source, options, notes)
-    duration = nanoseconds_of(np.array(values, "S").astype(np.float64) if values else [], "ms")
-    outcome = _outcomes([status.decode() for status in statuses], [""] * len(statuses))
+            _refuse_others(first, chunk, source, options, notes)
+    if not values:
+        return {}
+    duration = nanoseconds_of(np.array(values, "S").astype(np.float64), "ms")
+    outcome = _outcomes([status.decode() for status in statuses])
     columns, left_out = without_negative({"duration": duration, "outcome": outcome}, options)
-    run = Run(tool="ghz", measure="service", unit="ms", unit_from="file", notes=(*notes, *left_out))
-    return {"": Samples(run=run, **columns)} if values else {}
+    run = Run(tool="ghz", measure="service", unit="ms", notes=(*notes, *left_out))
+    return {"": Samples(run=run, **columns)}
 
 
-def _others(
+def _refuse_others(
     first: int, chunk: bytes, source: Source, options: ReadOptions, notes: list[str]
 ) -> None:
-    """Look at lines that are no rows: heading and blanks are well, a cut last one is a note, others are corruption."""
+    """Refuse lines that do not fit, except heading, blanks and a truncated last one (a note)."""
     for number, line in enumerate(chunk.split(b"\n"), first):
         if not line.strip() or line.startswith(b"duration (ms)") or _ROW.match(line):
             continue
         if number == first + chunk.count(b"\n"):
-            notes.append("the last line is cut; it was left out")
+            notes.append(CUT_LINE)
             continue
         seen = f"{printable(line.decode('utf-8', 'replace').strip())!r}"
-        options.damaged(
-            source.corrupt(number, seen, "duration,status,error", "--lenient skips the line")
-        )
+        refuse_line(source, options, number, seen, "duration,status,error")
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the summary, the histogram (ms) and the percentiles."""
     text = plain(source.text())
-    facts = dict(
-        re.findall(
-            r"^[ \t]+(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$",
-            text,
-            re.MULTILINE,
-        )
-    )
+    facts = dict(_FACT.findall(text))
+    names = {"Total": "total", "Slowest": "max", "Fastest": "min", "Average": "mean"}
     try:
-        reported_stats = {
-            name: round(parse_duration(facts[name]), 3)
-            for name in ("Total", "Slowest", "Fastest", "Average")
+        times = {
+            kind: round(parse_duration(facts[name]), 3)
+            for name, kind in names.items()
             if name in facts
         }
-        points = {
-            float(p): round(parse_duration(value), 3)
-            for p, value in _POINT.findall(text)
-            if 0 < float(p) < 100
-        }
+        points = {float(p): round(parse_duration(value), 3) for p, value in _POINT.findall(text)}
         count = int(facts["Count"])
     except (InvalidArgumentError, ValueError, KeyError) as error:
-        raise source.corrupt(
-            None, f"the summary cannot be read ({error})", "ghz's closing text", "did the run end?"
-        ) from None
-    for heading, row in (
-        ("Response time histogram:", _MARK),
-        ("Latency distribution:", _POINT),
-        ("Status code", _STATUS),
-    ):
+        seen = f"the summary cannot be read ({error})"
+        raise source.corrupt(None, seen, "ghz's closing text", "did the run end?") from None
+    for heading, pattern in _BLOCKS.items():
         for number, line in below(text, heading):
-            if row.match(line) is None:
+            if pattern.match(line) is None:
                 seen = f"{printable(line.strip())!r} below {heading!r}"
                 raise source.corrupt(
                     number, seen, "the lines that ghz prints there", "run it again"
                 )
     status = {name: int(number) for name, number in _STATUS.findall(text)} or {"OK": count}
-    stats = {
-        kind: reported_stats[name]
-        for kind, name in (("min", "Fastest"), ("max", "Slowest"))
-        if reported_stats.get(name)
-    }
-    if sum(status.values()) == status.get("OK", 0) and reported_stats.get("Average"):
-        stats["mean"] = reported_stats["Average"]
-    marks = [(nanoseconds(float(mark), "ms"), int(number)) for mark, number in _MARK.findall(text)]
-    rate = re.fullmatch(r"[\d.]+", facts.get("Requests/sec", ""))
+    marks = [(nanoseconds(mark, "ms"), int(number)) for mark, number in _MARK.findall(text)]
+    rate = facts.get("Requests/sec", "")
+    seconds = times.pop("total", None)
     run = Run(
-        tool="ghz", measure="service", unit="ns", achieved=float(rate[0]) if rate else None,
-        duration=reported_stats["Total"] / 1e9 if "Total" in reported_stats else None, notes=(_HINT,),
+        tool="ghz", measure="service", unit="ns", notes=(_HINT,),
+        achieved=float(rate) if re.fullmatch(r"[\d.]+", rate) else None,
+        duration=None if seconds is None else seconds / 1e9,
     )  # fmt: skip
+    points = {p: value for p, value in points.items() if 0 < p < 100}
+    stats = {kind: value for kind, value in times.items() if value}
     return {"": _shaped(points, marks, stats, status, run, source)}
 
 
 def _shaped(
-    points: dict[float, float], marks: Sequence[tuple[float, int]], stats: dict[str, float], status: Mapping[str, int], run: Run,
+    points: dict[float, float],
+    marks: Sequence[tuple[float, int]],
+    stats: dict[str, float],
+    status: Mapping[str, int],
+    run: Run,
     source: Source,
-) -> Data:  # fmt: skip
-    """Percentiles and histogram together; calls that failed are counted apart."""
-    late, cut = status.get("DeadlineExceeded", 0), status.get("Canceled", 0)
-    failed = sum(status.values()) - status.get("OK", 0) - late - cut
-    known = run.replace(failed=failed, timeouts=late, unfinished=cut)
-    held = sum(number for _, number in marks)
-    if held == 0 and not status.get("OK"):
-        raise nothing_answered(source, known)
-    if not held:
-        return rung_of_points(points, status.get("OK") or None, stats, known)
-    if held > status.get("OK", held):
-        known = known.with_notes("--count-errors: times of failed calls are among the values")
+) -> Data:
+    """Percentiles and histogram together; failed calls, counted apart, are part of the mean."""
+    good, late, canceled = (status.get(name, 0) for name in ("OK", "DeadlineExceeded", "Canceled"))
+    failed = sum(status.values()) - good - late - canceled
+    run = run.replace(failed=failed, timeouts=late, unfinished=canceled)
+    if sum(status.values()) != good:
+        stats = {kind: value for kind, value in stats.items() if kind != "mean"}
+    counted = sum(number for _, number in marks)
+    if counted == 0 and not good:
+        raise nothing_answered(source, run)
+    if not counted:
+        return data_from_points(points, good, stats, run)
+    if counted > status.get("OK", counted):
+        run = run.with_notes("--count-errors: times of failed calls are among the values")
     top = max(stats.get("max", 0.0), marks[-1][0])
     edges = np.maximum.accumulate([*(mark for mark, _ in marks[:-1]), top])
-    return histogram_of_both(points, edges.tolist(), [number for _, number in marks], stats, known)
+    return histogram_of_both(points, edges.tolist(), [number for _, number in marks], stats, run)
 
 
 FORMATS = (
     Format(
-        "ghz-json", "ghz (JSON)", "samples", (".json",), sniff_json, read_json, unit="ns",
+        "ghz-json", "ghz (JSON)", "samples", (".json",),
+        has_json_keys(
+            ("endReason", "options", "count", "average"),
+            ("latencyDistribution", "statusCodeDistribution", "fastest"),
+        ),
+        read_json, unit="ns",
         example="ghz --insecure --call pkg.Service/Method -O json -o out.json HOST",
     ),
-    Format("ghz-csv", "ghz (CSV)", "samples", (".csv",), sniff_csv, read_csv, unit="ms", example="ghz … -O csv -o out.csv HOST"),
-    Format("ghz", "ghz (text)", "histogram", (".txt",), sniff_text, read_text, example="ghz … HOST > out.txt"),
+    Format(
+        "ghz-csv", "ghz (CSV)", "samples", (".csv",), sniff_csv, read_csv, unit="ms",
+        example="ghz … -O csv -o out.csv HOST",
+    ),
+    Format(
+        "ghz", "ghz (text)", "histogram", (".txt",), sniff_text, read_text,
+        example="ghz … HOST > out.txt",
+    ),
 )  # fmt: skip

@@ -1,6 +1,7 @@
-"""Hyperfoil: the statistics that its controller exports, as JSON (also ``/stats/total``) and as ``total.csv``; values in ns.
+"""Hyperfoil: the statistics that its controller exports, as JSON and as ``total.csv``; in ns.
 
-The ``.histogram.csv`` files beside ``total.csv`` are percentile distributions in ms.
+The JSON is also that of ``/stats/total``. The ``.histogram.csv`` files beside ``total.csv`` are
+percentile distributions in ms.
 """
 
 from __future__ import annotations
@@ -12,154 +13,104 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, printed_rows, rung_of_points
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import data_from_points, distinct, in_nanoseconds, printed_rows
+from latencykit.io.sniffing import certain, starts_with
+from latencykit.io.source import Format, refuse_line
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
-_CSV_HEADER = "Phase,Metric,Start,End,Requests,Responses,Mean,StdDev,Min,"
 _HINT = "the run's all.json holds the distribution in finer steps"
+_STATS = {
+    "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
+    "std": "stdDevResponseTime",
+}  # fmt: skip
+_CSV = {  # column of total.csv → key of the JSON
+    "Start": "startTime", "End": "endTime", "Responses": "responseCount",
+    "Min": "minResponseTime", "Max": "maxResponseTime", "Mean": "meanResponseTime",
+    "StdDev": "stdDevResponseTime", "ConnectionErrors": "connectionErrors",
+    "RequestTimeouts": "requestTimeouts", "InternalErrors": "internalErrors",
+    "Invalid": "invalid", "BlockedTime": "blockedTime",
+}  # fmt: skip
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the schema, or a summary."""
-    found = "hyperfoil.io/run-schema" in head.text[:4000] or jsontext.has_keys(
-        head, "percentileResponseTime", "meanResponseTime"
-    )
-    return Confidence.CERTAIN if found and head.text.lstrip()[:1] in ("{", "[") else Confidence.NO
+    """Recognize the schema, or a summary."""
+    schema = "hyperfoil.io/run-schema" in head.text[:4000] and jsontext.has_keys(head)
+    return certain(schema or jsontext.has_keys(head, "percentileResponseTime", "meanResponseTime"))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every phase and metric."""
     record = jsontext.load(source)
     version = record.get("version") if isinstance(record, dict) else None
-    found: dict[str, Data] = {}
-    for one in record.get("stats") or record.get("statistics") or []:
-        total = one.get("total", one)
-        summary = jsontext.entry(total, "summary", source)
-        name = distinct(
-            "/".join(
-                str(part) for part in (one.get("name", one.get("phase")), one.get("metric")) if part
-            ),
-            found,
-        )
-        run = _run(summary).replace(version=version)
-        steps = (one.get("histogram") or {}).get("percentiles") or []
-        data = (
-            _from_steps(steps, summary, run)
-            if steps
-            else _from_summary(summary, run.with_notes(_HINT))
-        )
+    series: dict[str, Data] = {}
+    for row in record.get("stats") or record.get("statistics") or []:
+        summary = jsontext.entry(row.get("total", row), "summary", source)
+        parts = (row.get("name", row.get("phase")), row.get("metric"))
+        name = distinct("/".join(str(part) for part in parts if part), series)
+        steps = (row.get("histogram") or {}).get("percentiles") or []
+        data = _data(summary, steps)
         if summary.get("responseCount"):
-            found[name] = data
-    return found
+            series[name] = data.with_run(version=version)
+    return series
 
 
-def _run(summary: dict[str, Any]) -> Run:
+def _data(summary: dict[str, Any], steps: list[dict[str, Any]]) -> Data:
+    """A phase: five steps per half distance, each of the values above the one before it."""
     start, end = summary.get("startTime"), summary.get("endTime")
-    invalid = int(summary.get("invalid") or 0)
-    errors = int(summary.get("connectionErrors") or 0) + int(summary.get("internalErrors") or 0)
-    notes = (f"{invalid:,} invalid responses are among the values",) if invalid else ()
-    blocked = int(summary.get("blockedTime") or 0)
-    if blocked:
-        notes = (
-            *notes,
-            f"requests waited {blocked / 1e9:.3g} s for a connection, which is not in their times",
+    errors, late, invalid, blocked, count = (
+        int(summary.get(key) or 0)
+        for key in (
+            "connectionErrors", "requestTimeouts", "invalid", "blockedTime", "responseCount",
         )
-    return Run(
-        tool="Hyperfoil", loop="unknown", measure="service", corrected="none", start=start / 1e3 if start else None,
-        duration=(end - start) / 1e3 if start and end else None, failed=errors, timeouts=int(summary.get("requestTimeouts") or 0),
-        unit="ns", unit_from="format", notes=notes,
     )  # fmt: skip
-
-
-def _told(summary: dict[str, Any]) -> dict[str, float]:
-    names = {
-        "min": "minResponseTime",
-        "max": "maxResponseTime",
-        "mean": "meanResponseTime",
-        "std": "stdDevResponseTime",
-    }
-    return {
-        ours: float(summary[theirs])
-        for ours, theirs in names.items()
-        if summary.get(theirs) is not None
-    }
-
-
-def _points(summary: dict[str, Any]) -> dict[float, float]:
-    return {
-        float(p): float(value) for p, value in (summary.get("percentileResponseTime") or {}).items()
-    }
-
-
-def _from_summary(summary: dict[str, Any], run: Run) -> Data:
-    return rung_of_points(
-        _points(summary), int(summary.get("responseCount") or 0), _told(summary), run
-    )
-
-
-def _from_steps(steps: list[dict[str, Any]], summary: dict[str, Any], run: Run) -> Histogram:
-    """Five steps a half distance: each holds the values above the one before it."""
+    run = Run(
+        tool="Hyperfoil", measure="service", corrected="none", unit="ns", unit_from="format",
+        start=start / 1e3 if start else None, timeouts=late,
+        duration=(end - start) / 1e3 if start and end else None,
+        failed=errors + int(summary.get("internalErrors") or 0),
+        notes=(f"{invalid:,} invalid responses are among the values",) if invalid else (),
+    )  # fmt: skip
+    if blocked:
+        waited = f"requests waited {blocked / 1e9:.3g} s for a connection"
+        run = run.with_notes(f"{waited}, which is not in their times")
+    stats = in_nanoseconds({name: summary.get(key) for name, key in _STATS.items()}, "ns")
+    percentiles = summary.get("percentileResponseTime") or {}
+    points = {float(p): float(value) for p, value in percentiles.items()}
+    if not steps:
+        return data_from_points(points, count, stats, run.with_notes(_HINT))
     rows = [step for step in steps if step.get("count")]
     high = [float(step["to"]) for step in rows]
     low = [min(float(step["from"]), top) for step, top in zip(rows, high, strict=True)]
-    counts = [int(step["count"]) for step in rows]
     return Histogram.from_buckets(
-        low,
-        high,
-        counts,
-        run=run,
-        reported_stats=_told(summary),
-        reported_percentiles=printed_rows(_points(summary)),
-    )
-
-
-def sniff_csv(head: Head) -> Confidence:
-    """Tell the header."""
-    return (
-        Confidence.CERTAIN
-        if head.lines and head.lines[0].startswith(_CSV_HEADER)
-        else Confidence.NO
-    )
+        low, high, [int(step["count"]) for step in rows], run=run, reported_stats=stats,
+        reported_percentiles=printed_rows(points),
+    )  # fmt: skip
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every phase and metric of ``total.csv``."""
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     reader = csv.DictReader(source.text().splitlines())
     for row in reader:
+        cells = {key: value for key, value in row.items() if key not in ("Phase", "Metric")}
         try:
-            numbers = {
-                key: float(value)
-                for key, value in row.items()
-                if key not in ("Phase", "Metric") and value
-            }
+            numbers = {key: float(value) for key, value in cells.items() if value}
         except (ValueError, TypeError):
-            options.damaged(
-                source.corrupt(
-                    reader.line_num,
-                    "a row that holds no numbers",
-                    "nanoseconds and counts",
-                    "--lenient skips the line",
-                )
-            )
+            seen = "a row that holds no numbers"
+            refuse_line(source, options, reader.line_num, seen, "nanoseconds and counts")
             continue
-        summary = {
-            "startTime": numbers.get("Start"), "endTime": numbers.get("End"), "responseCount": numbers.get("Responses"),
-            "minResponseTime": numbers.get("Min"), "maxResponseTime": numbers.get("Max"), "meanResponseTime": numbers.get("Mean"),
-            "stdDevResponseTime": numbers.get("StdDev"), "connectionErrors": numbers.get("ConnectionErrors"),
-            "requestTimeouts": numbers.get("RequestTimeouts"), "internalErrors": numbers.get("InternalErrors"),
-            "invalid": numbers.get("Invalid"), "blockedTime": numbers.get("BlockedTime"),
-            "percentileResponseTime": {key[1:]: value for key, value in numbers.items() if re.fullmatch(r"p[\d.]+", key)},
-        }  # fmt: skip
+        summary: dict[str, Any] = {key: numbers.get(column) for column, key in _CSV.items()}
+        summary["percentileResponseTime"] = {
+            key[1:]: value for key, value in numbers.items() if re.fullmatch(r"p[\d.]+", key)
+        }
         if summary["responseCount"]:
-            name = distinct(f"{row['Phase']}/{row['Metric']}", found)
-            found[name] = _from_summary(summary, _run(summary).with_notes(_HINT))
-    return found
+            name = distinct(f"{row['Phase']}/{row['Metric']}", series)
+            series[name] = _data(summary, [])
+    return series
 
 
 FORMATS = (
@@ -168,7 +119,8 @@ FORMATS = (
         example="hyperfoil> export -f json -d out.json",
     ),
     Format(
-        "hyperfoil-csv", "Hyperfoil (total.csv)", "histogram", (".csv",), sniff_csv, read_csv, unit="ns",
-        example="hyperfoil> export -f csv -d out.zip   # writes total.csv into it",
+        "hyperfoil-csv", "Hyperfoil (total.csv)", "histogram", (".csv",),
+        starts_with("Phase,Metric,Start,End,Requests,Responses,Mean,StdDev,Min,"), read_csv,
+        unit="ns", example="hyperfoil> export -f csv -d out.zip   # writes total.csv into it",
     ),
 )  # fmt: skip

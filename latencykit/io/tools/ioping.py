@@ -12,61 +12,49 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
 from latencykit.io.build import several, whole_nanoseconds, without_negative
-from latencykit.io.source import Confidence, Format
+from latencykit.io.sniffing import certain, has_json_keys, has_match
+from latencykit.io.source import Format
+from latencykit.io.text import fact
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
 _REQUEST = re.compile(r"request=\d+ time=([\d.]+) (\S+)(.*)$", re.MULTILINE)
 _STATS = re.compile(r"min/avg/max/mdev = ([^\n]+)")
+_COUNT = re.compile(r"^(\d+(?:\.\d+)?) ?([kMG]?) requests completed", re.MULTILINE)
 _RAW = re.compile(r"\d{1,18}(?: \d{1,18}){9}")
+_RUN = Run(tool="ioping", measure="service", corrected="none", connections=1, unit="ns")
 _HINT = "the single requests were not printed (-q, -B); without that ioping holds the distribution"
 
 
-def sniff_text(head: Head) -> Confidence:
-    """Tell a request, or the statistics."""
-    if re.search(r"(?:<<<|>>>|from|to) .*: request=\d+ time=", head.text):
-        return Confidence.CERTAIN
-    return Confidence.CERTAIN if "ioping statistics ---" in head.text else Confidence.NO
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of a request."""
-    return (
-        Confidence.CERTAIN
-        if jsontext.has_keys(head, "io", "request", "operation", "time", "ignored")
-        or jsontext.has_keys(head, "stat", "load", "mdev", "iops")
-        else Confidence.NO
-    )
-
-
 def sniff_raw(head: Head) -> Confidence:
-    """Tell lines of ten whole numbers that agree with each other as ioping's do."""
-    lines = [line for line in head.lines if line.strip()]
-    if not lines or not all(_RAW.fullmatch(line.strip()) for line in lines):
-        return Confidence.NO
+    """Recognize lines of ten whole numbers that agree with each other as ioping's do."""
+    lines = [line.strip() for line in head.lines if line.strip()]
+    if not lines or not all(map(_RAW.fullmatch, lines)):
+        return certain(match=False)
     count, busy, _, _, low, mean, high, _, total, span = map(int, lines[0].split())
-    agree = (
-        low <= mean <= high
-        and count <= total
-        and busy <= span
-        and abs(count * mean - busy) <= count
-    )
-    return Confidence.CERTAIN if agree and count else Confidence.NO
+    ordered = low <= mean <= high and count <= total and busy <= span
+    return certain(ordered and abs(count * mean - busy) <= count and count)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every request; warm-up, and those marked too slow or too fast, are left out, as in ioping's sums."""
+    """Read every request but warm-up, too slow and too fast ones, as ioping's sums do."""
     text = source.text()
     rows = _REQUEST.findall(text)
     good = [row for row in rows if not re.search(r"\((?:warmup|too slow|too fast)\)", row[2])]
-    notes = (
-        f"{several(len(rows) - len(good), 'request')} marked as warm-up, too fast or too slow left out",
-    )
-    run = _run(text).with_notes(*(notes if len(good) < len(rows) else ()))
+    run = _RUN
+    generated = r"^generated \S+(?: (?:k|M|G))? requests in ([\d.]+ \S+),"
+    span = fact(text, generated, parse_duration)
+    busy = fact(text, r"requests completed in ([\d.]+ \S+),", parse_duration)
+    if span is not None and busy is not None:
+        loop = "paced" if span > 2 * busy else "closed"
+        run = run.replace(loop=loop, duration=round(span / 1e9, 9))
+    if len(good) < len(rows):
+        number = several(len(rows) - len(good), "request")
+        run = run.with_notes(f"{number} marked as warm-up, too fast or too slow left out")
     if good:
         values = [parse_duration(f"{number}{unit}") for number, unit, _ in good]
         return {"": Samples(duration=np.round(values, 3), run=run)}
@@ -75,122 +63,82 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         return {}
     numbers = [round(parse_duration(part), 3) for part in stats[1].split(" / ")]
     if len(numbers) != 4:
-        seen = f"min/avg/max/mdev are {len(numbers)} numbers"
-        raise source.corrupt(
-            text.count("\n", 0, stats.start()) + 1, seen, "four", "run ioping anew"
-        )
-    low, mean, high, spread = numbers
-    count = re.search(r"^(\d+(?:\.\d+)?) ?([kMG]?) requests completed", text, re.MULTILINE)
-    number = (
-        round(float(count[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[count[2]]) if count else None
-    )
-    return {
-        "": Summary(
-            {"min": low, "mean": mean, "max": high, "std": spread},
-            {},
-            number,
-            "ns",
-            run.with_notes(_HINT),
-        )
-    }
-
-
-def _run(text: str) -> Run:
-    generated = re.search(
-        r"^generated (\S+)(?: (k|M|G))? requests in ([\d.]+ \S+),", text, re.MULTILINE
-    )
-    busy = re.search(r"requests completed in ([\d.]+ \S+),", text)
-    known = Run(tool="ioping", measure="service", corrected="none", connections=1, unit="ns")
-    if not generated or not busy:
-        return known
-    span = parse_duration(generated[3])
-    paced = span > 2 * parse_duration(busy[1])
-    return known.replace(loop="paced" if paced else "closed", duration=round(span / 1e9, 9))
+        line, seen = text.count("\n", 0, stats.start()) + 1, f"{len(numbers)} numbers"
+        raise source.corrupt(line, f"min/avg/max/mdev are {seen}", "four", "run ioping anew")
+    values_by_name = dict(zip(("min", "mean", "max", "std"), numbers, strict=True))
+    completed = _COUNT.search(text)
+    count = None
+    if completed:
+        count = round(float(completed[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[completed[2]])
+    return {"": Summary(values_by_name, {}, count, "ns", run.with_notes(_HINT))}
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; the time stamp is the end of it."""
-    records = jsontext.load(source)
-    requests = [one for one in records if isinstance(one, dict) and "io" in one]
-    closing: dict[str, Any] = next(
-        (one for one in records if isinstance(one, dict) and "stat" in one), {}
-    )
-    run = Run(
-        tool="ioping",
-        measure="service",
-        corrected="none",
-        connections=1,
-        unit="ns",
-        unit_from="format",
-    )
+    records = [row for row in jsontext.load(source) if isinstance(row, dict)]
+    requests = [row for row in records if "io" in row]
+    closing: dict[str, Any] = next((row for row in records if "stat" in row), {})
+    run = _RUN.replace(unit_from="format")
     load, stat = closing.get("load", {}), closing.get("stat", {})
     if load.get("time"):
-        paced = load["time"] > 2 * stat.get("time", 0)
-        run = run.replace(
-            loop="paced" if paced else "closed",
-            duration=load["time"] / 1e9,
-            achieved=load.get("iops"),
-        )
-    good = [one for one in requests if not one["io"].get("ignored")]
+        loop = "paced" if load["time"] > 2 * stat.get("time", 0) else "closed"
+        run = run.replace(loop=loop, duration=load["time"] / 1e9, achieved=load.get("iops"))
+    good = [row for row in requests if not row["io"].get("ignored")]
     if len(good) < len(requests):
-        run = run.with_notes(
-            f"{several(len(requests) - len(good), 'request')} marked as ignored (warm-up) left out"
-        )
+        number = several(len(requests) - len(good), "request")
+        run = run.with_notes(f"{number} marked as ignored (warm-up) left out")
     if not good:
-        stats = {
-            "min": stat.get("min"),
-            "mean": stat.get("avg"),
-            "max": stat.get("max"),
-            "std": stat.get("mdev"),
-        }
-        held = {name: float(value) for name, value in stats.items() if value is not None}
-        return (
-            {"": Summary(held, {}, stat.get("count"), "ns", run.with_notes(_HINT))} if held else {}
-        )
-    duration = np.array(
-        [jsontext.entry(one, "io.time", source, (int, float)) for one in good], np.int64
+        keys = {"min": "min", "mean": "avg", "max": "max", "std": "mdev"}
+        stats = {name: stat[key] for name, key in keys.items() if stat.get(key) is not None}
+        if not stats:
+            return {}
+        stats = {name: float(value) for name, value in stats.items()}
+        return {"": Summary(stats, {}, stat.get("count"), "ns", run.with_notes(_HINT))}
+    durations, stamps = (
+        [jsontext.entry(row, path, source, (int, float)) for row in good]
+        for path in ("io.time", "timestamp")
     )
-    ends = whole_nanoseconds(
-        [jsontext.entry(one, "timestamp", source, (int, float)) for one in good], "s"
-    )
-    columns, left_out = without_negative({"duration": duration, "start": ends - duration}, options)
+    duration = np.array(durations, np.int64)
+    given = {"duration": duration, "start": whole_nanoseconds(stamps, "s") - duration}
+    columns, left_out = without_negative(given, options)
     return {"": Samples(run=run.with_notes(*left_out), **columns)}
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read lines of raw statistics, one a period; together they are one summary."""
+    """Read lines of raw statistics, one per period; together they are one summary."""
     rows = []
     for number, line in enumerate(source.text().splitlines(), 1):
         if _RAW.fullmatch(line.strip()):
             rows.append([int(part) for part in line.split()])
         elif line.strip():
-            options.damaged(
-                source.corrupt(number, "this is no line of ioping -p", "ten whole numbers", "")
-            )
+            seen = "not a line of ioping -p"
+            options.reject(source.corrupt(number, seen, "ten whole numbers"))
     table = np.array(rows, np.float64)
     count, total = int(table[:, 0].sum()), float(table[:, 1].sum())
-    stats = {
-        "min": float(table[:, 4].min()),
-        "mean": round(total / max(count, 1), 3),
-        "max": float(table[:, 6].max()),
-    }
+    low, high = float(table[:, 4].min()), float(table[:, 6].max())
+    stats = {"min": low, "mean": round(total / max(count, 1), 3), "max": high}
     if len(rows) == 1:
         stats["std"] = float(table[0, 7])
-    run = Run(
-        tool="ioping", measure="service", corrected="none", connections=1, unit="ns", unit_from="format",
-        duration=float(table[:, 9].sum()) / 1e9, notes=(_HINT,),
-    )  # fmt: skip
+    seconds = float(table[:, 9].sum()) / 1e9
+    run = _RUN.replace(unit_from="format", duration=seconds, notes=(_HINT,))
     return {"": Summary(stats, {}, count, "ns", run)}
 
 
 FORMATS = (
-    Format("ioping", "ioping (text)", "samples", (".txt",), sniff_text, read_text, example="ioping -c 100 . > ioping.txt"),
     Format(
-        "ioping-json", "ioping (JSON)", "samples", (".json",), sniff_json, read_json, unit="ns",
-        example="ioping -c 100 -J . > ioping.json",
+        "ioping", "ioping (text)", "samples", (".txt",),
+        has_match(r"(?:<<<|>>>|from|to) .*: request=\d+ time=|ioping statistics ---"), read_text,
+        example="ioping -c 100 . > ioping.txt",
     ),
     Format(
-        "ioping-raw", "ioping's raw statistics", "summary", (".txt",), sniff_raw, read_raw, unit="ns",
-        example="ioping -c 200 -p 100 -q . > ioping.txt",
+        "ioping-json", "ioping (JSON)", "samples", (".json",),
+        has_json_keys(
+            ("io", "request", "operation", "time", "ignored"), ("stat", "load", "mdev", "iops")
+        ),
+        read_json, unit="ns", example="ioping -c 100 -J . > ioping.json",
+    ),
+    Format(
+        "ioping-raw", "ioping's raw statistics", "summary", (".txt",), sniff_raw, read_raw,
+        unit="ns", example="ioping -c 200 -p 100 -q . > ioping.txt",
     ),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """JMH: JSON and CSV results.
 
-In sample mode JMH keeps every sampled call, and its JSON the counts of each value; single-shot mode keeps every shot.
-Throughput and average time are means of an iteration.
+In sample mode JMH keeps every sampled call, and its JSON the counts of each value; single-shot mode
+keeps every shot. Throughput and average time are means of an iteration.
 """
 
 from __future__ import annotations
@@ -16,60 +16,57 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, nanoseconds, nanoseconds_of, rung_of_points
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import (
+    data_from_points,
+    distinct,
+    in_nanoseconds,
+    nanoseconds,
+    nanoseconds_of,
+)
+from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.source import Format, refuse_line
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
 _UNITS = {
-    "ns": ("ns", 1),
-    "us": ("us", 1),
-    "ms": ("ms", 1),
-    "s": ("s", 1),
-    "min": ("s", 60),
-    "hr": ("s", 3600),
-    "day": ("s", 86400),
-}
+    "ns": ("ns", 1), "us": ("us", 1), "ms": ("ms", 1), "s": ("s", 1), "min": ("s", 60),
+    "hr": ("s", 3600), "day": ("s", 86400),
+}  # fmt: skip
+_RUN = Run(tool="JMH", loop="closed", measure="service", corrected="none")
+_INVERSE = "the mean is threads / throughput"
 _HINT = "means of iterations; run JMH with -bm sample for the distribution of single calls"
 _PERCENTILE_ROW = re.compile(r"(.+):(?:[^:]*·)?p(\d(?:\.\d+)?)$")
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of the first result."""
-    found = jsontext.has_keys(head, "benchmark", "mode", "primaryMetric") or jsontext.has_keys(
-        head, "jmhVersion", "benchmark"
-    )
-    return Confidence.CERTAIN if found else Confidence.NO
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark with its parameters as a series."""
     results = jsontext.load(source)
     if not isinstance(results, list):
-        raise source.corrupt(1, "this is no list of results", "what JMH writes with -rf json", "")
+        raise source.corrupt(1, "not a list of results", "what JMH writes with -rf json")
     modes: dict[str, set[str]] = {}
     labels = [
-        _label(str(jsontext.entry(one, "benchmark", source, str)), one.get("params") or {})
-        for one in results
+        _label(str(jsontext.entry(result, "benchmark", source, str)), result.get("params") or {})
+        for result in results
     ]
-    for label, one in zip(labels, results, strict=True):
-        modes.setdefault(label, set()).add(str(one.get("mode")))
-    found: dict[str, Data] = {}
-    for label, one in zip(labels, results, strict=True):
-        name = label if len(modes[label]) == 1 else f"{label} ({one.get('mode')})"
-        data = _result(one, jsontext.entry(one, "primaryMetric", source))
+    for label, result in zip(labels, results, strict=True):
+        modes.setdefault(label, set()).add(str(result.get("mode")))
+    series: dict[str, Data] = {}
+    for label, result in zip(labels, results, strict=True):
+        name = label if len(modes[label]) == 1 else f"{label} ({result.get('mode')})"
+        data = _data(result, jsontext.entry(result, "primaryMetric", source))
         if data is None:
             options.report(f"{source.shown}: {name} has no score in a unit of time; left out")
             continue
-        found[distinct(name, found)] = data
-        for part, metric in (one.get("secondaryMetrics") or {}).items():  # the methods of a @Group
-            inner = _result(one, metric) if metric.get("rawDataHistogram") else None
+        series[distinct(name, series)] = data
+        # The methods of a @Group.
+        for part, metric in (result.get("secondaryMetrics") or {}).items():
+            inner = _data(result, metric) if metric.get("rawDataHistogram") else None
             if inner is not None:
-                found[distinct(f"{name}:{part}", found)] = inner
-    return found
+                series[distinct(f"{name}:{part}", series)] = inner
+    return series
 
 
 def _label(benchmark: str, parameters: dict[str, Any]) -> str:
@@ -77,104 +74,78 @@ def _label(benchmark: str, parameters: dict[str, Any]) -> str:
 
 
 def _unit(score_unit: str) -> tuple[str, int, bool] | None:
-    """Unit of time, what to multiply by, and whether it is a throughput; None for what is no time."""
+    """Unit of time, its factor, and whether it is a throughput; None for another unit."""
     parts = score_unit.split("/")
     if len(parts) != 2:
         return None
     throughput = parts[0].endswith("ops") or parts[0] == "op"
-    found = _UNITS.get(parts[1] if throughput else parts[0])
-    return None if found is None else (*found, throughput)
+    unit = _UNITS.get(parts[1] if throughput else parts[0])
+    return None if unit is None else (*unit, throughput)
 
 
-def _result(one: dict[str, Any], metric: dict[str, Any]) -> Data | None:
-    """One metric as the richest data type that it holds."""
+def _data(result: dict[str, Any], metric: dict[str, Any]) -> Data | None:
+    """One metric as the richest data type that its values allow."""
     kind = _unit(str(metric.get("scoreUnit")))
     score = metric.get("score")
     if kind is None or not isinstance(score, (int, float)):
         return None
-    unit, times, throughput = kind
-    threads = int(one.get("threads") or 1)
-    run = Run(
-        tool="JMH", version=one.get("jmhVersion"), loop="closed", measure="service", corrected="none", connections=threads,
-        unit=unit,
-    )  # fmt: skip
-    histogram = metric.get("rawDataHistogram")
-    if histogram:
-        pairs = np.array(
-            [pair for fork in histogram for iteration in fork for pair in iteration], np.float64
-        )
-        return _exact(pairs[:, 0] * times, pairs[:, 1], score * times, metric, run, times)
-    raw = metric.get("rawData")
-    if one.get("mode") == "ss" and raw:
+    unit, factor, throughput = kind
+    threads = int(result.get("threads") or 1)
+    run = _RUN.replace(version=result.get("jmhVersion"), connections=threads, unit=unit)
+    forks, raw = metric.get("rawDataHistogram"), metric.get("rawData")
+    if forks:
+        pairs = [pair for fork in forks for iteration in fork for pair in iteration]
+        values, counts = np.array(pairs, np.float64)[:, :2].T
+        return _exact(values * factor, counts, score * factor, metric, run, factor)
+    if result.get("mode") == "ss" and raw:
         values = np.array([value for fork in raw for value in fork], np.float64)
-        batch = int(one.get("measurementBatchSize") or 1)
-        noted = run.with_notes(f"each value is one shot of {batch:,} calls") if batch > 1 else run
-        return _exact(values * times, np.ones(values.size), score * times, metric, noted, times)
+        batch = int(result.get("measurementBatchSize") or 1)
+        if batch > 1:
+            run = run.with_notes(f"each value is one shot of {batch:,} calls")
+        return _exact(values * factor, np.ones(values.size), score * factor, metric, run, factor)
+    count = sum(len(fork) for fork in raw) if isinstance(raw, list) else None
     if throughput:
-        return Summary({"mean": nanoseconds(times * threads / score, unit)} if score else {}, {}, _iterations(raw), "ns",
-                       run.with_notes("the mean is threads / throughput", _HINT))  # fmt: skip
-    return Summary(
-        {"mean": nanoseconds(score * times, unit)},
-        {},
-        _iterations(raw),
-        "ns",
-        run.with_notes(_HINT),
-    )
-
-
-def _iterations(raw: Any) -> int | None:
-    return sum(len(fork) for fork in raw) if isinstance(raw, list) else None
+        stats = {"mean": nanoseconds(factor * threads / score, unit)} if score else {}
+        return Summary(stats, {}, count, "ns", run.with_notes(_INVERSE, _HINT))
+    stats = {"mean": nanoseconds(score * factor, unit)}
+    return Summary(stats, {}, count, "ns", run.with_notes(_HINT))
 
 
 def _exact(
-    values: Any, counts: Any, mean: float, metric: dict[str, Any], run: Run, times: int
+    values: Any, counts: Any, mean: float, metric: dict[str, Any], run: Run, factor: int
 ) -> Histogram:
     """Every value with its count; percentiles read as JMH printed them."""
-    given = nanoseconds_of(values, run.unit)
-    points, where = np.unique(given, return_inverse=True)
+    points, where = np.unique(nanoseconds_of(values, run.unit), return_inverse=True)
     total = np.zeros(points.size, np.int64)
     np.add.at(total, where.reshape(-1), counts.astype(np.int64))
-    table = {
-        float(p): v
-        for p, v in (metric.get("scorePercentiles") or {}).items()
-        if isinstance(v, (int, float))
-    }
-    shown = [(p, nanoseconds(v * times, run.unit)) for p, v in sorted(table.items()) if v == v]
-    reported_percentiles = (tuple(p for p, _ in shown), tuple(v for _, v in shown))
+    percentiles = [
+        (float(p), nanoseconds(value * factor, run.unit))
+        for p, value in (metric.get("scorePercentiles") or {}).items()
+        if isinstance(value, (int, float)) and value == value
+    ]
+    percentiles.sort()
     return Histogram.from_buckets(
-        points,
-        points,
-        total,
-        run=run,
-        reported_stats={"mean": nanoseconds(mean, run.unit)},
-        reported_percentiles=reported_percentiles,
-    )
+        points, points, total, run=run, reported_stats={"mean": nanoseconds(mean, run.unit)},
+        reported_percentiles=(tuple(p for p, _ in percentiles), tuple(v for _, v in percentiles)),
+    )  # fmt: skip
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Tell the header, in JMH's quotes."""
-    return (
-        Confidence.CERTAIN
-        if re.match(r'"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"', head.text)
-        else Confidence.NO
-    )
+    """Recognize the header, in JMH's quotes."""
+    return certain(re.match(r'"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"', head.text))
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark; the rows of its percentiles (sample mode) belong to it."""
     lines = source.text().splitlines()
     reader = csv.DictReader(lines, delimiter=lines[0][len('"Benchmark"')])
-    held: dict[tuple[str, str], dict[str, Any]] = {}
+    results: dict[tuple[str, str], dict[str, Any]] = {}
     for row in reader:
         try:
             score, kind = float(row["Score"].replace(",", ".")), _unit(row["Unit"])
             threads, samples = int(row["Threads"]), int(row["Samples"])
         except (ValueError, AttributeError, TypeError, KeyError):
-            options.damaged(
-                source.corrupt(
-                    reader.line_num, "a row without a score", "numbers", "--lenient skips the line"
-                )
-            )
+            refuse_line(source, options, reader.line_num, "a row without a score", "numbers")
             continue
         if kind is None:
             continue
@@ -185,50 +156,39 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         }
         part = _PERCENTILE_ROW.match(row["Benchmark"])
         key = (_label(part[1] if part else row["Benchmark"], parameters), row["Mode"])
-        one = held.setdefault(key, {"points": {}, "kind": kind, "threads": threads})
+        result = results.setdefault(key, {"points": {}, "kind": kind, "threads": threads})
         if part:
-            one["points"][round(float(part[2]) * 100, 10)] = score
+            result["points"][round(float(part[2]) * 100, 10)] = score
         else:
-            one |= {"score": score, "samples": samples, "kind": kind}
-    labels = [label for label, _ in held]
-    return {
-        label if labels.count(label) == 1 else f"{label} ({mode})": _from_csv(mode, one)
-        for (label, mode), one in held.items()
-        if "score" in one
-    }
-
-
-def _from_csv(mode: str, one: dict[str, Any]) -> Data:
-    unit, times, throughput = one["kind"]
-    run = Run(
-        tool="JMH",
-        loop="closed",
-        measure="service",
-        corrected="none",
-        connections=one["threads"],
-        unit=unit,
-    )
-    if throughput:
-        mean = nanoseconds(times * one["threads"] / one["score"], unit)
-        return Summary(
-            {"mean": mean},
-            {},
-            one["samples"],
-            "ns",
-            run.with_notes("the mean is threads / throughput", _HINT),
-        )
-    mean = nanoseconds(one["score"] * times, unit)
-    points = {p: nanoseconds(value * times, unit) for p, value in one["points"].items()}
-    if points:
-        return rung_of_points(points, one["samples"], {"mean": mean}, run)
-    hint = "run JMH with -rf json for the distribution of the shots" if mode == "ss" else _HINT
-    return Summary({"mean": mean}, {}, one["samples"], "ns", run.with_notes(hint))
+            result |= {"score": score, "samples": samples, "kind": kind}
+    labels = [label for label, _ in results]
+    series: dict[str, Data] = {}
+    for (label, mode), result in results.items():
+        if "score" not in result:
+            continue
+        unit, factor, throughput = result["kind"]
+        score, count = result["score"], result["samples"]
+        run = _RUN.replace(connections=result["threads"], unit=unit)
+        stats = {"mean": nanoseconds(score * factor, unit)}
+        points = {p: value * factor for p, value in result["points"].items()}
+        if throughput:
+            stats = {"mean": nanoseconds(factor * result["threads"] / score, unit)}
+            data: Data = Summary(stats, {}, count, "ns", run.with_notes(_INVERSE, _HINT))
+        elif points:
+            data = data_from_points(in_nanoseconds(points, unit), count, stats, run)
+        else:
+            shots = "run JMH with -rf json for the distribution of the shots"
+            hint = shots if mode == "ss" else _HINT
+            data = Summary(stats, {}, count, "ns", run.with_notes(hint))
+        series[label if labels.count(label) == 1 else f"{label} ({mode})"] = data
+    return series
 
 
 FORMATS = (
     Format(
-        "jmh-json", "JMH (JSON)", "histogram", (".json",), sniff_json, read_json,
-        example="java -jar benchmarks.jar -bm sample -rf json -rff result.json",
+        "jmh-json", "JMH (JSON)", "histogram", (".json",),
+        has_json_keys(("benchmark", "mode", "primaryMetric"), ("jmhVersion", "benchmark")),
+        read_json, example="java -jar benchmarks.jar -bm sample -rf json -rff result.json",
     ),
     Format(
         "jmh-csv", "JMH (CSV)", "histogram", (".csv",), sniff_csv, read_csv,

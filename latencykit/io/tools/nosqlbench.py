@@ -1,8 +1,8 @@
-"""NoSQLBench, and others whose timers are Dropwizard metrics: the summary, the log, the CSV of a timer, histostats.
+"""NoSQLBench, and others whose timers are Dropwizard metrics: summary, log, CSV, histostats.
 
-Its HDR logs (``--log-histograms``) are interval logs and hold everything. A timer's count and mean are of the whole run;
-its percentiles are of the last reporting interval, or of a sample that favours the latest values. Histostats have one row
-of percentiles per interval, of every value in it.
+Its HDR logs (``--log-histograms``) are interval logs and hold everything. A timer's count and mean
+are of the whole run; its percentiles are of the last reporting interval, or of a sample that
+favours the latest values. Histostats have one row of percentiles per interval, of all its values.
 """
 
 from __future__ import annotations
@@ -14,191 +14,138 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import distinct, nanoseconds
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds
+from latencykit.io.rows import CUT_LINE
+from latencykit.io.sniffing import certain, has_match
+from latencykit.io.source import Format, refuse_line
 from latencykit.io.text import plain
 from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
-_HINT = "percentiles of a timer are of its last interval or of a sample; --log-histograms keeps the whole distribution"
+_HINT = (
+    "percentiles of a timer are of its last interval or of a sample; "
+    "--log-histograms keeps the whole distribution"
+)
 _UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
 _STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}
 _POINTS = {
-    "median": 50.0,
-    "p50": 50.0,
-    "p75": 75.0,
-    "p90": 90.0,
-    "p95": 95.0,
-    "p98": 98.0,
-    "p99": 99.0,
-    "p999": 99.9,
-    "p9999": 99.99,
-}
+    "median": 50.0, "p50": 50.0, "p75": 75.0, "p90": 90.0, "p95": 95.0, "p98": 98.0, "p99": 99.0,
+    "p999": 99.9, "p9999": 99.99,
+}  # fmt: skip
 _TIMER = re.compile(r"type=TIMER, name=(.{1,500}?), ((?:\w+=[^,\n]+, )+\w+=\S+)\s*$", re.MULTILINE)
 _CONSOLE = re.compile(r"^(\S.{0,500}?) *\n((?: +[\w%. -]+? *(?:=|<=) .+\n)+)", re.MULTILINE)
 _FACT = re.compile(
     r"^ +([\w%. -]+?) *(?:=|<=) (\d+(?:\.\d+)?(?:E-?\d{1,2})?) (\S+) *$", re.MULTILINE
 )
 _COUNT = re.compile(r"^ +count = (\d{1,18}) *$")
-_CSV = ("t", "count", "max", "mean", "min", "stddev")
 _HISTOSTATS = re.compile(
     r"^#\s*Tag,Interval_Start,Interval_Length,count,min,(p[\w,]+),max\s*$", re.MULTILINE
 )
 
 
-def sniff_console(head: Head) -> Confidence:
-    """Tell a block of a timer."""
-    text = plain(head.text)
-    return (
-        Confidence.CERTAIN
-        if re.search(r"^ +99\.9% <= \S+ (?:nano|micro|milli)?seconds", text, re.MULTILINE)
-        else Confidence.NO
-    )
-
-
-def sniff_log(head: Head) -> Confidence:
-    """Tell the line of a timer, or of another metric above it."""
-    return (
-        Confidence.CERTAIN
-        if re.search(r"\btype=(?:TIMER|GAUGE|HISTOGRAM|METER|COUNTER), name=", head.text)
-        else Confidence.NO
-    )
-
-
 def sniff_csv(head: Head) -> Confidence:
-    """Tell the heading of a timer's file."""
-    names = head.lines[0].strip().split(",") if head.lines else []
-    return (
-        Confidence.CERTAIN
-        if tuple(names[:6]) == _CSV and names[-1] == "duration_unit"
-        else Confidence.NO
-    )
-
-
-def sniff_histostats(head: Head) -> Confidence:
-    """Tell the legend."""
-    return Confidence.CERTAIN if _HISTOSTATS.search(head.text) else Confidence.NO
+    """Recognize the heading of a timer's file."""
+    names = head.lines[0].strip().split(",") if head.lines else [""]
+    first = ["t", "count", "max", "mean", "min", "stddev"]
+    return certain(names[:6] == first and names[-1] == "duration_unit")
 
 
 def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) -> Summary:
     """A timer of `values` by the names of their columns."""
-    stats = {
-        _STATS[name]: nanoseconds(value, unit) for name, value in values.items() if name in _STATS
-    }
-    points = {
-        _POINTS[name]: nanoseconds(value, unit) for name, value in values.items() if name in _POINTS
-    }
+    stats = {_STATS[name]: value for name, value in values.items() if name in _STATS}
+    points = {_POINTS[name]: value for name, value in values.items() if name in _POINTS}
+    points = in_nanoseconds(dict(sorted(points.items())), unit)
     run = Run(tool="NoSQLBench", unit=unit, achieved=values.get("mean_rate"), notes=(_HINT, *notes))
-    return Summary(stats, dict(sorted(points.items())), int(values.get("count", 0)), "ns", run)
+    count = int(values.get("count", 0))
+    return Summary(in_nanoseconds(stats, unit), points, count, "ns", run)
 
 
 def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last line of each timer that counted something."""
     text = source.text()
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     for row in _TIMER.finditer(text):
         facts = dict(part.split("=", 1) for part in row[2].split(", "))
         line = text.count("\n", 0, row.start()) + 1
         unit = _UNITS.get(facts.get("duration_unit", ""))
         if unit is None:
-            raise source.corrupt(
-                line,
-                f"duration_unit is {printable(str(facts.get('duration_unit')), 30)}",
-                "milliseconds",
-                "",
-            )
+            seen = f"duration_unit is {printable(str(facts.get('duration_unit')), 30)}"
+            raise source.corrupt(line, seen, "milliseconds")
         values = _numbers(facts, line, source)
         if values.get("count"):
-            found[row[1]] = _timer(values, unit)
-    if not found:
-        raise source.corrupt(
-            None, "no timer in it counted anything", "a line with type=TIMER", "did the run end?"
-        )
-    return found
+            series[row[1]] = _timer(values, unit)
+    if not series:
+        seen, expected = "no timer in it counted anything", "a line with type=TIMER"
+        raise source.corrupt(None, seen, expected, "did the run end?")
+    return series
 
 
 def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, float]:
-    wanted = {*_STATS, *_POINTS, "count", "mean_rate"} & set(facts)
+    names = {*_STATS, *_POINTS, "count", "mean_rate"} & set(facts)
     try:
-        return {name: float(facts[name]) for name in wanted}
+        return {name: float(facts[name]) for name in names}
     except ValueError:
-        raise source.corrupt(
-            line, "a value of this timer is no number", "count=…, min=…", ""
-        ) from None
+        seen = "a value of this timer is not a number"
+        raise source.corrupt(line, seen, "count=…, min=…") from None
 
 
 def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read each timer of the summary."""
     text = plain(source.text()) + "\n"
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     for block in _CONSOLE.finditer(text):
         values = _block(block[2], text.count("\n", 0, block.start(2)) + 1, source)
         if values.get("count") and "max" in values:
-            found[distinct(block[1].strip(), found)] = _timer(values, "ns")
-    if not found:
-        raise source.corrupt(
-            None,
-            "no timer in it counted anything",
-            "blocks of count, min, max, mean, …",
-            "did the run end?",
-        )
-    return found
+            series[distinct(block[1].strip(), series)] = _timer(values, "ns")
+    if not series:
+        seen, expected = "no timer in it counted anything", "blocks of count, min, max, mean, …"
+        raise source.corrupt(None, seen, expected, "did the run end?")
+    return series
 
 
 def _block(text: str, first: int, source: Source) -> dict[str, float]:
     """Values of a timer (ns), its count and its rate."""
     values: dict[str, float] = {}
     for number, line in enumerate(text.split("\n"), first):
-        fact, counted = _FACT.match(line), _COUNT.match(line)
-        name = (
-            ""
-            if fact is None
-            else f"p{fact[1][:-1].replace('.', '')}"
-            if fact[1].endswith("%")
-            else fact[1]
-        )
+        row, counted = _FACT.match(line), _COUNT.match(line)
+        name = row[1] if row else ""
+        if name.endswith("%"):
+            name = f"p{name[:-1].replace('.', '')}"
         if counted:
             values["count"] = float(counted[1])
-        elif fact and name.endswith("rate"):
-            values |= {"mean_rate": float(fact[2])} if name == "mean rate" else {}
-        elif fact and fact[3] in _UNITS and name in (*_STATS, *_POINTS):
-            values[name] = nanoseconds(float(fact[2]), _UNITS[fact[3]])
-        elif line.strip() and (fact is None or fact[3] in _UNITS):
-            raise source.corrupt(
-                number,
-                f"{printable(line.strip())!r}",
-                "such as 99% <= 23.92 milliseconds",
-                "run it again",
-            )
+        elif row and name.endswith("rate"):
+            values |= {"mean_rate": float(row[2])} if name == "mean rate" else {}
+        elif row and row[3] in _UNITS and name in (*_STATS, *_POINTS):
+            values[name] = nanoseconds(row[2], _UNITS[row[3]])
+        elif line.strip() and (row is None or row[3] in _UNITS):
+            seen, expected = f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds"
+            raise source.corrupt(number, seen, expected, "run it again")
     return values
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the last row of a timer's file."""
-    text = source.text()
-    lines = text.split("\n")
+    lines = source.text().split("\n")
     names = lines[0].strip().split(",")
     last: dict[str, str] = {}
-    line, notes = 0, []
+    line, notes = 0, tuple[str, ...]()
     for number, row in enumerate(csv.reader(lines[1:]), 2):
         if len(row) == len(names) and row[-1] in _UNITS:
             last, line = dict(zip(names, row, strict=True)), number
         elif number == len(lines) and row:
-            notes.append("the last line is cut; it was left out")
+            notes = (CUT_LINE,)
         elif row:
             seen = f"{printable(lines[number - 1])!r}"
-            options.damaged(
-                source.corrupt(number, seen, f"{len(names)} fields", "--lenient skips the line")
-            )
+            refuse_line(source, options, number, seen, f"{len(names)} fields")
     if not last:
         return {}
-    return {"": _timer(_numbers(last, line, source), _UNITS[last["duration_unit"]], tuple(notes))}
+    return {"": _timer(_numbers(last, line, source), _UNITS[last["duration_unit"]], notes)}
 
 
 def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -210,73 +157,61 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
     names = legend[1].split(",") if legend else []
     parts: dict[str, list[Histogram]] = {}
     ends: list[float] = []
-    notes = [
-        "each interval's percentiles made these buckets; --log-histograms keeps the whole distribution"
-    ]
+    note = "each interval's percentiles made these buckets"
+    notes = [f"{note}; --log-histograms keeps the whole distribution"]
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         row = _interval(line, names, unit)
         if row is not None:
-            ends.append(row[1])
-            parts.setdefault(row[0], []).extend([row[2]] if row[2] is not None else [])
+            tag, end, histogram = row
+            ends.append(end)
+            parts.setdefault(tag, []).extend([] if histogram is None else [histogram])
         elif number == len(lines):
-            notes.append("the last line is cut; it was left out")
+            notes.append(CUT_LINE)
         else:
-            seen, expected = f"{printable(line)!r}", "Tag=…,start,length,count,min,percentiles,max"
-            options.damaged(source.corrupt(number, seen, expected, "--lenient skips the line"))
-    run: dict[str, Any] = {
-        "tool": "NoSQLBench", "unit": unit, "unit_from": unit_from, "duration": max(ends, default=0.0) or None,
-        "notes": tuple(notes),
+            expected = "Tag=…,start,length,count,min,percentiles,max"
+            refuse_line(source, options, number, f"{printable(line)!r}", expected)
+    facts: dict[str, Any] = {
+        "tool": "NoSQLBench", "unit": unit, "unit_from": unit_from, "notes": tuple(notes),
+        "duration": max(ends, default=0.0) or None,
     }  # fmt: skip
-    return {tag: merge_histograms(some).with_run(**run) for tag, some in parts.items() if some}
+    return {tag: merge_histograms(some).with_run(**facts) for tag, some in parts.items() if some}
 
 
 def _interval(line: str, names: list[str], unit: str) -> tuple[str, float, Histogram | None] | None:
     """Tag, end and histogram of a row; None where it is corrupt."""
     tag, _, rest = line.partition(",") if line.startswith("Tag=") else ("Tag=", "", line)
-    cells = rest.strip().split(",")
     try:
-        start, length, count, *values = (float(cell) for cell in cells)
+        start, length, count, *values = (float(cell) for cell in rest.strip().split(","))
     except ValueError:
         return None
-    if (
-        len(values) != len(names) + 2
-        or values != sorted(values)
-        or not 0 <= count < 1e15
-        or min(values) < 0
-    ):
+    if len(values) != len(names) + 2 or values != sorted(values):
+        return None
+    if not 0 <= count < 1e15 or min(values) < 0:
         return None
     if not count:
         return tag[4:], start + length, None
-    points = {
-        _percentile(name): nanoseconds(value, unit)
-        for name, value in zip(names, values[1:-1], strict=True)
-    }
-    reported_stats = {"min": nanoseconds(values[0], unit), "max": nanoseconds(values[-1], unit)}
-    whole = "none" if unit == "none" else "ns"
-    return (
-        tag[4:],
-        start + length,
-        Histogram.from_percentiles(
-            list(points), list(points.values()), int(count), whole, reported_stats=reported_stats
-        ),
-    )
-
-
-def _percentile(name: str) -> float:
-    """Return 99.9 for ``p999``."""
-    digits = name[1:]
-    return float(digits if len(digits) < 3 else f"{digits[:2]}.{digits[2:]}")
+    low, *inner, high = (nanoseconds(value, unit) for value in values)
+    digits = (name[1:] for name in names)  # p999 is 99.9
+    percentiles = [float(d if len(d) < 3 else f"{d[:2]}.{d[2:]}") for d in digits]
+    points = dict(zip(percentiles, inner, strict=True))
+    histogram = Histogram.from_percentiles(
+        list(points), list(points.values()), int(count), base_unit(unit),
+        reported_stats={"min": low, "max": high},
+    )  # fmt: skip
+    return tag[4:], start + length, histogram
 
 
 FORMATS = (
     Format(
-        "nosqlbench", "NoSQLBench summary (Dropwizard console)", "summary", (".txt",), sniff_console, read_console,
+        "nosqlbench", "NoSQLBench summary (Dropwizard console)", "summary", (".txt",),
+        has_match(r"^ +99\.9% <= \S+ (?:nano|micro|milli)?seconds", plain=plain), read_console,
         example="nb5 WORKLOAD --report-summary-to out.txt",
     ),
     Format(
-        "nosqlbench-log", "NoSQLBench log (Dropwizard SLF4J)", "summary", (".log",), sniff_log, read_log,
+        "nosqlbench-log", "NoSQLBench log (Dropwizard SLF4J)", "summary", (".log",),
+        has_match(r"\btype=(?:TIMER|GAUGE|HISTOGRAM|METER|COUNTER), name="), read_log,
         example="nb5 WORKLOAD ; ls logs/scenario_*.log",
     ),
     Format(
@@ -284,7 +219,8 @@ FORMATS = (
         example="nb5 WORKLOAD --report-csv-to metrics   # writes metrics/*.csv",
     ),
     Format(
-        "nosqlbench-histostats", "NoSQLBench histostats", "histogram", (".csv", ".log"), sniff_histostats, read_histostats,
-        unit="ns", example="nb5 WORKLOAD --log-histostats stats.csv",
+        "nosqlbench-histostats", "NoSQLBench histostats", "histogram", (".csv", ".log"),
+        has_match(_HISTOSTATS), read_histostats, unit="ns",
+        example="nb5 WORKLOAD --log-histostats stats.csv",
     ),
 )  # fmt: skip

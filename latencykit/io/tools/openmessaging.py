@@ -1,7 +1,8 @@
 """OpenMessaging Benchmark: the JSON of a workload.
 
-Publish latencies (ms) count from the actual send; the publish delay (µs) is how much later than due that was. End-to-end
-latencies compare the clocks of producer and consumer. The file holds rates, not counts.
+Publish latencies (ms) count from the actual send; the publish delay (µs) is how much later than due
+that was. End-to-end latencies compare the clocks of producer and consumer. The file holds rates,
+not counts.
 """
 
 from __future__ import annotations
@@ -10,94 +11,73 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds, rung_of_points
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import data_from_points, in_nanoseconds
+from latencykit.io.sniffing import has_json_keys
+from latencykit.io.source import Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
 _PERIOD = 10.0  # seconds between two reports of the framework
-_NAMED = {
-    "50pct": 50.0,
-    "75pct": 75.0,
-    "95pct": 95.0,
-    "99pct": 99.0,
-    "999pct": 99.9,
-    "9999pct": 99.99,
+_POINTS = {
+    "50pct": 50.0, "75pct": 75.0, "95pct": 95.0, "99pct": 99.0, "999pct": 99.9, "9999pct": 99.99,
     "99999pct": 99.999,
-}
+}  # fmt: skip
 _SERIES = (
     ("publish", "Publish", "ms", "publishRate"),
     ("publish delay", "PublishDelay", "us", "publishRate"),
     ("end-to-end", "EndToEnd", "ms", "consumeRate"),
 )
-
-
-def sniff(head: Head) -> Confidence:
-    """Tell the keys; the aggregates come behind long lists, so those of the lists count, too."""
-    found = jsontext.has_keys(head, "workload", "driver") and (
-        '"publishRate"' in head.text or '"aggregatedPublishLatencyAvg"' in head.text
-    )
-    return Confidence.CERTAIN if found else Confidence.NO
+_APPROXIMATE = "the number of messages is their rate x 10 s per report: approximate"
+_NOTES = {
+    "publish": "counts from the actual send; its delay is in the series publish delay",
+    "end-to-end": "from the producer's clock to the consumer's: "
+    "on two machines their difference is in it",
+}
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read publish, publish delay and end-to-end latencies of the whole run."""
     record: dict[str, Any] = jsontext.load(source)
-    found: dict[str, Data] = {}
-    for name, key, unit, rate in _SERIES:
-        data = _data(record, f"aggregated{key}Latency", unit, record.get(rate) or [])
-        if data is not None:
-            found[name] = data.with_run(notes=(*data.run.notes, *_note(name)))
-    return found
-
-
-def _note(name: str) -> tuple[str, ...]:
-    return {
-        "publish": (
-            "counts from the actual send; what it was later than due stands in the series publish delay",
-        ),
-        "end-to-end": (
-            "from the producer's clock to the consumer's: on two machines their difference is in it",
-        ),
-    }.get(name, ())
-
-
-def _data(record: dict[str, Any], key: str, unit: str, rates: list[float]) -> Data | None:
-    points = {
-        float(p): nanoseconds(value, unit)
-        for p, value in (record.get(f"{key}Quantiles") or {}).items()
-    }
-    points |= {
-        p: nanoseconds(record[f"{key}{name}"], unit)
-        for name, p in _NAMED.items()
-        if record.get(f"{key}{name}")
-    }
-    stats = {name: record.get(f"{key}{end}") for name, end in (("mean", "Avg"), ("max", "Max"))}
-    reported_stats = {name: nanoseconds(value, unit) for name, value in stats.items() if value}
-    if not reported_stats:
-        return None
-    seconds = len(rates) * _PERIOD
-    count = round(sum(rates) * _PERIOD)
     errors = record.get("publishErrorRate") or []
-    run = Run(
-        tool="OpenMessaging Benchmark", command=record.get("workload"), loop="unknown", measure="service", corrected="none",
-        duration=seconds or None, achieved=sum(rates) / len(rates) if rates else None, failed=round(sum(errors) * _PERIOD),
-        unit=unit, unit_from="format", notes=("the number of messages is their rate x 10 s a report: approximate",),
-    )  # fmt: skip
-    return rung_of_points(points, count or None, reported_stats, run)
+    series: dict[str, Data] = {}
+    for name, kind, unit, rate in _SERIES:
+        key, rates = f"aggregated{kind}Latency", record.get(rate) or []
+        points = {float(p): value for p, value in (record.get(f"{key}Quantiles") or {}).items()}
+        points |= {
+            p: record[f"{key}{end}"] for end, p in _POINTS.items() if record.get(f"{key}{end}")
+        }
+        ends = {"mean": "Avg", "max": "Max"}
+        cells = {kind: record.get(f"{key}{end}") or None for kind, end in ends.items()}
+        stats = in_nanoseconds(cells, unit)
+        if not stats:
+            continue
+        run = Run(
+            tool="OpenMessaging Benchmark", command=record.get("workload"), measure="service",
+            corrected="none", duration=len(rates) * _PERIOD or None,
+            achieved=sum(rates) / len(rates) if rates else None,
+            failed=round(sum(errors) * _PERIOD), unit=unit, unit_from="format",
+            notes=(_APPROXIMATE,),
+        )  # fmt: skip
+        data = data_from_points(
+            in_nanoseconds(points, unit), round(sum(rates) * _PERIOD) or None, stats, run
+        )
+        notes = (_NOTES[name],) if name in _NOTES else ()
+        series[name] = data.with_run(notes=(*data.run.notes, *notes))
+    return series
 
 
 FORMATS = (
     Format(
-        name="openmessaging",
-        title="OpenMessaging Benchmark (JSON)",
-        level="histogram",
-        suffixes=(".json",),
-        sniff=sniff,
-        read=read,
-        example="bin/benchmark --drivers driver.yaml workload.yaml   # writes WORKLOAD-DRIVER-TIME.json",
+        "openmessaging", "OpenMessaging Benchmark (JSON)", "histogram", (".json",),
+        has_json_keys(  # the aggregates follow long lists, so those of the lists count, too
+            ("workload", "driver", "publishRate"),
+            ("workload", "driver", "aggregatedPublishLatencyAvg"),
+        ),
+        read,
+        example="bin/benchmark --drivers driver.yaml workload.yaml"
+        "   # writes WORKLOAD-DRIVER-TIME.json",
     ),
-)
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""ping: what iputils, BusyBox, BSD and macOS, and Windows print; ``-D`` puts the time of the reply in front."""
+"""ping of iputils, BusyBox, BSD and macOS, and Windows; ``-D`` adds the time of the reply."""
 
 from __future__ import annotations
 
@@ -10,16 +10,25 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.io.build import nanoseconds_of, several, whole_nanoseconds, without_negative
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import (
+    nanoseconds,
+    nanoseconds_of,
+    several,
+    whole_nanoseconds,
+    without_negative,
+)
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Format
+from latencykit.io.text import fact
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
 _REPLY = re.compile(
-    r"^(?:\[(\d+\.\d+)\] )?.*?\b(?:icmp_seq|seq|bytes)=(\d+).*?\btime([=<]) ?(-?[\d.]+) ?(ms|us|usec|sec|s)\b(.*)$",
+    r"^(?:\[(\d+\.\d+)\] )?.*?\b(?:icmp_seq|seq|bytes)=(\d+).*?\btime([=<]) ?(-?[\d.]+) ?"
+    r"(ms|us|usec|sec|s)\b(.*)$",
     re.MULTILINE,
 )
 _SENT = re.compile(
@@ -32,18 +41,10 @@ _UNREACHABLE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _UNIT = {"usec": "us", "sec": "s"}
+_CUT = (
+    "the closing statistics are missing: the run was cut short, lost packets are those it reported"
+)
 _HINT = "the single replies were not printed (-q); without -q ping holds the distribution"
-
-
-def sniff(head: Head) -> Confidence:
-    """Tell the first line, a reply, or the statistics."""
-    if re.search(r"^(?:PING|Pinging) \S+", head.text, re.MULTILINE) or _STATS.search(head.text):
-        return Confidence.CERTAIN
-    return (
-        Confidence.CERTAIN
-        if re.search(r"\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms", head.text)
-        else Confidence.NO
-    )
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -51,25 +52,35 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     text = source.text()
     rows = _REPLY.findall(text)
     single = [row for row in rows if "DUP!" not in row[5]]
-    notes = (
-        [f"{several(len(rows) - len(single), 'duplicate reply', 'duplicate replies')} left out"]
-        if len(rows) > len(single)
-        else []
-    )
+    sent, unreachable = _SENT.search(text), len(_UNREACHABLE.findall(text))
+    notes = []
+    if len(rows) > len(single):
+        count = several(len(rows) - len(single), "duplicate reply", "duplicate replies")
+        notes.append(f"{count} left out")
     if any(row[2] == "<" for row in single):
         notes.append("times printed as below a bound are taken at that bound")
-    run = _run(text, len(single), notes)
+    if sent:
+        lost = int(sent[1] or sent[3]) - int(sent[2] or sent[4])
+        unreachable = min(unreachable, max(lost, 0))
+        late = max(lost - unreachable, 0)
+    else:
+        late = len(_LOST.findall(text))
+        notes.append(_CUT)
+    milliseconds = fact(text, r"packet loss, time (\d+)ms", int)
+    run = Run(
+        tool="ping", version=fact(text, r"ping from (\S+ \S+)", str), loop="open",
+        measure="service", corrected="schedule", connections=1, failed=unreachable, timeouts=late,
+        duration=None if milliseconds is None else milliseconds / 1e3, unit="ms",
+        notes=tuple(notes) if single else (),
+    )  # fmt: skip
     stats = _STATS.search(text)
-    if not single:
-        if stats is None:
-            return {}
-        low, mean, high, *spread = (
-            nanoseconds_of(float(x), "ms").item() for x in stats[1].split("/") if x
-        )
-        held = {"min": low, "mean": mean, "max": high} | ({"std": spread[0]} if spread else {})
-        sent = _SENT.search(text)
-        count = int(next(x for x in (sent[2], sent[4]) if x)) if sent else None
-        return {"": Summary(held, {}, count, "ns", run.with_notes(_HINT))}
+    if not single and stats is None:
+        return {}
+    if not single and stats is not None:
+        cells = [nanoseconds(cell, "ms") for cell in stats[1].split("/") if cell]
+        named = dict(zip(("min", "mean", "max", "std"), cells, strict=False))
+        received = int(sent[2] or sent[4]) if sent else None
+        return {"": Summary(named, {}, received, "ns", run.with_notes(_HINT))}
     unit = _UNIT.get(single[0][4], single[0][4])
     duration = nanoseconds_of([float(row[3]) for row in single], unit)
     ends = np.array([float(row[0] or "nan") for row in single])
@@ -79,46 +90,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": Samples(run=run.replace(unit=unit).with_notes(*left_out), **columns)}
 
 
-def _run(text: str, received: int, notes: list[str]) -> Run:
-    version = re.search(r"ping from (\S+ \S+)", text)
-    sent = _SENT.search(text)
-    if sent:
-        lost = int(sent[1] or sent[3]) - int(sent[2] or sent[4])
-    else:
-        lost = len(_LOST.findall(text))
-        notes.append(
-            "the closing statistics are missing: the run was cut short, lost packets are those it reported"
-        )
-    unreachable = (
-        min(len(_UNREACHABLE.findall(text)), max(lost, 0))
-        if sent
-        else len(_UNREACHABLE.findall(text))
-    )
-    seconds = re.search(r"packet loss, time (\d+)ms", text)
-    return Run(
-        tool="ping",
-        version=version[1] if version else None,
-        loop="open",
-        measure="service",
-        corrected="schedule",
-        duration=int(seconds[1]) / 1e3 if seconds else None,
-        connections=1,
-        failed=unreachable,
-        timeouts=max(lost - unreachable, 0) if sent else lost,
-        unit="ms",
-        notes=tuple(notes) if received else (),
-    )
-
-
 FORMATS = (
     Format(
-        name="ping",
-        title="ping",
-        level="samples",
-        suffixes=(".txt",),
-        sniff=sniff,
-        read=read,
-        unit="ms",
-        example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
+        "ping", "ping", "samples", (".txt",),
+        has_match(
+            r"^(?:PING|Pinging) \S+|\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms|"
+            + _STATS.pattern
+        ),
+        read, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
     ),
-)
+)  # fmt: skip

@@ -6,64 +6,51 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds, nanoseconds_of, rung_of_points, rung_of_values
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import data_from_points, data_from_values, in_nanoseconds, nanoseconds_of
+from latencykit.io.sniffing import has_json_keys
+from latencykit.io.source import Format
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
+_STATS = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
+_QUARTILES = {25.0: "q1", 50.0: "median", 75.0: "q3"}
 _HINT = "only quartiles are saved; --benchmark-save-data keeps every round: the distribution"
 
 
-def sniff(head: Head) -> Confidence:
-    """Tell the keys at the beginning of the report."""
-    found = jsontext.has_keys(head, "machine_info", "commit_info") or jsontext.has_keys(
-        head, "benchmarks", "fullname", "stats", "rounds"
-    )
-    return Confidence.CERTAIN if found else Confidence.NO
-
-
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every benchmark: one value per round, in seconds a call."""
+    """Read every benchmark: one value per round, in seconds per call."""
     record = jsontext.load(source)
     benchmarks: list[dict[str, Any]] = jsontext.entry(record, "benchmarks", source, list)
-    names = [str(one.get("name")) for one in benchmarks]
-    found: dict[str, Data] = {}
+    names = [str(benchmark.get("name")) for benchmark in benchmarks]
+    series: dict[str, Data] = {}
     for name, benchmark in zip(names, benchmarks, strict=True):
         stats = jsontext.entry(benchmark, "stats", source)
         iterations = int(stats.get("iterations") or 1)
         run = Run(
-            tool="pytest-benchmark", version=record.get("version"), loop="closed", measure="service", corrected="none",
-            connections=1, unit="s", unit_from="format",
+            tool="pytest-benchmark", version=record.get("version"), loop="closed",
+            measure="service", corrected="none", connections=1, unit="s", unit_from="format",
             notes=(f"each value is the mean of {iterations:,} calls",) if iterations > 1 else (),
         )  # fmt: skip
         label = name if names.count(name) == 1 else str(benchmark.get("fullname", name))
         if stats.get("data"):
-            found[label] = rung_of_values(nanoseconds_of(stats["data"], "s"), run)
+            series[label] = data_from_values(nanoseconds_of(stats["data"], "s"), run)
             continue
-        reported_stats = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
-        held = {
-            ours: nanoseconds(stats[theirs], "s")
-            for ours, theirs in reported_stats.items()
-            if theirs in stats
-        }
-        quartiles = {25.0: "q1", 50.0: "median", 75.0: "q3"}
-        points = {p: nanoseconds(stats[key], "s") for p, key in quartiles.items() if key in stats}
-        found[label] = rung_of_points(points, stats.get("rounds"), held, run.with_notes(_HINT))
-    return found
+        reported = in_nanoseconds({kind: stats.get(key) for kind, key in _STATS.items()}, "s")
+        points = in_nanoseconds({p: stats.get(key) for p, key in _QUARTILES.items()}, "s")
+        run = run.with_notes(_HINT)
+        series[label] = data_from_points(points, stats.get("rounds"), reported, run)
+    return series
 
 
 FORMATS = (
     Format(
-        name="pytest-benchmark",
-        title="pytest-benchmark (JSON)",
-        level="samples",
-        suffixes=(".json",),
-        sniff=sniff,
-        read=read,
-        unit="s",
-        example="pytest --benchmark-json=out.json --benchmark-save-data",
+        "pytest-benchmark", "pytest-benchmark (JSON)", "samples", (".json",),
+        has_json_keys(
+            ("machine_info", "commit_info"), ("benchmarks", "fullname", "stats", "rounds")
+        ),
+        read, unit="s", example="pytest --benchmark-json=out.json --benchmark-save-data",
     ),
-)
+)  # fmt: skip

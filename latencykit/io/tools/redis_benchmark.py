@@ -1,9 +1,10 @@
 """redis-benchmark (and valkey-benchmark): its text, ``-q`` and ``--csv``.
 
-Since 6.2 it counts in an HdrHistogram and prints two lists of exact cumulative counts: at halving shares, and every
-0.1 ms (above 2 ms every 1 ms, where the count changes). Values above 3 s are counted as 3 s. Before, it printed the
-share up to each whole millisecond (or what ``--precision`` says), rounded down. With ``-P`` each request of a pipeline
-gets the time of the whole pipeline; the output does not say so.
+Since 6.2 it counts in an HdrHistogram and prints two lists of exact cumulative counts: at halving
+shares, and every 0.1 ms (above 2 ms every 1 ms, where the count changes). Values above 3 s are
+counted as 3 s. Before, it printed the share up to each whole millisecond (or what ``--precision``
+says), rounded down. With ``-P`` each request of a pipeline gets the time of the whole pipeline; the
+output does not say so.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
+    in_nanoseconds,
     nanoseconds,
     nanoseconds_of,
-    rung_of_points,
     several,
 )
-from latencykit.io.source import Confidence, Format
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import plain
 from latencykit.units import printable
 
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_BLOCK = re.compile(r"^====== (.{1,300}?) ======\s*$")
+_BLOCK = re.compile(r"^====== (.{1,300}?) ======\s*$", re.MULTILINE)
 _ROW = re.compile(
     r"^\s*([\d.]{1,20})% <= ([\d.]{1,30}) milliseconds(?: \(cumulative count (\d{1,18})\))?\s*$"
 )
@@ -46,70 +49,55 @@ _QUIET = re.compile(
 )
 _COLUMNS = re.compile(r"\s*avg(?:\s+(?:min|max|p\d+(?:\.\d+)?))+\s*")
 _VALUE = re.compile(r"[\d.]+|[-+]?(?:nan|inf)")
-_TELLING = re.compile(r"requests per second|requests completed in|^\s*avg\s+min\s")
+_IMPORTANT = re.compile(r"requests per second|requests completed in|^\s*avg\s+min\s")
 _PROGRESS = re.compile(r"rps=[\d.]+ \(overall: ")
 _NAMES = {"avg": "mean", "min": "min", "max": "max"}
 _CLIP = 3000.0  # ms
 _COARSEST = 0.93  # a bucket of one digit is up to 1/16 of its value wide
 _HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the whole distribution"
-_OLD = "this version rounds latencies down: each may be up to {} higher than printed"
 
 
 @dataclass
 class _Test:
-    """One test of the run, as it is gathered line by line."""
+    """One test of the run, as it is collected line by line."""
 
     name: str
     count: int = 0
     seconds: float | None = None
     clients: int | None = None
     rate: float | None = None
-    shares: list[tuple[float, float]] = field(
-        default_factory=list
-    )  # ms, percent: versions before 6.2
-    steps: list[tuple[float, int]] = field(
-        default_factory=list
-    )  # ms, values up to there: at halving shares
-    edges: list[tuple[float, int]] = field(default_factory=list)  # the same at even steps
+    shares: list[tuple[float, float]] = field(default_factory=list)  # ms, percent: before 6.2
+    steps: list[tuple[float, float]] = field(default_factory=list)  # ms, count: at halving shares
+    edges: list[tuple[float, float]] = field(default_factory=list)  # ms, count: at even steps
     decimals: int = 0
     columns: list[str] = field(default_factory=list)
     stats: dict[str, float] = field(default_factory=dict)
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the title of a test, a quiet line, or the progress that is overwritten."""
+    """Recognize the title of a test, a quiet line, or the progress that is overwritten."""
     text = plain(head.text)
-    titled = "requests completed in" in text and re.search(
-        r"^====== .{1,300} ======\s*$", text, re.MULTILINE
-    )
-    summed = (
-        re.search(r"^[ \t]*latency summary \(msec\):", text, re.MULTILINE)
-        and "throughput summary:" in text
-    )
-    quiet = any(
-        _QUIET.match(line)
-        for line in text.split("\n")
-        if "requests per second" in line and len(line) < 500
-    )
-    return (
-        Confidence.CERTAIN
-        if titled or summed or quiet or _PROGRESS.search(head.text)
-        else Confidence.NO
+    summary = re.search(r"^[ \t]*latency summary \(msec\):", text, re.MULTILINE)
+    lines = (line for line in text.split("\n") if "requests per second" in line and len(line) < 500)
+    return certain(
+        ("requests completed in" in text and _BLOCK.search(text))
+        or (summary and "throughput summary:" in text)
+        or any(map(_QUIET.match, lines))
+        or _PROGRESS.search(head.text)
     )
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one series per test."""
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     for test in _tests(plain(source.text()).split("\n"), source, options):
         data = _data(test, source)
         if data is not None:
-            found[distinct(test.name, found)] = data
-    if not found:
-        raise source.corrupt(
-            None, "it holds no latencies", "a distribution, a summary or a p50", _HINT
-        )
-    return found
+            series[distinct(test.name, series)] = data
+    if not series:
+        expected = "a distribution, a summary or a p50"
+        raise source.corrupt(None, "it holds no latencies", expected, _HINT)
+    return series
 
 
 def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_Test]:
@@ -118,44 +106,31 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
     even = False
     for number, line in enumerate(lines, 1):
         title, quiet = _BLOCK.match(line), _QUIET.match(line)
-        if title or (quiet and not quiet[1].strip().startswith("throughput summary")):
+        expected = ""
+        if quiet and not title and not quiet[1].strip().startswith("throughput summary"):
             yield test
-            test, even = _Test((title or quiet)[1].strip()), False  # type: ignore[index]
-            if quiet:
-                test.rate = _number(quiet[2])
-                test.stats = {"p50": float(quiet[3])} if quiet[3] else {}
+            test, even = _Test(quiet[1].strip(), rate=_number(quiet[2])), False
+            test.stats = {"p50": float(quiet[3])} if quiet[3] else {}
+        elif title:
+            yield test
+            test, even = _Test(title[1].strip()), False
         elif "<=" in line and "millisec" in line:
             row = _ROW.match(line)
-            if (row is None or not _take(row, test, even)) and number < len(lines):
-                seen, expected = (
-                    f"{printable(line.strip())!r}",
-                    "50.000% <= 0.031 milliseconds (cumulative count 1), ascending",
-                )
-                options.damaged(
-                    source.corrupt(number, seen, expected, "--lenient skips such lines")
-                )
+            if row is None or not _take(row, test, even):
+                expected = "50.000% <= 0.031 milliseconds (cumulative count 1), ascending"
         elif line.startswith("Cumulative distribution"):
             even = True
         elif test.columns and line.strip():
-            words, test.columns, columns = line.split(), [], test.columns
-            if len(words) == len(columns) and all(_VALUE.fullmatch(word) for word in words):
-                test.stats = {
-                    name: v
-                    for name, word in zip(columns, words, strict=True)
-                    if (v := _number(word)) is not None
-                }
-            elif number < len(lines):
-                seen, expected = f"{printable(line.strip())!r}", ", ".join(columns)
-                options.damaged(
-                    source.corrupt(number, seen, expected, "--lenient skips such lines")
-                )
-        elif not _fact(line, test) and _TELLING.search(line) and number < len(lines):
-            seen = f"{printable(line.strip())!r}"
-            options.damaged(
-                source.corrupt(
-                    number, seen, "a line that redis-benchmark prints", "--lenient skips such lines"
-                )
-            )
+            words, columns, test.columns = line.split(), test.columns, []
+            if len(words) == len(columns) and all(map(_VALUE.fullmatch, words)):
+                values = dict(zip(columns, map(_number, words), strict=True))
+                test.stats = {name: value for name, value in values.items() if value is not None}
+            else:
+                expected = ", ".join(columns)
+        elif not _take_fact(line, test) and _IMPORTANT.search(line):
+            expected = "a line that redis-benchmark prints"
+        if expected and number < len(lines):
+            refuse_line(source, options, number, f"{printable(line.strip())!r}", expected)
     yield test
 
 
@@ -166,14 +141,12 @@ def _take(row: re.Match[str], test: _Test, even: bool) -> bool:
         return False
     if row[3] is None:
         test.decimals = len(row[2].partition(".")[2])
-        known: list[tuple[float, float]] | list[tuple[float, int]] = test.shares
-        test.shares.append((value, share))
+        rows, new = test.shares, (value, share)
     else:
-        known = test.edges if even else test.steps
-        known.append((value, int(row[3])))
-    if len(known) > 1 and (known[-1][0] < known[-2][0] or known[-1][1] < known[-2][1]):
-        known.pop()
+        rows, new = test.edges if even else test.steps, (value, float(row[3]))
+    if rows and (new[0] < rows[-1][0] or new[1] < rows[-1][1]):
         return False
+    rows.append(new)
     return True
 
 
@@ -185,8 +158,8 @@ def _number(text: str) -> float | None:
     return value if 0 <= value < 1e15 else None
 
 
-def _fact(line: str, test: _Test) -> bool:
-    """Take what a line says of the test; False where it says nothing that is known."""
+def _take_fact(line: str, test: _Test) -> bool:
+    """Take what a line says of the test; False where it is not one of those known."""
     if completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
         test.count, test.seconds = int(completed[1]), _number(completed[2])
     elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
@@ -201,19 +174,14 @@ def _fact(line: str, test: _Test) -> bool:
 
 
 def _data(test: _Test, source: Source) -> Data | None:
-    """What a test's lines amount to; None where they hold no latency."""
-    stats = {
-        _NAMES[name]: nanoseconds(value, "ms")
-        for name, value in test.stats.items()
-        if name in _NAMES
-    }
+    """A test's data; None where its lines hold no latency."""
+    values = in_nanoseconds(test.stats, "ms")
+    stats = {_NAMES[name]: value for name, value in values.items() if name in _NAMES}
     points = {
-        float(name[1:]): nanoseconds(value, "ms")
-        for name, value in test.stats.items()
-        if re.fullmatch(r"p[\d.]+", name)
+        float(name[1:]): value for name, value in values.items() if re.fullmatch(r"p[\d.]+", name)
     }
     run = Run(
-        tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms", unit_from="file",
+        tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms",
         duration=test.seconds or None, achieved=test.rate, connections=test.clients,
     )  # fmt: skip
     if test.steps or test.edges:
@@ -222,72 +190,69 @@ def _data(test: _Test, source: Source) -> Data | None:
         return _rounded_down(test, run)
     if not stats and not points:
         return None
-    return rung_of_points(points, test.count or None, stats, run.with_notes(_HINT))
+    return data_from_points(points, test.count or None, stats, run.with_notes(_HINT))
 
 
 def _counted(
     test: _Test, stats: dict[str, float], points: dict[float, float], run: Run, source: Source
 ) -> Data | None:
     """The histogram of two lists of cumulative counts."""
-    known = dict(sorted(test.steps + test.edges))
+    rows = dict(sorted(test.steps + test.edges))
     for (before, count), (value, more) in zip(test.edges, test.edges[1:], strict=False):
         below = value * _COARSEST - (0.1 if value < 2.2 else 1.0)
-        if more > count and below > before:
-            known.setdefault(
-                below, max(n for v, n in known.items() if v <= below)
-            )  # nothing was counted up to here
-    value, cumulative = np.array(sorted(known.items())).T
+        if more > count and below > before:  # nothing was counted up to here
+            rows.setdefault(below, max(n for v, n in rows.items() if v <= below))
+    values, cumulative = np.array(sorted(rows.items())).T
     counts = np.diff(cumulative.astype(np.int64), prepend=0)
     if (counts < 0).any():
-        raise source.corrupt(
-            None,
-            f"the two distributions of {test.name} contradict each other",
-            "equal counts",
-            "run it again",
-        )
+        seen = f"the two distributions of {test.name} contradict each other"
+        raise source.corrupt(None, seen, "equal counts", "run it again")
     if not counts.sum():
         return None
     if not stats:
         run = run.with_notes("the output ends before the summary of this test")
-    clipped = value >= _CLIP
+    clipped = values >= _CLIP
     late = int(counts[clipped].sum())
     if late:
         run = run.with_notes(
-            f"redis-benchmark counts what takes longer than 3 s as 3 s: {several(late, 'request')} took 3 s or more"
+            "redis-benchmark counts what takes longer than 3 s as 3 s: "
+            f"{several(late, 'request')} took 3 s or more"
         )
+    highs = [nanoseconds(value, "ms") for value in values[~clipped]]
     return histogram_of_both(
-        points, [nanoseconds(v, "ms") for v in value[~clipped]], counts[~clipped].tolist(), stats, run,
-        censored=late, censored_at=_CLIP * 1e6 if late else np.inf,
+        points, highs, counts[~clipped].tolist(), stats, run, censored=late,
+        censored_at=_CLIP * 1e6 if late else np.inf,
     )  # fmt: skip
 
 
 def _rounded_down(test: _Test, run: Run) -> Data:
     """The histogram of versions before 6.2: shares up to a rounded value."""
     value, share = np.array(test.shares).T
-    step, reported_stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
-    known = run.with_notes(_OLD.format(f"{step:g} ms"))
+    step, stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
+    run = run.with_notes(
+        f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
+    )
     if not test.count:
         points = {p: nanoseconds(v, "ms") for v, p in test.shares}
-        return Summary(reported_stats, points, None, "ns", known)
+        return Summary(stats, points, None, "ns", run)
     counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
     high = nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
-    return Histogram.from_buckets(
-        np.concatenate(([0.0], high[:-1])), high, counts, run=known, reported_stats=reported_stats
-    )
+    low = np.concatenate(([0.0], high[:-1]))
+    return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Tell the heading, or rows of old versions."""
+    """Recognize the heading, or rows of old versions."""
     lines = [line for line in head.lines if line.startswith('"')]
     if lines and lines[0].startswith('"test","rps"'):
         return Confidence.CERTAIN
-    old = lines and all(re.fullmatch(r'"[A-Z][^"]{0,100}","[\d.]+"', line) for line in lines)
-    return Confidence.LIKELY if old else Confidence.NO
+    old = re.compile(r'"[A-Z][^"]{0,100}","[\d.]+"')
+    return Confidence.LIKELY if lines and all(map(old.fullmatch, lines)) else Confidence.NO
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read one summary a test."""
-    found: dict[str, Data] = {}
+    """Read one summary per test."""
+    series: dict[str, Data] = {}
     columns: list[str] = []
     lines = source.text().split("\n")
     for number, line in enumerate(lines, 1):
@@ -297,58 +262,32 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         if row[:2] == ["test", "rps"]:
             columns = [re.sub(r"_latency_ms$", "", name) for name in row]
             continue
-        values = [_number(word) for word in row[1:]]
-        if (
-            not line.rstrip().endswith('"')
-            or (columns and len(row) != len(columns))
-            or None in values
-        ):
+        values = [value for word in row[1:] if (value := _number(word)) is not None]
+        unlike = columns and len(row) != len(columns)
+        if not line.rstrip().endswith('"') or unlike or len(values) < len(row) - 1:
             if number < len(lines):
-                options.damaged(
-                    source.corrupt(
-                        number,
-                        f"{printable(line)!r}",
-                        "a test and its numbers",
-                        "--lenient skips it",
-                    )
-                )
+                seen, expected = f"{printable(line)!r}", "a test and its numbers"
+                refuse_line(source, options, number, seen, expected)
             continue
-        test = _Test(row[0], rate=values[0])
-        test.stats = {
-            name: value
-            for name, value in zip(columns[2:], values[1:], strict=False)
-            if value is not None
-        }
-        data = _data(test, source)
+        stats = dict(zip(columns[2:], values[1:], strict=False))
+        data = _data(_Test(row[0], rate=values[0], stats=stats), source)
         if data is not None:
-            found[distinct(test.name, found)] = data
-    if not found:
+            series[distinct(row[0], series)] = data
+    if not series:
         seen = "this version's --csv prints throughput only"
-        raise source.corrupt(
-            None, seen if not columns else "there is no test below the heading", "latencies", _HINT
-        )
-    return found
+        if columns:
+            seen = "it has no test below the heading"
+        raise source.corrupt(None, seen, "latencies", _HINT)
+    return series
 
 
 FORMATS = (
     Format(
-        name="redis-benchmark",
-        title="redis-benchmark (text)",
-        level="histogram",
-        suffixes=(".txt",),
-        sniff=sniff_text,
-        read=read_text,
-        unit="ms",
-        example="redis-benchmark -t set,get -n 100000 > out.txt",
+        "redis-benchmark", "redis-benchmark (text)", "histogram", (".txt",), sniff_text,
+        read_text, unit="ms", example="redis-benchmark -t set,get -n 100000 > out.txt",
     ),
     Format(
-        name="redis-benchmark-csv",
-        title="redis-benchmark (CSV)",
-        level="summary",
-        suffixes=(".csv",),
-        sniff=sniff_csv,
-        read=read_csv,
-        unit="ms",
-        example="redis-benchmark -t set,get --csv > out.csv",
+        "redis-benchmark-csv", "redis-benchmark (CSV)", "summary", (".csv",), sniff_csv,
+        read_csv, unit="ms", example="redis-benchmark -t set,get --csv > out.csv",
     ),
-)
+)  # fmt: skip

@@ -1,6 +1,6 @@
-"""siege: its closing table as text, and the same as JSON (``-j``, the default of some distributions).
+"""siege: its closing table as text, and as JSON (``-j``, the default of some distributions).
 
-siege prints times in seconds with two decimals and holds no distribution.
+siege prints times in seconds with two decimals and no distribution.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds, nothing_answered
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import in_nanoseconds, nothing_answered
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Format
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
@@ -24,32 +25,30 @@ _LINE = re.compile(
     r"^[ \t]*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE
 )
 _HINT = (
-    "siege keeps no distribution; its --log and verbose lines hold single requests to 10 ms at best: "
-    "measure with a tool that prints percentiles"
+    "siege keeps no distribution; its --log and verbose lines hold single requests to 10 ms at "
+    "best: measure with a tool that prints percentiles"
 )
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the closing table."""
-    found = "Availability:" in head.text and re.search(r"Longest transaction:\s", head.text)
-    return Confidence.CERTAIN if found else Confidence.NO
+    """Recognize the closing table."""
+    longest = re.search(r"Longest transaction:\s", head.text)
+    return certain("Availability:" in head.text and longest)
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the keys; lines of advice may stand before the object."""
-    needed = ('"transactions":', '"availability":', '"longest_transaction":')
-    return Confidence.CERTAIN if all(key in head.text for key in needed) else Confidence.NO
+    """Recognize the keys; lines of advice may precede the object."""
+    keys = ('"transactions":', '"availability":', '"longest_transaction":')
+    return certain(all(key in head.text for key in keys))
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table."""
     text = source.text()
-    table = text[text.rfind("Transactions:") :]
     facts: dict[str, float] = {}
-    for name, number, unit in _LINE.findall(table):
+    for name, number, unit in _LINE.findall(text[text.rfind("Transactions:") :]):
         key = name.strip().lower().replace(" ", "_")
-        scale = 1e-3 if unit == "ms" else 1.0
-        facts.setdefault(key, float(number) * scale)
+        facts.setdefault(key, float(number) * (1e-3 if unit == "ms" else 1.0))
     return {"": _summary(facts, source)}
 
 
@@ -62,54 +61,35 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 def _summary(facts: dict[str, float], source: Source) -> Summary:
     for key in ("transactions", "response_time", "longest_transaction"):
         if key not in facts:
-            raise source.corrupt(
-                None, f"the table holds no {key}", "siege's closing table", "run siege anew"
-            )
+            seen = f"the table holds no {key}"
+            raise source.corrupt(None, seen, "siege's closing table", "run siege anew")
     count, failed = int(facts["transactions"]), int(facts.get("failed_transactions", 0))
     if not count:
         raise nothing_answered(source, Run(failed=failed))
-    printed = facts["response_time"]
+    mean = facts["response_time"]
     notes = ["siege prints times to 10 ms", _HINT]
     busy = facts.get("concurrency", 0.0) * facts.get("elapsed_time", 0.0)
-    if printed < 0.1 and busy:
-        mean = nanoseconds(busy / count, "s")
-        notes.insert(
-            0,
-            f"the mean is concurrency x elapsed time / transactions; siege printed {format_duration(printed * 1e9)}",
-        )
-    else:
-        mean = nanoseconds(printed, "s")
-    stats = {
-        "mean": mean,
-        "min": nanoseconds(facts.get("shortest_transaction", 0.0), "s"),
-        "max": nanoseconds(facts["longest_transaction"], "s"),
-    }
+    if mean < 0.1 and busy:
+        note = "the mean is concurrency x elapsed time / transactions"
+        notes.insert(0, f"{note}; siege printed {format_duration(mean * 1e9)}")
+        mean = busy / count
+    low, high = facts.get("shortest_transaction", 0.0), facts["longest_transaction"]
     run = Run(
-        tool="siege", loop="closed", measure="service", corrected="none", unit="s", unit_from="format",
-        duration=facts.get("elapsed_time"), achieved=facts.get("transaction_rate"), failed=failed, notes=tuple(notes),
+        tool="siege", loop="closed", measure="service", corrected="none", unit="s", failed=failed,
+        unit_from="format", duration=facts.get("elapsed_time"),
+        achieved=facts.get("transaction_rate"), notes=tuple(notes),
     )  # fmt: skip
+    stats = in_nanoseconds({"mean": mean, "min": low, "max": high}, "s")
     return Summary(stats, {}, count, "ns", run)
 
 
 FORMATS = (
     Format(
-        name="siege",
-        title="siege (text)",
-        level="summary",
-        suffixes=(".txt",),
-        sniff=sniff_text,
-        read=read_text,
-        unit="s",
+        "siege", "siege (text)", "summary", (".txt",), sniff_text, read_text, unit="s",
         example="siege -b -c 4 -t 60S URL 2> siege.txt",
     ),
     Format(
-        name="siege-json",
-        title="siege (JSON)",
-        level="summary",
-        suffixes=(".json", ".txt"),
-        sniff=sniff_json,
-        read=read_json,
-        unit="s",
-        example="siege -j -b -c 4 -t 60S URL > siege.json",
+        "siege-json", "siege (JSON)", "summary", (".json", ".txt"), sniff_json, read_json,
+        unit="s", example="siege -j -b -c 4 -t 60S URL > siege.json",
     ),
-)
+)  # fmt: skip

@@ -1,6 +1,6 @@
 """sockperf: its text, and the packets of ``--full-log``.
 
-Latency is half of the round trip unless ``--full-rtt`` was given; what the file calls it is what we give.
+Latency is half of the round trip unless ``--full-rtt`` was given; it is read as the file has it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,31 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.io.build import nanoseconds, nanoseconds_of, rung_of_points, without_negative
+from latencykit.io.build import (
+    data_from_points,
+    in_nanoseconds,
+    nanoseconds_of,
+    without_negative,
+)
 from latencykit.io.rows import Layout, read_table
-from latencykit.io.source import Confidence, Format
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Format
+from latencykit.io.text import fact
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PERCENTILE = re.compile(r"---> percentile ([\d.]+) = *([\d.]+)")
 _HEADER = re.compile(r"^packet, txTime\(sec\), rxTime\(sec\)(?:, *(\w+)\(usec\))?\s*$")
+_STATS = {
+    "max": r"---> <MAX> observation = *([\d.]+)",
+    "min": r"---> <MIN> observation = *([\d.]+)",
+    "mean": r"avg-(?:rtt|lat(?:ency)?)= *([\d.]+)",
+    "std": r"\(std-dev= *([\d.]+)\)",
+}
 
 
 def _header_line(head: Head) -> int | None:
@@ -31,87 +44,65 @@ def _header_line(head: Head) -> int | None:
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Tell the header of the packets."""
-    return Confidence.CERTAIN if _header_line(head) is not None else Confidence.NO
+    """Recognize the header of the packets."""
+    return certain(_header_line(head) is not None)
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell sockperf's percentiles, where no packets follow."""
-    found = "sockperf: " in head.text and "---> <MAX> observation" in head.text
-    return Confidence.CERTAIN if found and _header_line(head) is None else Confidence.NO
+    """Recognize sockperf's percentiles, where no packets follow."""
+    printed = "sockperf: " in head.text and "---> <MAX> observation" in head.text
+    return certain(printed and _header_line(head) is None)
 
 
 def _run(text: str) -> Run:
-    def number(pattern: str) -> float | None:
-        found = re.search(pattern, text)
-        return float(found[1]) if found else None
-
-    version = re.search(r"== version #(\S+) ==", text)
     full = "avg-rtt=" in text or "--full-rtt" in text
+    halved = "latency is half of the round trip, as sockperf has it without --full-rtt"
     return Run(
-        tool="sockperf",
-        version=version[1] if version else None,
-        measure="service",
-        corrected="none",
-        rate=number(r"--mps=(\d+)"),
-        duration=number(r"\[Valid Duration\] RunTime=([\d.]+) sec"),
-        dropped=int(number(r"# dropped messages = (\d+)") or 0),
-        unit="us",
-        unit_from="format",
-        notes=()
-        if full
-        else ("latency is half of the round trip, as sockperf has it without --full-rtt",),
-    )
+        tool="sockperf", version=fact(text, r"== version #(\S+) ==", str), measure="service",
+        corrected="none", rate=fact(text, r"--mps=(\d+)", float),
+        duration=fact(text, r"\[Valid Duration\] RunTime=([\d.]+) sec", float),
+        dropped=fact(text, r"# dropped messages = (\d+)", int) or 0, unit="us",
+        unit_from="format", notes=() if full else (halved,),
+    )  # fmt: skip
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the printed percentiles."""
     text = _COLOUR.sub("", source.text())
-    points = {float(p): nanoseconds(float(value), "us") for p, value in _PERCENTILE.findall(text)}
-    stats: dict[str, float] = {}
-    for name, pattern in (
-        ("max", r"---> <MAX> observation = *([\d.]+)"),
-        ("min", r"---> <MIN> observation = *([\d.]+)"),
-        ("mean", r"avg-(?:rtt|lat(?:ency)?)= *([\d.]+)"),
-        ("std", r"\(std-dev= *([\d.]+)\)"),
-    ):
-        found = re.search(pattern, text)
-        if found:
-            stats[name] = nanoseconds(float(found[1]), "us")
-    count = re.search(r"Total (\d+) observations", text)
-    return {"": rung_of_points(points, int(count[1]) if count else None, stats, _run(text))}
+    cells = {name: fact(text, pattern, float) for name, pattern in _STATS.items()}
+    points = {float(p): float(value) for p, value in _PERCENTILE.findall(text)}
+    points, stats = in_nanoseconds(points, "us"), in_nanoseconds(cells, "us")
+    count = fact(text, r"Total (\d+) observations", int)
+    return {"": data_from_points(points, count, stats, _run(text))}
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every packet of the valid part of the test."""
+    lines = source.head.lines
     at = _header_line(source.head)
     if at is None:
-        raise source.corrupt(
-            None, "there is no header of packets", "packet, txTime(sec), rxTime(sec)", ""
-        )
-    preface = _COLOUR.sub("", "\n".join(source.head.lines[:at]))
-    found = _HEADER.match(source.head.lines[at])
-    measured = bool(found and found[1])
-    names = ("packet", "tx", "rx", "latency") if measured else ("packet", "tx", "rx")
-    layout = Layout(
-        names, names[1:], skip=at + 1, comment="-", largest={"tx": 9e9, "rx": 9e9, "latency": 9e15}
-    )
+        expected = "packet, txTime(sec), rxTime(sec)"
+        raise source.corrupt(None, "the header of packets is missing", expected)
+    measured = lines[at].count(",") == 3
+    names = ("packet", "tx", "rx", "latency")[: 4 if measured else 3]
+    largest = {"tx": 9e9, "rx": 9e9, "latency": 9e15}
+    layout = Layout(names, names[1:], skip=at + 1, comment="-", largest=largest)
     frame, notes = read_table(source, options, layout)
-    run = _run(preface).with_notes(*notes)
+    run = _run(_COLOUR.sub("", "\n".join(lines[:at])))
     if measured:
         duration = nanoseconds_of(frame["latency"].to_numpy(), "us")
     else:
         trip = nanoseconds_of(frame["rx"].to_numpy() - frame["tx"].to_numpy(), "s")
-        duration = trip if not run.notes or "half" not in run.notes[0] else trip / 2
+        duration = trip / 2 if run.notes else trip
     start = np.rint(frame["tx"].to_numpy() * 1e9).astype(np.int64)
     columns, left_out = without_negative({"duration": duration, "start": start}, options)
-    return {"": Samples(run=run.with_notes(*left_out), **columns)}
+    return {"": Samples(run=run.with_notes(*notes, *left_out), **columns)}
 
 
 FORMATS = (
     Format(
-        "sockperf-csv", "sockperf's packets", "samples", (".csv",), sniff_csv, read_csv, unit="us",
-        example="sockperf ping-pong -i HOST --full-rtt --full-log packets.csv",
+        "sockperf-csv", "sockperf's packets", "samples", (".csv",), sniff_csv, read_csv,
+        unit="us", example="sockperf ping-pong -i HOST --full-rtt --full-log packets.csv",
     ),
     Format(
         "sockperf", "sockperf (text)", "histogram", (".txt",), sniff_text, read_text, unit="us",

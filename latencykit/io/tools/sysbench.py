@@ -1,7 +1,8 @@
 """sysbench: the closing text, with the histogram of ``--histogram=on`` where it is there.
 
-The histogram's 1024 buckets are spaced evenly in the logarithm from 0.001 to 100,000 ms; a row prints the middle of
-its bucket. With ``--rate``, latencies count from the moment an event was due (sysbench adds the time in its queue).
+The histogram's 1024 buckets are spaced evenly in the logarithm from 0.001 to 100,000 ms; a row
+prints the middle of its bucket. With ``--rate``, latencies count from the moment an event was due
+(sysbench adds the time in its queue).
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import nanoseconds, nanoseconds_of
-from latencykit.io.source import Confidence, Format
+from latencykit.io.build import in_nanoseconds, nanoseconds_of
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Format
+from latencykit.io.text import fact
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 __all__ = ["FORMATS"]
 
 _ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023
-_STATS = re.compile(r"^[ \t]+(min|avg|max|sum):\s+([\d.]+) *(ms)?\s*$", re.MULTILINE)
+_STATS = re.compile(r"^[ \t]+(min|avg|max|sum):\s+([\d.]+) *(?:ms)?\s*$", re.MULTILINE)
 _PERCENTILE = re.compile(
     r"^[ \t]+(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *(?:ms)?\s*$",
     re.MULTILINE,
@@ -33,117 +36,65 @@ _PERCENTILE = re.compile(
 _HINT = "run sysbench with --histogram=on for the distribution"
 
 
-def sniff(head: Head) -> Confidence:
-    """Tell the first line, or the blocks of the closing text."""
-    if re.search(r"^sysbench \d+\.\d+", head.text, re.MULTILINE):
-        return Confidence.CERTAIN
-    found = re.search(r"^Latency histogram \(values are in milliseconds\)", head.text, re.MULTILINE)
-    return Confidence.CERTAIN if found or "Threads fairness:" in head.text else Confidence.NO
-
-
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the closing text."""
     text = source.text()
-    reported_stats = {name: float(value) for name, value, _ in _STATS.findall(text)}
-    count = _number(text, r"total number of events:\s+(\d+)")
-    if not reported_stats or count is None:
-        raise source.corrupt(
-            None,
-            "the closing statistics are missing",
-            "min, avg, max and the number of events",
-            "did sysbench end?",
-        )
-    stats = {
-        name: nanoseconds(reported_stats[name], "ms")
-        for name in ("min", "max")
-        if name in reported_stats
-    }
-    exact = (
-        reported_stats["sum"] / count
-        if reported_stats.get("sum") and count
-        else reported_stats.get("avg", 0.0)
-    )
-    stats["mean"] = nanoseconds(exact, "ms")
-    points = {
-        float(p): nanoseconds(float(value), "ms")
-        for p, value in _PERCENTILE.findall(text)
-        if 0 < float(p) < 100
-    }
-    run = _run(text)
-    rows = [(float(value), int(number)) for value, number in _ROW.findall(text)]
-    if rows:
-        return {"": _histogram(rows, stats, points, run, int(count), source)}
-    return {"": Summary(stats, points, int(count), "ns", run.with_notes(_HINT))}
-
-
-def _number(text: str, pattern: str) -> float | None:
-    found = re.search(pattern, text)
-    return float(found[1]) if found else None
-
-
-def _run(text: str) -> Run:
-    version = re.search(r"^sysbench (\d\S*)", text, re.MULTILINE)
-    threads, rate = (
-        _number(text, r"Number of threads: (\d+)"),
-        _number(text, r"Target transaction rate: ([\d.]+)"),
-    )
-    seconds = _number(text, r"total time:\s+([\d.]+)s")
-    count = _number(text, r"total number of events:\s+(\d+)")
-    return Run(
-        tool="sysbench",
-        version=version[1] if version else None,
-        loop="open" if rate else "closed",
-        measure="response" if rate else "service",
-        corrected="schedule" if rate else "none",
-        rate=rate,
+    facts = {name: float(value) for name, value in _STATS.findall(text)}
+    count = fact(text, r"total number of events:\s+(\d+)", int)
+    if not facts or count is None:
+        seen = "the closing statistics are missing"
+        expected = "min, avg, max and the number of events"
+        raise source.corrupt(None, seen, expected, "did sysbench end?")
+    mean = facts["sum"] / count if facts.get("sum") and count else facts.get("avg", 0.0)
+    stats = {"min": facts.get("min"), "max": facts.get("max"), "mean": mean}
+    points = {float(p): value for p, value in _PERCENTILE.findall(text) if 0 < float(p) < 100}
+    rate = fact(text, r"Target transaction rate: ([\d.]+)", float)
+    seconds = fact(text, r"total time:\s+([\d.]+)s", float)
+    run = Run(
+        tool="sysbench", version=fact(text, r"^sysbench (\d\S*)", str),
+        loop="open" if rate else "closed", measure="response" if rate else "service",
+        corrected="schedule" if rate else "none", rate=rate, duration=seconds,
         achieved=count / seconds if count and seconds else None,
-        duration=seconds,
-        connections=int(threads) if threads else None,
-        failed=int(_number(text, r"ignored errors:\s+(\d+)") or 0),
-        unit="ms",
-    )
+        connections=fact(text, r"Number of threads: (\d+)", int) or None,
+        failed=fact(text, r"ignored errors:\s+(\d+)", int) or 0, unit="ms",
+    )  # fmt: skip
+    return {"": _data(_ROW.findall(text), stats, points, run, count, source)}
 
 
-def _histogram(
-    rows: list[tuple[float, int]],
-    stats: dict[str, float],
-    points: dict[float, float],
+def _data(
+    rows: list[tuple[str, str]],
+    stats: dict[str, float | None],
+    points: dict[float, str],
     run: Run,
     count: int,
     source: Source,
-) -> Histogram:
-    middle, counts = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+) -> Data:
+    """The histogram, or the percentile without one."""
+    known, percentiles = in_nanoseconds(stats, "ms"), in_nanoseconds(points, "ms")
+    if not rows:
+        return Summary(known, percentiles, count, "ns", run.with_notes(_HINT))
+    middle, counts = np.array([float(row[0]) for row in rows]), np.array([int(r[1]) for r in rows])
     if int(counts.sum()) != count:
-        raise source.corrupt(
-            None,
-            f"the histogram holds {int(counts.sum())} events, the statistics {count}",
-            "equal numbers",
-            "",
-        )
+        seen = f"the histogram holds {int(counts.sum())} events, the statistics {count}"
+        raise source.corrupt(None, seen, "equal numbers")
     step = np.rint(np.log(np.maximum(middle, 0.001) / 0.001) / _STEP)
     low, high = (
-        nanoseconds_of(0.001 * np.exp((step + side) * _STEP), "ms") for side in (-0.5, 0.5)
+        np.maximum.accumulate(nanoseconds_of(0.001 * np.exp((step + side) * _STEP), "ms"))
+        for side in (-0.5, 0.5)
     )
-    reported_percentiles = (tuple(points), tuple(points.values()))
     return Histogram.from_buckets(
-        np.maximum.accumulate(low),
-        np.maximum.accumulate(high),
-        counts,
-        run=run,
-        reported_stats=stats,
-        reported_percentiles=reported_percentiles,
-    )
+        low, high, counts, run=run, reported_stats=known,
+        reported_percentiles=(tuple(percentiles), tuple(percentiles.values())),
+    )  # fmt: skip
 
 
 FORMATS = (
     Format(
-        name="sysbench",
-        title="sysbench (text)",
-        level="histogram",
-        suffixes=(".txt",),
-        sniff=sniff,
-        read=read,
-        unit="ms",
-        example="sysbench oltp_read_only --histogram=on run > sysbench.txt",
+        "sysbench", "sysbench (text)", "histogram", (".txt",),
+        has_match(
+            r"^sysbench \d+\.\d+|^Latency histogram \(values are in milliseconds\)"
+            r"|Threads fairness:"
+        ),
+        read, unit="ms", example="sysbench oltp_read_only --histogram=on run > sysbench.txt",
     ),
-)
+)  # fmt: skip

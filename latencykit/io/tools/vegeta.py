@@ -1,7 +1,9 @@
-"""vegeta's results by the row: ``vegeta encode -to csv`` and ``-to json``.
+"""vegeta: its results by the row (``vegeta encode``), and its reports (``vegeta report``).
 
-A row's time stamp is its send; rows are not sorted by it. vegeta sends by a schedule and adds workers where replies are
-late, so times are those of an open loop, unless ``-max-workers`` ends that: then sends stop while requests are in flight.
+A row's time stamp is its send; rows are not sorted by it. vegeta sends by a schedule and adds
+workers where replies are late, so times are those of an open loop, unless ``-max-workers`` ends
+that: then sends stop while requests are in flight. The percentiles of reports are estimated (by
+t-digest), and include the times of requests that failed.
 """
 
 from __future__ import annotations
@@ -15,22 +17,24 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
     mixed_note,
     nanoseconds_of,
     nothing_answered,
+    outcome_codes,
     per_operation,
-    rung_of_points,
     without_negative,
 )
 from latencykit.io.hgrm import parse_spectrum
-from latencykit.io.rows import Layout, line_chunks, read_table
-from latencykit.io.source import Confidence, Format
+from latencykit.io.rows import CUT_LINE, Layout, line_chunks, read_table
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Format, refuse_line
 from latencykit.io.text import epoch_seconds, iso_nanoseconds, plain_report, sections
 from latencykit.units import format_duration, parse_duration, printable
 
@@ -39,41 +43,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.core.summary import Summary
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
     Columns = dict[str, Any]
 
-__all__ = ["FORMATS", "RUN", "TIMED_OUT"]
+__all__ = ["FORMATS", "TIMED_OUT"]
 
-
-RUN = Run(
-    tool="vegeta",
-    loop="open",
-    measure="response",
-    corrected="schedule",
-    unit="ns",
+_RUN = Run(
+    tool="vegeta", loop="open", measure="response", corrected="schedule", unit="ns",
     unit_from="format",
-)
+)  # fmt: skip
 TIMED_OUT = re.compile(r"timeout|timed out|deadline exceeded", re.IGNORECASE)
 _COLUMNS = (
-    "stamp",
-    "code",
-    "latency",
-    "out",
-    "in",
-    "error",
-    "body",
-    "attack",
-    "seq",
-    "method",
-    "url",
+    "stamp", "code", "latency", "out", "in", "error", "body", "attack", "seq", "method", "url",
     "headers",
-)
+)  # fmt: skip
 _ROW = re.compile(r"\d{16,19},\d{1,3},-?\d+,\d+,\d+,")
 _KEYS = ("timestamp", "latency", "code", "bytes_in", "bytes_out")
-_WHOLE = {key: re.compile(rf'"{key}":(-?\d+)[,}}]'.encode()) for key in ("latency", "code")}
+_NUMBERS = {key: re.compile(rf'"{key}":(-?\d+)[,}}]'.encode()) for key in ("latency", "code")}
 _WORDS = {
     key: re.compile(rf'"{key}":"((?:[^"\\]|\\.)*)"'.encode())
     for key in ("timestamp", "error", "attack")
@@ -83,8 +71,8 @@ _OFTEN, _LONG = 20, 5e7
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Tell nanoseconds since the epoch, a status, a latency and two sizes at the begin of the first row."""
-    return Confidence.CERTAIN if _ROW.match(head.text) else Confidence.NO
+    """Recognize the first row: ns since the epoch, a status, a latency and two sizes."""
+    return certain(_ROW.match(head.text))
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -92,9 +80,8 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     line, ends, _ = source.head.text.partition("\n")
     columns = _COLUMNS[: len(next(csv.reader([line.rstrip("\r")])))] if ends else _COLUMNS
     words = tuple(name for name in ("error", "attack") if name in columns)
-    layout = Layout(
-        columns, ("stamp", "code", "latency"), words, largest={"stamp": 9.2e18, "latency": 9.2e18}
-    )
+    largest = {"stamp": 9.2e18, "latency": 9.2e18}
+    layout = Layout(columns, ("stamp", "code", "latency"), words, largest=largest)
     frame, notes = read_table(source, options, layout)
     given: Columns = {
         "start": frame["stamp"].to_numpy(np.int64),
@@ -109,51 +96,49 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of the first object."""
-    if not head.text.startswith("{"):
-        return Confidence.NO
+    """Recognize the keys of the first object."""
     line = head.text.partition("\n")[0]
-    return Confidence.CERTAIN if all(f'"{key}":' in line for key in _KEYS) else Confidence.NO
+    return certain(line.startswith("{") and all(f'"{key}":' in line for key in _KEYS))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every request: chunks of whole lines by pattern; a chunk that does not fit is taken line by line."""
+    """Read every request: whole lines by pattern; a chunk that does not fit line by line."""
     notes: list[str] = []
     parts: list[Columns] = []
     for first, chunk in line_chunks(source):
-        whole = chunk.rfind(b"\n") + 1
-        parts.append(
-            _matched(chunk[:whole]) or _parsed(source, options, first, chunk[:whole], notes)
-        )
-        if whole < len(chunk):
-            parts.append(_parsed(source, options, first + chunk.count(b"\n"), chunk[whole:], notes))
+        end = chunk.rfind(b"\n") + 1
+        lines = chunk[:end]
+        parts.append(_matched(lines) or _parsed(source, options, first, lines, notes))
+        if end < len(chunk):
+            last = first + chunk.count(b"\n")
+            parts.append(_parsed(source, options, last, chunk[end:], notes))
     parts = [part for part in parts if len(part["start"])]
     if not parts:
         return {}
-    given: Columns = {
-        name: np.concatenate([part[name] for part in parts])
-        for name in ("start", "duration", "status")
-    }
+    given: Columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     for name in ("error", "attack"):
-        kinds, code = np.unique(np.concatenate([part[name] for part in parts]), return_inverse=True)
-        given[name], given[f"{name}s"] = code.reshape(-1), [_text(kind) for kind in kinds.tolist()]
+        kinds, code = np.unique(given[name], return_inverse=True)
+        texts = [kind.decode("utf-8", "replace") for kind in kinds.tolist()]
+        given[f"{name}s"] = [
+            str(json.loads(f'"{text}"')) if "\\" in text else text for text in texts
+        ]
+        given[name] = code.reshape(-1)
     return _series(given, tuple(notes), options)
 
 
 def _matched(chunk: bytes) -> Columns | None:
     """The columns of a chunk, where each of its lines has each of the keys once."""
     size = chunk.count(b"\n")
-    whole = {key: pattern.findall(chunk) for key, pattern in _WHOLE.items()}
+    numbers = {key: pattern.findall(chunk) for key, pattern in _NUMBERS.items()}
     words = {key: pattern.findall(chunk) for key, pattern in _WORDS.items()}
     words["attack"] = words["attack"] or [b""] * size
-    if not size or any(len(found) != size for found in (*whole.values(), *words.values())):
+    if not size or any(len(cells) != size for cells in (*numbers.values(), *words.values())):
         return None
     try:
-        start = iso_nanoseconds([text.decode() for text in words["timestamp"]])
         return {
-            "start": start,
-            "duration": np.array(whole["latency"], "S20").astype(np.int64),
-            "status": np.array(whole["code"], "S8").astype(np.int64),
+            "start": iso_nanoseconds([text.decode() for text in words["timestamp"]]),
+            "duration": np.array(numbers["latency"], "S20").astype(np.int64),
+            "status": np.array(numbers["code"], "S8").astype(np.int64),
             "error": np.array(words["error"], np.bytes_),
             "attack": np.array(words["attack"], np.bytes_),
         }
@@ -164,20 +149,23 @@ def _matched(chunk: bytes) -> Columns | None:
 def _parsed(
     source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
 ) -> Columns:
-    """The same, line by line: it names what is corrupt."""
+    """The same, line by line, so that corrupt lines are named."""
     stamps: list[str] = []
     rows: list[tuple[int, int, bytes, bytes]] = []
     for number, record in jsontext.numbered(source, options, first, chunk, notes):
         try:
             error, attack = (str(record.get(key, "")).encode() for key in ("error", "attack"))
-            row = _int64(record["latency"]), _int64(record["code"]), error, attack
-            stamps.append(_stamp(record["timestamp"]))
-            rows.append(row)
+            latency, code = int(record["latency"]), int(record["code"])
+            stamp = str(record["timestamp"])
+            valid = max(abs(latency), abs(code)) < 2**63 and _STAMP.fullmatch(stamp)
         except (AttributeError, KeyError, TypeError, ValueError):
+            valid = None
+        if not valid:
             seen = "an object without a proper timestamp, latency and code"
-            options.damaged(
-                source.corrupt(number, seen, "a result of vegeta", "--lenient skips the line")
-            )
+            refuse_line(source, options, number, seen, "a result of vegeta")
+            continue
+        stamps.append(stamp)
+        rows.append((latency, code, error, attack))
     return {
         "start": iso_nanoseconds(stamps),
         "duration": np.array([row[0] for row in rows], np.int64),
@@ -187,38 +175,17 @@ def _parsed(
     }
 
 
-def _stamp(value: Any) -> str:
-    if _STAMP.fullmatch(str(value)) is None:
-        raise ValueError(value)
-    return str(value)
-
-
-def _int64(value: Any) -> int:
-    number = int(value)
-    if abs(number) >= 2**63:
-        raise ValueError(number)
-    return number
-
-
-def _text(kind: bytes) -> str:
-    text = kind.decode("utf-8", "replace")
-    return str(json.loads(f'"{text}"')) if "\\" in text else text
-
-
 def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[str, Data]:
-    """Columns as samples: one series an attack, where there are several."""
+    """Columns as samples: one series per attack, where there are several."""
     errors, attacks = given.pop("errors", []), given.pop("attacks", [])
     error, status = given.pop("error", None), given.pop("status")
     bad = (status < 200) | (status >= 400)
-    outcome = np.where(bad, OUTCOMES.index("error"), 0)
+    late = np.zeros(bad.shape, np.bool_)
     if error is not None:
-        late = np.array(
-            [TIMED_OUT.search(text) is not None for text in errors] or [False], np.bool_
-        )
-        reported_stats = np.array([text != "" for text in errors] or [False], np.bool_)
-        outcome[reported_stats[error]] = OUTCOMES.index("error")
-        outcome[late[error] & (bad | reported_stats[error])] = OUTCOMES.index("timeout")
-    given["outcome"] = outcome if outcome.any() else None
+        bad |= np.array([text != "" for text in errors] or [False], np.bool_)[error]
+        timeouts = [TIMED_OUT.search(text) is not None for text in errors]
+        late = bad & np.array(timeouts or [False], np.bool_)[error]
+    given["outcome"] = outcome_codes(error=bad, timeout=late)
     columns, left_out = without_negative(given, options)
     code = columns.pop("attack", None)
     run = _paced(columns["start"], columns["duration"]).with_notes(*notes, *left_out)
@@ -229,53 +196,30 @@ def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[
 def _paced(start: NDArray[np.int64], duration: NDArray[np.int64]) -> Run:
     """The run: of an open loop, unless sends stopped for as long as requests were in flight."""
     if start.size < _OFTEN:
-        return RUN
+        return _RUN
     order = np.argsort(start, kind="stable")
     sent, ended = start[order], start[order] + duration[order]
     gaps = np.diff(sent)
     at = int(gaps.argmax())
     gap, span = float(gaps[at]), float(sent[-1] - sent[0]) / 1e9
-    run = (
-        RUN.replace(
-            rate=round((start.size - 1) / span, 3), achieved=round((start.size - 1) / span, 3)
-        )
-        if span > 0
-        else RUN
-    )
-    if (
-        gap <= max(_OFTEN * float(np.median(gaps)), _LONG)
-        or not (ended[: at + 1] >= sent[at] + 0.9 * gap).any()
-    ):
+    rate = round((start.size - 1) / span, 3) if span > 0 else None
+    run = _RUN.replace(rate=rate, achieved=rate)
+    in_flight = (ended[: at + 1] >= sent[at] + 0.9 * gap).any()
+    if gap <= max(_OFTEN * float(np.median(gaps)), _LONG) or not in_flight:
         return run
-    note = (
-        f"sends stopped for {format_duration(gap)} while requests were in flight: the workers ran out (-max-workers), and "
-        "what was due in that time is missing"
+    run = run.replace(loop="paced", measure="service", corrected="none", rate=None)
+    return run.with_notes(
+        f"sends stopped for {format_duration(gap)} while requests were in flight: "
+        "the workers ran out (-max-workers), and what was due in that time is missing"
     )
-    return run.replace(loop="paced", measure="service", corrected="none", rate=None).with_notes(
-        note
-    )
-
-
-_VEGETA = (
-    Format(
-        "vegeta-csv", "vegeta results (CSV)", "samples", (".csv",), sniff_csv, read_csv, unit="ns",
-        example="vegeta encode -to csv results.bin > results.csv",
-    ),
-    Format(
-        "vegeta-json", "vegeta results (JSON lines)", "samples", (".json", ".jsonl"), sniff_json, read_json, unit="ns",
-        example="vegeta encode -to json results.bin > results.json",
-    ),
-)  # fmt: skip
 
 
 # ------------------------------------------------------------
-# vegeta's reports: ``vegeta report`` as text, JSON, ``hist[…]`` and ``hdrplot``.
-#
-# Its percentiles are estimated (by t-digest), and take in the times of requests that failed.
+# Reports: as text, JSON, ``hist[…]`` and ``hdrplot``.
 
 _ORDINAL = re.compile(r"(\d+(?:\.\d+)?)(?:st|nd|rd|th)?")
 _REQUESTS = re.compile(r"^Requests\s+\[total", re.MULTILINE)
-_VEGETA_REPORT_ROW = re.compile(
+_REPORT_ROW = re.compile(
     r"^(Requests|Duration|Latencies|Success|Status Codes)\s+\[([^\]]*)\]\s+(.*?)\s*$", re.MULTILINE
 )
 _CLEARED = "\x1b[2J"
@@ -285,66 +229,60 @@ _HDRPLOT = re.compile(
     r"^Value\(ms\)[ \t]+Percentile[ \t]+TotalCount[ \t]+1/\(1-Percentile\)[ \t]*$", re.MULTILINE
 )
 _HINT = "vegeta report -type=hdrplot prints the distribution, vegeta encode every request"
+_ANEW = "run vegeta report anew"
 
 
 def sniff_report_json(head: Head) -> Confidence:
-    """Tell the keys."""
-    keys = ("latencies", "bytes_in", "status_codes", "success")
-    found = all(f'"{key}":' in head.text for key in keys) and '"requests":' in head.text
-    return (
-        Confidence.CERTAIN
-        if found and plain_report(head.text).lstrip()[:1] == "{"
-        else Confidence.NO
-    )
+    """Recognize the keys."""
+    keys = ("latencies", "bytes_in", "status_codes", "success", "requests")
+    keyed = all(f'"{key}":' in head.text for key in keys)
+    return certain(keyed and plain_report(head.text).lstrip()[:1] == "{")
 
 
 def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read each report; of those that ``-every`` made of one attack, the last."""
     documents, notes = jsontext.documents(source)
-    last = {str(one.get("earliest")): one for one in documents}
-    found: dict[str, Data] = {}
+    last = {str(record.get("earliest")): record for record in documents}
+    series: dict[str, Data] = {}
     for record in last.values():
-        name = "" if len(last) == 1 else distinct("attack", found)
-        found[name] = _report(record, source, notes)
-    return found
+        name = "" if len(last) == 1 else distinct("attack", series)
+        series[name] = _json_report(record, source, notes)
+    return series
 
 
-def _report(record: dict[str, Any], source: Source, notes: Sequence[str]) -> Data:
+def _json_report(record: dict[str, Any], source: Source, notes: tuple[str, ...]) -> Data:
     """One report as JSON: percentiles, and with ``-buckets`` the counts of a histogram."""
     latencies = jsontext.entry(record, "latencies", source)
     total = jsontext.entry(record, "requests", source, int)
-    reported_stats = {str(key): float(value) for key, value in latencies.items()}
+    stats, points = _stats_and_points({str(key): float(v) for key, v in latencies.items()})
     codes = {str(code): int(number) for code, number in (record.get("status_codes") or {}).items()}
-    run = RUN.replace(
-        start=epoch_seconds(record.get("earliest")),
+    run = _RUN.replace(
+        start=epoch_seconds(record.get("earliest")), rate=record.get("rate"), notes=notes,
         duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,
-        rate=record.get("rate"), achieved=record.get("throughput") or record.get("rate"), notes=tuple(notes),
+        achieved=record.get("throughput") or record.get("rate"),
     )  # fmt: skip
-    run, good = _with_failures(
-        run, total, codes, record.get("success"), record.get("errors") or (), source
-    )
-    stats, points = _told(reported_stats)
+    errors = record.get("errors") or ()
+    run, good = _with_failures(run, total, codes, record.get("success"), errors, source)
     buckets = {float(edge): int(number) for edge, number in (record.get("buckets") or {}).items()}
     if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
         edges = sorted(buckets)
         highs = [*edges[1:], max(stats["max"], edges[-1])]
         return histogram_of_both(points, highs, [buckets[edge] for edge in edges], stats, run)
-    return _hinted(rung_of_points(points, good, stats, run))
+    return _of_points(points, good, stats, run)
 
 
-def _hinted(data: Histogram | Summary) -> Data:
+def _of_points(points: dict[float, float], good: int, stats: dict[str, float], run: Run) -> Data:
+    data = data_from_points(points, good, stats, run)
     return data if isinstance(data, Histogram) else data.with_run(notes=(*data.run.notes, _HINT))
 
 
-def _told(reported_stats: Mapping[str, float]) -> tuple[dict[str, float], dict[float, float]]:
-    """Statistics and percentiles by what a report calls them: mean, 50th, max."""
-    stats = {
-        name: float(reported_stats[name])
-        for name in ("min", "mean", "max")
-        if name in reported_stats
-    }
-    found = {key: match for key in reported_stats if (match := _ORDINAL.fullmatch(key))}
-    return stats, {float(match[1]): float(reported_stats[key]) for key, match in found.items()}
+def _stats_and_points(
+    latencies: Mapping[str, float],
+) -> tuple[dict[str, float], dict[float, float]]:
+    """Statistics and percentiles by their names in a report: mean, 50th, max."""
+    stats = {name: latencies[name] for name in ("min", "mean", "max") if name in latencies}
+    matches = [match for key in latencies if (match := _ORDINAL.fullmatch(key))]
+    return stats, {float(match[1]): latencies[match[0]] for match in matches}
 
 
 def _with_failures(
@@ -355,12 +293,12 @@ def _with_failures(
     errors: Sequence[Any],
     source: Source,
 ) -> tuple[Run, int]:
-    """The run with what failed, and the number of good requests."""
+    """The run with its failures, and the number of good requests."""
     failed = sum(number for code, number in codes.items() if not 200 <= int(code) < 400)
     if not codes and success is not None:
         failed = total - round(total * success)
-    unanswered = codes.get("0", 0)
-    late = unanswered if errors and all(TIMED_OUT.search(str(text)) for text in errors) else 0
+    only_timeouts = errors and all(TIMED_OUT.search(str(text)) for text in errors)
+    late = codes.get("0", 0) if only_timeouts else 0
     run = run.replace(failed=failed - late, timeouts=late).with_notes(*mixed_note(failed))
     if total <= failed:
         raise nothing_answered(source, run)
@@ -368,10 +306,9 @@ def _with_failures(
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the rows of requests and latencies."""
+    """Recognize the rows of requests and latencies."""
     text = plain_report(head.text)
-    found = _REQUESTS.search(text) and re.search(r"^Latencies\s+\[", text, re.MULTILINE)
-    return Confidence.CERTAIN if found else Confidence.NO
+    return certain(_REQUESTS.search(text) and re.search(r"^Latencies\s+\[", text, re.MULTILINE))
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -379,36 +316,30 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     parts = sections(source, _REQUESTS)
     if _CLEARED in source.text():
         parts = parts[-1:]
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     for part in parts:
-        found["" if len(parts) == 1 else distinct("attack", found)] = _text_report(part)
-    return found
+        series["" if len(parts) == 1 else distinct("attack", series)] = _text_report(part)
+    return series
 
 
 def _text_report(part: Section) -> Data:
     """One report as text: rows of names in brackets and as many values."""
     rows: dict[str, dict[str, float]] = {}
-    for row in _VEGETA_REPORT_ROW.finditer(part.text):
+    for row in _REPORT_ROW.finditer(part.text):
         try:
             rows[row[1]] = _values(row)
         except (InvalidArgumentError, ValueError) as error:
-            seen = printable(f"{row[1]}: {error}", 80)
-            raise part.corrupt(
-                row.start(), seen, "as many values as names", "run vegeta report anew"
-            ) from None
+            seen, expected = printable(f"{row[1]}: {error}", 80), "as many values as names"
+            raise part.corrupt(row.start(), seen, expected, _ANEW) from None
     if not {"Requests", "Latencies"} <= set(rows):
-        raise part.corrupt(
-            0, "a row is missing", "Requests and Latencies", "run vegeta report anew"
-        )
+        raise part.corrupt(0, "a row is missing", "Requests and Latencies", _ANEW)
     for name, value in (("Requests", "total"), ("Duration", "total"), ("Success", "ratio")):
         if name in rows and value not in rows[name]:
-            raise part.corrupt(
-                part.text.find(name), f"{name} has no {value}", "one", "run vegeta report anew"
-            )
-    requests, reported_stats = rows["Requests"], rows["Latencies"]
+            raise part.corrupt(part.text.find(name), f"{name} has no {value}", "one", _ANEW)
+    requests = rows["Requests"]
     codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
     _, ended, errors = part.text.partition("Error Set:")
-    run = RUN.replace(
+    run = _RUN.replace(
         duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
         rate=requests.get("rate"), achieved=requests.get("throughput"),
         unit_from="file", notes=() if ended else ("the report is cut at its end",),
@@ -416,18 +347,15 @@ def _text_report(part: Section) -> Data:
     share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
     texts = [line for line in errors.split("\n") if line.strip()]
     run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)
-    stats, points = _told(reported_stats)
-    return _hinted(rung_of_points(points, good, stats, run))
+    stats, points = _stats_and_points(rows["Latencies"])
+    return _of_points(points, good, stats, run)
 
 
 def _values(row: re.Match[str]) -> dict[str, float]:
     """The values of a row by their names: durations in ns, numbers, counts of status codes."""
     if row[1] == "Status Codes":
-        return {
-            code: float(number)
-            for code, _, number in (one.partition(":") for one in row[3].split())
-            if int(code) >= 0
-        }
+        pairs = (cell.partition(":") for cell in row[3].split())
+        return {code: float(number) for code, _, number in pairs if int(code) >= 0}
     names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
     timed = row[1] in ("Duration", "Latencies")
     return {
@@ -437,10 +365,10 @@ def _values(row: re.Match[str]) -> dict[str, float]:
 
 
 def sniff_hist(head: Head) -> Confidence:
-    """Tell the header and its first bucket."""
+    """Recognize the header and its first bucket."""
     text = plain_report(head.text)
-    found = _HIST.search(text) and re.search(r"^\[\S+,\s+\S+\]\s+\d+", text, re.MULTILINE)
-    return Confidence.CERTAIN if found else Confidence.NO
+    bucket = re.search(r"^\[\S+,\s+\S+\]\s+\d+", text, re.MULTILINE)
+    return certain(_HIST.search(text) and bucket)
 
 
 def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -448,36 +376,26 @@ def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     part = sections(source, _HIST)[-1]
     header = _HIST.search(part.text)
     end = len(part.text) if part.text.endswith("\n") else part.text.rfind("\n") + 1
-    rows = part.matches(
-        _BUCKET, header.end() if header else 0, end, "a bucket such as [1ms, 2ms] 4116 68.60%"
-    )
-    notes = () if end == len(part.text) else ("the last line is cut; it was left out",)
+    expected = "a bucket such as [1ms, 2ms] 4116 68.60%"
+    rows = part.matches(_BUCKET, header.end() if header else 0, end, expected)
+    notes = () if end == len(part.text) else (CUT_LINE,)
     lows, counts = [round(parse_duration(row[1]), 3) for row in rows], [int(row[3]) for row in rows]
     above = counts.pop() if rows and rows[-1][2] == "+Inf" else 0
     highs = [round(parse_duration(row[2]), 3) for row in rows[: len(counts)]]
     if not sum(counts) + above:
-        raise nothing_answered(source, RUN)
-    limit = lows[-1] if above else float("inf")
-    return {
-        "": Histogram.from_buckets(
-            lows[: len(counts)],
-            highs,
-            counts,
-            run=RUN.with_notes(*notes),
-            censored=above,
-            censored_at=limit,
-        )
-    }
+        raise nothing_answered(source, _RUN)
+    histogram = Histogram.from_buckets(
+        lows[: len(counts)], highs, counts, run=_RUN.with_notes(*notes), censored=above,
+        censored_at=lows[-1] if above else float("inf"),
+    )  # fmt: skip
+    return {"": histogram}
 
 
 def sniff_hdrplot(head: Head) -> Confidence:
-    """Tell vegeta's header, which has no blank line below it."""
-    found = _HDRPLOT.search(plain_report(head.text)[:4000])
-    return (
-        Confidence.CERTAIN
-        if found and re.match(r"\n\d+\.\d+[ \t]+0\.0+[ \t]+0[ \t]", head.text[found.end() :])
-        else Confidence.NO
-    )
+    """Recognize vegeta's header, which has no blank line below it."""
+    header = _HDRPLOT.search(plain_report(head.text)[:4000])
+    first = r"\n\d+\.\d+[ \t]+0\.0+[ \t]+0[ \t]"
+    return certain(header and re.match(first, head.text[header.end() :]))
 
 
 def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -486,37 +404,37 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
     notes: list[str] = []
     lines = part.lines(0, len(part.text))
 
-    def fail(number: int, seen: str, expected: str) -> Exception | None:
+    def fail(number: int, seen: str, expected: str) -> None:
         if number == lines[-1][0] and not part.text.endswith("\n"):
-            notes.append("the last line is cut; it was left out")
-            return None
-        options.damaged(source.corrupt(number, seen, expected, "--lenient skips such lines"))
-        return None
+            notes.append(CUT_LINE)
+        else:
+            refuse_line(source, options, number, seen, expected)
 
     spectrum = parse_spectrum(lines, fail)
     if not spectrum.counts or not spectrum.counts[-1]:
-        raise nothing_answered(source, RUN)
+        raise nothing_answered(source, _RUN)
     highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
     if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
-        raise part.corrupt(
-            0,
-            "values and counts do not both ascend",
-            "rows in ascending order",
-            "run vegeta report anew",
-        )
+        seen = "values and counts do not both ascend"
+        raise part.corrupt(0, seen, "rows in ascending order", _ANEW)
     stats = {"min": float(highs[0]), "max": float(highs[-1])}
-    run = RUN.replace(unit="ms", unit_from="file").with_notes(*notes)
-    return {
-        "": histogram_of_both(
-            {}, highs.tolist(), np.diff(cumulative, prepend=0).tolist(), stats, run
-        )
-    }
+    run = _RUN.replace(unit="ms", unit_from="file").with_notes(*notes)
+    counts = np.diff(cumulative, prepend=0).tolist()
+    return {"": histogram_of_both({}, highs.tolist(), counts, stats, run)}
 
 
-_VEGETA_REPORT = (
+FORMATS = (
     Format(
-        "vegeta-report-json", "vegeta report (JSON)", "histogram", (".json",), sniff_report_json, read_report_json, unit="ns",
-        example="vegeta report -type=json results.bin > report.json",
+        "vegeta-csv", "vegeta results (CSV)", "samples", (".csv",), sniff_csv, read_csv, unit="ns",
+        example="vegeta encode -to csv results.bin > results.csv",
+    ),
+    Format(
+        "vegeta-json", "vegeta results (JSON lines)", "samples", (".json", ".jsonl"), sniff_json,
+        read_json, unit="ns", example="vegeta encode -to json results.bin > results.json",
+    ),
+    Format(
+        "vegeta-report-json", "vegeta report (JSON)", "histogram", (".json",), sniff_report_json,
+        read_report_json, unit="ns", example="vegeta report -type=json results.bin > report.json",
     ),
     Format(
         "vegeta-report", "vegeta report (text)", "histogram", (".txt",), sniff_text, read_text,
@@ -527,9 +445,8 @@ _VEGETA_REPORT = (
         example="vegeta report -type='hist[0,1ms,10ms,100ms,1s]' results.bin > report.txt",
     ),
     Format(
-        "vegeta-hdrplot", "vegeta report (hdrplot)", "histogram", (".txt", ".hgrm"), sniff_hdrplot, read_hdrplot, unit="ms",
+        "vegeta-hdrplot", "vegeta report (hdrplot)", "histogram", (".txt", ".hgrm"),
+        sniff_hdrplot, read_hdrplot, unit="ms",
         example="vegeta report -type=hdrplot results.bin > report.txt",
     ),
 )  # fmt: skip
-
-FORMATS = (*_VEGETA, *_VEGETA_REPORT)

@@ -1,7 +1,7 @@
 """wrk: its text.
 
-The distribution of wrk 4 is corrected for coordinated omission by the tool itself. Replies that come after its
-``--timeout`` (2 s by default) are left out of it and only counted.
+The distribution of wrk 4 is corrected for coordinated omission by the tool itself. Replies that
+arrive after its ``--timeout`` (2 s by default) are left out of it and only counted.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import distinct, mixed_note, nothing_answered, rung_of_points, several
-from latencykit.io.source import Confidence, Format
-from latencykit.io.text import command_of, plain_report, sections
+from latencykit.io.build import data_from_points, distinct, mixed_note, nothing_answered, several
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Format
+from latencykit.io.text import command_of, fact, plain_report, sections
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
 
-__all__ = ["FORMATS", "POINT", "Told", "is_wrk", "is_wrk2", "named_runs", "ns_of", "told_by"]
+__all__ = ["FORMATS", "POINT", "Report", "is_wrk", "is_wrk2", "named_runs", "ns_of", "report_of"]
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
 _DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"
@@ -38,8 +39,8 @@ _CUT = "the report ends before its closing line: it is cut, and the number of re
 _HINT = "wrk --latency prints the distribution"
 
 
-class Told(NamedTuple):
-    """What a report says beside its distribution; `mixed` requests failed and are among the values all the same."""
+class Report(NamedTuple):
+    """A report without its distribution; `mixed` requests failed and are among the values."""
 
     run: Run
     stats: dict[str, float]
@@ -53,127 +54,92 @@ def is_wrk(text: str) -> bool:
 
 
 def is_wrk2(text: str) -> bool:
-    """Whether there is what only wrk2 prints."""
-    return (
-        "(HdrHistogram - " in text
-        or re.search(r"^ +Thread calibration: ", text, re.MULTILINE) is not None
-    )
+    """Whether there are lines that only wrk2 prints."""
+    calibration = re.search(r"^ +Thread calibration: ", text, re.MULTILINE)
+    return "(HdrHistogram - " in text or calibration is not None
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell the table of thread statistics."""
+    """Recognize the table of thread statistics."""
     text = plain_report(head.text)
-    return Confidence.CERTAIN if is_wrk(text) and not is_wrk2(text) else Confidence.NO
+    return certain(is_wrk(text) and not is_wrk2(text))
 
 
 def named_runs(source: Source) -> list[tuple[Section, str]]:
-    """Return the runs in a file: one is named after the file, several after what they asked for."""
+    """Return the runs in a file: one is named after the file, several after their URLs."""
     parts = sections(source, _BEGIN)
     if len(parts) == 1:
         return [(parts[0], "")]
-    return [(part, found[1] if (found := _BEGIN.search(part.text)) else "run") for part in parts]
+    return [(part, fact(part.text, _BEGIN, str) or "run") for part in parts]
 
 
 def ns_of(text: str) -> float:
-    """Return nanoseconds of what wrk prints for a duration; not-a-number where it had nothing to print."""
+    """Return a duration as wrk prints it, in ns; not-a-number where it had nothing to print."""
     return math.nan if re.match(r"-?(?:nan|inf)", text) else round(parse_duration(text), 3)
 
 
-def told_by(part: Section) -> Told:
-    """Return the numbers around the distribution; a report cut before its closing line has no count."""
+def report_of(part: Section) -> Report:
+    """Return the numbers around the distribution; a truncated report has no count."""
     text = part.text
     header, row, closing = _HEADER.search(text), _STATS.search(text), _CLOSING.search(text)
     if header is None or row is None:
-        raise part.corrupt(
-            header and header.start(),
-            "the thread statistics are missing",
-            "a line Latency with Avg, Stdev, Max",
-        )
+        at, expected = header and header.start(), "a line Latency with Avg, Stdev, Max"
+        raise part.corrupt(at, "the thread statistics are missing", expected)
     if closing is None and "Requests/sec" in text:
-        raise part.corrupt(
-            text.index("Requests/sec"),
-            "the line above it is corrupt",
-            "the number of requests",
-            "run wrk anew",
-        )
-    stats = dict(
-        zip(
-            ("mean", "std", "max" if header[1] == "Max" else "p99"),
-            map(ns_of, row.groups()),
-            strict=True,
-        )
-    )
-    reported_stats = part.found(
-        "Socket errors:", _ERRORS, "numbers of connect, read, write and timeout"
-    )
-    errors = [int(number) for number in reported_stats.groups()] if reported_stats else [0, 0, 0, 0]
+        at, seen = text.index("Requests/sec"), "the line above it is corrupt"
+        raise part.corrupt(at, seen, "the number of requests", "run wrk anew")
+    names = ("mean", "std", "max" if header[1] == "Max" else "p99")
+    stats = dict(zip(names, map(ns_of, row.groups()), strict=True))
+    expected = "numbers of connect, read, write and timeout"
+    counts = part.found("Socket errors:", _ERRORS, expected)
+    errors = [int(number) for number in counts.groups()] if counts else [0, 0, 0, 0]
     refused = part.found("Non-2xx or 3xx responses:", _REFUSED, "a number")
-    clients = re.search(r"^ *\d+ threads? and (\d+) connections?", text, re.MULTILINE)
-    achieved = re.search(r"^Requests/sec: *([\d.]+)", text, re.MULTILINE)
     command, mixed = command_of(text, "wrk", "wrk2"), int(refused[1]) if refused else 0
+    timeout = re.search(r" (?:-T|--timeout)[ =]?(\d+)(s|m|h)?\b", command or "")
     run = Run(
-        command=command,
-        duration=ns_of(closing[2]) / 1e9 if closing else None,
-        achieved=float(achieved[1]) if achieved else None,
-        connections=int(clients[1]) if clients else None,
-        failed=mixed + sum(errors[:3]),
-        timeouts=errors[3],
-        timeout=_timeout_of(command),
-        unit="ms",
-        notes=(*mixed_note(mixed), *(() if closing else (_CUT,))),
-    )
-    return Told(run, stats, int(closing[1]) if closing else None, mixed)
-
-
-def _timeout_of(command: str | None) -> float | None:
-    found = re.search(r" (?:-T|--timeout)[ =]?(\d+)(s|m|h)?\b", command or "")
-    return parse_duration(f"{found[1]}{found[2] or 's'}") if found else None
+        command=command, duration=ns_of(closing[2]) / 1e9 if closing else None,
+        achieved=fact(text, r"^Requests/sec: *([\d.]+)", float),
+        connections=fact(text, r"^ *\d+ threads? and (\d+) connections?", int),
+        failed=mixed + sum(errors[:3]), timeouts=errors[3],
+        timeout=parse_duration(f"{timeout[1]}{timeout[2] or 's'}") if timeout else None,
+        unit="ms", notes=(*mixed_note(mixed), *(() if closing else (_CUT,))),
+    )  # fmt: skip
+    return Report(run, stats, int(closing[1]) if closing else None, mixed)
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the distribution of every run."""
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     for part, name in named_runs(source):
-        found[distinct(name, found)] = _series(part)
-    return found
+        series[distinct(name, series)] = _data(part)
+    return series
 
 
-def _series(part: Section) -> Data:
-    """One run: of its replies, those that came too late are censored."""
-    run, stats, complete, mixed = told_by(part)
+def _data(part: Section) -> Data:
+    """One run: of its replies, those that arrived too late are censored."""
+    run, stats, requests, mixed = report_of(part)
     run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
-    limit = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
     if run.timeouts:
-        known = "" if run.timeout else " (2 s unless it was set)"
-        run = run.with_notes(
-            f"{several(run.timeouts, 'timeout')}: what took longer than --timeout{known} is not among the values"
-        )
-    count = None if complete is None else complete - mixed - run.timeouts
+        limit = "--timeout" if run.timeout else "--timeout (2 s unless it was set)"
+        late = several(run.timeouts, "timeout")
+        run = run.with_notes(f"{late}: what took longer than {limit} is not among the values")
+    count = None if requests is None else requests - mixed - run.timeouts
     if count is not None and count <= 0:
         raise nothing_answered(part.source, run)
-    points = _points(part)
+    title, points = _TITLE.search(part.text), dict[float, float]()
+    if title:
+        closing = _CLOSING.search(part.text)  # without it, the last line may be truncated, too
+        end = closing.start() if closing else part.text.rfind("\n") + 1
+        expected = "a percentile and a duration, such as 99% 5.74ms"
+        rows = part.matches(POINT, title.end(), max(end, title.end()), expected)
+        points = {float(row[1]): ns_of(row[2]) for row in rows}
     if not points:
-        return rung_of_points({}, count, stats, run.with_notes(_HINT))
-    data = rung_of_points(points, count, stats, run)
-    late = run.timeouts if isinstance(data, Histogram) else 0
-    return (
-        replace(data, censored=late, censored_at=limit)
-        if isinstance(data, Histogram) and late
-        else data
-    )
-
-
-def _points(part: Section) -> dict[float, float]:
-    """The printed percentiles; in a report that is cut, a last line that is cut is left out."""
-    title = _TITLE.search(part.text)
-    if title is None:
-        return {}
-    closing = _CLOSING.search(part.text)
-    end = closing.start() if closing else part.text.rfind("\n") + 1
-    rows = part.matches(
-        POINT, title.end(), max(end, title.end()), "a percentile and a duration, such as 99% 5.74ms"
-    )
-    return {float(row[1]): ns_of(row[2]) for row in rows}
+        return data_from_points({}, count, stats, run.with_notes(_HINT))
+    data = data_from_points(points, count, stats, run)
+    if run.timeouts and isinstance(data, Histogram):
+        bound = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
+        return replace(data, censored=run.timeouts, censored_at=bound)
+    return data
 
 
 FORMATS = (

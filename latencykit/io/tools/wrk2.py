@@ -1,7 +1,8 @@
 """wrk2: its text.
 
-wrk2 keeps a schedule and prints a spectrum of times from the moment each request was due, and with ``--u_latency`` a
-second one from its send. What it measured in its first ten seconds, in which it calibrates, it throws away.
+wrk2 keeps a schedule and prints a spectrum of times from the moment each request was due, and with
+``--u_latency`` a second one from its send. It discards what it measured in its first ten seconds,
+in which it calibrates.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.io.build import (
+    data_from_points,
     distinct,
     histogram_of_both,
-    nanoseconds,
+    in_nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    rung_of_points,
 )
 from latencykit.io.hgrm import parse_spectrum
-from latencykit.io.source import Confidence, Format
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Format
 from latencykit.io.text import plain_report
-from latencykit.io.tools.wrk import POINT, is_wrk, is_wrk2, named_runs, ns_of, told_by
+from latencykit.io.tools.wrk import POINT, is_wrk, is_wrk2, named_runs, ns_of, report_of
 
 if TYPE_CHECKING:
     from latencykit.core.histogram import Histogram
     from latencykit.core.run import Run
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
     from latencykit.io.text import Section
-    from latencykit.io.tools.wrk import Told
 
 __all__ = ["FORMATS"]
 
@@ -48,49 +49,27 @@ _HINT = "wrk2 --latency prints the distribution"
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell the table of thread statistics, and what only wrk2 prints around it."""
+    """Recognize the table of thread statistics, and the lines that only wrk2 prints."""
     text = plain_report(head.text)
-    return Confidence.CERTAIN if is_wrk(text) and is_wrk2(text) else Confidence.NO
+    return certain(is_wrk(text) and is_wrk2(text))
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the spectra of every run: ``corrected``, then ``uncorrected``."""
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     for part, name in named_runs(source):
-        for kind, data in _series(part).items():
-            found[distinct(f"{name} {kind}".strip(), found)] = data
-    return found
+        for kind, data in _spectra(part).items():
+            series[distinct(f"{name} {kind}".strip(), series)] = data
+    return series
 
 
-def _series(part: Section) -> dict[str, Data]:
-    """The spectra of one run; without ``--latency`` the statistics alone, which are of the corrected values."""
-    reported_stats = _calibrated(told_by(part), part.text)
-    titles = list(_TITLE.finditer(part.text))
-    bounds = [*(one.start() for one in titles), len(part.text)]
-    found: dict[str, Data] = {}
-    for title, end in zip(titles, bounds[1:], strict=True):
-        kind = "corrected" if title[1] == "Recorded" else "uncorrected"
-        found[kind] = _spectrum(
-            part, title.end(), end, reported_stats, reported_stats.run.replace(**_KINDS[kind])
-        )
-    if found:
-        return found
-    if reported_stats.requests == 0:
-        raise nothing_answered(part.source, reported_stats.run)
-    return {
-        "corrected": rung_of_points(
-            {},
-            reported_stats.requests,
-            reported_stats.stats,
-            reported_stats.run.replace(**_KINDS["corrected"]).with_notes(_HINT),
-        )
-    }
-
-
-def _calibrated(reported_stats: Told, text: str) -> Told:
-    """The run without its first ten seconds, where it says that it calibrated."""
-    run = reported_stats.run.replace(
-        tool="wrk2", loop="open", rate=_rate_of(reported_stats.run.command)
+def _spectra(part: Section) -> dict[str, Data]:
+    """The spectra of a run; without ``--latency`` the statistics, of the corrected values."""
+    report = report_of(part)
+    rate = _RATE.search(report.run.command or "")
+    factor = {"": 1.0, "k": 1e3, "m": 1e6}[rate[2].lower()] if rate else 0.0
+    run = report.run.replace(
+        tool="wrk2", loop="open", rate=float(rate[1]) * factor if rate else None
     )
     if run.rate and run.connections:
         run = run.replace(expected_interval=round(1e9 * run.connections / run.rate, 3))
@@ -98,87 +77,76 @@ def _calibrated(reported_stats: Told, text: str) -> Told:
         run = run.with_notes(
             "wrk2 counts timeouts apart, yet keeps the times of those that were answered after all"
         )
-    if "Thread calibration:" in text and run.duration and run.duration > _CALIBRATION:
+    if "Thread calibration:" in part.text and run.duration and run.duration > _CALIBRATION:
         run = run.replace(duration=round(run.duration - _CALIBRATION, 6)).with_notes(
             "the first 10 s, in which wrk2 calibrates, are not among the values"
         )
-    return reported_stats._replace(run=run)
+    titles = list(_TITLE.finditer(part.text))
+    ends = [*(title.start() for title in titles[1:]), len(part.text)]
+    series: dict[str, Data] = {}
+    for title, end in zip(titles, ends, strict=False):
+        kind = "corrected" if title[1] == "Recorded" else "uncorrected"
+        complete, own = report.requests is not None, run.replace(**_KINDS[kind])
+        series[kind] = _spectrum(part, title.end(), end, complete, own)
+    if series:
+        return series
+    if report.requests == 0:
+        raise nothing_answered(part.source, run)
+    run = run.replace(**_KINDS["corrected"]).with_notes(_HINT)
+    return {"corrected": data_from_points({}, report.requests, report.stats, run)}
 
 
-def _rate_of(command: str | None) -> float | None:
-    found = _RATE.search(command or "")
-    return float(found[1]) * {"": 1.0, "k": 1e3, "m": 1e6}[found[2].lower()] if found else None
-
-
-def _spectrum(part: Section, start: int, end: int, reported_stats: Told, run: Run) -> Data:
-    """One spectrum; its short table alone, where the details are missing or cut."""
-    details = _DETAILS.search(part.text, start, end)
-    points, top = _points(part, start, details.start() if details else end)
-    footer = _FOOTER.search(part.text, details.end(), end) if details else None
-    if details is None or (footer is None and reported_stats.requests is None):
-        if not points:
-            raise part.corrupt(
-                start, "the spectrum is missing", "percentiles below this line", "did the run end?"
-            )
-        return rung_of_points(points, None, top, run)
-    until = part.text.find("\n", footer.start()) if footer else end
-    return _detailed(part, details.end(), until if until > 0 else end, points, run)
-
-
-def _points(part: Section, start: int, end: int) -> tuple[dict[float, float], dict[str, float]]:
-    """The short table of percentiles, and its 100 % as the maximum; a cut last line is left out."""
-    rows = part.matches(
-        POINT,
-        start,
-        max(part.text.rfind("\n", start, end) + 1, start),
-        "a percentile and a duration",
-    )
+def _spectrum(part: Section, start: int, end: int, complete: bool, run: Run) -> Data:
+    """One spectrum; its short table alone, where the details are missing or truncated."""
+    text = part.text
+    details = _DETAILS.search(text, start, end)
+    # A truncated last line is left out.
+    last = max(text.rfind("\n", start, details.start() if details else end) + 1, start)
+    rows = part.matches(POINT, start, last, "a percentile and a duration")
     points = {float(row[1]): ns_of(row[2]) for row in rows}
     top = points.pop(100.0, None)
-    return points, {} if top is None else {"max": top}
+    footer = _FOOTER.search(text, details.end(), end) if details else None
+    if details is None or (footer is None and not complete):
+        if not points:
+            expected = "percentiles below this line"
+            raise part.corrupt(start, "the spectrum is missing", expected, "did the run end?")
+        return data_from_points(points, None, {} if top is None else {"max": top}, run)
+    until = text.find("\n", footer.start()) if footer else end
+    return _detailed(part, details.end(), until if until > 0 else end, points, run)
 
 
 def _detailed(
     part: Section, start: int, end: int, points: dict[float, float], run: Run
 ) -> Histogram:
-    """The histogram between the rows of the details (ms), and the percentiles of the short table."""
+    """The histogram between the rows of the details (ms), and the percentiles of the table."""
 
-    def fail(number: int, seen: str, expected: str) -> Exception:
+    def fail(number: int | None, seen: str, expected: str) -> Exception:
         return part.source.corrupt(number, seen, expected, "run wrk2 anew")
 
-    rows = (
-        (number, line) for number, line in part.lines(start, end) if not line.startswith("----")
-    )
+    lines = part.lines(start, end)
+    rows = ((number, line) for number, line in lines if not line.startswith("----"))
     spectrum = parse_spectrum(rows, fail)
     for label, name in (("#[Mean", "mean"), ("#[Max", "max")):
-        line = next(
-            (number for number, text in part.lines(start, end) if text.startswith(label)), None
-        )
-        if line is not None and name not in spectrum.reported_stats:
-            raise part.source.corrupt(
-                line, f"the {name} is corrupt", f"{label} = a number", "run wrk2 anew"
-            )
+        at = next((number for number, line in lines if line.startswith(label)), None)
+        if at is not None and name not in spectrum.reported_stats:
+            raise fail(at, f"the {name} is corrupt", f"{label} = a number")
     if not spectrum.counts or not spectrum.counts[-1]:
         raise nothing_answered(part.source, run)
     highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
     if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
-        raise part.corrupt(
-            start,
-            "values and counts do not both ascend",
-            "rows in ascending order",
-            "run wrk2 anew",
-        )
-    stats = {name: nanoseconds(value, "ms") for name, value in spectrum.reported_stats.items()}
+        seen = "values and counts do not both ascend"
+        raise fail(part.line_at(start), seen, "rows in ascending order")
+    stats = in_nanoseconds(spectrum.reported_stats, "ms")
     # The footer's maximum is the lower end of its bucket.
     stats |= {"min": float(highs[0]), "max": max(stats.get("max", 0.0), float(highs[-1]))}
-    return histogram_of_both(
-        points, highs.tolist(), np.diff(cumulative, prepend=0).tolist(), stats, run
-    )
+    counts = np.diff(cumulative, prepend=0).tolist()
+    return histogram_of_both(points, highs.tolist(), counts, stats, run)
 
 
 FORMATS = (
     Format(
         "wrk2", "wrk2 (text)", "histogram", (".txt",), sniff, read, unit="ms",
-        example="wrk2 -t2 -c8 -d30s -R400 --latency --u_latency http://127.0.0.1:8080/ > wrk2.txt",
+        example="wrk2 -t2 -c8 -d30s -R400 --latency --u_latency http://127.0.0.1:8080/ "
+        "> wrk2.txt",
     ),
 )  # fmt: skip

@@ -1,11 +1,12 @@
-"""YCSB: its closing lines (text and JSON), with the buckets or raw rows that its measurement types add.
+"""YCSB: its closing lines (text and JSON), with the buckets or raw rows of its measurement types.
 
-* ``hdrhistogram`` with ``measurement.histogram.verbose``: one line a recorded value (µs) and its count
-* ``histogram`` with it: one line a millisecond, and the overflow
+* ``hdrhistogram`` with ``measurement.histogram.verbose``: one line per value (µs) and its count
+* ``histogram`` with it: one line per millisecond, and the overflow
 * ``timeseries``: one line per interval with its mean, which is left out here
 * ``raw``: rows of operation, time in ms (when the operation ended) and latency in µs
 
-``Intended-READ`` and the like count from the moment the operation was due. The ``.hdr`` files are interval logs.
+``Intended-READ`` and the like count from the moment the operation was due. The ``.hdr`` files are
+interval logs.
 """
 
 from __future__ import annotations
@@ -19,9 +20,17 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
-from latencykit.io.build import nanoseconds, per_operation, rung_of_points, without_negative
+from latencykit.io.build import (
+    data_from_points,
+    nanoseconds,
+    per_operation,
+    printed_rows,
+    without_negative,
+)
 from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence, Format
+from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.text import fact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,83 +41,63 @@ __all__ = ["FORMATS"]
 
 _LINE = re.compile(r"^\[([^\]]+)\], ([^,\n]+), (\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d+)\r?$", re.MULTILINE)
+_NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d+\r?$)[^\n]*\n", re.MULTILINE)
 _RAW_HEADER = "latency raw data: op, timestamp(ms), latency(us)"
+_CLOSING = re.compile(r"^\[\w[\w-]*\], \S*Latency\(us\), ", re.MULTILINE)
 _PERCENTILE = re.compile(r"([\d.]+)(?:st|nd|rd|th)?PercentileLatency\(us\)|p([\d.]+)")
 _STATS = {
-    "AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max", "Average": "mean", "Min": "min", "Max": "max",
+    "AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max",
+    "Average": "mean", "Min": "min", "Max": "max",
 }  # fmt: skip
 _APART = ("OVERALL", "CLEANUP")
-_HINT = "-p measurement.histogram.verbose=true prints the whole distribution, -p hdrhistogram.fileoutput=true logs it (.hdr)"
+_HINT = (
+    "-p measurement.histogram.verbose=true prints the whole distribution, "
+    "-p hdrhistogram.fileoutput=true logs it (.hdr)"
+)
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Tell the closing lines."""
-    found = "[OVERALL], RunTime(ms)," in head.text or re.search(
-        r"^\[\w[\w-]*\], \S*Latency\(us\), ", head.text, re.MULTILINE
-    )
-    return Confidence.CERTAIN if found and _RAW_HEADER not in head.text else Confidence.NO
+    """Recognize the closing lines."""
+    closing = "[OVERALL], RunTime(ms)," in head.text or _CLOSING.search(head.text)
+    return certain(closing and _RAW_HEADER not in head.text)
 
 
 def sniff_raw(head: Head) -> Confidence:
-    """Tell the head of the rows, or the rows."""
+    """Recognize the header of the rows, or the rows."""
     if _RAW_HEADER in head.text:
         return Confidence.CERTAIN
     lines = [line.encode("utf-8", "replace") for line in head.lines[:20] if line.strip()]
-    return (
-        Confidence.LIKELY
-        if lines and all(_RAW.fullmatch(line) for line in lines)
-        else Confidence.NO
-    )
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Tell the keys of a measurement."""
-    return (
-        Confidence.CERTAIN
-        if jsontext.has_keys(head, "metric", "measurement", "value", within=2000)
-        else Confidence.NO
-    )
+    return Confidence.LIKELY if lines and all(map(_RAW.fullmatch, lines)) else Confidence.NO
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read one series per operation."""
+    """Read one series per operation; a printed command line has target rate and threads."""
     text = source.text()
-    return _series([found.groups() for found in _LINE.finditer(text)], _command(text))
+    rate, threads = fact(text, r"-target (\d+)", float), fact(text, r"-threads (\d+)", int)
+    run = Run(loop="closed" if rate is None else "paced", rate=rate, connections=threads)
+    return _series([match.groups() for match in _LINE.finditer(text)], run)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read one series per operation from a list of measurements, or measurements one after another."""
+    """Read one series per operation from measurements, in a list or one after another."""
     text = source.text()
     records: list[Any] = []
     at = 0
     while (begin := re.compile(r"\S").search(text, at)) is not None:
         value, at = jsontext.parse_next(text, source, begin.start())
         records += value if isinstance(value, list) else [value]
-    rows = [
-        (str(one.get("metric")), str(one.get("measurement")), str(one.get("value")))
-        for one in records
-        if isinstance(one, dict)
-    ]
+    keys = ("metric", "measurement", "value")
+    rows = [tuple(str(row.get(key)) for key in keys) for row in records if isinstance(row, dict)]
     return _series(rows, Run(loop="closed"))
 
 
-def _command(text: str) -> Run:
-    """What the command line says, where it is printed: target rate and threads."""
-    target, threads = re.search(r"-target (\d+)", text), re.search(r"-threads (\d+)", text)
-    return Run(
-        loop="paced" if target else "closed",
-        rate=float(target[1]) if target else None,
-        connections=int(threads[1]) if threads else None,
-    )
-
-
-def _series(rows: list[Any], command: Run) -> dict[str, Data]:
+def _series(rows: list[Any], run: Run) -> dict[str, Data]:
     metrics: dict[str, dict[str, str]] = {}
     for metric, name, value in rows:
         metrics.setdefault(metric, {})[name.strip()] = value
     overall = metrics.get("OVERALL", {})
     seconds = float(overall["RunTime(ms)"]) / 1e3 if "RunTime(ms)" in overall else None
-    found: dict[str, Data] = {}
+    series: dict[str, Data] = {}
     for metric, facts in metrics.items():
         if metric in _APART or metric.startswith("TOTAL_GC") or metric.endswith("-FAILED"):
             continue
@@ -117,113 +106,86 @@ def _series(rows: list[Any], command: Run) -> dict[str, Data]:
             continue
         intended = metric.startswith("Intended-")
         failed = sum(
-            int(float(n))
-            for name, n in facts.items()
+            int(float(number))
+            for name, number in facts.items()
             if name.startswith("Return=") and "OK" not in name
         )
         failed = failed or int(float(metrics.get(f"{metric}-FAILED", {}).get("Operations", 0)))
-        run = command.replace(
-            tool="YCSB", measure="response" if intended else "service", corrected="schedule" if intended else "none",
-            duration=seconds, failed=failed, unit="us", unit_from="format",
-            achieved=count / seconds if seconds else None,
+        own = run.replace(
+            tool="YCSB", measure="response" if intended else "service",
+            corrected="schedule" if intended else "none", duration=seconds, failed=failed,
+            unit="us", unit_from="format", achieved=count / seconds if seconds else None,
         )  # fmt: skip
-        found[metric] = _operation(facts, count, run)
-    return found
+        series[metric] = _operation(facts, count, own)
+    return series
 
 
 def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
     """One operation: its buckets where they are printed, else its percentiles."""
-    reported_stats = {
-        ours: nanoseconds(float(facts[theirs]), "us")
-        for theirs, ours in _STATS.items()
-        if theirs in facts
-    }
+    stats = {kind: nanoseconds(facts[name], "us") for name, kind in _STATS.items() if name in facts}
     points = {
-        float(found[1] or found[2]): nanoseconds(float(value), "us")
+        float(match[1] or match[2]): nanoseconds(value, "us")
         for name, value in facts.items()
-        if (found := _PERCENTILE.fullmatch(name))
+        if (match := _PERCENTILE.fullmatch(name))
     }
-    keyed = {int(name): float(value) for name, value in facts.items() if name.isdigit()}
-    over = next(
-        (int(float(value)) for name, value in facts.items() if re.fullmatch(r">\d+", name)), None
-    )
-    inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
-    keys, counts = np.array(sorted(keyed)), np.array([keyed[key] for key in sorted(keyed)])
-    if (
-        over is not None
-    ):  # buckets of 1 ms; percentiles are printed as their lower edges, so they are not taken
+    buckets = {int(name): float(value) for name, value in facts.items() if name.isdigit()}
+    over = [int(float(value)) for name, value in facts.items() if re.fullmatch(r">\d+", name)]
+    keys, counts = np.array(sorted(buckets)), np.array([buckets[key] for key in sorted(buckets)])
+    top = stats.get("max", np.inf)
+    if over:  # buckets of 1 ms; printed percentiles are their lower edges, so they are not taken
         low = keys * 1e6
+        high = np.minimum(low + 999_999, max(top, 0.0))
         bound = float(low[-1] + 1e6) if keys.size else 0.0
-        high = np.minimum(low + 999_999, max(reported_stats.get("max", np.inf), 0.0))
         return Histogram.from_buckets(
-            np.minimum(low, high), high, counts.astype(np.int64), run=run, reported_stats=reported_stats, censored=over,
-            censored_at=bound if over else float("inf"),
+            np.minimum(low, high), high, counts.astype(np.int64), run=run, reported_stats=stats,
+            censored=over[0], censored_at=bound if over[0] else float("inf"),
         )  # fmt: skip
-    if keyed and round(float(counts.sum())) == count and (counts == np.rint(counts)).all():
-        values = np.minimum(keys * 1e3, reported_stats.get("max", np.inf))
-        reported_percentiles = (tuple(inner), tuple(inner.values()))
+    if buckets and round(float(counts.sum())) == count and (counts == np.rint(counts)).all():
+        values = np.minimum(keys * 1e3, top)
         return Histogram.from_buckets(
-            values,
-            values,
-            counts.astype(np.int64),
-            run=run,
-            reported_stats=reported_stats,
-            reported_percentiles=reported_percentiles,
-        )
-    return rung_of_points(points, count, reported_stats, run.with_notes(_HINT))
+            values, values, counts.astype(np.int64), run=run, reported_stats=stats,
+            reported_percentiles=printed_rows(points),
+        )  # fmt: skip
+    return data_from_points(points, count, stats, run.with_notes(_HINT))
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every row of the raw measurement type."""
-    parts = []
+    rows: list[tuple[bytes, ...]] = []
     for first, chunk in line_chunks(source):
-        found = _RAW.findall(chunk)
-        parts += [[np.array(column) for column in zip(*found, strict=True)]] if found else []
-        strange = re.search(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d+\r?$)[^\n]*\n", chunk, re.MULTILINE)
-        if strange:
-            line = first + chunk.count(b"\n", 0, strange.start())
-            options.damaged(
-                source.corrupt(
-                    line,
-                    "this is no row of the raw measurement",
-                    "operation,ms,us",
-                    "--lenient skips the line",
-                )
-            )
-    if not parts:
+        rows += _RAW.findall(chunk)
+        bad = _NOT_RAW.search(chunk)
+        if bad:
+            line = first + chunk.count(b"\n", 0, bad.start())
+            seen = "not a row of the raw measurement"
+            refuse_line(source, options, line, seen, "operation,ms,us")
+    if not rows:
         return {}
-    operation, end, latency = (np.concatenate(column) for column in zip(*parts, strict=True))
+    operation, end, latency = (np.array(column) for column in zip(*rows, strict=True))
     names, code = np.unique(operation, return_inverse=True)
     duration = latency.astype(np.int64) * 1_000
-    facts = {
-        "duration": duration,
-        "start": end.astype(np.int64) * 1_000_000 - duration,
-        "code": code.reshape(-1),
-    }
-    columns, left_out = without_negative(facts, options)
+    start = end.astype(np.int64) * 1_000_000 - duration
+    given = {"duration": duration, "start": start, "code": code.reshape(-1)}
+    columns, left_out = without_negative(given, options)
     code = columns.pop("code")
     run = Run(
-        tool="YCSB",
-        loop="closed",
-        measure="service",
-        corrected="none",
-        unit="us",
-        unit_from="format",
-        notes=left_out,
-    )
-    return per_operation(
-        Samples(run=run, **columns),
-        code,
-        [name.decode() for name in names.tolist()],
-        apart=("CLEANUP",),
-    )
+        tool="YCSB", loop="closed", measure="service", corrected="none", unit="us",
+        unit_from="format", notes=left_out,
+    )  # fmt: skip
+    labels = [name.decode() for name in names.tolist()]
+    return per_operation(Samples(run=run, **columns), code, labels, apart=("CLEANUP",))
 
 
 FORMATS = (
-    Format("ycsb", "YCSB (text)", "histogram", (".txt",), sniff_text, read_text, unit="us", example="bin/ycsb run … > ycsb.txt"),
     Format(
-        "ycsb-json", "YCSB (JSON)", "histogram", (".json",), sniff_json, read_json, unit="us",
-        example="bin/ycsb run … -p exporter=…exporter.JSONArrayMeasurementsExporter -p exportfile=ycsb.json",
+        "ycsb", "YCSB (text)", "histogram", (".txt",), sniff_text, read_text, unit="us",
+        example="bin/ycsb run … > ycsb.txt",
+    ),
+    Format(
+        "ycsb-json", "YCSB (JSON)", "histogram", (".json",),
+        has_json_keys(("metric", "measurement", "value"), within=2000), read_json, unit="us",
+        example="bin/ycsb run … -p exporter=…exporter.JSONArrayMeasurementsExporter "
+        "-p exportfile=ycsb.json",
     ),
     Format(
         "ycsb-raw", "YCSB's raw rows", "samples", (".txt", ".csv"), sniff_raw, read_raw, unit="us",

@@ -1,15 +1,20 @@
 // The percentile curve: nines to the right, values (logarithmic) upwards, the maximum at the end.
 
-function spreadOf(one, span, percentiles) {
+import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
+import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
+import { supportedUpTo } from "./events.js";
+import { boxPath, drawRange, el, endLabels, extent, frame, heightOf, linear, svg, valueAxis, valueScale } from "./draw.js";
+
+export function spreadOf(one, span, percentiles) {
   if (!span || !one.data) return one.whole;
   const [first, last] = slotsWithin(one.data, span), spread = distribution(one.data, first, last);
   // Values of a correction follow from others, so that nothing bears them.
-  spread.solid = one.shadow ? 0 : borneUpTo(one.data, first, last, spread, percentiles);
+  spread.solid = one.shadow ? 0 : supportedUpTo(one.data, first, last, spread, percentiles);
   return spread;
 }
 
 // The slots that begin within start ≤ t < end.
-function slotsWithin(data, span) {
+export function slotsWithin(data, span) {
   const before = (time) => {
     const at = data.start.findIndex((start) => start >= time);
     return at < 0 ? data.start.length : at;
@@ -24,7 +29,7 @@ function ninesOf(page) {
   return Math.min(9, Math.max(2, Math.ceil(Math.log10([...totals, ...held].reduce((a, b) => Math.max(a, b), 100)))));
 }
 
-function drawCurve(page) {
+export function drawCurve(page) {
   const reasons = page.series.filter((one) => one.reason && !one.hidden).map((one) => (page.series.length > 1 ? `${one.name}: ${one.reason}` : one.reason));
   const notes = reasons.map((text) => el("p", { class: "reason" }, text));
   const live = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
@@ -33,22 +38,24 @@ function drawCurve(page) {
     host.replaceChildren(...notes, ...(notes.length ? [] : [el("p", { class: "reason" }, "All series are hidden.")]));
     return;
   }
-  const { root, box } = frame(host, box0(host) + 110, page.model.words.curve);
+  const { root, box } = frame(host, heightOf(host) + 110, page.model.words.curve);
   if (!page.nines) {
     page.nines = ninesOf(page);
     page.limits = extentOfCurves(page);
   }
-  const x = linear(0, page.nines + 0.5, box.left, box.right), y = logarithmic(...page.limits, box.bottom, box.top);
+  const x = linear(0, page.nines + 0.5, box.left, box.right), y = valueScale(page, ...page.limits, box.bottom, box.top);
   ground(root, box, x, live);
   valueAxis(root, box, y, page.model.unit);
   percentileAxis(root, box, x, page.nines);
   if (!page.span && live.length <= 3) for (const { one } of live) if (one.band) drawBand(root, one, x, y);
+  if (page.span) for (const { one } of live) if (one.data && one.whole) drawGhost(root, one, x, y);
+  drawRange(root, page.values, y, box);
   drawSteps(root, page.model.slo, x, y, box, page.model.unit);
-  const labels = [], told = [];
+  const labels = [], placed = [];
   for (const { one, spread } of live) {
     if (spread && spread.value.length) {
       const weak = drawLine(page, root, one, spread, x, y);
-      if (weak && one.rests && !page.span && live.length <= 3) tellRests(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, told);
+      if (weak && one.rests && !page.span && live.length <= 3) labelEvents(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, placed);
       const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
       labels.push({ text: top.open ? text : `max ${text}`, y: y.to(top.value), cls: one.cls });
     }
@@ -107,13 +114,13 @@ function ground(root, box, x, live) {
   words.forEach((text, k) => root.append(svg("text", { class: "tick halo", x: left + 8, y: box.bottom - 24 + 14 * k }, text)));
 }
 
-// `told` holds the places that are taken: further words go below them.
-function tellRests(root, one, left, top, box, told) {
+// `placed` has the labels so far: further ones go below them.
+function labelEvents(root, one, left, top, box, placed) {
   const words = `dashed: based on ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
   const x = left + (anchor === "end" ? -6 : 6), width = 6.4 * words.length, from = anchor === "end" ? x - width : x;
   let y = top - box.top < 40 ? top + 18 : top - 8;
-  while (told.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
-  told.push({ from, until: from + width, y });
+  while (placed.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
+  placed.push({ from, until: from + width, y });
   root.append(svg("text", { class: `label small ${one.cls}`, x, y, "text-anchor": anchor }, words));
 }
 
@@ -143,23 +150,32 @@ function drawLine(page, root, one, spread, x, y) {
   return steps.find((step) => step.to > solid);
 }
 
-function boxPath(left, right, bottom, top) {
-  return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}H${right.toFixed(1)}V${bottom.toFixed(1)}Z`;
-}
-
 // The part of a step function between two places, joined to what stands before it; broken where steps are missing.
 function stairs(steps, first, last, x, y) {
-  let path = "", before = null;
+  let path = "", before = null, rise = null;
+  const pixel = (at) => Math.round(10 * at) / 10;
   for (const step of steps) {
-    if (step.to > first && step.from < last) {
-      const left = x.to(Math.max(step.from, first)).toFixed(1), height = y.to(step.value).toFixed(1);
-      const joined = before !== null && before.to === step.from;
-      if (!path || !joined) path += `M${left} ${joined && step.from === first ? y.to(before.value).toFixed(1) : height}`;
-      path += `V${height}H${x.to(Math.min(step.to, last)).toFixed(1)}`;
+    if (step.from >= last) break;
+    if (step.to > first) {
+      const left = pixel(x.to(Math.max(step.from, first))), height = pixel(y.to(step.value));
+      const right = pixel(x.to(Math.min(step.to, last))), joined = before !== null && before.to === step.from;
+      if (!path || !joined) path += `${rise ?? ""}M${left} ${joined && step.from === first ? pixel(y.to(before.value)) : height}`;
+      // Steps within one pixel are one rise.
+      rise = `V${height}`;
+      if (right !== left) [path, rise] = [`${path}${rise}H${right}`, null];
     }
     before = step;
   }
-  return path;
+  return path && rise ? path + rise : path;
+}
+
+// The whole run, behind what is selected of it.
+function drawGhost(root, one, x, y) {
+  const key = [x.high, x.to(1), y.low, y.high, y.to(y.low)].join(" ");
+  if (one.ghost?.key === key) return root.append(svg("path", { class: `line ghost ${one.cls}`, d: one.ghost.path }));
+  const steps = one.whole.value.map((value, k) => ({ from: k ? placeOf(one.whole.percentile[k - 1]) : 0, to: placeOf(one.whole.percentile[k]), value }));
+  one.ghost = { key, path: stairs(steps, 0, x.high, x, y) };
+  root.append(svg("path", { class: `line ghost ${one.cls}`, d: one.ghost.path }));
 }
 
 function drawBand(root, one, x, y) {
@@ -172,7 +188,7 @@ function drawBand(root, one, x, y) {
   root.append(svg("path", { class: `band ${one.cls}`, d: `${up}${down}Z` }));
 }
 
-// What the tool itself printed: exact points.
+// Percentiles that the tool itself reports: exact points.
 function drawPoints(root, one, x, y, unit, labelled) {
   let free = -Infinity;
   for (const [percentile, value] of one.points) {
@@ -191,8 +207,8 @@ function drawSteps(root, steps, x, y, box, unit) {
     const to = Math.min(placeOf(step.percentile), x.high), height = y.to(step.limit);
     root.append(svg("path", { class: `slo ${step.outcome}`, d: `M${x.to(from)} ${height}H${x.to(to)}` }));
     const words = `${percentileText(step.percentile)} ≤ ${valueText(step.limit, unit)}: ${step.outcome}`;
-    const room = x.to(to) - x.to(from) > words.length * 6;
-    if (room) root.append(svg("text", { class: `label ${step.outcome}`, x: x.to(from) + 4, y: height - 5 }, words));
+    const fits = x.to(to) - x.to(from) > words.length * 6;
+    if (fits) root.append(svg("text", { class: `label ${step.outcome}`, x: x.to(from) + 4, y: height - 5 }, words));
     from = to;
   }
 }
@@ -212,14 +228,42 @@ function catchCurve(page, root, box, x, live) {
     const place = Math.max(0, x.back(event.clientX - root.getBoundingClientRect().left));
     point(place);
     const percentile = place >= page.nines + 0.35 ? 100 : writtenPercentile(place);
-    tip.show(event, percentileText(percentile), live.flatMap((row) => curveRows(row, percentile, page.model.unit)));
+    page.tip.show(event, percentileText(percentile), live.flatMap((row) => curveRows(row, percentile, page.model.unit)));
   };
-  for (const kind of ["pointermove", "pointerdown"]) area.addEventListener(kind, follow);
+  const placeAt = (event) => Math.max(0, x.back(event.clientX - root.getBoundingClientRect().left));
+  const mark = svg("rect", { class: "brush", y: box.top, height: box.bottom - box.top, visibility: "hidden" });
+  root.insertBefore(mark, area);
+  let from = null;
+  area.addEventListener("pointerdown", (event) => {
+    follow(event);
+    if (!event.isPrimary || event.button !== 0 || !page.hosts.timeline) return;
+    from = placeAt(event);
+    area.setPointerCapture(event.pointerId);
+  });
+  area.addEventListener("pointermove", (event) => {
+    follow(event);
+    if (from === null) return;
+    const [left, right] = [from, placeAt(event)].sort((a, b) => a - b);
+    mark.setAttribute("visibility", x.to(right) - x.to(left) > 4 ? "visible" : "hidden");
+    mark.setAttribute("x", x.to(left));
+    mark.setAttribute("width", x.to(right) - x.to(left));
+  });
+  area.addEventListener("pointerup", (event) => {
+    if (from === null) return;
+    const [left, right] = [from, placeAt(event)].sort((a, b) => a - b), found = live.find(({ one, spread }) => one.data && spread?.value.length);
+    from = null;
+    mark.setAttribute("visibility", "hidden");
+    if (!found || x.to(right) - x.to(left) <= 4) return page.values ? page.choose(null) : null;
+    const at = (place) => rowAt(found.spread, place >= page.nines + 0.35 ? 100 : Math.max(1e-9, percentileAt(place))).value;
+    page.choose([left < 0.02 ? 0 : at(left), at(right)]);
+  });
+  area.addEventListener("pointercancel", () => ((from = null), mark.setAttribute("visibility", "hidden")));
   area.addEventListener("pointerleave", () => {
-    tip.hide();
+    page.tip.hide();
     rule.setAttribute("visibility", "hidden");
   });
   page.point = point;
+  page.pixel = x.to;
 }
 
 // A percentile as it is written, so that what is shown for it is what every table says of it.
@@ -228,10 +272,10 @@ function writtenPercentile(place) {
 }
 
 function curveRows({ one, spread }, percentile, unit) {
-  const printed = one.points.find((point) => point[0] === percentile);
-  if (!spread || !spread.value.length) return printed ? [{ cls: one.cls, text: `${one.name}: ${valueText(printed[1], unit)}` }] : [];
+  const reported = one.points.find((point) => point[0] === percentile);
+  if (!spread || !spread.value.length) return reported ? [{ cls: one.cls, text: `${one.name}: ${valueText(reported[1], unit)}` }] : [];
   const found = rowAt(spread, percentile);
-  const row = printed && spread === one.whole ? { ...found, value: printed[1], low: printed[1], resolved: true, open: false } : found;
+  const row = reported && spread === one.whole ? { ...found, value: reported[1], low: reported[1], resolved: true, open: false } : found;
   const text = `${one.name}: ${rowText(row, unit)}`;
   if (spread.count === null) return [{ cls: one.cls, text }];
   const slower = row.open ? spread.late : spread.total * (1 - spread.percentile[row.at] / 100);
@@ -240,7 +284,7 @@ function curveRows({ one, spread }, percentile, unit) {
 }
 
 // Arrow keys walk along the axis, and what stands there is spoken.
-function walkCurve(page, event) {
+export function walkCurve(page, event) {
   const step = { ArrowLeft: -0.1, ArrowRight: 0.1, Home: -99, End: 99 }[event.key];
   if (!step) return;
   event.preventDefault();
@@ -250,5 +294,8 @@ function walkCurve(page, event) {
   const percentile = page.place >= page.nines + 0.45 ? 100 : writtenPercentile(page.place);
   const rows = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
   const words = rows.flatMap((row) => curveRows(row, percentile, page.model.unit)).map((row) => row.text);
-  say(`${percentileText(percentile)}. ${words.join(". ")}`);
+  page.say(`${percentileText(percentile)}. ${words.join(". ")}`);
+  const box = page.hosts.curve.getBoundingClientRect();
+  const seen = { clientX: box.left + page.pixel(page.place), clientY: box.top + 120 };
+  page.tip.show(seen, percentileText(percentile), rows.flatMap((row) => curveRows(row, percentile, page.model.unit)));
 }

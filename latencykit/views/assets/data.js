@@ -1,8 +1,15 @@
 // From the packed bytes in the page to counts, and from counts to percentiles: the rules of latencykit/histogram/lookup.py.
 
-async function inflated(text) {
-  const binary = atob(text), bytes = new Uint8Array(binary.length);
-  for (let k = 0; k < bytes.length; k++) bytes[k] = binary.charCodeAt(k);
+import { valueText } from "./numbers.js";
+
+// Deflated bytes: base64 in a page's text, a view of a buffer in a notebook.
+async function inflated(packed) {
+  let bytes = packed;
+  if (typeof packed === "string") {
+    const binary = atob(packed);
+    bytes = new Uint8Array(binary.length);
+    for (let k = 0; k < bytes.length; k++) bytes[k] = binary.charCodeAt(k);
+  }
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }
@@ -15,7 +22,7 @@ function unplaned(buffer, offset, size, width) {
   return out;
 }
 
-async function unpack(packed) {
+export async function unpack(packed) {
   const buffer = await inflated(packed.bytes);
   const { buckets, entries, widths } = packed, slots = packed.start.length;
   let at = 16 * buckets;
@@ -27,34 +34,35 @@ async function unpack(packed) {
   const low = new Float64Array(buffer.slice(0, 8 * buckets)), high = new Float64Array(buffer.slice(8 * buckets, at));
   const lengths = take(slots, widths[0]), deltas = take(entries, widths[1]), counts = take(entries, widths[2]);
   const from = new Uint32Array(slots + 1), index = new Uint32Array(entries), count = new Float64Array(slots);
+  const upTo = new Float64Array(entries); // counts of the bin's lower buckets and of this one
   for (let s = 0; s < slots; s++) {
     from[s + 1] = from[s] + lengths[s];
     for (let k = from[s], bucket = -1; k < from[s + 1]; k++) {
       bucket += deltas[k];
       index[k] = bucket;
-      count[s] += counts[k];
+      upTo[k] = count[s] += counts[k];
     }
   }
-  return { ...packed, low, high, from, index, counts, count, bytes: null };
+  return { ...packed, low, high, from, index, counts, count, upTo, bytes: null };
 }
 
-function placeOf(percentile) {
+export function placeOf(percentile) {
   return percentile >= 100 ? Infinity : -Math.log10(1 - percentile / 100);
 }
 
-// Highest percentile that so many independent values bound from above.
+// The highest percentile that a number of independent values bounds from above.
 function supportedBy(total) {
   return total > 0 ? 100 * Math.exp(Math.log(0.025) / total) : 0;
 }
 
 // Whether edges pin a value down within a tenth.
-function isResolved(low, high) {
+export function isResolved(low, high) {
   return high <= 1.1 * low * (1 + 1e-12);
 }
 
-// The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, and it
-// holds up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
-function distribution(data, first, last) {
+// The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, valid
+// up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
+export function distribution(data, first, last) {
   const counts = new Float64Array(data.high.length);
   for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];
   let top = -Infinity, late = 0, bound = Infinity, sum = 0, count = 0;
@@ -99,12 +107,32 @@ function meanOf(mean, low, high, open) {
 }
 
 // A curve that the package worked out: the whole run, exactly.
-function given(curve) {
+export function given(curve) {
   return { ...curve, known: curve.known ?? curve.value.length, total: curve.count === null ? 1 : curve.count + curve.late };
 }
 
+// The first place of an ascending array, from `first` and before `last`, that is not below a value; `last` where all are.
+export function firstFrom(values, value, first, last) {
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    if (values[middle] < value) first = middle + 1;
+    else last = middle;
+  }
+  return first;
+}
+
+// Requests of a bin whose bucket ends above `low` and not above `high`.
+export function countWithin(data, s, low, high) {
+  const cut = (value) => firstFrom(data.high, value * (1 + 1e-12), 0, data.high.length); // the first bucket that ends above
+  const upTo = (bucket) => {
+    const k = firstFrom(data.index, bucket, data.from[s], data.from[s + 1]);
+    return k > data.from[s] ? data.upTo[k - 1] : 0;
+  };
+  return upTo(cut(high)) - upTo(cut(low));
+}
+
 // A percentile of a step function as a row of the package: its value, the edges it lies between, and whether that is known.
-function rowAt(spread, percentile) {
+export function rowAt(spread, percentile) {
   let first = 0, last = spread.percentile.length - 1;
   while (first < last) {
     const middle = (first + last) >> 1;
@@ -117,7 +145,7 @@ function rowAt(spread, percentile) {
 }
 
 // As `format_range` and `format_row` of latencykit/units.py write it.
-function rowText(row, unit) {
+export function rowText(row, unit) {
   let text = valueText(row.value, unit);
   if (row.open) text = `≥ ${text}`;
   else if (!row.resolved && !(row.low > 0)) text = row.value ? `≤ ${text}` : text;

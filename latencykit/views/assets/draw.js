@@ -1,13 +1,15 @@
 // Plots as SVG elements; every text goes in as text, never as markup.
 
+import { linearTicks, logTicks, plain, timeTicks, timeUnit, valueText } from "./numbers.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
-function el(name, attributes = {}, ...children) {
+export function el(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   return filled(made, attributes, children);
 }
 
-function svg(name, attributes = {}, ...children) {
+export function svg(name, attributes = {}, ...children) {
   const made = document.createElementNS(SVG, name);
   return filled(made, attributes, children);
 }
@@ -19,27 +21,52 @@ function filled(made, attributes, children) {
 }
 
 // An axis from data to pixels: `to` there, `back` again.
-function linear(low, high, first, last) {
+export function linear(low, high, first, last) {
   const factor = (last - first) / (high - low || 1);
   return { low, high, to: (v) => first + (v - low) * factor, back: (x) => low + (x - first) / factor };
 }
 
 // Values that cannot be placed on a logarithm (zeros) stand on the lower end.
-function logarithmic(low, high, first, last) {
+export function logarithmic(low, high, first, last) {
   const inner = linear(Math.log10(low), Math.log10(high), first, last);
   return { low, high, to: (v) => inner.to(Math.log10(Math.max(v, low))), back: (y) => 10 ** inner.back(y) };
 }
 
-function frame(host, height, label) {
-  const width = Math.max(260, Math.floor(host.clientWidth));
+export function frame(host, height, label) {
+  const width = Math.max(260, Math.floor(widthOf(host)));
   const narrow = width < 560;
   const box = { left: narrow ? 50 : 62, right: width - (narrow ? 14 : 124), top: 14, bottom: height - 40, width, height, narrow };
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label });
   return { root, box };
 }
 
-function valueAxis(root, box, scale, unit) {
-  const ticks = logTicks(scale.low, scale.high), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
+// Widths are read once until the layout changes: reading them after each change would lay the page out each time.
+const widths = new WeakMap();
+
+export function measureAgain(hosts) {
+  for (const host of hosts) widths.delete(host);
+}
+
+function widthOf(host) {
+  if (!widths.has(host)) widths.set(host, host.clientWidth);
+  return widths.get(host);
+}
+
+export function heightOf(host) {
+  return widthOf(host) < 560 ? 250 : 300;
+}
+
+export function boxPath(left, right, bottom, top) {
+  return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}H${right.toFixed(1)}V${bottom.toFixed(1)}Z`;
+}
+
+// The axis of values: logarithmic, or linear from zero.
+export function valueScale(page, low, high, first, last) {
+  return page.linear ? { ...linear(0, high, first, last), linear: true } : logarithmic(low, high, first, last);
+}
+
+export function valueAxis(root, box, scale, unit) {
+  const ticks = scale.linear ? linearTicks(0, scale.high, 8) : logTicks(scale.low, scale.high), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
   ticks.forEach((value, k) => {
     if (k % every) return;
     const y = scale.to(value);
@@ -49,7 +76,19 @@ function valueAxis(root, box, scale, unit) {
   root.append(svg("line", { class: "axis", x1: box.left, x2: box.left, y1: box.top, y2: box.bottom }));
 }
 
-function timeAxis(root, box, scale, name) {
+// A group that shows nothing beyond the axes; ids are of their own document or shadow root.
+let clips = 0;
+
+export function clipped(root, box) {
+  const id = `clip-${(clips += 1)}`, { left: x, top: y } = box;
+  root.append(svg("clipPath", { id }, svg("rect", { x, y: y - 2, width: box.right - x, height: box.bottom - y + 4 })));
+  const group = svg("g", { "clip-path": `url(#${id})` });
+  root.append(group);
+  return group;
+}
+
+export function timeAxis(root, box, scale, page) {
+  if (page.clock) return clockAxis(root, box, scale, page.model.epoch);
   const [size, word] = timeUnit(scale.high - scale.low);
   for (const at of timeTicks(scale.low, scale.high, Math.max(3, (box.right - box.left) / 90))) {
     const x = scale.to(at);
@@ -58,11 +97,31 @@ function timeAxis(root, box, scale, name) {
   }
   root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
   const middle = (box.left + box.right) / 2;
-  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `${word} ${name}`));
+  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `${word} ${page.model.words.clock}`));
+}
+
+// The same in universal time.
+function clockAxis(root, box, scale, epoch) {
+  const long = scale.high - scale.low > 86400 * 2, day = new Date((epoch + scale.low) * 1000).toISOString().slice(0, 10);
+  for (const at of timeTicks(epoch + scale.low, epoch + scale.high, Math.max(2, (box.right - box.left) / 110))) {
+    const x = scale.to(at - epoch), text = new Date(at * 1000).toISOString();
+    root.append(svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
+    root.append(svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, long ? text.slice(5, 16).replace("T", " ") : text.slice(11, 19)));
+  }
+  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
+  const middle = (box.left + box.right) / 2;
+  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `UTC, from ${day}`));
+}
+
+// A chosen range of latencies as a band across a picture.
+export function drawRange(root, values, y, box) {
+  if (!values) return;
+  const [top, bottom] = [y.to(values[1]), y.to(Math.max(values[0], y.low))].map((at) => Math.min(box.bottom, Math.max(box.top, at)));
+  root.append(svg("rect", { class: "chosen", x: box.left, y: top, width: box.right - box.left, height: Math.max(1.5, bottom - top) }));
 }
 
 // Labels at the right ends of lines, moved apart where they would overlap.
-function endLabels(root, x, labels, box) {
+export function endLabels(root, x, labels, box) {
   const sorted = labels.filter((one) => Number.isFinite(one.y)).sort((a, b) => a.y - b.y);
   let last = box.top - 10;
   for (const one of sorted) {
@@ -77,7 +136,7 @@ function endLabels(root, x, labels, box) {
   }
 }
 
-function extent(values) {
+export function extent(values) {
   let low = Infinity, high = -Infinity;
   for (const value of values) {
     if (value === null || !(value > 0)) continue;
@@ -87,23 +146,17 @@ function extent(values) {
   return low <= high ? [low, high] : [1, 10];
 }
 
-// One tooltip for the page: a title and rows of swatch, name, value.
-const tip = {
-  node: el("div", { id: "tip", role: "presentation", hidden: "" }),
-  show(event, title, rows) {
-    tip.node.replaceChildren(el("b", {}, title));
-    for (const row of rows) tip.node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"}` }), row.text));
-    tip.node.hidden = false;
-    const box = tip.node.getBoundingClientRect(), room = document.documentElement.clientWidth;
-    const x = event.clientX + 16 + box.width > room ? event.clientX - 16 - box.width : event.clientX + 16;
-    tip.node.style.left = `${Math.max(4, x)}px`;
-    tip.node.style.top = `${Math.max(4, event.clientY - box.height - 12)}px`;
-  },
-  hide() {
-    tip.node.hidden = true;
-  },
-};
-
-function say(text) {
-  document.getElementById("spoken").textContent = text;
+// A tooltip: a title and rows of swatch, name, value.
+export function tooltip() {
+  const node = el("div", { id: "tip", role: "presentation", hidden: "" });
+  const show = (event, title, rows) => {
+    node.replaceChildren(el("b", {}, title));
+    for (const row of rows) node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"}` }), row.text));
+    node.hidden = false;
+    const box = node.getBoundingClientRect(), width = document.documentElement.clientWidth;
+    const x = event.clientX + 16 + box.width > width ? event.clientX - 16 - box.width : event.clientX + 16;
+    node.style.left = `${Math.max(4, x)}px`;
+    node.style.top = `${Math.max(4, event.clientY - box.height - 12)}px`;
+  };
+  return { node, show, hide: () => (node.hidden = true) };
 }

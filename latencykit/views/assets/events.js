@@ -1,5 +1,8 @@
 // How many independent events lie above a percentile of a selection: the rules of latencykit/core/tail_events.py. A stall is one.
 
+import { percentileAt } from "./numbers.js";
+import { firstFrom, placeOf } from "./data.js";
+
 const LEAST_EVENTS = 20, BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
 
 // ln Γ(x) for x ≥ 1 (Stirling's series, after the recurrence has made x large).
@@ -32,17 +35,18 @@ function usualLoad(load) {
   });
 }
 
-// Requests of each of the slots above a percentile; timeouts lie above all others. `totals` are the counts by bucket.
-function tailOf(data, slots, totals, percentile, total) {
+// Requests of each bin above a percentile; timeouts lie above all others. `running` are counts up to each bucket.
+function tailOf(data, slots, running, percentile, total) {
   const below = (total * percentile) / 100;
-  let cut = 0, running = totals[0];
-  while (cut < totals.length - 1 && running < below * (1 - 1e-12)) running += totals[++cut];
-  const share = totals[cut] ? Math.min(1, Math.max(0, (running - below) / totals[cut])) : 0;
+  const cut = firstFrom(running, below * (1 - 1e-12), 0, running.length - 1);
+  const inside = running[cut] - (cut ? running[cut - 1] : 0);
+  const share = inside ? Math.min(1, Math.max(0, (running[cut] - below) / inside)) : 0;
   return slots.map((s) => {
-    let tail = data.timeouts ? data.timeouts[s] : 0;
-    for (let k = data.from[s + 1] - 1; k >= data.from[s] && data.index[k] >= cut; k--)
-      tail += data.index[k] === cut ? share * data.counts[k] : data.counts[k];
-    return tail;
+    const late = data.timeouts ? data.timeouts[s] : 0;
+    const first = firstFrom(data.index, cut, data.from[s], data.from[s + 1]);
+    if (first === data.from[s + 1]) return late;
+    const at = data.index[first] === cut ? (share - 1) * data.counts[first] : 0;
+    return late + data.count[s] - data.upTo[first] + data.counts[first] + at;
   });
 }
 
@@ -65,9 +69,9 @@ function effectiveEvents(tail, burst, begin, end, reach) {
   return total > 0 ? (total * total) / Math.max(squares, total) : 0;
 }
 
-// The highest percentile of a selection that enough events bear. Slots that sum up several intervals do not show whether
+// The highest percentile of a selection that is based on enough events. Slots that sum up several intervals do not show whether
 // slow requests of one slot came together: there each slot is taken for one event at most.
-function borneUpTo(data, first, last, spread, wanted) {
+export function supportedUpTo(data, first, last, spread, wanted) {
   const slots = [];
   for (let s = first; s < last; s++) if (data.count[s] || (data.timeouts && data.timeouts[s])) slots.push(s);
   if (!slots.length) return 0;
@@ -75,21 +79,24 @@ function borneUpTo(data, first, last, spread, wanted) {
   for (let k = 2; k / STEPS_A_NINE <= placeOf(spread.limit); k++) asked.push(percentileAt(k / STEPS_A_NINE));
   asked.sort((a, b) => a - b);
   const load = slots.map((s) => data.count[s] + (data.timeouts ? data.timeouts[s] : 0)), usual = usualLoad(load);
-  const all = usual.reduce((a, b) => a + b, 0), totals = new Float64Array(data.high.length);
-  for (let k = data.from[first]; k < data.from[last]; k++) totals[data.index[k]] += data.counts[k];
+  const all = usual.reduce((a, b) => a + b, 0), running = new Float64Array(data.high.length);
+  for (let k = data.from[first]; k < data.from[last]; k++) running[data.index[k]] += data.counts[k];
+  for (let k = 1; k < running.length; k++) running[k] += running[k - 1];
   const begin = slots.map((s) => data.start[s]), end = slots.map((s) => data.end[s]);
   const reach = slots.map((s) => (data.reaching && data.max[s] ? data.max[s] / 1e9 : 0));
-  let held = slots.map(() => false), borne = 0;
+  let carried = slots.map(() => false), supported = 0;
   for (let k = 0; k < asked.length && asked[k] <= spread.limit; k++) {
-    const tail = tailOf(data, slots, totals, asked[k], spread.total), sum = tail.reduce((a, b) => a + b, 0);
+    const tail = tailOf(data, slots, running, asked[k], spread.total), sum = tail.reduce((a, b) => a + b, 0);
     const burst = tail.map((count, j) => {
       const expected = (sum * usual[j]) / all;
-      return count > 0 && (held[j] || (count > 1 && count > expected && poissonAtLeast(count, expected) < BURST / tail.length));
+      if (!count || carried[j]) return carried[j] && count > 0;
+      // Within three standard deviations the upper tail of a Poisson variable is above BURST.
+      return count > 1 && count > expected + 3 * Math.sqrt(expected) && poissonAtLeast(count, expected) < BURST / tail.length;
     });
-    if (asked[k] >= CARRIED) held = burst;
+    if (asked[k] >= CARRIED) carried = burst;
     const together = data.width === null ? Infinity : (sum * sum) / Math.max(1e-300, tail.reduce((a, b) => a + b * b, 0));
-    if (Math.min(effectiveEvents(tail, burst, begin, end, reach), together) < LEAST_EVENTS * (1 - 1e-9)) return borne;
-    borne = asked[k];
+    if (Math.min(effectiveEvents(tail, burst, begin, end, reach), together) < LEAST_EVENTS * (1 - 1e-9)) return supported;
+    supported = asked[k];
   }
   return spread.limit;
 }

@@ -1,13 +1,17 @@
 // What users meet who wait for the slowest of n calls; the numbers are the package's, the slider walks through them.
 
-// The models that a series has: without time there is no mixture.
+import { percentileText } from "./numbers.js";
+import { rowText } from "./data.js";
+import { el, endLabels, extent, frame, heightOf, logarithmic, svg, valueAxis } from "./draw.js";
+
+// The models that a series has: without time there is not a mixture.
 function modelsOf(model) {
   return model.mixed ? [["independent", "dashed faint"], ["mixture", ""]] : [["independent", ""]];
 }
 
-function drawFanOut(page) {
+export function drawFanOut(page) {
   const model = page.model.fanOut[page.fanOutOf], host = page.hosts.fanOut, kinds = modelsOf(model);
-  const { root, box } = frame(host, box0(host), page.model.words.fanOut);
+  const { root, box } = frame(host, heightOf(host), page.model.words.fanOut);
   const rows = model.rows, at = page.fanOutAt, last = rows[rows.length - 1];
   const x = logarithmic(1, last.n, box.left, box.right);
   const every = kinds.flatMap(([kind]) => rows.flatMap((row) => row[kind]));
@@ -50,15 +54,15 @@ function drawModel(root, rows, cells, x, y, cls, style) {
   if (path) root.append(svg("path", { class: `line ${cls} ${style}`, d: path }));
 }
 
-function tellFanOut(page) {
+export function showFanOut(page) {
   const model = page.model.fanOut[page.fanOutOf], row = model.rows[page.fanOutAt], unit = page.model.unit;
-  const table = document.getElementById("fan-out-table"), kinds = table.tHead.rows[0].cells.length > 2 ? ["mixture", "independent"] : ["independent"];
+  const table = page.find("fan-out-table"), kinds = table.tHead.rows[0].cells.length > 2 ? ["mixture", "independent"] : ["independent"];
   const cell = (one) => el("td", {}, one ? rowText(one, unit) : "");
   table.tBodies[0].replaceChildren(
     ...model.percentiles.map((percentile, k) =>
       el("tr", {}, el("th", { scope: "row" }, percentileText(percentile)), ...kinds.map((kind) => cell(row[kind][k]))),
     ),
   );
-  document.getElementById("fan-out-n").textContent = String(row.n);
-  document.getElementById("fan-out-words").textContent = row.words;
+  page.find("fan-out-n").textContent = String(row.n);
+  page.find("fan-out-words").textContent = row.words;
 }

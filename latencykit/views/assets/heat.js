@@ -1,27 +1,61 @@
 // Time × latency: the share of each slot's requests in rows of equal height on the logarithmic axis.
 
+import { grouped, secondsText, valueText } from "./numbers.js";
+import { isResolved } from "./data.js";
+import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
+import { slotAt, stepPath } from "./timeline.js";
+
 const ROWS = 56;
 
-function drawHeat(page) {
+export function drawHeat(page) {
   const host = page.hosts.heat, timed = page.series.filter((one) => one.data && !one.shadow);
   const one = timed.find((series) => series.name === page.heat) || timed[0], data = one && one.data;
   if (!data || !data.low.length) return "No request was answered, so there is nothing to draw over time.";
-  const { root, box } = frame(host, box0(host), page.model.words.heat);
-  const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);
+  const { root, box } = frame(host, heightOf(host), page.model.words.heat);
+  const x = linear(...page.view(), box.left, box.right);
   const top = data.max.reduce((a, b) => Math.max(a, b), 0), [low, high] = extent([...data.low, ...data.high.map((edge) => Math.min(edge, top))]);
   const y = logarithmic(low / 1.02, high * 1.1, box.bottom, box.top);
-  timeAxis(root, box, x, page.model.words.clock);
+  timeAxis(root, box, x, page);
   valueAxis(root, box, y, page.model.unit);
-  root.append(svg("path", { class: "line worst thin", d: stepPath(data, data.max, x, y) }));
+  clipped(root, box).append(svg("path", { class: "line worst thin", d: stepPath(data, data.max, x, y) }));
   if (!box.narrow) {
     const last = data.max.findLast((value) => value !== null);
     endLabels(root, box.right + 6, [{ text: "max", y: y.to(last), cls: "worst" }], box);
   }
-  const canvas = heatCanvas(data, box, x, y);
+  const canvas = heatCanvas(page, data, box, x, y);
   const area = svg("rect", { class: "catch hover", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
   const follow = (event) => tipHeat(page, event, data, x, y, box, root);
-  for (const kind of ["pointermove", "pointerdown"]) area.addEventListener(kind, follow);
-  area.addEventListener("pointerleave", tip.hide);
+  drawRange(root, page.values, y, box);
+  const mark = svg("rect", { class: "brush", visibility: "hidden" }), place = (event) => {
+    const at = root.getBoundingClientRect();
+    return [event.clientX - at.left, event.clientY - at.top];
+  };
+  let from = null;
+  area.addEventListener("pointerdown", (event) => {
+    follow(event);
+    if (!event.isPrimary || event.button !== 0) return;
+    from = place(event);
+    area.setPointerCapture(event.pointerId);
+  });
+  area.addEventListener("pointermove", (event) => {
+    if (from === null) return follow(event);
+    const to = place(event);
+    page.tip.hide();
+    const size = { x: Math.min(from[0], to[0]), y: Math.min(from[1], to[1]), width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]) };
+    for (const [key, value] of Object.entries({ ...size, visibility: "visible" })) mark.setAttribute(key, value);
+  });
+  area.addEventListener("pointerup", (event) => {
+    if (from === null) return;
+    const [[x0, y0], [x1, y1]] = [from, place(event)];
+    from = null;
+    mark.setAttribute("visibility", "hidden");
+    if (Math.abs(x1 - x0) < 4 && Math.abs(y1 - y0) < 4) return page.values ? page.choose(null) : null;
+    page.drop(x.back(x0), x.back(x1));
+    page.choose([y.back(Math.max(y0, y1)), y.back(Math.min(y0, y1))]);
+  });
+  area.addEventListener("pointercancel", () => ((from = null), mark.setAttribute("visibility", "hidden")));
+  area.addEventListener("pointerleave", page.tip.hide);
+  root.append(mark);
   root.append(area);
   host.replaceChildren(canvas, root);
 }
@@ -49,20 +83,21 @@ function heatCells(data, rows) {
   return cells;
 }
 
-function heatCanvas(data, box, x, y) {
+function heatCanvas(page, data, box, x, y) {
   const ratio = Math.min(3, window.devicePixelRatio || 1), canvas = el("canvas", { "aria-hidden": "true" });
   canvas.width = box.width * ratio;
   canvas.height = box.height * ratio;
   canvas.style.width = `${box.width}px`;
   canvas.style.height = `${box.height}px`;
   const context = canvas.getContext("2d"), cells = heatCells(data, rowsOf(data, box, y));
-  const ramp = getComputedStyle(document.documentElement).getPropertyValue("--heat").split(",").map((part) => part.trim().split(" "));
+  const ramp = getComputedStyle(page.host).getPropertyValue("--heat").split(",").map((part) => part.trim().split(" "));
   const positive = cells.filter((share) => share > 0), top = positive.reduce((a, b) => Math.max(a, b), 0);
   const bottom = Math.max(top * 1e-6, positive.reduce((a, b) => Math.min(a, b), top));
   const height = (box.bottom - box.top) / ROWS;
   context.scale(ratio, ratio);
   for (let s = 0; s < data.start.length; s++) {
-    const left = x.to(data.start[s]), right = Math.max(left + 1, x.to(data.end[s]));
+    const left = Math.max(box.left, x.to(data.start[s])), right = Math.min(box.right, Math.max(left + 1, x.to(data.end[s])));
+    if (right <= left) continue;
     for (let r = 0; r < ROWS; r++) {
       const share = cells[s * ROWS + r];
       if (!share) continue;
@@ -81,7 +116,7 @@ function mixed(ramp, share) {
 
 function tipHeat(page, event, data, x, y, box, root) {
   const place = root.getBoundingClientRect(), s = slotAt(data, x.back(event.clientX - place.left));
-  if (s < 0 || !data.count[s]) return tip.hide();
+  if (s < 0 || !data.count[s]) return page.tip.hide();
   const middle = y.back(event.clientY - place.top), at = rowOf(middle, y, box), rows = rowsOf(data, box, y);
   let inside = 0, spread = false;
   for (let k = data.from[s]; k < data.from[s + 1]; k++) {
@@ -91,5 +126,5 @@ function tipHeat(page, event, data, x, y, box, root) {
     spread ||= last > first;
   }
   const text = `${spread ? "about " : ""}${grouped(inside)} of ${grouped(data.count[s])} requests near ${valueText(middle, page.model.unit, 2)}`;
-  tip.show(event, `${secondsText(Number(data.start[s].toFixed(6)))} to ${secondsText(Number(data.end[s].toFixed(6)))}`, [{ text }]);
+  page.tip.show(event, `${secondsText(Number(data.start[s].toFixed(6)))} to ${secondsText(Number(data.end[s].toFixed(6)))}`, [{ text }]);
 }

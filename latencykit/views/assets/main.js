@@ -1,25 +1,39 @@
-// The page: what is selected, what is shown, and who draws.
+// The page and the widget: selection, drawing, and the numbers of what is selected.
+
+import { durationText, grouped, secondsText, valueText } from "./numbers.js";
+import { given, rowAt, rowText, unpack } from "./data.js";
+import { el, measureAgain, tooltip } from "./draw.js";
+import { countsOf, drawBrush, drawTimeline } from "./timeline.js";
+import { drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
+import { drawHeat } from "./heat.js";
+import { drawFanOut, showFanOut } from "./fanout.js";
+import { wireControls } from "./controls.js";
 
 const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fanOut: drawFanOut };
 
-async function main() {
-  const model = JSON.parse(document.getElementById("model").textContent);
-  const page = { model, span: null, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+// Wires the elements under `root` (a document or a shadow root) to the model, and draws. Returns a handle for Python, the
+// console and tests. `host` is the element that carries the theme; `onSelect` hears of every selection.
+export async function mount(root, model, { host, onSelect = () => {}, onView = () => {} }) {
+  const page = { model, root, host, onSelect, onView, span: null, zoomed: null, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+  page.find = (id) => root.getElementById(id);
+  page.say = (text) => (page.find("spoken").textContent = text);
+  page.tip = tooltip();
   for (const one of model.series) page.series.push(await opened(one));
-  for (const name of Object.keys(SECTIONS)) page.hosts[name] = document.getElementById(`plot-${name}`);
-  page.rows = [...document.getElementById("numbers").rows];
-  document.body.append(tip.node);
+  for (const name of Object.keys(SECTIONS)) page.hosts[name] = page.find(`plot-${name}`);
+  page.rows = [...page.find("numbers").rows];
+  (root.body || root).append(page.tip.node);
   actions(page);
-  for (const part of [wireSeries, wireSpans, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
+  for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
   page.refresh();
-  document.documentElement.dataset.ready = performance.now().toFixed(0);
-  // For the console and for checks: what is shown, and the numbers behind it.
-  window.latencykit = Object.freeze({
-    select: (start, end) => page.drop(start, end),
+  return Object.freeze({
+    select: (start, end) => (start === undefined ? page.select(null) : page.drop(start, end)),
     selection: () => page.span,
     extent: () => [page.edges[0], page.edges[page.edges.length - 1]],
     percentile: (name, p) => rowAt(page.spreads[page.series.findIndex((one) => one.name === name)], p).value,
     counts: () => Object.fromEntries(page.series.map((one, k) => [one.name, page.spreads[k] && page.spreads[k].total])),
+    redraw: () => page.refresh(),
+    page,
+    close: () => page.observers.forEach((stop) => stop()),
   });
 }
 
@@ -47,11 +61,11 @@ async function opened(one) {
 }
 
 // Draws one section. What it cannot draw it says in its place: the reason that it returns, or the error that it met.
-function drawSection(page, name) {
+export function drawSection(page, name) {
   const host = page.hosts[name];
   if (!host) return;
   const said = (cls, text) => host.replaceChildren(el("p", { class: cls }, text));
-  const failed = (error) => said("trouble", `This chart could not be drawn (${error.message}); the tables hold its numbers.`);
+  const failed = (error) => said("trouble", `This chart could not be drawn (${error.message}); its numbers are in the tables.`);
   guarded(() => {
     const unread = name === "timeline" || name === "heat" ? page.series.filter((one) => one.trouble) : [];
     if (unread.length) throw new Error(`${unread[0].name}: ${unread[0].trouble}`);
@@ -63,9 +77,10 @@ function drawSection(page, name) {
 function actions(page) {
   const count = () => (page.spreads = page.series.map((one) => guarded(() => spreadOf(one, page.span, page.model.percentiles))));
   page.refresh = () => {
+    measureAgain(Object.values(page.hosts).filter(Boolean));
     count();
     for (const name of Object.keys(SECTIONS)) drawSection(page, name);
-    tell(page);
+    showNumbers(page);
   };
   page.select = (span) => {
     const whole = span && span[0] <= page.edges[0] && span[1] >= page.edges[page.edges.length - 1];
@@ -73,7 +88,16 @@ function actions(page) {
     count();
     drawBrush(page);
     drawSection(page, "curve");
-    tell(page);
+    showNumbers(page);
+    showChosen(page);
+    page.showTools?.();
+    page.onSelect(page.span);
+  };
+  // A range of latencies: when did these happen?
+  page.choose = (values) => {
+    page.values = values && values[0] < values[1] ? values : null;
+    for (const name of ["timeline", "heat", "curve"]) drawSection(page, name);
+    showChosen(page);
   };
   // Snapped to the edges around two moments.
   const snapped = (a, b) => {
@@ -87,33 +111,60 @@ function actions(page) {
     if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);
   };
   page.drop = (a, b) => page.select(snapped(a, b));
+  // A selection moved by some seconds keeps its number of bins.
+  page.slide = (span, by) => {
+    const [first, last] = span.map((edge) => page.edges.indexOf(edge)), most = page.edges.length - 1 - (last - first);
+    const at = Math.min(most, Math.max(0, page.edges.findLastIndex((edge) => edge <= span[0] + by)));
+    const moved = [page.edges[at], page.edges[at + last - first]];
+    if (moved[0] !== page.span?.[0] || moved[1] !== page.span?.[1]) page.select(moved);
+  };
+  const whole = () => [page.edges[0], page.edges[page.edges.length - 1]];
+  page.view = () => page.zoomed || whole();
+  page.zoom = (view) => {
+    const [first, last] = whole(), least = (last - first) / (page.edges.length - 1);
+    if (view && view[1] - view[0] < least) view = [(view[0] + view[1] - least) / 2, (view[0] + view[1] + least) / 2];
+    page.zoomed = view && (view[0] > first || view[1] < last) ? [Math.max(first, view[0]), Math.min(last, view[1])] : null;
+    for (const name of ["timeline", "heat"]) drawSection(page, name);
+    page.showTools?.();
+    page.onView();
+  };
+  page.zoomAround = (time, factor) => page.zoom(page.view().map((edge) => time + (edge - time) * factor));
 }
 
 function wireSeries(page) {
-  document.querySelectorAll("#legend button[data-series]").forEach((button) => {
+  page.root.querySelectorAll("#legend button[data-series]").forEach((button) => {
     const one = page.series[Number(button.dataset.series)];
     button.addEventListener("click", () => {
       one.hidden = !one.hidden;
-      button.setAttribute("aria-pressed", String(!one.hidden));
+      page.showSeries();
       page.refresh();
     });
   });
+  page.showSeries = () => {
+    for (const button of page.root.querySelectorAll("#legend button[data-series]"))
+      button.setAttribute("aria-pressed", String(!page.series[Number(button.dataset.series)].hidden));
+    page.onView();
+  };
 }
 
 function wireSpans(page) {
-  document.querySelectorAll("button[data-from]").forEach((button) => {
+  page.root.querySelectorAll("button[data-from]").forEach((button) => {
     button.addEventListener("click", () => {
       page.drop(Number(button.dataset.from), Number(button.dataset.to));
-      document.getElementById("explore").scrollIntoView({ block: "start" });
+      page.find("explore").scrollIntoView({ block: "start" });
     });
   });
-  document.getElementById("whole")?.addEventListener("click", () => page.select(null));
-  document.addEventListener("keydown", (event) => event.key === "Escape" && page.span && page.select(null));
+  page.find("whole")?.addEventListener("click", () => (page.choose(null), page.select(null)));
+  page.root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    if (page.values) page.choose(null);
+    if (page.span) page.select(null);
+  });
 }
 
 // The brush for the keyboard: two sliders over the edges.
 function wireRanges(page) {
-  const from = document.getElementById("from"), to = document.getElementById("to");
+  const from = page.find("from"), to = page.find("to");
   if (!from) return;
   page.ranges = [from, to];
   for (const range of page.ranges) {
@@ -132,19 +183,19 @@ function wireCurve(page) {
 }
 
 function wireHeat(page) {
-  const chosen = document.getElementById("heat-series");
+  const chosen = page.find("heat-series");
   chosen?.addEventListener("change", () => ((page.heat = chosen.value), drawSection(page, "heat")));
 }
 
 function wireFanOut(page) {
-  const slider = document.getElementById("fan-out-slider"), whose = document.getElementById("fan-out-series");
+  const slider = page.find("fan-out-slider"), whose = page.find("fan-out-series");
   if (!slider) return;
   const move = () => {
     page.fanOutAt = Number(slider.value);
     page.fanOutOf = whose ? Number(whose.value) : 0;
     slider.setAttribute("aria-valuetext", `${page.model.fanOut[page.fanOutOf].rows[page.fanOutAt].n} calls`);
     drawSection(page, "fanOut");
-    tellFanOut(page);
+    showFanOut(page);
   };
   slider.addEventListener("input", move);
   whose?.addEventListener("change", move);
@@ -152,10 +203,17 @@ function wireFanOut(page) {
 }
 
 function wireWindow(page) {
-  let width = document.documentElement.clientWidth, due = 0;
-  const again = () => ((width = document.documentElement.clientWidth), cancelAnimationFrame(due), (due = requestAnimationFrame(page.refresh)));
-  window.addEventListener("resize", () => document.documentElement.clientWidth !== width && again());
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", again);
+  const place = page.find("explore");
+  let width = place.clientWidth, due = 0;
+  const again = () => ((width = place.clientWidth), cancelAnimationFrame(due), (due = requestAnimationFrame(page.refresh)));
+  const sized = new ResizeObserver(() => place.clientWidth !== width && again());
+  sized.observe(place);
+  page.observers = [() => sized.disconnect()];
+  for (const name of ["(prefers-color-scheme: dark)", "print"]) {
+    const query = matchMedia(name);
+    query.addEventListener("change", again);
+    page.observers.push(() => query.removeEventListener("change", again));
+  }
 }
 
 // The span as text that --from, --to and `between` take: seconds, all digits; beside it, for people, longer units.
@@ -167,8 +225,8 @@ function spanWords(page) {
 }
 
 // Numbers of what is selected: beside the curve, and spoken.
-function tell(page) {
-  const place = document.getElementById("selected"), whole = document.getElementById("whole");
+function showNumbers(page) {
+  const place = page.find("selected"), whole = page.find("whole");
   if (place) place.textContent = spanWords(page);
   if (whole) whole.disabled = !page.span;
   if (page.ranges) {
@@ -178,11 +236,30 @@ function tell(page) {
     page.ranges[0].setAttribute("aria-valuetext", secondsText(a));
     page.ranges[1].setAttribute("aria-valuetext", secondsText(b));
   }
-  const body = document.getElementById("numbers");
+  const body = page.find("numbers");
   // The rows of the whole run are the package's own.
   const rowOf = (one, k) => (page.span ? guarded(() => numbersOf(one, page.spreads[k], page, k)) : null) || page.rows[k];
   body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [rowOf(one, k)])));
-  if (page.span) say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
+  if (page.span) page.say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
+}
+
+// How many requests of what is selected lie in the chosen range of latencies, and in how many bins.
+function showChosen(page) {
+  const place = page.find("chosen");
+  if (!place) return;
+  place.hidden = !page.values;
+  if (!page.values) return;
+  const [low, high] = page.values.map((value) => valueText(value, page.model.unit));
+  const words = page.series.filter((one) => one.data && !one.hidden && !one.shadow).map((one) => {
+    const [first, last] = page.span ? slotsWithin(one.data, page.span) : [0, one.data.start.length];
+    const counts = countsOf(one.data, page.values).slice(first, last), filled = counts.filter((count) => count > 0);
+    const all = one.data.count.slice(first, last).reduce((a, b) => a + b, 0), sum = counts.reduce((a, b) => a + b, 0);
+    return `${one.name}: ${grouped(sum)} of ${grouped(all)} requests, in ${grouped(filled.length)} of ${grouped(counts.length)} time bins`;
+  });
+  const text = `Latency above ${low}, up to ${high}. ${words.join("; ")}.`;
+  if (place.firstChild.textContent === text) return;
+  place.firstChild.textContent = text;
+  page.say(text);
 }
 
 function numbersOf(one, spread, page, position) {
@@ -191,7 +268,7 @@ function numbersOf(one, spread, page, position) {
     row.cells[0].append(" (of the whole run)");
     return row;
   }
-  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls}` }), one.name);
+  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.name);
   const blank = !spread || !spread.value.length;
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
@@ -201,10 +278,3 @@ function numbersOf(one, spread, page, position) {
   const count = spread ? spread.count : 0, mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
   return el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
 }
-
-main().catch((error) => {
-  const note = document.getElementById("trouble");
-  note.hidden = false;
-  note.textContent = `This browser could not draw the charts (${error.message}); the tables hold the numbers.`;
-  throw error;
-});

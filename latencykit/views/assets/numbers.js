@@ -2,14 +2,14 @@
 
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
-function plain(number, digits) {
+export function plain(number, digits) {
   if (number === 0 || !Number.isFinite(number)) return String(number);
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(number))));
   const text = number.toFixed(Math.min(decimals, 100));
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-// To so many significant digits; a tie goes to the even digit, as in Python.
+// To a number of significant digits; a tie goes to the even digit, as in Python.
 function rounded(number, digits) {
   const near = Number(number.toPrecision(digits)), [head, power] = Math.abs(number).toExponential(60).split("e");
   const every = head.replace(".", ""), kept = every.slice(0, digits);
@@ -17,11 +17,11 @@ function rounded(number, digits) {
   return Math.sign(number) * Number(`${kept}e${Number(power) - digits + 1}`);
 }
 
-function grouped(number) {
+export function grouped(number) {
   return Math.round(number).toLocaleString("en-US");
 }
 
-function valueText(value, unit, digits = 3) {
+export function valueText(value, unit, digits = 3) {
   if (value === null || Number.isNaN(value)) return "unknown";
   if (unit !== "ns") {
     const whole = Math.abs(value).toFixed(0).length;
@@ -34,34 +34,41 @@ function valueText(value, unit, digits = 3) {
 }
 
 // Percentiles are placed evenly by nines: p90 at 1, p99 at 2, p99.9 at 3.
-function percentileAt(place) {
+export function percentileAt(place) {
   return 100 * (1 - 10 ** -place);
 }
 
-function percentileText(p) {
+export function percentileText(p) {
   if (p >= 100) return "max";
   const nines = Math.floor(-Math.log10(1 - p / 100) + 1e-9);
   const text = p.toFixed(Math.max(1, nines)).replace(/\.?0+$/, "");
   return `p${text}`;
 }
 
-function durationText(seconds) {
+export function durationText(seconds) {
   const parts = [[86400, "d"], [3600, "h"], [60, "min"]];
   const [size, name] = parts.find((one) => seconds >= 2 * one[0]) || [1, ""];
   return name ? `${plain(seconds / size, 3)} ${name}` : seconds === 0 ? "0 s" : valueText(seconds * 1e9, "ns");
 }
 
 // A moment that can be copied: all of its digits, in seconds.
-function secondsText(seconds) {
+export function secondsText(seconds) {
   return `${seconds} s`;
 }
 
-function clockText(seconds, epoch) {
+export function clockText(seconds, epoch) {
   return new Date((epoch + seconds) * 1000).toISOString().replace("T", " ").replace(/\.000Z$|Z$/, " UTC");
 }
 
+// A name that is too long, shortened in the middle: its end tells it from its neighbours as often as its beginning.
+export function shortened(text, most) {
+  if (text.length <= most) return text;
+  const head = Math.ceil((most - 1) / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+}
+
 // Ticks of a logarithmic axis: decades, and 2 and 5 where there are few.
-function logTicks(low, high) {
+export function logTicks(low, high) {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   const parts = Math.log10(high / low) <= 3 ? [1, 2, 5] : [1];
   const found = [];
@@ -73,7 +80,7 @@ function logTicks(low, high) {
   return found;
 }
 
-function linearTicks(low, high, most) {
+export function linearTicks(low, high, most) {
   const span = Math.max(high - low, 1e-12), rough = span / most, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * power).find((size) => size >= rough);
   const found = [];
@@ -83,7 +90,7 @@ function linearTicks(low, high, most) {
 
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
-function timeTicks(low, high, most) {
+export function timeTicks(low, high, most) {
   const rough = (high - low) / most;
   if (rough < 1 || rough > 86400) return linearTicks(low, high, most);
   const step = TIME_STEPS.find((size) => size >= rough) || 86400;
@@ -92,6 +99,6 @@ function timeTicks(low, high, most) {
   return found;
 }
 
-function timeUnit(span) {
+export function timeUnit(span) {
   return span > 7200 * 2 ? [3600, "hours"] : span > 240 ? [60, "minutes"] : [1, "seconds"];
 }

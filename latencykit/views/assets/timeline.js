@@ -1,16 +1,20 @@
 // The time series: maximum, p99 and median of each slot as steps, gaps as gaps, the rate underneath; and the brush.
 
+import { clockText, durationText, grouped, shortened } from "./numbers.js";
+import { countWithin, distribution, rowAt, rowText } from "./data.js";
+import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, svg, timeAxis, valueAxis, valueScale } from "./draw.js";
+
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
 
 // Percentiles of each slot as rows, null where nothing was counted.
-function course(data) {
-  if (data.course) return data.course;
+function overTime(data) {
+  if (data.overTime) return data.overTime;
   const found = { 50: [], 99: [], 100: [] };
   for (let s = 0; s < data.start.length; s++) {
     const spread = data.count[s] ? distribution(data, s, s + 1) : null;
     for (const percentile of [50, 99, 100]) found[percentile].push(spread && rowAt(spread, percentile));
   }
-  data.course = found;
+  data.overTime = found;
   return found;
 }
 
@@ -20,7 +24,7 @@ function gaps(data) {
   return data.start.map((_, s) => s + 1 < data.start.length && data.start[s + 1] - data.end[s] > slack);
 }
 
-function stepPath(data, values, x, y) {
+export function stepPath(data, values, x, y) {
   const broken = data.gaps || (data.gaps = gaps(data));
   let path = "", open = false;
   for (let s = 0; s < values.length; s++) {
@@ -45,77 +49,89 @@ function rates(data) {
   return data.start.map((start, s) => (data.end[s] > start ? data.count[s] / (data.end[s] - start) : null));
 }
 
-function drawTimeline(page) {
+export function drawTimeline(page) {
   const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
-  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => course(one.data)[p].flatMap((row) => (row ? [row.value] : []))));
+  const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => overTime(one.data)[p].flatMap((row) => (row ? [row.value] : []))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
-  const { root, box } = frame(host, box0(host) + 76, page.model.words.timeline);
+  const { root, box } = frame(host, heightOf(host) + 76, page.model.words.timeline);
   root.classList.add("brushed");
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
-  const x = linear(page.edges[0], page.edges[page.edges.length - 1], box.left, box.right);
+  const x = linear(...page.view(), box.left, box.right), inside = clipped(root, box);
   const [low, high] = extent(values);
-  const y = logarithmic(low / 1.3, high * 1.8, plot.bottom, plot.top);
+  const y = valueScale(page, low / 1.3, high * (page.linear ? 1.1 : 1.8), plot.bottom, plot.top);
   valueAxis(root, plot, y, page.model.unit);
-  timeAxis(root, strip, x, page.model.words.clock);
+  timeAxis(root, strip, x, page);
   let free = plot.left;
-  for (const stall of page.model.stalls) free = shade(root, plot, strip, x, stall, free);
+  for (const stall of page.model.stalls) if (stall.end >= x.low && stall.start <= x.high) free = shade(inside, root, plot, strip, x, stall, free);
   const labels = [];
   for (const one of shown) {
-    const found = course(one.data);
+    const found = overTime(one.data);
     const lines = single ? ONE : [[100, "", `${one.cls} faint`], [99, one.name, one.cls]];
     for (const [percentile, text, cls] of lines) {
       const rows = found[percentile], sure = rows.map((row) => (row && (row.resolved || row.open) ? row.value : null));
       const ranges = rangePath(one.data, rows, x, y);
-      if (ranges) root.append(svg("path", { class: `range ${cls}`, d: ranges }));
-      root.append(svg("path", { class: `line ${cls} ${single ? "" : one.dash}`, d: stepPath(one.data, sure, x, y) }));
+      if (ranges) inside.append(svg("path", { class: `range ${cls}`, d: ranges }));
+      inside.append(svg("path", { class: `line ${cls} ${single ? "" : one.dash}`, d: stepPath(one.data, sure, x, y) }));
       const last = rows.findLast((row) => row);
-      if (text && last) labels.push({ text: cut(text, 13), y: y.to(last.value), cls });
+      if (text && last) labels.push({ text: shortened(text, 13), y: y.to(last.value), cls });
     }
   }
   if (!box.narrow && labels.length <= 6) endLabels(root, box.right + 6, labels, plot);
-  drawRates(root, strip, x, shown, timed);
+  drawRates(root, inside, strip, x, shown, timed);
+  if (page.values) drawWhen(page, inside, plot, x, shown);
   page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
-  root.append(page.timeline.brush, catchBrush(page));
+  inside.append(page.timeline.brush);
+  root.append(catchBrush(page));
   drawBrush(page);
   host.replaceChildren(root);
 }
 
-function box0(host) {
-  return host.clientWidth < 560 ? 250 : 300;
-}
-
-function cut(text, most) {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
-}
 
 // A stall in grey; its label where the one before leaves room.
-function shade(root, plot, strip, x, stall, free) {
+function shade(inside, root, plot, strip, x, stall, free) {
   const left = x.to(stall.start), right = Math.max(x.to(stall.end), left + 1);
-  root.append(svg("rect", { class: "stall", x: left, y: plot.top, width: right - left, height: strip.bottom - plot.top }));
+  inside.append(svg("rect", { class: "stall", x: left, y: plot.top, width: right - left, height: strip.bottom - plot.top }));
   const half = stall.label.length * 3.2, middle = Math.min(Math.max((left + right) / 2, plot.left + half), plot.right - half);
   if (!stall.label || middle - half < free) return free;
   root.append(svg("text", { class: "tick", x: middle, y: plot.top - 3, "text-anchor": "middle" }, stall.label));
   return middle + half + 8;
 }
 
-function drawRates(root, strip, x, shown, timed) {
+function drawRates(root, inside, strip, x, shown, timed) {
   const top = timed.flatMap((one) => rates(one.data)).reduce((most, rate) => Math.max(most, rate), 1e-9);
   const y = linear(0, top, strip.bottom, strip.top);
   root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.top + 8, "text-anchor": "end" }, `${Number(top.toPrecision(2)).toLocaleString("en-US")}/s`));
   root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.bottom + 3, "text-anchor": "end" }, "0"));
   for (const one of shown) {
     const values = rates(one.data), cls = timed.length === 1 ? "rate" : `faint ${one.cls}`;
-    root.append(svg("path", { class: `line thin ${cls}`, d: stepPath(one.data, values, x, { to: y.to }) }));
+    inside.append(svg("path", { class: `line thin ${cls}`, d: stepPath(one.data, values, x, { to: y.to }) }));
     if (!one.data.failed) continue;
     const failed = one.data.failed.map((n, s) => (n ? n / Math.max(1e-9, one.data.end[s] - one.data.start[s]) : null));
-    root.append(svg("path", { class: "line thin worst", d: stepPath(one.data, failed, x, { to: (v) => y.to(Math.min(v, top)) }) }));
+    inside.append(svg("path", { class: "line thin worst", d: stepPath(one.data, failed, x, { to: (v) => y.to(Math.min(v, top)) }) }));
+  }
+}
+
+// Requests of each bin in a range of latencies.
+export function countsOf(data, [low, high]) {
+  return data.start.map((_, s) => countWithin(data, s, low, high));
+}
+
+// When the chosen latencies happened: bins that have some, the stronger the more.
+function drawWhen(page, inside, plot, x, shown) {
+  for (const one of shown) {
+    const counts = countsOf(one.data, page.values), top = counts.reduce((a, b) => Math.max(a, b), 1);
+    counts.forEach((count, s) => {
+      if (!count) return;
+      const left = x.to(one.data.start[s]), width = Math.max(1.5, x.to(one.data.end[s]) - left), opacity = 0.15 + 0.35 * (count / top);
+      inside.append(svg("rect", { class: `when ${one.cls}`, x: left, y: plot.top, width, height: plot.bottom - plot.top, "fill-opacity": opacity.toFixed(2) }));
+    });
   }
 }
 
 // ---------------------------------------------------------------- the brush
 
-function drawBrush(page) {
+export function drawBrush(page) {
   if (!page.timeline) return;
   const { x, brush } = page.timeline;
   brush.setAttribute("visibility", page.span ? "visible" : "hidden");
@@ -130,26 +146,42 @@ function catchBrush(page) {
   const area = svg("rect", { class: "catch", x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top });
   const time = (event) => x.back(event.clientX - root.getBoundingClientRect().left);
   let drag = null;
+  // What a drag would do: resize at an end of the selection, move it, or begin another.
+  const grip = (event) => {
+    if (!page.span) return { cursor: "crosshair" };
+    const at = event.clientX - root.getBoundingClientRect().left, [left, right] = page.span.map(x.to);
+    const near = event.pointerType === "mouse" ? 6 : 18;
+    if (Math.abs(at - right) <= near) return { fixed: page.span[0], cursor: "ew-resize" };
+    if (Math.abs(at - left) <= near) return { fixed: page.span[1], cursor: "ew-resize" };
+    if (at > left && at < right) return { moving: page.span, cursor: "grab" };
+    return { cursor: "crosshair" };
+  };
   area.addEventListener("pointerdown", (event) => {
     if (drag || !event.isPrimary || event.button !== 0) return;
-    drag = { began: time(event), pixel: event.clientX, moved: false, before: page.span };
-    tip.hide();
+    drag = { began: time(event), pixel: event.clientX, moved: false, before: page.span, ...grip(event) };
+    page.tip.hide();
     area.setPointerCapture(event.pointerId);
   });
   area.addEventListener("pointermove", (event) => {
     if (!drag) {
-      if (!event.buttons) tipTime(page, event, time(event));
+      if (event.buttons) return;
+      area.style.cursor = grip(event).cursor;
+      tipTime(page, event, time(event));
       return;
     }
     if (!event.isPrimary) return;
     drag.moved ||= Math.abs(event.clientX - drag.pixel) > 3;
-    if (drag.moved) page.preview(drag.began, time(event));
+    if (!drag.moved) return;
+    if (drag.moving) page.slide(drag.moving, time(event) - drag.began);
+    else page.preview(drag.fixed ?? drag.began, time(event));
   });
   area.addEventListener("pointerup", (event) => {
     if (!drag || !event.isPrimary) return;
-    const { began, moved } = drag;
+    const { began, moved, fixed, moving } = drag;
     drag = null;
-    page.drop(began, moved ? time(event) : began);
+    if (!moved) page.drop(began, began);
+    else if (moving) page.slide(moving, time(event) - began);
+    else page.drop(fixed ?? began, time(event));
   });
   // The browser took the touch for itself, to scroll: what was selected before still is.
   area.addEventListener("pointercancel", (event) => {
@@ -158,12 +190,18 @@ function catchBrush(page) {
     drag = null;
     page.select(before);
   });
-  area.addEventListener("dblclick", () => page.select(null));
-  area.addEventListener("pointerleave", tip.hide);
+  area.addEventListener("dblclick", () => (page.select(null), page.zoom(null)));
+  // With the control key, as a pinch on a touchpad sends it; without, the page scrolls.
+  area.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    page.zoomAround(time(event), Math.exp(Math.min(100, Math.max(-100, event.deltaY)) / 150));
+  });
+  area.addEventListener("pointerleave", page.tip.hide);
   return area;
 }
 
-function slotAt(data, time) {
+export function slotAt(data, time) {
   const s = data.start.findLastIndex((start) => start <= time);
   return s >= 0 && time <= data.end[s] ? s : -1;
 }
@@ -173,11 +211,11 @@ function tipTime(page, event, time) {
   for (const one of page.series) {
     const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
-    const found = course(one.data), write = (p) => rowText(found[p][s], page.model.unit);
+    const found = overTime(one.data), write = (p) => rowText(found[p][s], page.model.unit);
     rows.push({ cls: one.cls, text: `${one.name}: ${grouped(one.data.count[s])} requests` });
     rows.push({ text: `p50 ${write(50)} · p99 ${write(99)} · max ${write(100)}` });
   }
   const epoch = page.model.epoch;
   const title = `${durationText(Math.round(time * 1000) / 1000)}${epoch ? ` · ${clockText(Math.floor(time), epoch)}` : ""}`;
-  tip.show(event, title, rows.length ? rows : [{ text: "nothing was counted here" }]);
+  page.tip.show(event, title, rows.length ? rows : [{ text: "no requests here" }]);
 }

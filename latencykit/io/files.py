@@ -1,4 +1,4 @@
-"""Where bytes lie: a file, a URL, or a range of lines of a large log; each becomes a `Source` where it is read."""
+"""Files, URLs and ranges of lines of large logs; each becomes a `Source` where it is read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import re
+import stat
 import time
 import weakref
 from dataclasses import dataclass, replace
@@ -26,12 +27,24 @@ from latencykit.io.source import Source, compression
 from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["FileRange", "begin_of", "expand", "is_url", "size_of", "source_of", "split"]
+__all__ = [
+    "FileRange",
+    "begin_of",
+    "expand",
+    "is_url",
+    "pays_processes",
+    "size_of",
+    "source_of",
+    "split",
+]
 
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""
+TASK_BYTES, TASK_FILES = 4 << 20, 128
+"""Small files are read together, up to this number of bytes or files per task."""
+_WORTH_PROCESSES = 6  # tasks
 _PROBE = 1024  # bytes
 _SLOWEST = 256 << 10  # bytes per second, at which a large file may come
 _WAIT = 0.25  # seconds before a server is asked again; twice as long before the next time
@@ -48,7 +61,8 @@ class FileRange:
     Attributes
     ----------
     url : str
-        A path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``, ``file://…``.
+        A path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``,
+        ``file://…``.
     begin, end : int
         Bytes; all lines where `end` is 0.
     header : int
@@ -78,7 +92,9 @@ def expand(url: str) -> list[str]:
     if not is_url(url):
         import glob
 
-        found = [url] if os.path.lexists(url) else sorted(glob.glob(url))  # noqa: PTH207 - pathlib globs no absolute patterns
+        found = [url]
+        if not os.path.lexists(url):
+            found = sorted(glob.glob(url))  # noqa: PTH207 - absolute patterns
     elif not any(
         mark in _HOST.sub("", url) for mark in "*["
     ):  # a question mark begins the query of a web address
@@ -93,9 +109,13 @@ def expand(url: str) -> list[str]:
 
 
 def size_of(url: str) -> int:
-    """Return the size of a file in bytes; 0 where it cannot be told."""
+    """Return the size of a file in bytes; 0 if it is unknown."""
     if not is_url(url):
-        return Path(url).stat().st_size if url != "-" and Path(url).is_file() else 0
+        try:
+            status = os.stat(url)  # noqa: PTH116 - for thousands of files
+        except (OSError, ValueError):
+            return 0
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
     with _opening(url):
         system, path = _filesystem(url)
         try:  # it will be asked again, and then with patience
@@ -109,11 +129,16 @@ def size_of(url: str) -> int:
             return 0
 
 
+def pays_processes(sizes: Sequence[int]) -> bool:
+    """Whether to read files of these sizes takes longer than processes take to start."""
+    return max(sum(sizes) / TASK_BYTES, len(sizes) / TASK_FILES) >= _WORTH_PROCESSES
+
+
 def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
     """Cut a large interval log into ranges of lines; anything else is one place.
 
-    A log is cut only if it is not compressed and says when it began, so that every range knows its times, and if it can
-    be read from anywhere: some web servers give whole files only.
+    A log is cut only if it is not compressed and says when it began, so that every range knows its
+    times, and if it can be read from anywhere: some web servers give whole files only.
     """
     whole = FileRange(url)
     if size <= 2 * step:
@@ -131,7 +156,7 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
 
 
 def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:
-    """Whether a server gives the bytes that it is asked for: some give the whole file, some give others."""
+    """Whether a server returns the bytes that it is asked for: some return the file, or others."""
     middle = len(begin) // 2
     try:
         stream.seek(size - 1)
@@ -144,7 +169,7 @@ def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool
 
 
 def source_of(place: FileRange) -> Source:
-    """Return what readers read: the file itself, a copy of what a URL holds, or a range."""
+    """Return the source that readers read: the file, a copy of a URL's content, or a range."""
     if place.end:
         return _Range(place)
     if not is_url(place.url):
@@ -154,7 +179,7 @@ def source_of(place: FileRange) -> Source:
 
 @contextlib.contextmanager
 def begin_of(place: FileRange) -> Iterator[Source]:
-    """Give the first whole lines of a file as a source of their own: enough to tell when a log began."""
+    """Give the first complete lines of a file as a source: enough to find when a log began."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="latencykit-") as folder:
@@ -176,7 +201,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 
 def _patience(url: str) -> dict[str, Any]:
-    """What web servers are told of how long they may be silent; fsspec's own bound is five minutes for each request."""
+    """Timeouts of web servers; fsspec's own bound is five minutes for each request."""
     web = re.search(r"(?:^|::)(https?)://", url)
     try:
         from aiohttp import ClientTimeout
@@ -197,7 +222,7 @@ def _patience(url: str) -> dict[str, Any]:
 
 
 class _Clock:
-    """How long a server may still take: a time, and more for what came."""
+    """Time that a server may still take: a minimum, and more for each byte that arrived."""
 
     def __init__(self, most: float) -> None:
         self._until, self.came = time.monotonic() + most, 0
@@ -214,7 +239,7 @@ class _Clock:
 def _asked(
     system: Any, name: str, *words: Any, most: float | None = None, tries: int | None = None
 ) -> Any:
-    """Call a method of a storage's client, again where the server fails or hangs up, all within the limits."""
+    """Call a method of a storage's client, repeated after a server's failure, within the limits."""
     bounds = in_force()
     clock = _Clock(bounds.fetch if most is None else most)
     try:
@@ -233,7 +258,7 @@ def _asked(
 
 
 def _again(ask: Callable[[], Any], clock: _Clock, tries: int) -> Any:
-    """Return what a server gives; where it fails or hangs up, it is asked again, while there is time."""
+    """Return a server's answer; one that fails or hangs up is asked again while there is time."""
     for number in range(tries - 1):
         try:
             return ask()
@@ -285,7 +310,7 @@ def _is_late(error: BaseException) -> bool:
 
 
 def _passes(error: BaseException) -> bool:
-    """Whether it may go better the next time: the server failed, or hung up."""
+    """Whether the next try may succeed: the server failed, or hung up."""
     status = getattr(error, "status", None)
     if isinstance(status, int):
         return status >= 500 or status == 429
@@ -295,7 +320,7 @@ def _passes(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def _opening(url: str) -> Iterator[None]:
-    """Turn whatever a storage's client raises into one line that names the URL."""
+    """Turn any error of a storage's client into one line that names the URL."""
     try:
         yield
     except LatencyKitError as error:
@@ -347,7 +372,7 @@ def _open(url: str) -> IO[bytes]:
 
 
 class _Copy(Source):
-    """What a URL holds, copied to disk: readers go over it more than once."""
+    """The content of a URL, copied to disk: readers pass over it more than once."""
 
     def __init__(self, url: str) -> None:
         super().__init__(without_secrets(url))
@@ -400,33 +425,24 @@ class _Range(Source):
         """Return the error that names the file and the line of the whole file."""
         above = self._header.count(b"\n")
         if line is not None and line > above:
+            line -= above
             with _stream(self._place.url) as stream:
-                line += _newlines(stream, self._at) - above
+                size = self._at
+                while size > 0 and (piece := stream.read(min(size, 1 << 20))):
+                    line += piece.count(b"\n")
+                    size -= len(piece)
         return super().corrupt(
             line, seen, expected, hint.rpartition("; ")[2]
         )  # without what was read of the range
 
 
 def _range_of(place: FileRange) -> tuple[bytes, int, bytes]:
-    """The header, where the first line of the range begins, and its lines."""
+    """The header, the offset of the range's first line, and the lines that begin in the range."""
     with _open(place.url) as stream:
         header = stream.read(place.header)
-        return (header, *_lines(stream, place.begin, place.end))
-
-
-def _lines(stream: IO[bytes], begin: int, end: int) -> tuple[int, bytes]:
-    """The lines that begin at `begin` or later, and before `end`; and where the first of them does."""
-    stream.seek(begin - 1)  # a line begins at `begin` if the byte before ends one
-    stream.readline()
-    at = stream.tell()
-    if at >= end:
-        return at, b""
-    return at, stream.read(end - at - 1) + stream.readline()
-
-
-def _newlines(stream: IO[bytes], size: int) -> int:
-    count = 0
-    while size > 0 and (piece := stream.read(min(size, 1 << 20))):
-        count += piece.count(b"\n")
-        size -= len(piece)
-    return count
+        stream.seek(place.begin - 1)  # a line begins at `begin` if the byte before ends one
+        stream.readline()
+        at = stream.tell()
+        if at >= place.end:
+            return header, at, b""
+        return header, at, stream.read(place.end - at - 1) + stream.readline()

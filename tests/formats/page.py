@@ -1,6 +1,7 @@
 """The page that shows every format in two lines: how its tool makes such a file, and how to chart it.
 
-``python -m latencykit.io.formats_page > notebooks/formats.md`` writes it anew; a test holds it equal to the registry.
+``python -m tests.formats.page > notebooks/formats.md`` writes it anew; a test holds it equal to the
+registry.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Every format that latencykit reads, in two lines each: how to make such a file, 
 what the file holds, not by its name; `latencykit summary` prints the same numbers, `latencykit report` makes an interactive page.
 Beside each title stands how much the output still knows: the more, the more can be asked of it.
 
-Written by `python -m latencykit.io.formats_page > notebooks/formats.md`.
+Written by `python -m tests.formats.page > notebooks/formats.md`.
 """
 
 

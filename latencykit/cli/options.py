@@ -1,0 +1,302 @@
+"""The options that commands share, and the values that their texts stand for."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import parse_duration, printable, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latencykit.analysis.slo import SLO
+    from latencykit.core.run import Measure, Run
+
+__all__ = [
+    "Command",
+    "Inputs",
+    "Real",
+    "chart_option",
+    "confidence_option",
+    "counts",
+    "format_option",
+    "inputs",
+    "need_unit",
+    "note",
+    "numbers",
+    "share",
+    "slo_of",
+    "with_unit",
+]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The values of the input options."""
+
+    files: tuple[str, ...] = ()
+    format_in: str | None = None
+    series: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    measure: Measure | None = None
+    begin: str | None = None
+    end: str | None = None
+    unit: str | None = None
+    out_unit: str | None = None
+    column: str | None = None
+    start_column: str | None = None
+    lenient: bool = False
+    jobs: int = 1
+    dask: str | None = None
+
+
+class _InputOption(click.Option):
+    """An option that every command with FILES has; `Command` lists it after the command's own."""
+
+
+_input = functools.partial(click.option, cls=_InputOption)
+_INPUT_OPTIONS = (
+    _input("--format-in", metavar="NAME", help="Input format; detected by default."),
+    _input("--series", multiple=True, metavar="NAME", help="Only this series (repeatable)."),
+    _input(
+        "--tag",
+        multiple=True,
+        metavar="NAME",
+        help='Only this tag (repeatable; "" for untagged lines).',
+    ),
+    _input(
+        "--measure",
+        type=click.Choice(["response", "service"]),
+        help="Latency type, where the source has both: response time or service time.",
+    ),
+    _input(
+        "--from",
+        "begin",
+        metavar="T",
+        help="Ignore requests that started before T: seconds from the start, a duration such as "
+        "5s, or ISO time (UTC).",
+    ),
+    _input("--to", "end", metavar="T", help="Ignore requests that started at or after T."),
+    _input(
+        "--unit",
+        type=click.Choice(["ns", "us", "ms", "s", "none"]),
+        help="Unit of the recorded values.",
+    ),
+    _input("--out-unit", type=click.Choice(["ns", "us", "ms", "s"]), help="Unit of the output."),
+    _input("--column", metavar="NAME", help="Latency column in a table of raw samples."),
+    _input("--start-column", metavar="NAME", help="Start time column in a table of raw samples."),
+    _input(
+        "--lenient",
+        is_flag=True,
+        help="Skip and report corrupt lines, counted by reason, and unreadable files.",
+    ),
+    _input(
+        "--jobs",
+        type=click.IntRange(1),
+        default=os.cpu_count() or 1,
+        show_default="all cores",
+        help="Number of files, and parts of large logs, to read at once.",
+    ),
+    _input(
+        "--limit",
+        multiple=True,
+        metavar="NAME=SIZE",
+        help="Raise a limit on the size of inputs: whole=4GiB (repeatable).",
+    ),
+    _input(
+        "--dask",
+        metavar="ADDRESS",
+        help="Read on a Dask cluster: tcp://HOST:PORT, or local for one on this machine.",
+    ),
+)
+
+
+class Command(click.Command):
+    """A command whose help lists its own options first, and the input options under a heading."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write both groups of options."""
+        groups: dict[str, list[tuple[str, str]]] = {"Options": [], "Input options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                shared = isinstance(param, _InputOption)
+                groups["Input options" if shared else "Options"].append(record)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+def inputs(
+    *, nargs: int = -1, required: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the FILES argument and the input options, as one `Inputs`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> Any:
+            from latencykit._limits import limits
+            from latencykit.core.run import reporting
+
+            named = {key: options.pop(key) for key in Inputs.__dataclass_fields__ if key in options}
+            given = Inputs(files=(files,) if isinstance(files, str) else files, **named)
+            bounds = {
+                name.strip(): size for name, _, size in (part.partition("=") for part in limit)
+            }
+            with limits(**bounds), reporting(note):
+                return function(given, **options)
+
+        for option in reversed(_INPUT_OPTIONS):
+            wrapped = option(wrapped)
+        return click.argument("files", nargs=nargs, required=required)(wrapped)
+
+    return decorate
+
+
+def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--format``."""
+    return click.option(
+        "--format",
+        "style",
+        type=click.Choice(["table", "json", "csv", "markdown"]),
+        default="table",
+        show_default=True,
+        help="Output format.",
+    )(function)
+
+
+def confidence_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--confidence``."""
+    return click.option(
+        "--confidence",
+        type=Real(0.5, 0.9999),
+        default=0.95,
+        show_default=True,
+        help="Confidence level of the intervals.",
+    )(function)
+
+
+def chart_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``-o CHART``."""
+    return click.option(
+        "-o",
+        "--output",
+        "out",
+        type=_ChartPath(dir_okay=False, path_type=Path),
+        metavar="CHART",
+        help="Also plot it into this file: .png .svg .pdf.",
+    )(function)
+
+
+class _ChartPath(click.Path):
+    """The file of a chart, whose suffix is checked before anything is read."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        path: Any = super().convert(value, param, ctx)
+        if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+            raise InvalidArgumentError(f"{path.name}: charts are written as .png, .svg or .pdf")
+        return path
+
+
+class Real(click.FloatRange):
+    """A number within bounds; click's own range lets not-a-number through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
+def note(text: str) -> None:
+    """Print a note of one line on standard error, safe for a terminal, unless ``-q`` is given."""
+    context = click.get_current_context(silent=True)
+    if context is None or not (context.find_root().obj or {}).get("quiet"):
+        with contextlib.suppress(OSError):  # a note that cannot be written stops nothing
+            click.echo(printable(without_secrets(text), len(text)), err=True)
+
+
+# ------------------------------------------------------------
+# The values of options.
+
+
+def numbers(text: str) -> list[float]:
+    """Return percentiles from a list such as ``50,99,99.9``."""
+    from latencykit.units import parse_percentile
+
+    percentiles = [parse_percentile(part) for part in text.split(",") if part.strip()]
+    if not percentiles:
+        raise InvalidArgumentError(f"{text!r} names no percentiles; write them as 50,99,99.9")
+    for value in percentiles:
+        if 0.9 <= value < 1:
+            note(f"note: p{value:g} lies below the first per cent; was p{value * 100:g} meant?")
+    return percentiles
+
+
+def counts(text: str) -> list[int]:
+    """Return whole numbers of 1 or more from a list such as ``1,10,100``."""
+    parts = [part.strip().replace("_", "") for part in text.split(",") if part.strip()]
+    if not parts or not all(
+        part.isdecimal() and len(part) <= 10 and 0 < int(part) <= 10**9 for part in parts
+    ):
+        raise InvalidArgumentError(
+            f"{text!r} is not a list of whole numbers from 1 to a billion; write them as 1,10,100"
+        )
+    return [int(part) for part in parts]
+
+
+def share(text: str) -> float:
+    """Return a share (0..1) from a percentage such as ``3%``."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number) / 100
+    except ValueError:
+        value = -1.0
+    if not (text.strip().endswith("%") or value == 0) or not 0 <= value <= 1:
+        raise InvalidArgumentError(f"{text!r} is not a percentage; write it as 3%")
+    return value
+
+
+def with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    """Require the unit of a duration: a bare number means seconds in other options."""
+    if text is not None:
+        try:
+            parse_duration(text)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{option.opts[0]}: {error}") from error
+    return text
+
+
+def slo_of(spec: str) -> SLO:
+    """Return the SLO that a text states, or that a file contains."""
+    from latencykit.analysis.slo import slo_from_text
+
+    path = Path(spec)
+    if len(spec) < 1000 and path.is_file():
+        return slo_from_text(path.read_text(encoding="utf-8", errors="replace"))
+    if "=" not in spec and "<" not in spec and path.suffix:
+        raise InvalidArgumentError(
+            f"{spec}: neither a file nor limits; write for example --slo 99.9=20ms,max=1s"
+        )
+    return slo_from_text(spec)
+
+
+def need_unit(name: str, run: Run) -> None:
+    """Refuse a limit in time on values whose unit is only assumed."""
+    if run.unit_note is not None:
+        raise InvalidArgumentError(
+            f"{name}: does not state the unit of its values, so they cannot be compared with a "
+            f"limit in time; state it: --unit {run.unit}"
+        )

@@ -1,0 +1,129 @@
+"""A report of a file under the Jupyter server's root, rendered in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+__all__ = ["ReportHandler", "add_handlers"]
+
+_SECONDS = 300
+"""A report that takes longer is given up."""
+_KEPT = 8
+"""Reports that are kept, the latest of each file."""
+
+
+class ReportHandler(JupyterHandler):
+    """``GET latencykit/report?path=run.hlog``: the page, or one line that says what is wrong."""
+
+    auth_resource = "contents"
+
+    @web.authenticated
+    async def get(self) -> None:
+        """Send the page, rendered anew if the file has changed."""
+        name = self.get_argument("path")
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "no-store")
+        # The page is made of untrusted input: no cookies, no requests, whatever it contains.
+        policy = "frame-ancestors 'self'; sandbox allow-scripts allow-downloads"
+        self.set_header("Content-Security-Policy", policy)
+        try:
+            self.finish(await _page(self._file(name)))
+        except _RefusedError as error:
+            self.set_status(422)
+            self.finish(_message(str(error)))
+
+    def _file(self, name: str) -> Path:
+        """The file of a path of the contents API, which must lie under the server's root."""
+        root = Path(self.contents_manager.root_dir).resolve()
+        path = (root / name.lstrip("/")).resolve()
+        if not path.is_relative_to(root) or not path.is_file():
+            raise web.HTTPError(404, f"no file {name!r} here")
+        hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+        if hidden and not getattr(self.contents_manager, "allow_hidden", False):
+            raise web.HTTPError(404, f"no file {name!r} here")
+        return path
+
+
+class _RefusedError(Exception):
+    """A file that cannot be read as latencies."""
+
+
+_folder: list[Path] = []
+_locks: dict[str, asyncio.Lock] = {}
+
+
+async def _page(path: Path) -> bytes:
+    """The report of a file, from the cache if the file is unchanged."""
+    if not _folder:
+        _folder.append(Path(tempfile.mkdtemp(prefix="latencykit-reports-")))
+    state = path.stat()
+    own = hashlib.sha256(os.fsencode(path)).hexdigest()[:20]
+    target = _folder[0] / f"{own}-{state.st_size}-{state.st_mtime_ns}.html"
+    async with _locks.setdefault(own, asyncio.Lock()):
+        if not target.exists():
+            await _render(path, target)
+            for old in _folder[0].glob(f"{own}-*.html"):
+                if old != target:
+                    old.unlink(missing_ok=True)
+            pages = sorted(_folder[0].glob("*.html"), key=lambda page: page.stat().st_mtime)
+            for old in pages[:-_KEPT]:
+                old.unlink(missing_ok=True)
+        return target.read_bytes()
+
+
+async def _render(path: Path, target: Path) -> None:
+    command = [sys.executable, "-m", "latencykit", "-q", "report", path.name, "-o", str(target)]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=path.parent,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        _, errors = await asyncio.wait_for(process.communicate(), _SECONDS)
+    except TimeoutError:
+        raise _RefusedError(
+            f"{path.name}: no report after {_SECONDS} s; try `latencykit report`"
+        ) from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+    if process.returncode:
+        lines = errors.decode("utf-8", "replace").strip().splitlines()
+        raise _RefusedError(
+            lines[-1].removeprefix("latencykit: ") if lines else f"{path.name}: no report"
+        )
+
+
+def _message(text: str) -> str:
+    return (
+        "<!doctype html><meta charset='utf-8'><meta name='color-scheme' content='light dark'>"
+        "<body style='font: 15px/1.5 system-ui, sans-serif; padding: 1em'>"
+        f"<p role='alert'>{escape(text)}</p>"
+    )
+
+
+def add_handlers(app: Any) -> None:
+    """Add the route to a server; its pages are deleted when it stops."""
+    import atexit
+
+    def clean() -> None:
+        for folder in _folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(clean)
+    route = url_path_join(app.settings["base_url"], "latencykit", "report")
+    app.add_handlers(".*$", [(route, ReportHandler)])

@@ -1,0 +1,215 @@
+// What a reader does with the views: zoom, clock times, one series alone, copy a selection, save numbers and pictures, link to it.
+
+import { el } from "./draw.js";
+import { drawSection } from "./main.js";
+
+function button(text, title, act) {
+  const made = el("button", { type: "button", title }, text);
+  made.addEventListener("click", act);
+  return made;
+}
+
+// A button that is on or off; `act` returns which.
+function toggle(text, title, act) {
+  const made = button(text, title, () => made.setAttribute("aria-pressed", String(act())));
+  made.className = "toggle";
+  made.setAttribute("aria-pressed", "false");
+  return made;
+}
+
+export function wireControls(page) {
+  const legend = page.find("legend");
+  if (page.series.length > 1) legend.querySelectorAll("button[data-series]").forEach((own) => {
+    const place = Number(own.dataset.series), name = page.series[place].name;
+    own.after(button("only", `Show ${name} alone, or all again`, () => solo(page, place)));
+    own.nextSibling.className = "only";
+  });
+  const tools = el("div", { class: "tools", role: "group", "aria-label": "Zoom, copy and save" });
+  if (page.edges.length) timeTools(page, tools);
+  const linear = toggle("Linear values", "Values on a linear axis from zero, or on a logarithmic one", () => {
+    page.linear = !page.linear;
+    for (const name of ["timeline", "curve"]) drawSection(page, name);
+    return page.linear;
+  });
+  tools.append(linear, button("Numbers as CSV", "Save the table of what is selected", () => save(page, "numbers.csv", "text/csv", csvOf(page))));
+  for (const [name, title] of [["timeline", "timeline"], ["heat", "heat map"], ["curve", "curve"]]) {
+    if (!page.hosts[name]) continue;
+    const own = el("div", { class: "saves" });
+    own.append(
+      button("SVG", `Save the ${title} as SVG`, () => savePicture(page, name, "svg")),
+      button("PNG", `Save the ${title} as PNG`, () => savePicture(page, name, "png")),
+    );
+    page.hosts[name].before(own);
+  }
+  legend.after(tools);
+  const chosen = el("p", { id: "chosen", class: "reason", hidden: "" }, el("span"));
+  chosen.append(" ", button("Clear", "Key: Escape", () => page.choose(null)));
+  tools.after(chosen);
+}
+
+function timeTools(page, tools) {
+  const middle = () => page.view().reduce((a, b) => a + b) / 2;
+  const zoom = button("Zoom to selection", "Key: z", () => page.zoom(page.span));
+  const all = button("All", "Key: 0", () => page.zoom(null));
+  tools.append(
+    zoom,
+    button("+", "Zoom in; key: +; with the control key the mouse wheel zooms, too", () => page.zoomAround(middle(), 0.5)),
+    button("\u2212", "Zoom out; key: -", () => page.zoomAround(middle(), 2)),
+    all,
+    button("Copy as command", "latencykit summary of the selection", (event) => copy(page, event.target, commandOf(page))),
+    button("Copy as Python", "The selection as code", (event) => copy(page, event.target, pythonOf(page))),
+  );
+  if (page.model.epoch) {
+    const clock = toggle("Clock times", "Times as UTC, or from the start", () => {
+      page.clock = !page.clock;
+      for (const name of ["timeline", "heat"]) drawSection(page, name);
+      return page.clock;
+    });
+    tools.append(clock);
+  }
+  page.hosts.timeline.tabIndex = 0;
+  page.hosts.timeline.setAttribute("role", "group");
+  page.hosts.timeline.setAttribute("aria-label", "Timeline; + and - zoom, arrow keys move the selection, z zooms to it, 0 shows all");
+  page.hosts.timeline.addEventListener("keydown", (event) => {
+    const span = page.span || page.view(), step = page.edges[1] - page.edges[0];
+    const act = {
+      "+": () => page.zoomAround(middle(), 0.5), "-": () => page.zoomAround(middle(), 2), 0: () => page.zoom(null),
+      z: () => page.zoom(page.span), ArrowLeft: () => page.slide(span, -step), ArrowRight: () => page.slide(span, 1.5 * step),
+    }[event.key];
+    if (!act || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    act();
+  });
+  page.showTools = () => {
+    zoom.disabled = !page.span;
+    all.disabled = !page.zoomed;
+  };
+  page.showTools();
+}
+
+function solo(page, place) {
+  const alone = page.series.every((one, k) => one.hidden === (k !== place));
+  page.series.forEach((one, k) => (one.hidden = !alone && k !== place));
+  page.showSeries();
+  page.refresh();
+}
+
+const quoted = (text) => (/^[\w./=:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+function sources(page) {
+  const names = page.series.filter((one) => !one.hidden && !one.shadow).map((one) => one.source || one.name);
+  return [...new Set(names)];
+}
+
+function commandOf(page) {
+  const span = page.span ? ` --from ${page.span[0]}s --to ${page.span[1]}s` : "";
+  return `latencykit summary ${sources(page).map(quoted).join(" ")}${span}`;
+}
+
+function pythonOf(page) {
+  const between = page.span ? `.between(${page.span[0]}, ${page.span[1]})` : "";
+  const reads = sources(page).map((name) => `lk.read(${JSON.stringify(name)})${between}.summary()`);
+  return `import latencykit as lk\n\n${reads.join("\n")}\n`;
+}
+
+async function copy(page, own, text) {
+  const label = own.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Pages from a file or in a frame may not write to the clipboard; a selection can be copied anywhere.
+    const area = el("textarea", { readonly: "" });
+    area.value = text;
+    own.after(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (!done) return page.say(text);
+  }
+  own.textContent = "Copied";
+  page.say(`Copied: ${text}`);
+  setTimeout(() => (own.textContent = label), 1200);
+}
+
+function save(page, name, type, content) {
+  const link = el("a", { href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })), download: name });
+  page.find("explore").append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function csvOf(page) {
+  const cell = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const unit = page.model.unit === "none" ? "" : `_${page.model.unit}`;
+  const header = ["series", "from_s", "to_s", "requests", ...page.model.percentiles.map((p) => (p === 100 ? `max${unit}` : `p${p}${unit}`))];
+  const span = page.span || [page.edges[0] ?? "", page.edges[page.edges.length - 1] ?? ""];
+  const rows = [...page.find("numbers").rows].map((row) => [
+    row.cells[0].textContent, ...span, row.querySelector("[data-count]")?.dataset.count ?? "",
+    ...[...row.querySelectorAll("[data-percentile]")].map((own) => own.dataset.value ?? ""),
+  ]);
+  return [header, ...rows].map((row) => row.map(String).map(cell).join(",")).join("\n") + "\n";
+}
+
+const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "font", "paint-order", "visibility"];
+
+// A picture by itself: styles written into the elements, the heat map's pixels beneath.
+function pictureOf(page, name) {
+  const host = page.hosts[name], shown = host.querySelector("svg"), copied = shown.cloneNode(true);
+  const from = [...shown.querySelectorAll("*")];
+  [...copied.querySelectorAll("*")].forEach((own, k) => {
+    const style = getComputedStyle(from[k]);
+    for (const key of STYLES) own.style.setProperty(key, style.getPropertyValue(key));
+  });
+  copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const { width, height } = shown.viewBox.baseVal, canvas = host.querySelector("canvas");
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "image");
+  if (canvas) {
+    for (const [key, value] of Object.entries({ href: canvas.toDataURL(), width, height })) picture.setAttribute(key, value);
+    copied.prepend(picture);
+  }
+  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [key, value] of Object.entries({ width, height, fill: getComputedStyle(page.find("explore")).getPropertyValue("--ground") })) ground.setAttribute(key, value);
+  copied.prepend(ground);
+  return { text: new XMLSerializer().serializeToString(copied), width, height };
+}
+
+function savePicture(page, name, kind) {
+  const { text, width, height } = pictureOf(page, name), blob = new Blob([text], { type: "image/svg+xml" });
+  if (kind === "svg") return save(page, `${name}.svg`, blob.type, blob);
+  const image = new Image(), url = URL.createObjectURL(blob);
+  image.addEventListener("load", () => {
+    const canvas = el("canvas", { width: 2 * width, height: 2 * height }), context = canvas.getContext("2d");
+    context.scale(2, 2);
+    context.drawImage(image, 0, 0, width, height);
+    URL.revokeObjectURL(url);
+    canvas.toBlob((png) => save(page, `${name}.png`, "image/png", png));
+  });
+  image.src = url;
+}
+
+// ---------------------------------------------------------------- the view in the address
+
+// Reads the view from an address's fragment, and returns how to write it back.
+export function wireAddress(page, handle) {
+  const given = new URLSearchParams(location.hash.slice(1)), span = (text) => text?.split("-").map(Number).filter(Number.isFinite);
+  const hidden = new Set((given.get("hide") || "").split(",").filter(Boolean).map(Number));
+  page.series.forEach((one, k) => (one.hidden = hidden.has(k)));
+  page.showSeries();
+  const [chosen, zoomed] = [span(given.get("span")), span(given.get("zoom"))];
+  if (hidden.size) page.refresh();
+  if (zoomed?.length === 2) page.zoom(zoomed);
+  if (chosen?.length === 2) handle.select(...chosen);
+  return () => {
+    const parts = [];
+    if (page.span) parts.push(`span=${page.span.join("-")}`);
+    if (page.zoomed) parts.push(`zoom=${page.zoomed.join("-")}`);
+    const hide = page.series.flatMap((one, k) => (one.hidden ? [k] : []));
+    if (hide.length) parts.push(`hide=${hide.join(",")}`);
+    try {
+      history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : location.pathname + location.search);
+    } catch {
+      // A frame without an origin of its own has no address to write.
+    }
+  };
+}

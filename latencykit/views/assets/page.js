@@ -1,0 +1,19 @@
+// A page of its own: the model is in the document, the view in its address.
+
+import { wireAddress } from "./controls.js";
+import { mount } from "./main.js";
+let write = () => {};
+const heard = () => write();
+mount(document, JSON.parse(document.getElementById("model").textContent), { host: document.documentElement, onSelect: heard, onView: heard }).then(
+  (handle) => {
+    write = wireAddress(handle.page, handle);
+    document.documentElement.dataset.ready = performance.now().toFixed(0);
+    window.latencykit = handle; // for the console and for checks
+  },
+  (error) => {
+    const note = document.getElementById("trouble");
+    note.hidden = false;
+    note.textContent = `This browser could not draw the charts (${error.message}); the numbers are in the tables.`;
+    throw error;
+  },
+);

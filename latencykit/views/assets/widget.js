@@ -1,0 +1,44 @@
+// A widget in a notebook: the same under a shadow root. The model, its bytes and the selection are traits.
+
+import { mount } from "./main.js";
+async function render({ model, el }) {
+  const root = el.shadowRoot || el.attachShadow({ mode: "open" }), style = document.createElement("style");
+  style.textContent = model.get("_style");
+  root.replaceChildren(style);
+  root.append(document.createRange().createContextualFragment(model.get("_html")));
+  // JupyterLab's theme, not the system's.
+  const theme = () => {
+    const light = document.body.dataset.jpThemeLight;
+    if (light !== undefined) el.dataset.theme = light === "true" ? "light" : "dark";
+  };
+  theme();
+  const parsed = JSON.parse(model.get("_model")), buffers = model.get("_buffers");
+  parsed.series.forEach((one) => {
+    if (!one.packed) return;
+    const view = buffers[one.packed.bytes];
+    one.packed.bytes = new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
+  });
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  const onSelect = (span) => {
+    if (same(span, model.get("selection"))) return;
+    model.set("selection", span);
+    model.save_changes();
+  };
+  const handle = await mount(root, parsed, { host: el, onSelect });
+  const follow = () => {
+    const span = model.get("selection");
+    if (!same(span, handle.selection())) handle.select(...(span || []));
+  };
+  follow();
+  model.on("change:selection", follow);
+  const watch = new MutationObserver(() => (theme(), handle.redraw()));
+  watch.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+  el.dataset.ready = "true";
+  return () => {
+    watch.disconnect();
+    model.off("change:selection", follow);
+    handle.close();
+  };
+}
+
+export default { render };

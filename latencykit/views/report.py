@@ -1,0 +1,163 @@
+"""``lk.report``: the interactive page as a file, or as an object that a notebook shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from latencykit._files import checked_page, whole
+from latencykit.views.page import frame, page_html
+from latencykit.views.page_sections import input_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from latencykit.analysis.slo import SLO
+    from latencykit.core import Data
+
+__all__ = ["Report", "report"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """An interactive page, which a notebook shows in a frame.
+
+    Attributes
+    ----------
+    html : str
+        The page: one file that needs no server and no network.
+    """
+
+    html: str = field(repr=False)
+
+    def save(self, path: str | Path, *, replacing: Sequence[str | Path] = ()) -> Path:
+        """Write the page.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file named ``.html`` or ``.htm``.
+        replacing : sequence of paths
+            Inputs, which are never written over.
+
+        Returns
+        -------
+        Path
+            The page. It appears complete, or not at all.
+        """
+        target = checked_page(Path(path))
+        with whole(target, replacing) as temporary:
+            temporary.write_text(self.html, encoding="utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        return frame(self.html)
+
+
+@overload
+def report(
+    series: Data | Mapping[str, Data],
+    path: str | Path,
+    *,
+    title: str | None = None,
+    slo: SLO | str | None = None,
+    files: Sequence[str | Path] = (),
+    command: str | None = None,
+    expected_interval: str | float | None = None,
+    rate: float | None = None,
+    connections: int | None = None,
+    duration: str | float | None = None,
+) -> Path: ...
+@overload
+def report(
+    series: Data | Mapping[str, Data],
+    path: None = None,
+    *,
+    title: str | None = None,
+    slo: SLO | str | None = None,
+    files: Sequence[str | Path] = (),
+    command: str | None = None,
+    expected_interval: str | float | None = None,
+    rate: float | None = None,
+    connections: int | None = None,
+    duration: str | float | None = None,
+) -> Report: ...
+def report(
+    series: Data | Mapping[str, Data],
+    path: str | Path | None = None,
+    *,
+    title: str | None = None,
+    slo: SLO | str | None = None,
+    files: Sequence[str | Path] = (),
+    command: str | None = None,
+    expected_interval: str | float | None = None,
+    rate: float | None = None,
+    connections: int | None = None,
+    duration: str | float | None = None,
+) -> Path | Report:
+    """Write an interactive, self-contained HTML page, or show it in a notebook.
+
+    Parameters
+    ----------
+    series : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
+        A tagged log gives one series per tag. The others are compared with the first series.
+    path : str or Path, optional
+        Without it, the page is returned as an object that a notebook shows.
+    title : str, optional
+        By default the names of the series and what was measured.
+    slo : SLO or str, optional
+        Limits to draw and to check, such as ``"99.9=20ms, max=1s"``.
+    files : sequence of paths
+        Files whose sizes and hashes are shown.
+    command : str, optional
+        The command that made the page, to be shown.
+    expected_interval, rate, connections, duration
+        See `lk.diagnose`.
+
+    Returns
+    -------
+    Path or Report
+        The page's path: it appears complete, or not at all. Without a path, the page itself.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is nothing to show, if the suffix is not ``.html`` or ``.htm``, or if the page
+        would replace one of `files`.
+    IncompatibleDataError
+        If some series have bare numbers and others times.
+    LatencyKitError
+        If the page cannot be written.
+
+    Notes
+    -----
+    The page fetches nothing: its content security policy forbids all requests, and evaluation of
+    text. Series over time are shown in about 300 time bins at most, and in buckets of two digits;
+    counts and maxima are exact.
+
+    Examples
+    --------
+    >>> import latencykit as lk, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = lk.Histogram.of([1_000_000, 2_000_000])
+    ...     page = lk.report(data, pathlib.Path(folder) / "report.html")
+    ...     "Half of the 2 requests" in page.read_text()
+    True
+    """
+    if path is not None:
+        checked_page(Path(path))
+    page = Report(
+        page_html(
+            series,
+            title=title,
+            slo=slo,
+            files=[input_file(one) for one in files],
+            command=command,
+            expected_interval=expected_interval,
+            rate=rate,
+            connections=connections,
+            duration=duration,
+        )
+    )
+    return page if path is None else page.save(path, replacing=files)

@@ -1,0 +1,60 @@
+"""Whole processes, measured in turns: processor seconds, wall seconds, and peak memory."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Cost", "measure", "python"]
+
+
+class Cost(NamedTuple):
+    """What one process took."""
+
+    cpu: float
+    wall: float
+    peak: float
+
+
+def python(code: str, *arguments: object) -> list[str]:
+    """Return the command that runs `code` in this Python."""
+    return [sys.executable, "-c", code, *map(str, arguments)]
+
+
+def _once(command: Sequence[str]) -> Cost:
+    # One BLAS thread, as the command line sets it: the others spin, which counts as work.
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env)
+    assert process.stderr is not None
+    message = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} failed: {message.decode()[-500:]}")
+    scale = 1 if sys.platform == "darwin" else 1024
+    cpu = usage.ru_utime + usage.ru_stime
+    return Cost(cpu, time.perf_counter() - began, usage.ru_maxrss * scale / 1e6)
+
+
+def measure(jobs: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Cost]:
+    """Return medians of time and the largest peak; jobs take turns, so that a slow moment hits all."""
+    runs: dict[str, list[Cost]] = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, command in jobs.items():
+            runs[name].append(_once(command))
+    return {
+        name: Cost(
+            statistics.median(one.cpu for one in costs),
+            statistics.median(one.wall for one in costs),
+            max(one.peak for one in costs),
+        )
+        for name, costs in runs.items()
+    }

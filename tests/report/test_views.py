@@ -1,0 +1,142 @@
+"""The linked views, with real mouse, wheel and keys: zoom, move, resize, ranges of latency, copies and pictures."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import latencykit as lk
+
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
+
+
+@pytest.fixture
+def page(tmp_path: Path, opened: Any, raw: lk.HistogramLog) -> Any:
+    return opened(lk.report({"raw": raw, "part": raw.between(0, 12)}, tmp_path / "page.html"))
+
+
+def at(page: Any, plot: str, x: float, y: float = 0.5) -> tuple[float, float]:
+    """Pixels of a place in a plot, each from 0 to 1."""
+    page.page.locator(plot).scroll_into_view_if_needed()
+    box = page.page.locator(f"{plot} .catch").bounding_box()
+    return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+
+def drag(page: Any, begin: tuple[float, float], end: tuple[float, float]) -> None:
+    page.page.mouse.move(*begin)
+    page.page.mouse.down()
+    page.page.mouse.move(*end, steps=6)
+    page.page.mouse.up()
+
+
+def selection(page: Any) -> list[float] | None:
+    found: list[float] | None = page.page.evaluate("window.latencykit.selection()")
+    return found
+
+
+def test_a_selection_is_moved_and_resized(page: Any) -> None:
+    page.drag(4.0, 8.0)
+    start, end = selection(page)
+    span = page.page.evaluate("window.latencykit.extent()")
+    place = lambda moment: at(page, "#plot-timeline", (moment - span[0]) / (span[1] - span[0]))  # noqa: E731
+    drag(page, place(6), place(9))
+    moved = selection(page)
+    assert moved == [start + 3, end + 3]
+    drag(page, place(moved[1]), place(moved[1] + 3.5))
+    assert selection(page) == [moved[0], moved[1] + 4]
+    drag(page, place(moved[0]), place(moved[0] - 1.5))
+    assert selection(page) == [moved[0] - 2, moved[1] + 4]
+    assert page.complaints == []
+
+
+def test_zoom_by_wheel_keys_and_buttons(page: Any) -> None:
+    ticks = lambda: page.page.locator("#plot-timeline .tick").all_text_contents()  # noqa: E731
+    whole = ticks()
+    page.page.mouse.move(*at(page, "#plot-timeline", 0.5))
+    page.page.keyboard.down("Control")
+    page.page.mouse.wheel(0, -300)
+    page.page.keyboard.up("Control")
+    page.page.wait_for_timeout(100)
+    assert ticks() != whole
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("0")
+    assert ticks() == whole
+    page.page.keyboard.press("+")
+    assert ticks() != whole
+    page.page.get_by_role("button", name="All", exact=True).click()
+    assert ticks() == whole
+    page.drag(4.0, 8.0)
+    page.page.get_by_role("button", name="Zoom to selection").click()
+    zoomed = page.page.evaluate("location.hash")
+    assert "zoom=" in zoomed
+    assert "span=" in zoomed
+
+
+def test_an_address_brings_the_view_back(page: Any) -> None:
+    page.drag(4.0, 8.0)
+    page.page.locator("#legend .only").first.click()
+    span, rows, address = selection(page), page.rows(), page.page.url
+    other = page.context.new_page()
+    other.goto(address)
+    other.wait_for_selector("html[data-ready]")
+    assert other.evaluate("window.latencykit.selection()") == span
+    assert other.locator("#numbers tr").count() == len(rows) == 1
+    pressed = other.locator("#legend button[data-series]").evaluate_all(
+        "buttons => buttons.map((one) => one.getAttribute('aria-pressed'))"
+    )
+    assert pressed[0] == "true"
+    assert set(pressed[1:]) == {"false"}
+
+
+def test_when_did_these_percentiles_happen(page: Any, raw: lk.HistogramLog) -> None:
+    drag(page, at(page, "#plot-curve", 0.5), at(page, "#plot-curve", 0.7))
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    histogram = raw.histogram()
+    expected = histogram.count_above(low) - histogram.count_above(high)
+    assert f"raw: {expected:,} of 6,852 requests" in page.page.inner_text("#chosen")
+    assert page.page.locator("#plot-timeline .when").count() > 0
+    page.page.keyboard.press("Escape")
+    assert not page.page.locator("#chosen").is_visible()
+    assert page.page.locator("#plot-timeline .when").count() == 0
+
+
+def test_a_region_of_the_heat_map_selects_time_and_latency(page: Any) -> None:
+    drag(page, at(page, "#plot-heat", 0.1, 0.2), at(page, "#plot-heat", 0.4, 0.8))
+    assert selection(page) is not None
+    assert "requests, in" in page.page.inner_text("#chosen")
+    assert page.complaints == []
+
+
+def test_what_is_taken_along(page: Any, raw: lk.HistogramLog) -> None:
+    page.drag(4.0, 8.0)
+    start, end = selection(page)
+    with page.page.expect_download() as waiting:
+        page.page.get_by_role("button", name="Numbers as CSV").click()
+    with Path(waiting.value.path()).open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    within = raw.between(start, end).histogram()
+    assert rows[0]["series"] == "raw"
+    assert int(rows[0]["requests"]) == within.count
+    assert float(rows[0]["p50_ns"]) == within.percentile(50)
+    for kind, head in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        for own in page.page.locator(".saves").get_by_text(kind, exact=True).all():
+            with page.page.expect_download() as waiting:
+                own.click()
+            content = Path(waiting.value.path()).read_bytes()
+            assert content.startswith(head)
+            assert len(content) > 2000
+    page.page.get_by_role("button", name="Copy as Python").click()
+    page.page.get_by_text("Copied", exact=True).wait_for()
+    assert f".between({start:g}, {end:g})" in page.page.inner_text("#spoken")
+    assert page.complaints == []
+
+
+def test_values_on_a_linear_axis_and_times_of_the_clock(page: Any) -> None:
+    before = page.page.locator("#plot-curve .tick").all_text_contents()
+    page.page.get_by_role("button", name="Linear values").click()
+    assert page.page.locator("#plot-curve .tick").all_text_contents() != before
+    page.page.get_by_role("button", name="Clock times").click()
+    assert "UTC, from" in page.page.locator("#plot-timeline").text_content()

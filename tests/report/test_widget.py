@@ -1,0 +1,120 @@
+"""The widget in a real JupyterLab: a drag reaches Python, Python reaches the picture, two widgets do not clash."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import latencykit as lk
+from tests.conftest import DATA
+from tests.report.conftest import TOKEN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+anywidget = pytest.importorskip("anywidget", reason="the widget is an anywidget")
+
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+
+
+def test_the_selection_chooses_the_data(raw: lk.HistogramLog) -> None:
+    explorer = lk.explore(raw)
+    assert explorer.selected is raw
+    explorer.selection = (6.0, 14.0)
+    assert explorer.selected.histogram().count == raw.between(6, 14).histogram().count
+    both = lk.explore({"raw": raw, "again": raw})
+    link = lk.link(explorer, both)
+    assert both.selection == (6.0, 14.0)
+    assert set(both.selected) == {"raw", "again"}
+    both.selection = None
+    assert explorer.selection is None
+    link.unlink()
+
+
+def test_what_has_no_times_says_so() -> None:
+    explorer = lk.explore(lk.Histogram.of([1_000_000, 2_000_000]))
+    explorer.selection = (0.0, 1.0)
+    with pytest.raises(lk.DataNotAvailableError, match="a Histogram has no times"):
+        _ = explorer.selected
+
+
+def test_a_saved_notebook_shows_a_page_and_a_picture(raw: lk.HistogramLog) -> None:
+    bundle = lk.explore(raw)._repr_mimebundle_()[0]
+    assert {"text/html", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(bundle)
+    assert "srcdoc=" in bundle["text/html"]
+    assert "<img alt=" in bundle["text/html"].partition("srcdoc=")[2]
+
+
+def notebook(*cells: str) -> str:
+    """A notebook with cells of code."""
+    code = [
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": text,
+            "outputs": [],
+            "execution_count": None,
+        }
+        for text in cells
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    record = {"cells": code, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(record)
+
+
+@pytest.mark.needs_tool
+@pytest.mark.slow
+def test_live(lab: tuple[str, Path], browser: Any) -> None:
+    address, folder = lab
+    (folder / "a.ipynb").write_text(
+        notebook(
+            f"import latencykit as lk; log = lk.read({str(LOG)!r}); a = lk.explore(log); a",
+            "b = lk.explore({'x': log, 'y': log.between(0, 12)}); b",
+            "print('SELECTED', a.selection, a.selected.histogram().count)",
+            "b.selection = (2.0, 5.0)",
+        )
+    )
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{address}/lab/tree/a.ipynb?token={TOKEN}", timeout=90_000)
+    cells = page.locator(".jp-NotebookPanel .jp-CodeCell")
+    cells.first.wait_for(timeout=90_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=90_000)
+    page.wait_for_timeout(1000)
+
+    def run(cell: int) -> None:
+        cells.nth(cell).locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+
+    def widget(cell: int) -> Any:
+        found = cells.nth(cell).locator("[data-ready=true]")
+        found.wait_for(timeout=60_000)
+        return found
+
+    run(0)
+    first = widget(0)
+    run(1)
+    second = widget(1)
+    area = first.locator("#plot-timeline .catch")
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 50, steps=8)
+    page.mouse.up()
+    assert "whole run" not in first.locator("#selected").inner_text()
+    assert second.locator("#selected").inner_text() == "the whole run"
+    run(2)
+    text = cells.nth(2).locator(".jp-OutputArea-output")
+    text.wait_for(timeout=30_000)
+    printed = text.inner_text()
+    start, end = map(float, printed.partition("(")[2].partition(")")[0].split(","))
+    assert f" {lk.read(LOG).between(start, end).histogram().count}" in printed
+    run(3)
+    second.get_by_text("2 s to 5 s", exact=True).wait_for(timeout=30_000)
+    page.screenshot(path=str(folder / "widget.png"))
+    assert not errors
+    page.close()
