@@ -24,6 +24,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Freezer
+from latencykit.ctrlz.percentile_lines import read_percentile_lines
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
     MOST_WORKERS,
@@ -210,6 +211,13 @@ def read_output(
         best = best or series
     if best:
         return best
+    if format is None:
+        for path in paths:
+            if path.exists() and path.stat().st_size < 1 << 20:
+                text = path.read_text(encoding="utf-8", errors="replace")
+                data = read_percentile_lines(text, options.unit if options else None)
+                if data is not None:
+                    return {"": data}
     if errors:
         raise errors[0]
     raise LatencyKitError(
@@ -726,6 +734,9 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
         why += f"{observed.elapsed:.3g} s: is the time before it counted twice?"
         verdict = "unknown" if judgement.verdict == "honest" else judgement.verdict
         judgement = Judgement(verdict, judgement.rows, (why, *judgement.reasons))
+    if data.run.unit_from == "assumed":
+        why = "the output does not state its unit; give it by --unit"
+        judgement = Judgement("unknown", judgement.rows, (why,))
     if skipped and stall.start < min(1.0, skipped):
         least = plan.stall + 2 * (skipped + 2) if plan.at == "middle" else skipped + 2 + plan.stall
         why = (

@@ -153,3 +153,8 @@ def test_a_latency_longer_than_the_run_is_doubted() -> None:
     verdict, _, why = _verdict(_report(1.2, 3, 13_000), requests=2400)
     assert "counted twice?" in why
     assert verdict != "honest"
+
+
+def test_an_assumed_unit_accuses_nobody() -> None:
+    verdict, _, why = _verdict(_report(*OMITTING, unit_from="assumed"))
+    assert (verdict, "--unit" in why) == ("unknown", True)
