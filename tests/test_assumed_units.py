@@ -46,6 +46,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_what_prints_for_people_says_so_where_it_prints(run, log, words):
     if "--term" in words:
@@ -87,6 +88,7 @@ def test_a_chart_of_a_guess_and_a_fact_says_which_is_which():
     assert joined({"b": fact}) == ""
 
 
+@pytest.mark.slow
 def test_pages_and_pictures_of_other_commands_say_so(run, log, tmp_path):
     assert run("-q", "report", log, "-o", tmp_path / "r.html")[0] == 0
     assert "assuming nanoseconds" in (tmp_path / "r.html").read_text()
@@ -110,6 +112,7 @@ def test_a_limit_in_time_is_refused(run, log):
 # ---------------------------------------------------------------- written and read again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".hlog", ".hgrm", ".csv", ".json", ".parquet"])
 def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
     if suffix == ".parquet":
@@ -133,6 +136,7 @@ def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".hlog", ".hgrm", ".csv", ".json"])
 @pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
 def test_a_fact_stays_a_fact(tmp_path, suffix, unit):
@@ -196,6 +200,7 @@ def test_one_guess_makes_a_sum_a_guess(run, tmp_path, log):
     assert lk.read(tmp_path / "m.hlog").run.unit_from == "assumed"
 
 
+@pytest.mark.slow
 def test_guesses_a_thousandfold_apart_are_warned_of(run, tmp_path, log):
     other = bare(tmp_path / "b.hlog", 1000.0)
     _, _, err = run("compare", log, other)

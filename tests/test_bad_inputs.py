@@ -102,6 +102,7 @@ REFUSED: dict[str, str] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", REFUSED.values(), ids=REFUSED)
 def test_a_bad_line_is_refused_with_its_place_and_skipped_on_request(bad, run, tmp_path):
     path = tmp_path / "a.hlog"
@@ -143,6 +144,7 @@ WHOLE: dict[str, tuple[bytes, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "says"), WHOLE.values(), ids=WHOLE)
 def test_a_bad_file_is_refused_in_a_line(data, says, run, tmp_path):
     path = tmp_path / "strange.dat"

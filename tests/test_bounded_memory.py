@@ -66,6 +66,7 @@ def peak(path: Path) -> tuple[int, int]:
     return count, size
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_length_of_a_log(tmp_path):
     small, large = tmp_path / "small.hlog", tmp_path / "large.hlog"
     busy_log(small, 20)

@@ -40,6 +40,7 @@ def test_help_loads_click_alone():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "more"),
     [("summary", "matplotlib"), ("diagnose", "matplotlib"), ("chart", "matplotlib.pyplot")],
@@ -95,12 +96,14 @@ def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
     assert "assuming nanoseconds" in err
 
 
+@pytest.mark.slow
 def test_the_unit_option_scales_to_nanoseconds(run):
     ns = json.loads(run("summary", CTRLZ, "--format", "json")[1])["series"][0]
     us = json.loads(run("summary", CTRLZ, "--unit", "us", "--format", "json")[1])["series"][0]
     assert us["max"] == 1000 * ns["max"]
 
 
+@pytest.mark.slow
 def test_one_series_a_tag(run):
     series = json.loads(run("summary", TAGGED, "--format", "json")[1])["series"]
     assert [(one["name"], one["tags"], one["count"]) for one in series] == [
@@ -115,6 +118,7 @@ def test_one_series_a_tag(run):
     ] == ["set"]
 
 
+@pytest.mark.slow
 def test_labels_globs_and_merge(run):
     out = run("summary", f"before={CTRLZ}", f"after={SCHEDULED}", "--format", "json")[1]
     assert [one["name"] for one in json.loads(out)["series"]] == ["before", "after"]
@@ -187,6 +191,7 @@ def test_without_an_output_the_chart_goes_beside_the_input(run, tmp_path):
     assert (tmp_path / "run.hlog.png").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".hlog", ".json", ".csv", ".hgrm", ".parquet"])
 def test_convert(run, tmp_path, suffix):
     out = tmp_path / f"x{suffix}"
@@ -201,6 +206,7 @@ def test_convert(run, tmp_path, suffix):
             assert again[key] == first[key]
 
 
+@pytest.mark.slow
 def test_merge_keeps_tags_and_counts(run, tmp_path):
     out = tmp_path / "all.hlog"
     status, text, _ = run("merge", TAGGED, CTRLZ, "-o", out, "--format", "json")
@@ -212,6 +218,7 @@ def test_merge_keeps_tags_and_counts(run, tmp_path):
     assert sorted(one["tags"][0] for one in series) == ["scheduled", "uncorrected"]
 
 
+@pytest.mark.slow
 def test_adding_a_file_to_itself_is_said(run, tmp_path):
     reported_stats = f"{CTRLZ}: named more than once, and its requests count as often"
     assert (
@@ -321,6 +328,7 @@ def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
     assert err.startswith("get: the unit of the values is not stated")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
@@ -366,6 +374,7 @@ def test_formats_lists_what_it_reads(run):
     )
 
 
+@pytest.mark.slow
 def test_standard_input_and_a_closed_pipe():
     command = f"{sys.executable} -m latencykit -q summary - --format csv < {CTRLZ}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)

@@ -81,6 +81,7 @@ def test_fanout_in_every_style(run):
     )
 
 
+@pytest.mark.slow
 def test_fanout_of_each_tag_and_models(run):
     names = [
         series["name"]
@@ -134,6 +135,7 @@ def test_compare_two_runs(run):
     assert "unit" in err  # the notes of the sources
 
 
+@pytest.mark.slow
 def test_compare_gates(run, sides):
     base, new = sides / "base0.json", sides / "new0.json"
     assert run("compare", base, new, "--fail-if", "p75 > +5%")[0] == 1
@@ -150,6 +152,7 @@ def test_compare_gates(run, sides):
     )
 
 
+@pytest.mark.slow
 def test_compare_several_runs(run, sides):
     words = ("--base", sides / "base*.json", "--new", sides / "new*.json")
     status, out, _ = run("compare", *words, "--format", "json")
@@ -305,6 +308,7 @@ def sweep(tmp_path_factory):
     return [f"{rate}={folder / f'{rate}.json'}" for rate in (950, 300, 600, 700, 750, 780, 850)]
 
 
+@pytest.mark.slow
 def test_load_finds_the_capacity(run, sweep):
     status, out, _ = run("load", *sweep, "--slo", "99=20ms", "--format", "json")
     found = json.loads(out)
@@ -316,6 +320,7 @@ def test_load_finds_the_capacity(run, sweep):
     assert capacity["limited_by"] == "p99"
 
 
+@pytest.mark.slow
 def test_load_in_words(run, sweep):
     words = ("load", *sweep)
     assert "met up to 950/s" in run(*words, "--slo", "50=1s")[1]

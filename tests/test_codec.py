@@ -276,6 +276,7 @@ def histograms(draw: st.DrawFn, buckets: HdrBuckets) -> tuple[list[int], list[in
     return index, counts
 
 
+@pytest.mark.slow
 @steady
 @given(st.data())
 def test_round_trip(data):
@@ -296,6 +297,7 @@ def test_round_trip(data):
     assert [encode(buckets, *one) for one in drawn] == texts
 
 
+@pytest.mark.slow
 @steady
 @given(st.data())
 def test_round_trip_of_scales(data):
@@ -323,6 +325,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.slow
 @steady
 @given(st.lists(st.lists(numbers, max_size=30), min_size=1, max_size=12))
 def test_both_ways_agree_with_one_number_at_a_time(drawn):
@@ -435,6 +438,7 @@ def test_the_normalizing_offset_changes_nothing(opened):
 # ------------------------------------------------------------ the package of the same name
 
 
+@pytest.mark.slow
 def test_the_python_port_reads_what_we_write():
     hdrh = pytest.importorskip("hdrh.histogram")
     rng = np.random.default_rng(11)
@@ -455,6 +459,7 @@ def test_the_python_port_reads_what_we_write():
         assert [theirs.get_count_at_index(i) for i in found] == counts.tolist()
 
 
+@pytest.mark.slow
 def test_we_read_what_the_python_port_writes():
     hdrh = pytest.importorskip("hdrh.histogram")
     rng = np.random.default_rng(12)
@@ -665,6 +670,7 @@ def neighbours(kind: str) -> list[Payload]:
     return [open_payload(encode(HdrBuckets(3), *one, highest=HOUR)) for one in drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("among", ["nobody", "short", "long", "nine bytes"])
 @pytest.mark.parametrize("name", UNDECODABLE)
 def test_what_cannot_be_decoded(name, among):
@@ -711,6 +717,7 @@ def test_every_row_has_its_own_highest_value():
     assert caught.value.row == 2
 
 
+@pytest.mark.slow
 @steady
 @given(st.integers(0, len(GOLDENS) - 1), st.data())
 def test_changed_bytes_are_read_or_refused(golden, data):
@@ -738,6 +745,7 @@ def test_changed_bytes_are_read_or_refused(golden, data):
 # ------------------------------------------------------------ limits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1 << 20, 40 << 20])
 def test_a_bomb_takes_no_memory(size, opened):
     bomb = text(squeezed(plain(bytes(size), highest=2)))
@@ -759,6 +767,7 @@ def test_what_is_inflated_in_one_go_cannot_exceed_the_limit():
     assert Limits(line=500).harmless == 500
 
 
+@pytest.mark.slow
 def test_a_payload_larger_than_what_is_inflated_in_one_go(opened):
     rng = np.random.default_rng(2)
     index = np.flatnonzero(rng.random(200_000) < 0.5)
@@ -802,6 +811,7 @@ def test_equal_headers_give_the_same_layout():
     assert other.buckets is first.buckets
 
 
+@pytest.mark.slow
 def test_many_headers():
     texts = [encode(HdrBuckets(1), [3], [1], highest=1000 + i) for i in range(5000)]
     assert [payload.highest for payload in open_payloads(texts)] == list(range(1000, 6000))

@@ -34,6 +34,7 @@ def expected(values: np.ndarray, digits: int) -> tuple[list[int], list[int]]:
     return index.tolist(), counts.tolist()
 
 
+@pytest.mark.slow
 @given(RANGES, st.integers(0, 5), st.integers(0, 2**32), st.integers(1, 50))
 @settings(max_examples=60, deadline=None)
 def test_integers_go_where_the_layout_puts_them(bounds, digits, seed, size):
@@ -58,6 +59,7 @@ def test_a_chunk_with_small_values_among_large_ones_and_the_next_without():
     assert (h.index.tolist(), h.counts.tolist()) == (index.tolist(), counts.tolist())
 
 
+@pytest.mark.slow
 @given(st.integers(0, 5), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
 def test_floats_go_where_their_whole_part_goes(digits, seed):
@@ -150,6 +152,7 @@ def test_arrow_arrays_and_parquet_batches(tmp_path):
         lk.Histogram.of(pa.array([1, None, 3]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs the resource module")
 def test_counting_a_mapped_file_takes_less_than_20_megabytes_whatever_its_size(tmp_path):
     path = tmp_path / "big.npy"

@@ -142,6 +142,7 @@ def test_samples_know_when():
     ] == pytest.approx(0.634, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_sequence_of_calls():
     found = sequential(lk.Histogram.of([1_000] * 99 + [1_000_000]), 100)
     assert found.distribution.min <= 100_000 <= found.distribution.percentile(1)

@@ -33,6 +33,7 @@ def test_a_value_lies_in_its_bucket_and_the_bucket_is_narrow(values, digits, low
     assert narrow.all()
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_quantiles_ascend_and_stay_within_the_extremes(values):
     h = lk.Histogram.of(np.asarray(values, np.int64))
@@ -43,6 +44,7 @@ def test_quantiles_ascend_and_stay_within_the_extremes(values):
     assert h.count == len(values)
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_a_percentile_is_never_below_the_exact_nearest_rank(values):
     exact = np.sort(np.asarray(values, np.int64))
@@ -52,6 +54,7 @@ def test_a_percentile_is_never_below_the_exact_nearest_rank(values):
         assert exact[rank - 1] <= h.percentile(p) <= exact[rank - 1] * 1.001 + 1
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES, VALUES)
 @settings(max_examples=50)
 def test_merging_is_associative_commutative_and_loses_nothing(a, b, c):
@@ -64,6 +67,7 @@ def test_merging_is_associative_commutative_and_loses_nothing(a, b, c):
     assert (left - z).counts.tolist() == (x + y).counts.tolist()
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES, st.floats(0, 100))
 def test_a_pooled_percentile_lies_within_those_of_the_parts(a, b, p):
     x, y = (lk.Histogram.of(np.asarray(v, np.int64)) for v in (a, b))
@@ -71,6 +75,7 @@ def test_a_pooled_percentile_lies_within_those_of_the_parts(a, b, p):
     assert both[0] <= (x + y).percentile(p) <= both[1]
 
 
+@pytest.mark.slow
 def test_agrees_with_the_hdrhistogram_package():
     hdrh = pytest.importorskip(
         "hdrh.histogram", reason="the hdrhistogram package has no wheel here"

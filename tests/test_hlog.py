@@ -389,6 +389,7 @@ def facts(path: Path, *, lenient: bool = False) -> tuple[object, ...]:
     )  # for NaN is no NaN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("damage", ["none", *DAMAGE])

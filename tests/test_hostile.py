@@ -94,6 +94,7 @@ def places(record: object, path: tuple[object, ...] = ()):
         yield from places(value, (*path, key))
 
 
+@pytest.mark.slow
 def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
     good, path = tmp_path / "good.json", tmp_path / "bad.json"
     assert run("-q", "convert", LOG, good)[0] == 0
@@ -137,6 +138,7 @@ def test_an_input_is_never_written_over_even_by_another_name(run, tmp_path):
     assert sorted(tmp_path.iterdir()) == [path, link]
 
 
+@pytest.mark.slow
 def test_a_reader_that_went_away_is_no_verdict():
     reader, writer = os.pipe()
     os.close(reader)
@@ -193,6 +195,7 @@ def test_digits_without_end_stop_no_detection(run, tmp_path, text):
     assert "bug" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["\r\n", "\n\r\n", "\r\r\n", "\r"])
 def test_blank_lines_after_any_line_end_break_no_reader(run, tmp_path, end):
     for expect in sorted((DATA / "formats").glob("*/*/expect.json")):

@@ -72,6 +72,7 @@ def test_a_payload_beyond_a_limit_is_refused(name, size):
         function(PAYLOAD)
 
 
+@pytest.mark.slow
 def test_rows_intervals_and_whole_files_know_their_limits(tmp_path):
     table, array, whole = tmp_path / "a.csv", tmp_path / "a.npz", tmp_path / "a.json.gz"
     table.write_text("latency_ns,note\n1,a\n2," + "b" * (9 << 20) + "\n")
@@ -92,6 +93,7 @@ def test_rows_intervals_and_whole_files_know_their_limits(tmp_path):
         samples.to_log("1s")
 
 
+@pytest.mark.slow
 def test_megabytes_of_blank_lines_are_passed_over(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"start_ns,latency_ns\n1,2\n" + b"\n" * (17 << 20) + b"3,x\n")

@@ -89,6 +89,7 @@ def assert_same(one: Any, other: Any) -> None:
             assert a.dtype == b.dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 @given(
     seed=st.integers(0, 1 << 20), rows=st.integers(1, 90), tags=st.integers(1, 4),
@@ -164,6 +165,7 @@ def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", ["whole", "sums"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command, limits):
@@ -188,6 +190,7 @@ def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command, 
     assert 1200 <= decoded / len(files) <= 1200 + looked_at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", ["whole", "sums"])
 def test_a_file_beside_the_log_answers_in_the_next_session(long_log, tmp_path, monkeypatch, limits):
     monkeypatch.setattr(hlog, "KEEP", 0)

@@ -73,6 +73,7 @@ def full_disk(tmp_path_factory):
         subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_full_disk_is_one_line_and_leaves_nothing(run, full_disk, name):
     if name.endswith(".parquet"):
@@ -94,6 +95,7 @@ def test_lessons_are_not_copied_in_part(run, full_disk):
     assert not [path for path in (full_disk / "desk").rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
     "words", [("summary", LOG), ("summary", LOG, "--format", "json"), ("--help",)]
@@ -107,6 +109,7 @@ def test_standard_output_without_room_is_one_line(words):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
 def test_closed_streams_are_no_failure(closed):
     shell = f"exec {sys.executable} -m latencykit summary {LOG} {closed}"
@@ -115,6 +118,7 @@ def test_closed_streams_are_no_failure(closed):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_notes_that_nobody_can_read_stop_nothing():
     with Path("/dev/full").open("wb") as full:
@@ -146,6 +150,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_an_interrupted_writer_leaves_what_was_there(tmp_path, name, status):
     target = tmp_path / "a.csv"
@@ -170,6 +175,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["latencykit.cli", "click", "matplotlib.ft2font"])
 def test_an_interrupted_import_is_told_in_a_word(tmp_path, module):
     """Some compiled modules abort the interpreter if interrupted; the signal waits for them."""
@@ -227,6 +233,7 @@ print(len(sys.meta_path) - len(before[0]), signal.getsignal(signal.SIGINT) is be
 """
 
 
+@pytest.mark.slow
 def test_a_signal_waits_until_a_compiled_package_is_imported():
     """And afterwards neither a finder nor a handler is left behind."""
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False)
@@ -298,6 +305,7 @@ def test_a_pipe_is_written_to_not_replaced(run, tmp_path):
     assert ET.fromstring(got[0]).tag == "testsuites"
 
 
+@pytest.mark.slow
 def test_a_page_of_the_library_is_whole_or_not_there(tmp_path):
     log = tmp_path / "a.html"
     log.write_bytes(LOG.read_bytes())
@@ -333,6 +341,7 @@ def strange(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -366,6 +375,7 @@ def test_no_picture_and_no_page_obeys_a_name(run, tmp_path, monkeypatch, strange
         assert "<script>alert" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FACE = Path(lk.__file__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in snapshots()])
 def test_the_surface_is_as_recorded(path):
     assert snapshots()[path] == path.read_text(encoding="utf-8"), (

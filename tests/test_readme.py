@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import doctest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_notebook_session_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     result = doctest.testfile(

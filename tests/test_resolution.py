@@ -166,6 +166,7 @@ def test_fan_out_percentiles_lie_in_their_ranges(world, n):
             assert true <= row.bucket_high * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @worlds
 @pytest.mark.parametrize("k", [3])
 def test_sums_and_hedges_lie_in_their_ranges(world, k):

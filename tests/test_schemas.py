@@ -62,6 +62,7 @@ def test_summary_of_every_data_type(run: Run, path: Path) -> None:
     assert validated("summary", out)["series"]
 
 
+@pytest.mark.slow
 def test_summary_of_intervals(run: Run) -> None:
     for path in LOGS:
         out = run("summary", path, "--interval", "2s", "--format", "json")[1]

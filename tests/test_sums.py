@@ -68,6 +68,7 @@ def exact(values, p):
     return np.sort(values)[max(1, int(np.ceil(np.nextafter(p, -1) * values.size / 100))) - 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layouts", [WHOLE, DYADIC, ANY_SCALE], ids=["whole", "dyadic", "any scale"]
 )
@@ -87,6 +88,7 @@ def test_a_percentile_of_a_sum_encloses_that_of_the_pooled_values(layouts, data,
     assert pooled.max() <= total.max * above
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @steady
 def test_a_sum_has_no_bucket_wider_than_its_sources_and_its_digits(data):
@@ -103,6 +105,7 @@ def test_a_sum_has_no_bucket_wider_than_its_sources_and_its_digits(data):
         assert b - a <= max(digits * b, *(widths.max() for widths in own))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layouts", [WHOLE, DYADIC], ids=["whole", "dyadic"])
 @given(data=st.data(), digits=st.integers(1, 5))
 @steady
@@ -117,6 +120,7 @@ def test_order_and_grouping_do_not_matter_where_digits_are_equal(layouts, data, 
     )
 
 
+@pytest.mark.slow
 @given(
     one=counted(WHOLE | DYADIC | ANY_SCALE),
     other=WHOLE | DYADIC | ANY_SCALE,
@@ -140,6 +144,7 @@ def test_what_holds_no_values_or_zeros_alone_changes_no_bucket(one, other, zeros
         assert total.run.notes == ()
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @steady
 def test_ratios_of_powers_of_two_cost_nothing(data):
@@ -182,6 +187,7 @@ def test_coarse_steps_keep_their_own_edges_beside_fine_ones():
     assert "up to 100 % wide (0 to 524" in note
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @steady
 def test_the_width_in_the_note_is_that_of_the_widest_bucket(data):

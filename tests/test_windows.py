@@ -36,6 +36,7 @@ def samples_of(starts: list[float], origin: int = 0) -> lk.Samples:
     return lk.Samples(start=origin + start - start.min(), duration=np.full(start.size, 5_000_000))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=30), GRIDS, st.integers(0, 400))
 def test_a_cut_on_a_start_puts_it_into_the_later_half(steps, grid, cut):
     starts = sorted(float(f"{step * grid:.6f}") for step in steps)
@@ -48,6 +49,7 @@ def test_a_cut_on_a_start_puts_it_into_the_later_half(steps, grid, cut):
         assert len(data.between(at, at)) == 0
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 3000), min_size=1, max_size=40),
     GRIDS,

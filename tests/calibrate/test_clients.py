@@ -53,6 +53,7 @@ def test_nobody_there_is_said() -> None:
         generate(Load("closed", "http://127.0.0.1:1/", 1.0, 10.0))
 
 
+@pytest.mark.slow
 @live
 @pytest.mark.parametrize("mode", ["open", "closed", "catchup"])
 def test_each_mode_sends_its_schedule(mode) -> None:
@@ -71,6 +72,7 @@ def test_each_mode_sends_its_schedule(mode) -> None:
         assert set(number) == {0, 1}
 
 
+@pytest.mark.slow
 @live
 def test_a_closed_loop_without_a_rate_sends_at_once() -> None:
     with OwnTarget(2e6) as target:
@@ -86,6 +88,7 @@ def test_the_csv_has_intended_starts_only_where_they_mean_something() -> None:
     assert csv_lines(rows, intended=False) == ["start_ns,latency_ns,conn,status", "10,5,0,200"]
 
 
+@pytest.mark.slow
 @live
 def test_the_command_writes_csv_and_says_what_it_is_worth(tmp_path, capsys) -> None:
     path = tmp_path / "out.csv"
@@ -101,6 +104,7 @@ def test_the_command_writes_csv_and_says_what_it_is_worth(tmp_path, capsys) -> N
     assert main(["closed", "http://example.org/"]) == 2
 
 
+@pytest.mark.slow
 @live
 def test_connections_are_handed_to_the_workers_in_turn() -> None:
     with OwnTarget(0.0, workers=4) as target:
@@ -113,6 +117,7 @@ def test_connections_are_handed_to_the_workers_in_turn() -> None:
         assert len(target.frozen()) == 1
 
 
+@pytest.mark.slow
 @live
 def test_a_server_of_the_user_s_own() -> None:
     command = [sys.executable, "-m", "http.server", "{port}", "--bind", "{host}"]

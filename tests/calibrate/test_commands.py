@@ -77,6 +77,7 @@ def test_the_table_says_why_and_the_chart_is_drawn(run, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_reported_is_red_and_true_is_blue():
     ax = calibration(result(), ax=Figure().add_subplot())
     colours = {line.get_color() for line in ax.get_lines() if line.get_linewidth() > 1.5}
@@ -104,6 +105,7 @@ def test_nothing_to_test_and_nowhere_to_write(run, tmp_path):
         assert (status, said in err, path.exists()) == (2, True, False)
 
 
+@pytest.mark.slow
 def test_hiccups_are_recorded(run, tmp_path: Path):
     path = tmp_path / "h.hlog"
     _, out, err = run(

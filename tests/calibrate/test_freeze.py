@@ -42,6 +42,7 @@ def _until(condition) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_process_is_frozen_and_thawed_in_time(victim) -> None:
     with Freezer([victim.pid]) as freezer:
         started = freezer.stop(0.2)
@@ -52,6 +53,7 @@ def test_a_process_is_frozen_and_thawed_in_time(victim) -> None:
     assert window.seconds >= 0.2
 
 
+@pytest.mark.slow
 def test_a_group_is_frozen_whole(victim) -> None:
     with Freezer([-victim.pid]) as freezer:
         freezer.stop(60)
@@ -82,6 +84,7 @@ def test_a_killed_parent_thaws(victim) -> None:
     parent.communicate()
 
 
+@pytest.mark.slow
 def test_a_killed_watchdog_is_told_and_thaws(victim) -> None:
     freezer = Freezer([victim.pid])
     freezer.stop(60)
@@ -92,6 +95,7 @@ def test_a_killed_watchdog_is_told_and_thaws(victim) -> None:
     assert _until(lambda: _state(victim.pid) != "T")
 
 
+@pytest.mark.slow
 def test_the_watchdog_ignores_ctrl_c(victim) -> None:
     with Freezer([victim.pid]) as freezer:
         freezer.stop(0.1)
@@ -112,6 +116,7 @@ def test_what_must_not_be_frozen_is_refused(victim) -> None:
             Freezer([pid])
 
 
+@pytest.mark.slow
 def test_a_stall_without_end_is_refused(victim) -> None:
     with Freezer([victim.pid]) as freezer:
         with pytest.raises(InvalidArgumentError, match="stall"):

@@ -30,6 +30,7 @@ def merged(paths: list[str]) -> lk.HistogramLog:
     return lk.merge([lk.read(path) for path in paths])
 
 
+@pytest.mark.slow
 def test_sums_equal_those_of_one_merged_log(logs):
     many, one = cluster.read_many(logs, jobs=1), merged(logs)
     assert same(many.histogram(), one.histogram())
@@ -50,6 +51,7 @@ def test_sums_equal_those_of_one_merged_log(logs):
     )
 
 
+@pytest.mark.slow
 def test_the_order_of_the_files_does_not_matter(logs):
     forward, backward = cluster.read_many(logs, jobs=1), cluster.read_many(logs[::-1], jobs=1)
     a, b = forward.histogram(), backward.histogram()
@@ -73,6 +75,7 @@ def test_answers_add_up_alike_in_any_grouping(logs):
     assert rows_of(Slots.sum(slots).log()) == rows_of(nested_slots.log())
 
 
+@pytest.mark.slow
 def test_a_large_log_is_read_in_ranges_of_lines(logs, monkeypatch):
     whole = cluster.read_many(logs, jobs=1)
     monkeypatch.setattr(places, "RANGE", 700)
@@ -153,6 +156,7 @@ def test_unreadable_files_are_named_and_left_out_when_that_is_allowed(logs, tmp_
         cluster.read_many(gone, jobs=1, lenient=True).histogram()
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_as_one(logs, monkeypatch):
     monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
     assert same(

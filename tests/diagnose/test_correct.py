@@ -188,6 +188,7 @@ def test_percentile_lists_are_filled_from_what_is_sure() -> None:
     assert 598 <= lone.count - 1000 <= 600, "without a mean only the maximum is sure"
 
 
+@pytest.mark.slow
 def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
     raw = lk.Samples(start=np.arange(1001) * 10**6, duration=[1_000_000] * 1000 + [10_000_000_000])
     for rung in (raw, raw.to_log("1s")):

@@ -95,6 +95,7 @@ def test_without_a_stall_there_is_nothing_to_tell_by() -> None:
     assert "would have shown" in found.advice
 
 
+@pytest.mark.slow
 def test_a_closed_loop_at_full_speed() -> None:
     found = lk.diagnose(FULL.with_run(loop="unknown"))
     assert (found.verdict, found.method) == ("omits", "backfill")
@@ -130,6 +131,7 @@ def test_timeouts_hide_the_stall() -> None:
     assert "timeout longer" in found.advice
 
 
+@pytest.mark.slow
 def test_little_is_no_omission() -> None:
     short = paced_loop(Server("3ms", stalls=[Stall(7, 0.35)]), 50, 600)
     found = lk.diagnose(short.with_run(loop="unknown"))
@@ -211,6 +213,7 @@ def test_percentiles_alone_can_stand_on_the_floor() -> None:
     assert lk.diagnose(flat, duration="20s").verdict == "unknown"
 
 
+@pytest.mark.slow
 def test_a_hiccup_of_a_loop_at_full_speed_accuses_nobody() -> None:
     server = Server(exponential("1ms"), servers=8, stalls=[Stall(3, 0.03)])
     found = lk.diagnose(closed_loop(server, 10, connections=4).histogram())

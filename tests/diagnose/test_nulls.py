@@ -75,12 +75,14 @@ NULLS: dict[str, Callable[[int], lk.Samples]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("null", NULLS)
 def test_the_honest_are_not_accused(null: str) -> None:
     runs = [of_unknown_pedigree(NULLS[null](seed)) for seed in range(RUNS)]
     assert [k for k, samples in enumerate(runs) if lk.diagnose(samples).verdict == "omits"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "null",
     ["Poisson", "fixed rate", "heavy-tailed pool", "one shard of eight", "deploy", "growing load"],
@@ -96,6 +98,7 @@ def test_a_histogram_of_unknown_pedigree_accuses_nobody() -> None:
         assert lk.diagnose(histogram, rate=150, duration="12s").verdict != "omits"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("connections", [1, 4, 16])
 @pytest.mark.parametrize("loop", [paced_loop, catch_up_loop])
 def test_a_loop_that_waited_is_found(connections: int, loop: Callable[..., lk.Samples]) -> None:
@@ -113,6 +116,7 @@ def test_a_loop_that_waited_is_found(connections: int, loop: Callable[..., lk.Sa
     assert "clean" not in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("connections", "rate"), [(1, 8), (8, 50)])
 def test_slow_service_hides_nothing(connections: int, rate: float) -> None:
     stall = 20 * connections / rate

@@ -132,6 +132,7 @@ def test_what_knows_no_time_is_refused() -> None:
     assert len(lk.find_stalls(lk.Samples(start=[0], duration=[1]))) == 0
 
 
+@pytest.mark.slow
 def test_the_period_of_many_stalls_is_told_by_the_first_thousand() -> None:
     rng = np.random.default_rng(4)
     found = period_of(np.arange(20_000) * 12.5 + rng.normal(0, 0.8, 20_000), 250_000)

@@ -46,6 +46,7 @@ def frozen(sent: np.ndarray, begin: float, end: float, work: float = 2e-3) -> np
     return np.where((sent < end) & (sent + work > begin), np.maximum(end - sent, 0) + work, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", LOOPS, ids=lambda cell: f"{cell[0]} {cell[1]}")
 @pytest.mark.parametrize("steps", [1.5, 3, 6, 10])
 def test_a_loop_that_waited_is_never_clean(cell: tuple[str, int, float, str], steps: float) -> None:
@@ -53,6 +54,7 @@ def test_a_loop_that_waited_is_never_clean(cell: tuple[str, int, float, str], st
         assert lk.diagnose(rung, **known).verdict != "clean", form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell",
     [*LOOPS, ("think time", 40, 300.0, "lognormal")],
@@ -71,12 +73,14 @@ def test_long_stalls_of_a_loop_that_waited_are_found(cell: tuple[str, int, float
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_the_honest_are_never_accused(name: str) -> None:
     for form, rung, known in rungs(honest_world(name, seed=3)):
         assert lk.diagnose(rung, **known).verdict != "omits", form
 
 
+@pytest.mark.slow
 def test_a_stall_that_nobody_waited_for_is_clean() -> None:
     verdicts = [
         lk.diagnose(rung, **known).verdict
@@ -247,6 +251,7 @@ def test_a_period_takes_more_than_two_of_itself() -> None:
     )
 
 
+@pytest.mark.slow
 def test_as_many_stalls_as_one_likes_cost_no_more_than_their_number() -> None:
     begin = np.arange(3000) * 1.0 + 0.5
     sent = np.arange(300_000) / 100

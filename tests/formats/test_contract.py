@@ -165,6 +165,7 @@ def test_every_format_describes_itself(one):
 # ---------------------------------------------------------------- sniffing
 
 
+@pytest.mark.slow
 @cases()
 def test_it_is_recognised_by_its_own_format_alone(case):
     assert case.folder.parent.name == case.format
@@ -175,6 +176,7 @@ def test_it_is_recognised_by_its_own_format_alone(case):
     assert [name for name, score in scores.items() if score == best] == [case.format]
 
 
+@pytest.mark.slow
 @cases()
 def test_the_marks_of_a_format_lose_no_candidate(case):
     """Whatever the recognisers of all formats know is among the few that are asked."""
@@ -194,6 +196,7 @@ def test_the_marks_of_a_format_lose_no_candidate(case):
         assert not [other.name for other in others if other.sniff(one) is not Confidence.NO]
 
 
+@pytest.mark.slow
 def test_only_the_modules_of_candidates_are_imported():
     code = (
         "import sys, latencykit as lk; lk.read({!r}); "
@@ -206,6 +209,7 @@ def test_only_the_modules_of_candidates_are_imported():
     assert len(done.stdout.split()) <= 4, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x", "x.txt", "x.json", "x.csv", "x.log"])
 def test_no_sample_of_any_format_is_known_by_its_name_only(name):
     strangers = {}
@@ -224,6 +228,7 @@ def test_no_sample_of_any_format_is_known_by_its_name_only(name):
     }  # bare numbers, of which the name alone tells the unit
 
 
+@pytest.mark.slow
 @cases(document=False, binary=False)
 def test_line_ends_marks_and_compression_do_not_hide_it(case, tmp_path):
     if case.path.is_dir():
@@ -266,6 +271,7 @@ def hostile() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content", [pytest.param(content, id=name) for name, content in hostile().items()]
 )
@@ -291,6 +297,7 @@ def close(value: float, wanted: float, tolerance: float) -> bool:
     )
 
 
+@pytest.mark.slow
 @cases()
 def test_its_numbers_are_those_of_the_tool(case):
     found = case.read()
@@ -309,6 +316,7 @@ def test_its_numbers_are_those_of_the_tool(case):
             )
 
 
+@pytest.mark.slow
 @cases()
 def test_its_run_is_filled(case):
     for rung in case.read().values():
@@ -346,6 +354,7 @@ def counts(found: dict[str, Any]) -> int:
     )
 
 
+@pytest.mark.slow
 @cases(*ROWS)
 def test_a_damaged_row_is_named_and_lenient_leaves_it_out(case, tmp_path):
     numbers = rows_of(case)
@@ -394,6 +403,7 @@ def test_a_document_that_is_cut_or_damaged_inside_is_an_error(case, tmp_path):
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @cases(document=False, binary=False)
 def test_without_its_numbers_nothing_is_read(case, tmp_path):
     copy = case.damaged(tmp_path, without_numbers(case.data))
@@ -401,6 +411,7 @@ def test_without_its_numbers_nothing_is_read(case, tmp_path):
         case.read(copy)
 
 
+@pytest.mark.slow
 @cases(*ROWS)
 def test_a_record_cut_at_the_very_end_is_a_note(case, tmp_path):
     whole = b"\n".join(case.data.split(b"\n")[: rows_of(case)[-1] + 1])
@@ -443,6 +454,7 @@ def mutations(data: bytes, seed: str, number: int) -> list[bytes]:
     return made
 
 
+@pytest.mark.slow
 @cases()
 def test_mutated_copies_raise_nothing_but_our_errors(case, tmp_path):
     for content in mutations(case.data, case.folder.name, 12):

@@ -106,6 +106,7 @@ def test_for_and_against(rung, said):
     assert (too_long(rung) is not None) == said
 
 
+@pytest.mark.slow
 def test_no_honest_file_gets_the_note():
     seen = 0
     for path in sorted((ROOT / "data").rglob("*.*")):

@@ -46,6 +46,7 @@ def percentile_of_rows(rungs, p: float) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_logs_come_back_as_they_were(path, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "_GROUP", 1000)  # several row groups
@@ -94,6 +95,7 @@ def documented(language: str) -> str:
     return found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [50, 99, 99.9, 100])
 def test_the_documented_sql_gives_what_latencykit_gives(day, p):
     duckdb = pytest.importorskip(
@@ -108,6 +110,7 @@ def test_the_documented_sql_gives_what_latencykit_gives(day, p):
     assert duckdb.sql(query).fetchall()[0][0] == percentile_of_rows(rungs, p)
 
 
+@pytest.mark.slow
 def test_merged_counts_of_one_layout_are_those_of_a_merge(day):
     duckdb = pytest.importorskip(
         "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
@@ -150,6 +153,7 @@ def test_one_percentile_a_slot_and_tag(day):
     assert [row[0] for row in duckdb.sql(query).fetchall()] == expected
 
 
+@pytest.mark.slow
 def test_the_documented_polars_query_gives_the_same(day):
     pl = pytest.importorskip("polars", reason="Polars is not installed; the extra `dev` brings it")
     lines = documented("polars").replace("day/*.parquet", f"{day}/*.parquet").splitlines()

@@ -351,6 +351,7 @@ def test_a_live_client_needs_no_flag(read_text):
 # ---------------------------------------------------------------- long tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tagged", [False, True])
 @pytest.mark.parametrize("measure", [None, "service", "response"])
 def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged, measure):
@@ -425,6 +426,7 @@ def test_raw_shapes_are_told_apart(tmp_path, text, name, format_):
     assert detect(Source(path)).name == format_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.txt"])
 def test_monstrous_and_foreign_cells_are_damage_with_one_voice(read_text, name):
     good = {

@@ -539,6 +539,7 @@ def test_rung_names():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -83,6 +83,7 @@ def test_rounding_contradicts_nothing(points, stats, unit):
     assert not run.notes
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(1, 1e12), min_size=1, max_size=50),
     st.integers(2, 6),
@@ -105,6 +106,7 @@ def test_no_honest_statistics_are_doubted_however_they_are_rounded(values, digit
         assert not run.notes
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.floats(0.1, 99.9), st.floats(), max_size=6),
     st.dictionaries(st.sampled_from(["mean", "std", "min", "max"]), st.floats() | st.integers()),
@@ -178,6 +180,7 @@ def test_the_note_reaches_the_user(run, tmp_path):
     assert any("lies below p90" in note for note in json.loads(out)["series"][0]["notes"])
 
 
+@pytest.mark.slow
 def test_real_outputs_are_not_doubted():
     for expect in sorted((DATA / "formats").glob("*/*/expect.json")):
         path = expect.parent / json.loads(expect.read_text())["file"]

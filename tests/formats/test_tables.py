@@ -116,6 +116,7 @@ NAMES = {
 CASES = [(kind, name) for kind, names in NAMES.items() for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_every_outcome_is_understood_in_every_container(tmp_path, kind, name):
     cells, said = CELLS[kind]
@@ -155,6 +156,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cells"), STRANGE)
 def test_what_only_looks_like_an_outcome_is_noted_and_makes_nothing_fail(tmp_path, name, cells):
     columns = {"latency_ms": [k + 1.5 for k in range(len(cells))], name: cells}
@@ -292,6 +294,7 @@ COUNTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "container"), some(3, *((name,) for name in COUNTS)))
 def test_values_with_counts_are_a_histogram(tmp_path, name, container):
     dice = random.Random(f"{name}{container}")
@@ -347,6 +350,7 @@ def test_counts_by_status_and_operation(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", ["tsv", "jsonl"])
 @pytest.mark.parametrize(
     ("columns", "buckets", "above"),
@@ -395,6 +399,7 @@ PERCENTILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "levels", "container"), some(3, *PERCENTILES))
 def test_percentiles_with_values_are_printed_percentiles(tmp_path, name, levels, container):
     value = random.Random(f"{name}{container}").choice(
@@ -454,6 +459,7 @@ def test_tables_that_cannot_be_right_are_refused(tmp_path, columns, said):
 # ---------------------------------------------------------------- units, names, moments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("latency", "unit", "container"),
     some(
@@ -520,6 +526,7 @@ STAMPED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "unit", "container"), some(1, *STAMPED))
 def test_moments_are_never_latencies(tmp_path, name, unit, container):
     begin, step = EPOCHS[unit], EPOCHS[unit] / 1.7e9
@@ -560,6 +567,7 @@ def german(value):
 VALUES = [1234.5, 2.25, 0.5, 7654321.25, 12.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", ["csv", "tsv", "semicolon"])
 @pytest.mark.parametrize(
     "style",
@@ -575,6 +583,7 @@ def test_numbers_of_every_country_are_decided_by_the_whole_column(tmp_path, styl
     assert rung.duration.tolist() == [int(value * MS) for value in VALUES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", ["csv", "tsv", "semicolon"])
 @pytest.mark.parametrize(
     "cells",
@@ -610,6 +619,7 @@ def test_a_late_cell_of_another_country_is_damage(tmp_path, good, odd):
         lk.read(path)
 
 
+@pytest.mark.slow
 def test_failures_that_a_log_cannot_hold_are_not_taken_for_none(tmp_path):
     columns = {"start_s": [0, 1, 2], "latency_ms": [1, 2, 3], "status": [200, 200, 500]}
     write({"x": lk.read(written(tmp_path, columns, "csv"))}, tmp_path / "x.hlog")
@@ -637,6 +647,7 @@ ODD_NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_table_breaks_a_reader(tmp_path, seed):
     dice = random.Random(seed)

@@ -118,6 +118,7 @@ def rows(path, number=400_000):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 3])
 def test_a_table_that_is_cut_between_two_pieces_of_it(after, tmp_path, monkeypatch, run):
     path = tmp_path / "a.csv"
@@ -152,6 +153,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", ARRAYS.values(), ids=ARRAYS)
 def test_a_stored_array_is_read_where_it_lies_and_a_cut_one_ends_nothing(
     make, tmp_path, monkeypatch
@@ -170,6 +172,7 @@ def test_a_stored_array_is_read_where_it_lies_and_a_cut_one_ends_nothing(
         lk.read(path, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "feather", "npz"])
 def test_other_tables_that_are_cut_while_they_are_read(kind, tmp_path, monkeypatch):
     path = tmp_path / f"a.{kind}"

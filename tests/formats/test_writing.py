@@ -117,6 +117,7 @@ def test_counts_come_back_from_csv_as_counts(tmp_path, name):
         assert again.percentile(levels).tolist() == rung.percentile(levels).tolist()
 
 
+@pytest.mark.slow
 def test_a_part_by_the_clock(run, tmp_path):
     path = tmp_path / "a.hlog"
     write({"x": LOG}, path)

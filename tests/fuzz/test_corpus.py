@@ -47,6 +47,7 @@ def test_what_once_broke_something_breaks_nothing(path):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_real_outputs_pass(target):
     begin_with = list(seeds(target))
@@ -55,6 +56,7 @@ def test_real_outputs_pass(target):
         TARGETS[target](data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -24,6 +24,7 @@ compiled = pytest.mark.skipif(kernel.in_use() == "numpy", reason="no compiled ke
 LOGS = sorted(Path(__file__).parents[1].glob("data/**/*.hlog"))
 
 
+@pytest.mark.slow
 @compiled
 @given(
     st.lists(
@@ -43,6 +44,7 @@ def test_payloads_decode_alike(rows):
     assert fast[2].tolist() == [r[k] for r in rows for k in sorted(r)]
 
 
+@pytest.mark.slow
 @compiled
 @given(
     st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.sampled_from([64, 2048, 1 << 41])
@@ -72,6 +74,7 @@ def test_logs_read_alike(path):
         assert answers() == fast
 
 
+@pytest.mark.slow
 def test_wild_calls_and_mutations_for_a_moment():
     assert "no" in run(30_000, 3)
 
@@ -112,6 +115,7 @@ def test_an_index_out_of_range_is_an_error_and_adds_nothing():
         kernel.add_counts(total, np.array([0, 4]), np.array([1, 1]))
 
 
+@pytest.mark.slow
 def test_the_environment_chooses(tmp_path):
     def version(choice):
         command = [sys.executable, "-m", "latencykit", "--version"]

@@ -40,6 +40,7 @@ def sources() -> list[tuple[str, str, bytes]]:
     return mutations.samples()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 4 * SHARE, SHARE))
 def test_mutations_of_real_outputs_break_nothing(
     first: int, sources: list[tuple[str, str, bytes]], tmp_path: Path
@@ -57,6 +58,7 @@ def test_mutations_of_real_outputs_break_nothing(
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in KEPT])
 def test_what_a_mutation_once_broke_is_not_broken(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / f"input{path.suffix}"
@@ -66,6 +68,7 @@ def test_what_a_mutation_once_broke_is_not_broken(path: Path, tmp_path: Path) ->
     mutations.command_line(copy, 0)
 
 
+@pytest.mark.slow
 def test_a_mutation_follows_from_its_number(sources: list[tuple[str, str, bytes]]) -> None:
     assert [mutations.mutated(k, sources) for k in range(20)] == [
         mutations.mutated(k, sources) for k in range(20)

@@ -60,6 +60,7 @@ def _wait(url: str, seconds: float) -> None:
             time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path, browser: Any):
     path = desk / LESSON
     notebook = nbformat.read(path, 4)

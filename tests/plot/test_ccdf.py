@@ -32,6 +32,7 @@ def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
     assert max(dotted.get_xdata()) == raw.histogram().max
 
 
+@pytest.mark.slow
 def test_the_band_is_that_of_the_percentiles(ax, raw):
     plot.ccdf(raw.histogram(), ax=ax, confidence=0.95)
     (band,) = ax.collections
@@ -45,6 +46,7 @@ def test_limits_are_points_at_the_share_that_they_allow(ax, raw):
     assert point.get_ydata() == [pytest.approx(0.01)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(800, 450), (1600, 900)])
 def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
     for data in (raw, pair, twelve):

@@ -26,6 +26,7 @@ def test_a_curve_says_what_the_histogram_says(raw):
     assert curve.at(asked).tolist() == h.percentile(asked).tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 10**10), min_size=1, max_size=4000), st.integers(1, 5))
 def test_thinning_never_flatters_and_keeps_both_ends(values, power):

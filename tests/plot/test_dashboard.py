@@ -12,6 +12,7 @@ from tests.plot.conftest import assert_tidy, drawn, words_of
 SIZES = [(800, 640), (1000, 780), (1600, 1000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_texts_are_tidy_at_every_size(raw, twelve_logs, twelve, size):
     few = {label: twelve_logs[label] for label in list(twelve_logs)[:3]}
@@ -19,6 +20,7 @@ def test_texts_are_tidy_at_every_size(raw, twelve_logs, twelve, size):
         assert_tidy(drawn(plot.dashboard, data, *size))
 
 
+@pytest.mark.slow
 def test_one_series_has_its_numbers_beside_the_curve(raw):
     words = words_of(drawn(plot.dashboard, raw, 1000, 780))
     for name, value in (
@@ -31,6 +33,7 @@ def test_one_series_has_its_numbers_beside_the_curve(raw):
         assert value in words
 
 
+@pytest.mark.slow
 def test_verdict_and_findings_are_said(raw):
     figure = drawn(
         plot.dashboard,
@@ -49,6 +52,7 @@ def test_verdict_and_findings_are_said(raw):
     assert_tidy(figure)
 
 
+@pytest.mark.slow
 def test_a_corrected_counterpart_is_drawn_beside_the_raw_curve(raw):
     corrected = (
         raw.histogram() + lk.Histogram.of([10**9] * 500).with_run(corrected="none")
@@ -59,12 +63,14 @@ def test_a_corrected_counterpart_is_drawn_beside_the_raw_curve(raw):
     assert "corrected  n = 7,352" in words
 
 
+@pytest.mark.slow
 def test_many_series_have_a_table_with_the_highest_maximum_first(twelve_logs):
     figure = drawn(plot.dashboard, twelve_logs, 1000, 780)
     names = [word for word in words_of(figure) if word.startswith("host-")]
     assert names == sorted(twelve_logs, key=lambda label: -twelve_logs[label].histogram().max)
 
 
+@pytest.mark.slow
 def test_more_series_than_rows_are_counted():
     data = {f"host-{k}": lk.Histogram.of([1000 + 10 * k]) for k in range(60)}
     figure = drawn(plot.dashboard, data, 800, 640)
@@ -72,6 +78,7 @@ def test_more_series_than_rows_are_counted():
     assert_tidy(figure)
 
 
+@pytest.mark.slow
 def test_without_time_the_density_takes_the_timelines_place(raw):
     figure = drawn(plot.dashboard, raw.histogram(), 1000, 780)
     page = figure.axes[0]
@@ -80,6 +87,7 @@ def test_without_time_the_density_takes_the_timelines_place(raw):
     assert drawn(plot.dashboard, raw, 1000, 780).axes[0].child_axes[0].get_xscale() == "linear"
 
 
+@pytest.mark.slow
 def test_a_summary_has_a_page_too():
     assert_tidy(
         drawn(plot.dashboard, lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100), 1000, 780)

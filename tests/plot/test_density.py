@@ -53,6 +53,7 @@ def test_a_bump_is_no_mode():
     assert modes(np.zeros(5)) == []
 
 
+@pytest.mark.slow
 def test_maxima_stand_on_the_base_line(raw):
     figure = drawn(plot.density, raw)
     (tick,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "_max"]
@@ -60,6 +61,7 @@ def test_maxima_stand_on_the_base_line(raw):
     assert "max 6 s" in words_of(figure)
 
 
+@pytest.mark.slow
 def test_many_series_stand_above_each_other_on_one_scale(twelve):
     figure = drawn(plot.density, twelve)
     (ax,) = figure.axes
@@ -81,6 +83,7 @@ def test_zeros_are_a_bar_at_0():
     assert max(bar.get_ydata()) == 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["density", "ccdf", "dashboard", "percentiles"])
 def test_nothing_but_zeros_stands_at_0(kind):
     zeros = lk.Histogram.of(np.zeros(3, dtype=np.int64))
@@ -94,6 +97,7 @@ def test_nothing_but_zeros_stands_at_0(kind):
             assert (at[np.isfinite(at)] > 0).all(), line.get_label()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(800, 450), (1600, 900)])
 def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
     for data in (raw, pair, twelve):

@@ -48,6 +48,7 @@ def test_course_above_and_curves_below() -> None:
     assert "10 ms" in heading.conditions
 
 
+@pytest.mark.slow
 def test_the_floor_is_what_the_stall_must_leave() -> None:
     lower = page_of(PACED).child_axes[-1]
     at, least = line(lower, "floor").get_data()

@@ -18,6 +18,7 @@ from latencykit.plot.files import save
 CHARTS = (plot.percentiles, plot.timeline, plot.heatmap, plot.density, plot.ccdf, plot.dashboard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_same_input_gives_the_same_bytes(tmp_path, raw, ending):
     for name in ("a", "b"):
@@ -27,6 +28,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, raw, ending):
     assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
 
 
+@pytest.mark.slow
 def test_size_and_resolution(tmp_path, raw):
     from matplotlib.image import imread
 
@@ -36,6 +38,7 @@ def test_size_and_resolution(tmp_path, raw):
     assert imread(tmp_path / "b.png").shape[:2] == (900, 1600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chart", CHARTS)
 def test_every_chart_is_saved_in_every_format(tmp_path, raw, chart):
     for ending in ("png", "svg", "pdf"):
@@ -48,6 +51,7 @@ def test_another_ending_is_refused(tmp_path, raw):
         save(plot.percentiles, raw, tmp_path / "x.gif")
 
 
+@pytest.mark.slow
 def test_charts_leave_global_settings_alone(tmp_path, raw):
     before = dict(mpl.rcParams)
     for chart in CHARTS:
@@ -56,6 +60,7 @@ def test_charts_leave_global_settings_alone(tmp_path, raw):
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
     save(plot.percentiles, raw, tmp_path / "a.svg")
     with mpl.rc_context(
@@ -65,10 +70,12 @@ def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+@pytest.mark.slow
 def test_letters_that_no_font_has_are_no_warning(tmp_path):
     save(plot.percentiles, {"検索 🙂 عربى": lk.Histogram.of([1, 2])}, tmp_path / "x.png")
 
 
+@pytest.mark.slow
 def test_neither_charts_nor_files_import_pyplot(tmp_path):
     code = (
         "import sys, latencykit as lk; from pathlib import Path; from latencykit import plot\n"
@@ -82,6 +89,7 @@ def test_neither_charts_nor_files_import_pyplot(tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_what_a_quick_import_puts_off_works_later():
     code = (
         "import sys\n"
@@ -100,6 +108,7 @@ def test_what_a_quick_import_puts_off_works_later():
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_a_page_needs_no_matplotlib():
     code = "import sys, latencykit.views.page; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -113,6 +122,7 @@ def test_the_current_axes_are_the_default(raw):
     plt.close(figure)
 
 
+@pytest.mark.slow
 def test_bare_numbers_have_no_unit():
     figure = Figure(figsize=(8, 4.5))
     ax = plot.percentiles(

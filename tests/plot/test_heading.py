@@ -12,6 +12,7 @@ def headings(ax):
     return [artist for artist in ax.artists if isinstance(artist, Heading)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [4.0, 8.0, 16.0])
 def test_long_titles_stay_inside_the_figure(width):
     figure = Figure(figsize=(width, 4), layout="constrained")
@@ -31,6 +32,7 @@ def test_a_word_longer_than_the_line_is_cut():
     assert wrapped("x" * 50, 10, 2, len) == "x" * 9 + "…"
 
 
+@pytest.mark.slow
 def test_the_title_stands_above_the_conditions():
     figure = Figure(figsize=(8, 4), layout="constrained")
     ax = figure.add_subplot()

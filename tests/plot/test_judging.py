@@ -36,6 +36,7 @@ def sweep(*rates: int) -> dict[str, lk.Histogram]:
 # ---------------------------------------------------------------- fan-out
 
 
+@pytest.mark.slow
 def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     plot.fan_out({"a": scheduled}, [1, 100], ax=ax)
     lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
@@ -49,6 +50,7 @@ def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     )
 
 
+@pytest.mark.slow
 def test_fan_out_says_how_many_users_fare_worse(scheduled):
     figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 10, 100])
     assert any(
@@ -69,6 +71,7 @@ def test_solid_ends_where_single_calls_do_not_support_it(ax):
     )  # it takes 36,700 calls for the p99 of a hundred
 
 
+@pytest.mark.slow
 def test_many_numbers_of_calls_have_a_legend(scheduled):
     figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 3, 10, 30, 100, 300])
     assert legend_words(figure)[:2] == ["300 calls", "100 calls"]
@@ -86,6 +89,7 @@ def half_line(ax) -> np.ndarray:
     return corners[np.argsort(corners[:, 0])]
 
 
+@pytest.mark.slow
 def test_the_heat_map_of_independent_calls(ax):
     plot.fan_out(kind="heatmap", n=(1, 1000), ax=ax)
     course = half_line(ax)
@@ -94,6 +98,7 @@ def test_the_heat_map_of_independent_calls(ax):
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "percentile")
 
 
+@pytest.mark.slow
 def test_the_heat_map_of_a_log_knows_stalls(ax, scheduled):
     plot.fan_out(scheduled, kind="heatmap", n=(1, 300), ax=ax)
     assert half_line(ax)[:, 1].max() < 90
@@ -117,6 +122,7 @@ def test_fan_out_of_what_has_none(ax, scheduled):
 # ---------------------------------------------------------------- comparison
 
 
+@pytest.mark.slow
 def test_the_shift_of_two_runs(ax):
     plot.compare(run_of(1), run_of(2, 1.3), ax=ax, run_noise=0.01)
     marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
@@ -130,6 +136,7 @@ def test_the_shift_of_two_runs(ax):
     assert ax.get_ylim()[0] < 1 < ax.get_ylim()[1]
 
 
+@pytest.mark.slow
 def test_the_shift_says_its_verdict():
     worse = drawn(plot.compare, run_of(1), new=run_of(2, 1.3), run_noise=0.01)
     assert any(word.startswith("Worse: p") for word in words_of(worse))
@@ -139,6 +146,7 @@ def test_the_shift_says_its_verdict():
     assert any("one run per side" in word for word in single)
 
 
+@pytest.mark.slow
 def test_the_shift_of_several_runs(ax):
     sides = [run_of(k) for k in range(5)], [run_of(10 + k, 0.7) for k in range(5)]
     plot.compare(*sides, ax=ax)
@@ -149,6 +157,7 @@ def test_the_shift_of_several_runs(ax):
     assert len([line for line in again.lines if line.get_label() == "_interval"]) >= 5
 
 
+@pytest.mark.slow
 def test_ticks_of_the_shift_keep_apart():
     raw, scheduled = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "scheduled"))
     for width, height in ((800, 480), (1600, 900)):
@@ -163,6 +172,7 @@ def test_no_percentile_no_shift(ax):
 # ---------------------------------------------------------------- load
 
 
+@pytest.mark.slow
 def test_percentiles_against_load(ax):
     plot.load_curve(sweep(300, 600, 750, 780, 950), ax=ax, slo="99=20ms")
     lines = {line.get_label(): line for line in ax.lines}
@@ -178,6 +188,7 @@ def test_percentiles_against_load(ax):
     assert [bar.get_height() for bar in strip.patches] == [300, 600, 750, 780, 950]
 
 
+@pytest.mark.slow
 def test_the_load_chart_says_the_capacity():
     figure = drawn(plot.load_curve, sweep(300, 600, 750, 780, 950), slo="99=20ms")
     assert any(

@@ -38,6 +38,7 @@ def test_the_maximum_and_the_limit_of_trust_are_said(raw):
     assert any(word.startswith("uncorrected.hlog · 6,852 requests in 21 s") for word in words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
 def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
     slo = [(90, 1e6), (99, 1e7), (99.9, 1e8)]
@@ -82,6 +83,7 @@ def test_labels_stand_inside_the_axes_and_on_no_curve(pair):
             assert not inside.any(), text.get_text()
 
 
+@pytest.mark.slow
 def test_labels_follow_when_the_limits_change(pair):
     figure = drawn(plot.percentiles, pair)
     (ax,) = figure.axes
@@ -99,6 +101,7 @@ def test_raw_is_red_corrected_is_blue_and_the_finding_is_the_title(pair):
     assert any(word.startswith("Two stories: p") for word in words_of(figure))
 
 
+@pytest.mark.slow
 def test_many_series_have_a_legend_outside_in_the_order_in_which_they_end(twelve):
     figure = drawn(plot.percentiles, twelve)
     (ax,) = figure.axes
@@ -108,6 +111,7 @@ def test_many_series_have_a_legend_outside_in_the_order_in_which_they_end(twelve
     assert ax.get_legend().get_window_extent().x0 > ax.get_window_extent().x1
 
 
+@pytest.mark.slow
 def test_a_legend_too_long_for_the_chart_counts_the_rest():
     data = {f"host-{k}": lk.Histogram.of([1000 + k]) for k in range(80)}
     figure = drawn(plot.percentiles, data)
@@ -134,12 +138,14 @@ def test_the_slo_is_a_staircase(ax, raw):
     assert stairs.get_ydata().tolist() == [1e6, 1e6, 1e7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slo", ["99=500us, max=1s, mean=3ms", lk.SLO.parse("99=500us, max=1s")])
 def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
     figure = drawn(plot.percentiles, raw, slo=slo)
     assert any("misses its SLO: max is 6 s, limit 1 s" in word for word in words_of(figure))
 
 
+@pytest.mark.slow
 def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     scheduled = lk.read(CTRLZ / "scheduled.hlog")
     figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
@@ -157,6 +163,7 @@ def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     )
 
 
+@pytest.mark.slow
 def test_an_slo_that_is_met_is_said_only_where_the_sample_can_tell(raw):
     assert any(
         "meets its SLO" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(99, 1e8)]))
@@ -167,6 +174,7 @@ def test_an_slo_that_is_met_is_said_only_where_the_sample_can_tell(raw):
     )
 
 
+@pytest.mark.slow
 def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
     plot.percentiles(raw.histogram(), ax=ax, confidence=0.95)
     (band,) = [one for one in ax.collections if isinstance(one, PolyCollection)]
@@ -186,6 +194,7 @@ def test_corrected_counts_have_no_band(ax, raw):
     assert not [one for one in ax.collections if isinstance(one, PolyCollection)]
 
 
+@pytest.mark.slow
 def test_censored_mass_is_drawn_as_at_least(raw):
     h = lk.Histogram(
         lk.HdrBuckets(3), np.array([1000]), np.array([92]), censored=8, censored_at=2e9
@@ -197,6 +206,7 @@ def test_censored_mass_is_drawn_as_at_least(raw):
     assert [line.get_marker() for line in ax.get_lines()][-1] == "^"
 
 
+@pytest.mark.slow
 def test_zeros_have_a_place_on_a_logarithmic_axis():
     figure = drawn(
         plot.percentiles,
@@ -231,6 +241,7 @@ def test_dashes_may_differ_by_series(ax, pair):
     assert named["as measured (raw)"].get_xdata()[-1] > 99.9
 
 
+@pytest.mark.slow
 def test_runs_are_thin_lines_with_their_range_and_median():
     random = np.random.default_rng(1)
     runs = {f"run {k}": lk.Histogram.of(random.lognormal(13, 0.5, 2000)) for k in range(5)}
@@ -279,6 +290,7 @@ def test_a_summary_is_labelled_points_and_says_what_is_missing():
     assert_tidy(figure)
 
 
+@pytest.mark.slow
 def test_a_mean_alone_is_one_line_that_says_so():
     figure = drawn(
         plot.percentiles, lk.Summary({"mean": 1e6}, run=lk.Run(source="go", tool="go test"))
@@ -290,6 +302,7 @@ def test_a_mean_alone_is_one_line_that_says_so():
     assert any("a mean only; the distribution is unknown" in word for word in words)
 
 
+@pytest.mark.slow
 def test_summaries_beside_curves(raw):
     data = {"log": raw, "tool": lk.Summary({"max": 8e9}, {99: 3e6}, 10)}
     assert_tidy(drawn(plot.percentiles, data))
@@ -319,6 +332,7 @@ def test_as_many_nines_as_the_sample_fills(ax, raw):
     assert ax.get_xticks()[-2] == 99.9999
 
 
+@pytest.mark.slow
 def test_an_empty_series_beside_others_is_named_not_hidden(raw):
     figure = drawn(plot.percentiles, {"a": raw, "b": lk.Histogram.of(np.zeros(0, np.int64))})
     assert any("nothing counted: b" in word for word in words_of(figure))
@@ -326,6 +340,7 @@ def test_an_empty_series_beside_others_is_named_not_hidden(raw):
         drawn(plot.percentiles, lk.Histogram.of(np.zeros(0, np.int64)))
 
 
+@pytest.mark.slow
 def test_hostile_labels_are_drawn_as_they_are(raw):
     data = {r"$\frac{": raw, "b\x1b[2J\nc": raw.histogram(), "x" * 300: raw}
     figure = drawn(plot.percentiles, data)
@@ -339,12 +354,14 @@ def test_lines_take_what_matplotlib_knows(ax, raw):
     assert same_color(ax.get_lines()[0].get_color(), "k")
 
 
+@pytest.mark.slow
 def test_one_value_is_a_chart():
     assert_tidy(drawn(plot.percentiles, lk.Histogram.of([1_000_000])))
     assert_tidy(drawn(plot.percentiles, lk.Histogram.of([0, 0])))
     assert_tidy(drawn(plot.percentiles, lk.Histogram.of([3.5, 2.25], unit="none")))
 
 
+@pytest.mark.slow
 def test_the_argument_is_not_changed(raw):
     h = raw.histogram()
     before = replace(h)

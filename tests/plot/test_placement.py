@@ -83,6 +83,7 @@ def test_fixed_texts_are_left_alone():
     assert not overlap(box(found, size), there).any()
 
 
+@pytest.mark.slow
 def test_where_all_is_crossed_the_least_crossed_place_says_so():
     x = np.repeat(np.linspace(0, 800, 161), 2)
     fence = points_of(np.stack([x, np.tile([0.0, 400.0], 161)], 1))

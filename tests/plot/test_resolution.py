@@ -84,6 +84,7 @@ def test_fine_buckets_are_drawn_as_ever(ax, raw):
     assert "shaded" not in " ".join(words_of(ax.figure))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["raw", "reported_percentiles", "buckets"])
 def test_every_curve_lies_inside_its_own_band(raw, source):
     rung = {"raw": raw.histogram(), "reported_percentiles": of_tool(), "buckets": of_buckets()}[
@@ -106,6 +107,7 @@ def test_every_curve_lies_inside_its_own_band(raw, source):
     assert (value <= high[step[inside]]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [plot.percentiles, plot.ccdf, plot.dashboard, plot.density])
 @pytest.mark.parametrize("number", [1, 2, 12])
 def test_ranges_are_tidy_at_one_two_and_twelve_series(kind, number):

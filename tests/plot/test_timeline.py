@@ -136,6 +136,7 @@ def test_failures_are_counted_where_they_happened():
     assert failures(log_of(5, 5), intervals) is None
 
 
+@pytest.mark.slow
 def test_stalls_are_shaded_and_labelled(raw):
     table = pd.DataFrame({"start": [6.7], "end": [12.7], "worst": [6e9], "missing": [3000]})
     for stalls in ([(6.7, 12.7, 3000)], table):
@@ -144,6 +145,7 @@ def test_stalls_are_shaded_and_labelled(raw):
         assert_tidy(figure)
 
 
+@pytest.mark.slow
 def test_labels_of_many_stalls_never_meet():
     stalls = [(k, k + 0.4 + 0.05 * k, 100 * k) for k in range(1, 28)]
     figure = drawn(plot.timeline, log_of(30, 20), stalls=stalls)
@@ -151,6 +153,7 @@ def test_labels_of_many_stalls_never_meet():
     assert_tidy(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
 def test_texts_are_tidy_at_every_size(raw, twelve_logs, size):
     two = {label: twelve_logs[label] for label in list(twelve_logs)[:2]}
@@ -158,6 +161,7 @@ def test_texts_are_tidy_at_every_size(raw, twelve_logs, size):
         assert_tidy(drawn(plot.timeline, data, *size))
 
 
+@pytest.mark.slow
 def test_many_series_share_one_line_of_maxima(twelve_logs):
     figure = drawn(plot.timeline, twelve_logs)
     assert legend_words(figure)[0] == "max of all"
@@ -166,16 +170,19 @@ def test_many_series_share_one_line_of_maxima(twelve_logs):
     assert np.nanmax(line.get_ydata()) == max(log.histogram().max for log in twelve_logs.values())
 
 
+@pytest.mark.slow
 def test_the_highest_point_has_its_value(raw):
     assert "max 6 s" in words_of(drawn(plot.timeline, raw))
 
 
+@pytest.mark.slow
 def test_the_slo_is_a_line_with_its_limit(raw):
     figure = drawn(plot.timeline, raw, slo=[(99, 1e6), (100, 1e9)])
     assert "SLO max 1 s" in words_of(figure)
     assert set(lines_of(figure.axes[0])["_slo"].get_ydata()) == {1e9}
 
 
+@pytest.mark.slow
 def test_linear_values(raw):
     figure = drawn(plot.timeline, raw, log=False)
     assert figure.axes[0].get_yscale() == "linear"
@@ -195,6 +202,7 @@ def test_what_knows_no_time_has_no_timeline(ax, raw):
         plot.timeline(raw.between(1e6, 2e6), ax=ax)
 
 
+@pytest.mark.slow
 def test_the_clock_is_told_where_it_is_known(raw):
     assert any("UTC" in word for word in words_of(drawn(plot.timeline, raw)))
     assert not any("UTC" in word for word in words_of(drawn(plot.timeline, log_of(5, 5))))

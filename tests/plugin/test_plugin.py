@@ -55,6 +55,7 @@ def test_a_plug_in_that_cannot_be_imported_is_one_warning(installed):
         assert registry.plugin_formats() == ()
 
 
+@pytest.mark.slow
 def test_naming_a_format_imports_its_module_alone():
     import subprocess
     import sys

@@ -64,6 +64,7 @@ def test_slots_due_after_the_end_are_left_out() -> None:
     assert meter._worst == 7 * MS + 5
 
 
+@pytest.mark.slow
 def test_a_log_is_written_and_says_how_it_was_measured(tmp_path) -> None:
     path = tmp_path / "h.hlog"
     log = hiccup(path, duration="0.3s", interval="100ms", resolution="2ms")
@@ -77,6 +78,7 @@ def test_a_log_is_written_and_says_how_it_was_measured(tmp_path) -> None:
     assert "resolution 2 ms" in path.read_text(errors="replace")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 def test_ctrl_c_leaves_a_whole_file(tmp_path) -> None:
     path = tmp_path / "h.hlog"

@@ -243,6 +243,7 @@ def test_what_is_not_plain_goes_through_python(clock) -> None:
             use(1)
 
 
+@pytest.mark.slow
 def test_a_recorder_is_freed_with_its_rows() -> None:
     recorder = Recorder()
     with recorder.measure():
@@ -294,6 +295,7 @@ def test_the_file_says_what_was_measured(tmp_path) -> None:
     assert abs(log.start - time.time()) < 60
 
 
+@pytest.mark.slow
 def test_a_killed_program_leaves_a_valid_file(tmp_path) -> None:
     path = tmp_path / "a.hlog"
     code = (
@@ -307,6 +309,7 @@ def test_a_killed_program_leaves_a_valid_file(tmp_path) -> None:
     assert lk.read(path).histogram().count == 10
 
 
+@pytest.mark.slow
 def test_an_open_recorder_is_written_out_when_the_program_ends(tmp_path) -> None:
     path = tmp_path / "a.hlog"
     code = "import sys, latencykit as lk; r = lk.Recorder(sys.argv[1], interval=3600); r.record(5)"

@@ -25,6 +25,7 @@ def page(raw):
     )
 
 
+@pytest.mark.slow
 def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     for name in ("script", "style"):
@@ -48,6 +49,7 @@ def test_it_reaches_for_nothing(page):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["label", "source", "tag", "tool", "note", "title"])
 def test_nothing_foreign_becomes_markup(where, raw):
     run = {
@@ -71,6 +73,7 @@ def test_nothing_foreign_becomes_markup(where, raw):
     model_of(text)
 
 
+@pytest.mark.slow
 def test_every_rung_has_a_page(raw):
     rungs = {
         "samples": lk.Samples(
@@ -106,6 +109,7 @@ def test_the_slo_is_judged_and_drawn_as_steps(page):
     assert "SLO: 1 of 3 limits missed" in page
 
 
+@pytest.mark.slow
 def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_beside_it(raw):
     text = page_html(raw)
     model = model_of(text)
@@ -122,6 +126,7 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     assert len(re.findall(r"data-from=", text)) == 1
 
 
+@pytest.mark.slow
 def test_what_was_scheduled_is_called_clean_and_stays_alone():
     text = page_html(lk.read(CTRLZ / "scheduled.hlog"))
     assert len(model_of(text)["series"]) == 1
@@ -129,12 +134,14 @@ def test_what_was_scheduled_is_called_clean_and_stays_alone():
     assert "What the measurement left out" not in text
 
 
+@pytest.mark.slow
 def test_a_unit_that_is_only_assumed_settles_no_limit(raw):
     assert {
         step["outcome"] for step in model_of(page_html(raw, slo="p99=10ms, max=1s"))["slo"]
     } == {"unknown"}
 
 
+@pytest.mark.slow
 def test_series_are_compared_with_the_first(raw):
     text = page_html(
         {"before": raw, "after": raw.histogram(), "other": lk.Summary({"mean": 1e6}, {50.0: 9e5})}
@@ -144,6 +151,7 @@ def test_series_are_compared_with_the_first(raw):
     assert "comparison" not in page_html(raw)
 
 
+@pytest.mark.slow
 def test_the_fan_out_is_the_rooms_own(raw):
     model = model_of(page_html(raw))["fanOut"][0]
     row = next(row for row in model["rows"] if row["n"] == 100)
@@ -173,6 +181,7 @@ def test_headlines_say_no_more_than_the_sample_can(values, said):
     assert headline(lk.Histogram.of(values)) == said
 
 
+@pytest.mark.slow
 def test_timeouts_are_told_and_never_counted_as_answers(spiky):
     text = headline(spiky.histogram())
     assert "120 gave no answer within 2 s" in text
@@ -181,6 +190,7 @@ def test_timeouts_are_told_and_never_counted_as_answers(spiky):
     assert {bound for bound in reported_stats["bound"] if bound is not None} == {2e9}
 
 
+@pytest.mark.slow
 def test_a_page_that_grows_too_large_takes_wider_slots():
     rng = np.random.default_rng(2)
     samples = lk.Samples(
@@ -190,6 +200,7 @@ def test_a_page_that_grows_too_large_takes_wider_slots():
     assert len(reported_stats["start"]) <= 40
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_the_page_and_tells_where_it_comes_from(tmp_path, run):
     source = CTRLZ / "uncorrected.hlog"
     for name in ("report", "chart"):

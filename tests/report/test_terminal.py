@@ -27,6 +27,7 @@ def test_curve_and_timeline_stand_below_each_other_with_their_axes_and_maxima(ra
         assert words in text
 
 
+@pytest.mark.slow
 def test_the_gap_of_the_stall_is_a_gap(raw):
     timeline = terminal_chart(raw, colour=False).split("percentile of requests")[1]
     framed = [line for line in timeline.splitlines() if line.endswith("│")]
@@ -37,6 +38,7 @@ def test_the_gap_of_the_stall_is_a_gap(raw):
     assert sum(map(bool, marks)) > 40
 
 
+@pytest.mark.slow
 def test_without_colours_lines_have_letters(raw):
     text = terminal_chart({"one": raw, "two": raw.histogram()}, colour=False)
     assert "\x1b" not in text
@@ -57,6 +59,7 @@ def test_what_has_no_curve_says_so():
         terminal_chart(lk.Histogram.of([0, 0]))
 
 
+@pytest.mark.slow
 def test_the_command_draws_on_standard_output(run):
     status, out, _ = run("chart", CTRLZ / "uncorrected.hlog", "--term")
     assert status == 0

@@ -19,6 +19,7 @@ anywidget = pytest.importorskip("anywidget", reason="the widget is an anywidget"
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
+@pytest.mark.slow
 def test_the_selection_chooses_the_data(raw: lk.HistogramLog) -> None:
     explorer = lk.explore(raw)
     assert explorer.selected is raw
@@ -40,6 +41,7 @@ def test_what_has_no_times_says_so() -> None:
         _ = explorer.selected
 
 
+@pytest.mark.slow
 def test_a_saved_notebook_shows_a_page_and_a_picture(raw: lk.HistogramLog) -> None:
     bundle = lk.explore(raw)._repr_mimebundle_()[0]
     assert {"text/html", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(bundle)

@@ -9,6 +9,7 @@ from latencykit.analysis.change_points import change_positions
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 
+@pytest.mark.slow
 def test_a_shift_is_found_where_it_is() -> None:
     errors, power = [], 0
     for seed in range(20):
@@ -22,6 +23,7 @@ def test_a_shift_is_found_where_it_is() -> None:
     assert np.median(errors) <= 2
 
 
+@pytest.mark.slow
 def test_runs_alike_have_no_change() -> None:
     alarms = sum(
         bool(change_positions(np.random.default_rng(seed).normal(100, 3, 60), permutations=99))

@@ -16,6 +16,7 @@ def lognormal(seed: int, n: int, factor: float = 1.0) -> Counted:
     return Counted.of(factor * np.random.default_rng(seed).lognormal(3, 0.5, n))
 
 
+@pytest.mark.slow
 def test_rank_draws_are_the_poisson_bootstrap() -> None:
     rng, n, percentiles = np.random.default_rng(1), 2000, np.array([50.0, 90.0, 99.0])
     counts = rng.poisson(1.0, (2000, n)).cumsum(axis=1)
@@ -44,6 +45,7 @@ def test_mean_draws_have_the_standard_error() -> None:
     assert draws.low[:, 1].mean() == pytest.approx(reference.trim_mean(values, 0.01), rel=0.005)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_ratio_covers_it() -> None:
     rng, covered, repetitions = np.random.default_rng(3), 0, 200
     for seed in range(repetitions):
@@ -53,6 +55,7 @@ def test_the_interval_of_a_ratio_covers_it() -> None:
     assert 0.90 <= covered / repetitions <= 0.99
 
 
+@pytest.mark.slow
 def test_two_equal_systems_differ_without_run_noise_and_not_with_it() -> None:
     rng, alarms = np.random.default_rng(4), {None: 0, 0.03: 0}
     for seed in range(40):
@@ -128,6 +131,7 @@ def test_superiority_within_buckets_is_a_bracket() -> None:
     assert (found.low, found.value, found.high) == (0.25, 0.5, 0.75)
 
 
+@pytest.mark.slow
 def test_shift_holds_for_all_percentiles_at_once() -> None:
     grid, inside = np.r_[np.arange(5, 100, 5), 99, 99.9], 0
     for seed in range(60):

@@ -40,6 +40,7 @@ def asked() -> list[tuple[World, list[lk.HistogramLog]]]:
     ]
 
 
+@pytest.mark.slow
 def test_what_is_given_holds_the_truth(asked: list[tuple[World, list[lk.HistogramLog]]]) -> None:
     given = wrong = above = 0
     for world, logs in asked:
@@ -54,6 +55,7 @@ def test_what_is_given_holds_the_truth(asked: list[tuple[World, list[lk.Histogra
     assert above <= 0.04 * given  # to flatter is worse
 
 
+@pytest.mark.slow
 def test_no_verdict_is_wrong_by_three_percent(
     asked: list[tuple[World, list[lk.HistogramLog]]],
 ) -> None:
@@ -74,6 +76,7 @@ def test_no_verdict_is_wrong_by_three_percent(
     assert wrong <= 0.02 * len(CELLS) * RUNS * 10
 
 
+@pytest.mark.slow
 def test_independent_requests_keep_their_intervals() -> None:
     world = World(rate=100.0)
     long = [samples_of(world, np.random.default_rng(run), 1600.0).evidence() for run in range(6)]
@@ -104,6 +107,7 @@ def test_a_short_run_does_not_bound_what_a_rare_stall_could_raise() -> None:
     assert unseen_share(1501) == 0
 
 
+@pytest.mark.slow
 def test_few_events_have_no_upper_end_and_are_not_supported() -> None:
     world = Stalls(per_minute=1.0, length=1.0, rate=50.0)
     for run in range(5):
@@ -115,6 +119,7 @@ def test_few_events_have_no_upper_end_and_are_not_supported() -> None:
         assert evidence.highest_supported_percentile() < 99
 
 
+@pytest.mark.slow
 def test_the_headline_is_what_the_rows_say() -> None:
     evidence = log_of(
         Stalls(per_minute=6.0, length=0.3), np.random.default_rng(3), 600.0
@@ -124,6 +129,7 @@ def test_the_headline_is_what_the_rows_say() -> None:
     assert [row.supported for row in evidence.rows(places)[0]] == [True, False, False, False]
 
 
+@pytest.mark.slow
 def test_no_row_beyond_the_headline_is_supported() -> None:
     """A short log with a burst: events may grow again far out, but one place decides."""
     for run in range(4):
@@ -154,6 +160,7 @@ def test_a_drift_as_slow_as_the_run_leaves_nothing() -> None:
     assert not trend.resolved([50]).any()
 
 
+@pytest.mark.slow
 def test_bins_of_another_length_say_the_same() -> None:
     world = Drift(time=3.0, rate=60.0)
     samples = samples_of(world, np.random.default_rng(8), 1200.0)
@@ -201,6 +208,7 @@ def test_without_time_ranks_decide() -> None:
     )
 
 
+@pytest.mark.slow
 def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
     alarms = seen = 0
     for world in (Drift(time=7.0), Stalls(per_minute=2.0, length=0.7), World()):
@@ -220,6 +228,7 @@ def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
     assert seen == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timed", [True, False])
 def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
     held = bounded = 0
@@ -236,6 +245,7 @@ def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
     assert bounded >= (5 if timed else 0)
 
 
+@pytest.mark.slow
 def test_half_load_is_not_saturated_and_overload_is() -> None:
     rng = np.random.default_rng(9)
     assert not any(

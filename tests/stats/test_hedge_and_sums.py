@@ -82,6 +82,7 @@ def test_buckets_widen_the_bracket() -> None:
     assert (low[0], high[0]) == (3.0, 6.0)
 
 
+@pytest.mark.slow
 def test_the_default_step_is_fine() -> None:
     leg = Leg(np.array([1.0, 6000.0]), np.array([1.0, 6000.0]), np.array([0.999, 0.001]), times=10)
     low, high = sum_of([leg]).quantile([0.5])

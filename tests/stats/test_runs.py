@@ -75,6 +75,7 @@ def test_null_distribution_of_the_rank_sum() -> None:
         assert rank_sum_null(first, second) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stall", [False, True])
 def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
     rng, alarms, repetitions = np.random.default_rng(3), 0, 400
@@ -86,6 +87,7 @@ def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
     assert alarms / repetitions <= 0.05 + 0.015  # 1.4 standard errors
 
 
+@pytest.mark.slow
 def test_pooled_requests_would_alarm_in_every_second() -> None:
     rng, alarms = np.random.default_rng(4), 0
     for _ in range(60):
@@ -99,6 +101,7 @@ def test_pooled_requests_would_alarm_in_every_second() -> None:
     assert alarms / 60 > 0.3
 
 
+@pytest.mark.slow
 def test_power() -> None:
     rng = np.random.default_rng(5)
     found = [compare_runs(runs(rng, 5), runs(rng, 5, 1.10), NAMES).verdict for _ in range(100)]
@@ -125,6 +128,7 @@ def test_same_is_only_ever_equivalence() -> None:
     assert compare_runs(*loud, NAMES[:2]).verdict == "inconclusive"
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_ratio_covers_it() -> None:
     rng, covered = np.random.default_rng(8), 0
     for _ in range(300):
