@@ -1,7 +1,7 @@
 """Percentiles as programs print them without any format: ``p99: 1234 us``, ``99% 4029``.
 
-Also ``99.00%  3.860ms``, ``p(99)=2.5ms``, ``99th percentile: 12 ms``, and JSON with such keys: the
-last resort for the output of a load generator that no reader knows.
+Also ``99.00%  3.860ms``, ``p(99)=2.5ms``, ``99th percentile: 12 ms``, and JSON with such keys. It
+is the last resort for the output of a load generator that no reader knows.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _NAME = (
 )
 _HINT = r"(?:[ _]*\(?(?P<hint>ns|us|µs|ms|s)\b\)?)?"
 _LINE = re.compile(
-    rf"{_NAME}(?:[ _]?(?:%?iles?|percentiles?|latency))?{_HINT}"
-    rf"[\"']?\s*[:=|]?\s*[\"']?{_VALUE}{_END}",
+    rf"{_NAME}(?:[ _]?(?:%?iles?|percentiles?|latency))?{_HINT}[\"']?\s*[:=|]?\s*[\"']?"
+    rf"{_VALUE}{_END}",
     re.IGNORECASE,
 )
 _COUNT = re.compile(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +159,16 @@ def test_a_latency_longer_than_the_run_is_doubted() -> None:
 def test_an_assumed_unit_accuses_nobody() -> None:
     verdict, _, why = _verdict(_report(*OMITTING, unit_from="assumed"))
     assert (verdict, "--unit" in why) == ("unknown", True)
+
+
+def test_the_reader_of_wrk2_notes_its_calibration_as_it_is_looked_for() -> None:
+    from latencykit.ctrlz.run import _skipped
+
+    samples = Path(__file__).parents[1] / "data/formats/wrk2"
+    noted = [
+        _skipped(data)
+        for path in samples.glob("*/*.txt")
+        for data in lk.read_all(path).values()
+        if isinstance(data, lk.Histogram | lk.Summary)
+    ]
+    assert 10.0 in noted
