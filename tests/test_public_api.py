@@ -116,7 +116,7 @@ def values() -> dict[str, object]:
         "summary": h.summary(),
         "run": h.run, "buckets": h.buckets, "edges": reported.buckets,
         "series": log.series([50, 99], moments=True),
-        "distribution": lk.fan_out(h, 10), "fan-out": lk.sequential(h, 2),
+        "page": lk.Report("<p>Page</p>"), "distribution": lk.fan_out(h, 10), "fan-out": lk.sequential(h, 2),
         "slo": lk.SLO.parse("99=20ms"),
         "diagnosis": found, "stalls": found.found, "comparison": lk.compare(h, h),
         "load curve": curve,

@@ -171,7 +171,8 @@ def _details(
     """Close-ups of the spans, the first ones, as far as they take a quarter of the page."""
     details, spare = [], limit / 4
     for start, end in spans:
-        detail = finer(series, start, end)
+        timed = {one.name: None if one.shadow or one.slots is None else one.data for one in series}
+        detail = finer(timed, start, end)
         spare -= len(script_json(detail))
         if spare < 0:
             break
@@ -188,14 +189,13 @@ def frame(document: str, png: str = "", height: int = 900) -> str:
     )
 
 
-def explorer_parts(data: Any) -> tuple[str, dict[str, Any], list[PageSeries]]:
-    """Return the linked views without the rest of a page: HTML, their model, and its series."""
+def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
+    """Return the linked views without the rest of a page: HTML, and the model that they draw."""
     found = found_in(page_series(as_series(data)), {})
     series = with_short_names(fitted([one.series for one in found]))
     percentiles = shown_percentiles(series)
     spoken = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
-    model = _model(series, found, percentiles)
-    return f"{_explorer(series, percentiles, series)}{spoken}", model, series
+    return f"{_explorer(series, percentiles, series)}{spoken}", _model(series, found, percentiles)
 
 
 def _model(

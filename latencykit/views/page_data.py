@@ -649,16 +649,17 @@ def _shared(names: Sequence[str]) -> int:
     return size
 
 
-def finer(series: Sequence[PageSeries], start: float, end: float) -> dict[str, Any]:
+def finer(series: Mapping[str, Any], start: float, end: float) -> dict[str, Any]:
     """Return the time from `start` to `end` in slots of its own, down to single intervals.
 
     The script draws them in place of the run's slots where the timeline shows no more than this.
+    Of series without times, which may be None, it draws what it has.
     """
     parts = [
-        page_series({one.name: one.data.between(start, end)})[0]
-        if one.slots is not None and not one.shadow
+        page_series({name: data.between(start, end)})[0]
+        if isinstance(data, HistogramLog) or (isinstance(data, Samples) and data.start is not None)
         else None
-        for one in series
+        for name, data in series.items()
     ]
     timed = [part for part in parts if part is not None and part.slots is not None]
     return {

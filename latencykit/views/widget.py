@@ -5,16 +5,37 @@ from __future__ import annotations
 import base64
 import io
 import json
+import weakref
 from typing import Any
 
 import anywidget
 import traitlets
 
 from latencykit.errors import DataNotAvailableError
+from latencykit.plot.series import as_series
 from latencykit.views import page
 from latencykit.views.page_data import finer
 
 __all__ = ["Explorer"]
+
+
+_cache: dict[tuple[Any, ...], tuple[str, str, list[bytes]]] = {}
+
+
+def _parts(data: Any) -> tuple[str, str, list[bytes]]:
+    """Return HTML, model and bytes of some data; they are kept for as long as the data live."""
+    values = list(data.items()) if hasattr(data, "items") else [("", data)]
+    key = (hasattr(data, "items"), *((str(name), id(value)) for name, value in values))
+    if key not in _cache:
+        body, model = page.explorer_parts(data)
+        buffers: list[bytes] = []
+        for series in model["series"]:
+            if "packed" in series:
+                series["packed"] = _apart(series["packed"], buffers)
+        _cache[key] = body, json.dumps(model), buffers
+        for _, value in values:
+            weakref.finalize(value, _cache.pop, key, None)
+    return _cache[key]
 
 
 def _apart(packed: dict[str, Any], buffers: list[bytes]) -> dict[str, Any]:
@@ -42,21 +63,15 @@ class Explorer(anywidget.AnyWidget):
     ).tag(sync=True)
 
     def __init__(self, data: Any) -> None:
-        body, model, self._series = page.explorer_parts(data)
-        buffers: list[bytes] = []
-        for series in model["series"]:
-            if "packed" in series:
-                series["packed"] = _apart(series["packed"], buffers)
-        super().__init__(
-            _style=page.asset("page.css"), _html=body, _model=json.dumps(model), _buffers=buffers
-        )
+        body, model, buffers = _parts(data)
+        super().__init__(_style=page.asset("page.css"), _html=body, _model=model, _buffers=buffers)
         self._data = data
         self.on_msg(self._send_finer)
 
     def _send_finer(self, _: Any, message: Any, __: Any) -> None:
         """Answer the engine, which asks for the time that it shows in narrower time bins."""
         start, end = map(float, message["finer"])
-        detail, buffers = finer(self._series, start, end), list[bytes]()
+        detail, buffers = finer(as_series(self._data), start, end), list[bytes]()
         detail["series"] = [packed and _apart(packed, buffers) for packed in detail["series"]]
         self.send({"finer": detail}, buffers)
 

@@ -9,6 +9,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.views.page import byte_count
+from latencykit.views.page_data import finer
 from tests.report.conftest import model_of
 
 if TYPE_CHECKING:
@@ -85,3 +86,25 @@ def test_the_kernel_answers_with_single_intervals(paused: lk.HistogramLog) -> No
     assert detail["edges"] == [float(second) for second in range(1990, 2011)]
     assert len(buffers) == 1
     assert detail["series"][0]["bytes"] == 0
+
+
+@pytest.mark.needs_tool
+@pytest.mark.slow
+def test_finer_bins_are_asked_for_and_drawn(
+    paused: lk.HistogramLog, tmp_path: Path, opened: Any
+) -> None:
+    page = opened(lk.report({"log": paused}, tmp_path / "page.html")).page
+    page.evaluate("latencykit.page.ask = (span) => (window.asked = span)")
+    page.evaluate("latencykit.page.zoom([100, 140])")
+    page.wait_for_timeout(300)
+    start, end = page.evaluate("window.asked")
+    assert (start, end) == (80, 160)
+    page.evaluate("(detail) => latencykit.addFiner(detail)", finer({"log": paused}, start, end))
+    assert page.evaluate("latencykit.page.series[0].data.start.length") == 80
+    page.evaluate("latencykit.select(110.2, 112.9)")
+    assert page.evaluate("latencykit.selection()") == [110, 113]
+    count = paused.between(110, 113).histogram().count
+    assert page.locator("#numbers [data-count]").inner_text() == f"{count:,}"
+    page.evaluate("latencykit.page.zoom(null)")
+    assert page.evaluate("latencykit.page.series[0].data.start.length") == 180
+    assert page.evaluate("latencykit.counts().log") == count

@@ -158,6 +158,7 @@ def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
     assert page.page.locator("#plot-timeline .pinned text").text_content() == "A"
     page.drag(65.0, 115.0)
     own = selection(page)
+    page.page.locator("#pinned p", has_text=f"B, selected: {own[0]:g} s").wait_for()
     table = page.page.locator("#pinned table").first
     cells = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
     counts = [raw.between(*span).histogram().count for span in (pinned, own)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 anywidget = pytest.importorskip("anywidget", reason="the widget is an anywidget")
 
+widget = pytest.importorskip("latencykit.views.widget")
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
@@ -32,6 +35,24 @@ def test_the_selection_chooses_the_data(raw: lk.HistogramLog) -> None:
     both.selection = None
     assert explorer.selection is None
     link.unlink()
+
+
+def test_a_second_widget_of_the_same_data_takes_no_time(raw: lk.HistogramLog) -> None:
+    data = raw.between(0, 12)
+    first = lk.explore(data)
+    began = time.process_time()
+    second = lk.explore(data)
+    assert time.process_time() - began < 0.05
+    assert second._model == first._model
+    assert lk.explore(raw)._model != first._model
+    named = lk.explore({"a": data})
+    assert named._model != first._model
+    kept = len(widget._cache)
+    for one in (first, second, named):  # ipywidgets keeps open ones
+        one.close()
+    del data, one, first, second, named
+    gc.collect()
+    assert len(widget._cache) < kept
 
 
 def test_what_has_no_times_says_so() -> None:

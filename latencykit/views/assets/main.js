@@ -120,7 +120,9 @@ function actions(page) {
     showNumbers(page);
     showChosen(page);
     page.showTools?.();
-    page.showPinned?.();
+    clearTimeout(page.comparing);
+    if (page.pinned) page.comparing = setTimeout(page.showPinned, 60); // not at each move of a drag
+    else page.showPinned?.();
     page.onSelect(page.span);
   };
   // A range of latencies: when did these happen?
