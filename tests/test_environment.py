@@ -12,6 +12,8 @@ import pytest
 
 from tests.conftest import DATA
 
+pytestmark = pytest.mark.slow
+
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 ROOT = Path(__file__).resolve().parents[1]
 NOWHERE = "/proc/nowhere"  # where not even root can make anything
@@ -73,7 +75,6 @@ def german(tmp_path_factory):
     return str(folder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [
@@ -101,7 +102,6 @@ def test_it_works_in_any_environment(tmp_path, environment):
     everything(tmp_path, **environment)
 
 
-@pytest.mark.slow
 def test_a_decimal_comma_changes_no_number(tmp_path, german):
     plain, foreign = tmp_path / "plain", tmp_path / "foreign"
     plain.mkdir()
@@ -126,7 +126,6 @@ def test_a_closed_folder_is_told_in_a_line(run, monkeypatch, name):
     assert "there is no such directory; make it first" in err or "x.png: cannot be written: " in err
 
 
-@pytest.mark.slow
 def test_names_that_are_no_text_keep_their_bytes(tmp_path, german):
     source = os.fsencode(tmp_path) + b"/l\xff\xc3\xb6g.hlog"
     shutil.copyfile(LOG, source)

@@ -27,6 +27,8 @@ from latencykit.io.registry import builtin_formats
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 READ = {one.name for one in builtin_formats()}
 if "wrk" not in READ:
     pytest.skip("the readers of what these tools print are not there", allow_module_level=True)
@@ -59,7 +61,6 @@ def _own(mode: str, *flags: str) -> list[str]:
 # ------------------------------------------------------------ the project's own clients
 
 
-@pytest.mark.slow
 @live
 def test_the_open_client_is_honest() -> None:
     found = ctrlz(_own("open", *PACED), **SHORT)
@@ -72,7 +73,6 @@ def test_the_open_client_is_honest() -> None:
     assert found.stall == pytest.approx(0.9, abs=0.2)
 
 
-@pytest.mark.slow
 @live
 def test_the_closed_client_omits() -> None:
     found = ctrlz(_own("closed", *PACED), **SHORT)
@@ -83,7 +83,6 @@ def test_the_closed_client_omits() -> None:
         assert found.model == "paced"
 
 
-@pytest.mark.slow
 @live
 def test_catching_up_omits_and_intended_starts_repair_it() -> None:
     omitting = ctrlz(_own("catchup", *PACED), **SHORT)
@@ -92,7 +91,6 @@ def test_catching_up_omits_and_intended_starts_repair_it() -> None:
     assert ctrlz(_own("catchup", "--intended", *PACED), **SHORT).verdict == "honest"
 
 
-@pytest.mark.slow
 @live
 def test_a_stall_over_the_end_of_the_run() -> None:
     found = ctrlz(_own("open", *PACED), at="end", **SHORT)
@@ -102,7 +100,6 @@ def test_a_stall_over_the_end_of_the_run() -> None:
     )
 
 
-@pytest.mark.slow
 @live
 @pytest.mark.skipif(
     not Path("/proc/net/tcp").exists(), reason="needs the kernel's table of connections"
@@ -115,7 +112,6 @@ def test_a_part_of_the_server() -> None:
     assert "other processes" in around.reasons[0]
 
 
-@pytest.mark.slow
 @live
 def test_a_server_of_the_user_s_own_is_frozen() -> None:
     server = [sys.executable, "-m", "latencykit.ctrlz.server", "--port", "{port}"]
@@ -127,7 +123,6 @@ def test_a_server_of_the_user_s_own_is_frozen() -> None:
     assert found.verdict == "honest"
 
 
-@pytest.mark.slow
 @live
 def test_a_process_that_runs_already() -> None:
     with OwnTarget(1e6) as target:
@@ -202,7 +197,6 @@ def test_a_proxy_speaks_any_protocol() -> None:
     assert found.rows[0].truth is None
 
 
-@pytest.mark.slow
 @live
 def test_repeated_runs_are_put_together() -> None:
     found = ctrlz(_own("closed", *PACED), repeat=2, stall=0.6, duration=1.8)
@@ -214,21 +208,18 @@ def test_repeated_runs_are_put_together() -> None:
 # ------------------------------------------------------------ what goes wrong
 
 
-@pytest.mark.slow
 @live
 def test_a_tool_that_ends_early_is_told() -> None:
     with pytest.raises(LatencyKitError, match="ended before the server was frozen"):
         ctrlz([*_own("closed", "--rate", "50")[:5], "--duration", "0.2"], **SHORT)
 
 
-@pytest.mark.slow
 @live
 def test_a_tool_that_sends_nothing_is_told() -> None:
     with pytest.raises(LatencyKitError, match=r"without a request.*it said: no wonder"):
         ctrlz([sys.executable, "-c", "import sys; sys.exit('no wonder')"], **SHORT)
 
 
-@pytest.mark.slow
 @live
 def test_output_that_nobody_can_read_is_told() -> None:
     client = " ".join(_own("closed", *PACED)).replace("{out}", "/dev/null")
@@ -236,7 +227,6 @@ def test_output_that_nobody_can_read_is_told() -> None:
         ctrlz(["sh", "-c", f"{client}; echo nonsense; exit 3"], **SHORT)
 
 
-@pytest.mark.slow
 def test_a_command_that_is_not_there_is_told() -> None:
     with pytest.raises(InvalidArgumentError, match="no-such-tool: cannot be started"):
         ctrlz("no-such-tool {url}", **SHORT)
@@ -361,7 +351,6 @@ def _real(tool: str, mode: str, *verdicts: str):
     return pytest.param(entry, verdicts, marks=marks, id=f"{tool} {mode}")
 
 
-@pytest.mark.slow
 @live
 @pytest.mark.needs_tool
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ import pytest
 import latencykit as lk
 from latencykit.ctrlz.verdict import Judgement, Stall, judge, scheduled_truth
 
+pytestmark = pytest.mark.slow
+
 MS, S = 1e6, 1e9
 BASE = 1.3 * MS
 CONNECTIONS = 4

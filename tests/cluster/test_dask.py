@@ -30,7 +30,7 @@ from tests.cluster.conftest import rows_of, same
 from tests.conftest import DATA
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-pytestmark = pytest.mark.filterwarnings(
+pytestmark = [pytest.mark.filterwarnings(, pytest.mark.slow]
     "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 
@@ -56,7 +56,6 @@ def slowly(*arguments, **options):
     return parts.read_part(*arguments, **options)  # in a worker, whose modules nobody patched
 
 
-@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
     alone = cluster.read_many(logs * 2, jobs=1).histogram()
     victims = []
@@ -75,7 +74,6 @@ def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
     assert same(total, alone)
 
 
-@pytest.mark.slow
 def test_slices_and_slots(client, logs):
     alone, spread = cluster.read_many(logs, jobs=1), cluster.read_many(logs, client)
     assert rows_of(spread.between(2, 20).resample("2s")) == rows_of(
@@ -84,7 +82,6 @@ def test_slices_and_slots(client, logs):
     assert spread.files().equals(alone.files())
 
 
-@pytest.mark.slow
 def test_ranges_of_a_log(client, logs, monkeypatch):
     monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
     spread = cluster.read_many(logs[:2], client)
@@ -92,7 +89,6 @@ def test_ranges_of_a_log(client, logs, monkeypatch):
     assert same(spread.histogram(), cluster.read_many(logs[:2], jobs=1).histogram())
 
 
-@pytest.mark.slow
 def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path):
     gone = str(tmp_path / "gone.hlog")
     with pytest.raises(cluster_log.LatencyKitError, match=r"gone\.hlog: cannot be read"):
@@ -103,7 +99,6 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path):
     assert "gone.hlog" in many.reports[0]
 
 
-@pytest.mark.slow
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
     read = functools.partial(
@@ -123,7 +118,6 @@ def test_only_small_results_travel(client, logs):
     assert sum(totals.intervals for _, totals in answer.series) == 18 * 24
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("address", ["nonsense", "http://localhost:1", "tcp://127.0.0.1:1"])
 def test_nobody_answers(address, monkeypatch):
     monkeypatch.setattr(engines, "_PATIENCE", 0.3)
@@ -134,7 +128,6 @@ def test_nobody_answers(address, monkeypatch):
         pass
 
 
-@pytest.mark.slow
 def test_another_server_answers(monkeypatch):
     monkeypatch.setattr(engines, "_PATIENCE", 0.5)
     with socketserver.TCPServer(("127.0.0.1", 0), Talker) as server:
@@ -148,7 +141,6 @@ def test_another_server_answers(monkeypatch):
         server.shutdown()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]]
 )
@@ -161,7 +153,6 @@ def test_summary_prints_the_same(client, logs, say, words):
     )
 
 
-@pytest.mark.slow
 def test_diagnose_says_and_draws_the_same(client, say, tmp_path):
     log = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
     shown = ("diagnose", log, "--rate", 500, "--format", "json")
@@ -176,7 +167,6 @@ def test_standard_input_does_not_reach_a_cluster(client, say):
     assert say("summary", "-", "--dask", client.scheduler.address) == (2, "")
 
 
-@pytest.mark.slow
 def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
     address = client.scheduler.address
     for name, words in (
@@ -197,7 +187,6 @@ def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
     assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("interval", [[], ["--interval", "2s"]])
 def test_large_files_are_summed_where_they_are_read(client, logs, say, monkeypatch, interval):
     words = ("summary", *logs, "--merge", *interval, "--format", "json")
@@ -227,7 +216,6 @@ def test_large_files_are_summed_where_they_are_read(client, logs, say, monkeypat
         assert apart[0].get(key) == together.get(key), key
 
 
-@pytest.mark.slow
 def test_the_documented_example_runs(tmp_path):
     text = re.search(
         r"::\n\n(    import latencykit as lk.*?)\n\nFor a real cluster",

@@ -21,10 +21,11 @@ from latencykit.io.reading import read
 from tests.cluster.conftest import rows_of
 from tests.conftest import DATA
 
+pytestmark = pytest.mark.slow
+
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "out", "room"),
     [
@@ -61,7 +62,6 @@ def test_processes_print_and_write_the_same(logs, say, monkeypatch, tmp_path, wo
     assert found[0][0] in (0, 1)
 
 
-@pytest.mark.slow
 def test_an_unreadable_file_is_named_by_whoever_reads_it(logs, monkeypatch, run, tmp_path):
     bad = tmp_path / "bad.hlog"
     bad.write_bytes(bytes(range(256)) * 10)
@@ -82,7 +82,6 @@ def much(_: int) -> bytes:
     return bytes(50_000_000)
 
 
-@pytest.mark.slow
 def test_a_pool_that_is_given_up_ends_though_an_answer_is_on_its_way():
     before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt), engines._processes(2) as pool:  # noqa: PT012 - in the middle of it
@@ -131,7 +130,6 @@ def refused(place):
     return PartResult((), (), InvalidArgumentError(place.url))
 
 
-@pytest.mark.slow
 def test_threads_end_with_the_first_error(monkeypatch):
     monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
     before = set(threading.enumerate())
@@ -143,7 +141,6 @@ def test_threads_end_with_the_first_error(monkeypatch):
         assert not thread.is_alive()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [["summary"], ["summary", "--merge"]])
 def test_an_assumed_unit_is_noted_once_with_the_number_of_files(logs, run, words, monkeypatch):
     for together in (spread.TOGETHER, 0):
@@ -154,7 +151,6 @@ def test_an_assumed_unit_is_noted_once_with_the_number_of_files(logs, run, words
         assert err.count("is not stated") == 1
 
 
-@pytest.mark.slow
 def test_distributed_read_all_reads_as_read_all_does(logs):
     from concurrent.futures import ProcessPoolExecutor
 

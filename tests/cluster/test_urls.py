@@ -19,6 +19,8 @@ from latencykit._limits import limits
 from latencykit.errors import LatencyKitError
 from latencykit.io import files as places
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("aiohttp")
 fsspec = pytest.importorskip("fsspec")
 
@@ -142,7 +144,6 @@ def left_in(spool):
     return list(spool.iterdir())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*GOOD, *NOTED])
 def test_what_a_server_gives_whole_is_read(name, host, run, spool):
     status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
@@ -156,7 +157,6 @@ def test_what_a_server_gives_whole_is_read(name, host, run, spool):
     assert left_in(spool) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["gone.hlog", "noise", "nothing", *(set(ANSWERS) - {*GOOD, *NOTED})]
 )
@@ -170,7 +170,6 @@ def test_what_goes_wrong_is_one_line(name, host, run, spool):
     assert left_in(spool) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limit", "says"),
     [
@@ -199,7 +198,6 @@ def test_a_server_that_is_silent_or_slow_is_given_up(name, limit, says, host, ru
     assert left_in(spool) == []
 
 
-@pytest.mark.slow
 def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
     host, spool, monkeypatch
 ):
@@ -210,7 +208,6 @@ def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
         places.source_of(places.FileRange(f"http://{host}/silent"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reset", "sorry"])
 def test_a_server_that_hangs_up_or_fails_is_asked_again(name, host, run, spool):
     whole = lk.read(Path(__file__).parents[2] / "data/jhiccup-v2.hlog").histogram().count
@@ -243,7 +240,6 @@ def test_a_limit_of_servers_that_is_none_is_refused(given, run):
     assert f"is not a valid size of the limit {given.split('=')[0]}" in err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "url",
     [
@@ -258,7 +254,6 @@ def test_an_address_of_nothing_is_one_line(url, run, spool):
     assert left_in(spool) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -277,7 +272,6 @@ def test_other_storages_give_what_they_hold(data, says, run, spool):
     assert left_in(spool) == []
 
 
-@pytest.mark.slow
 def test_ranges_are_asked_only_of_servers_that_give_them(host, monkeypatch):
     size = len(LOG)
     assert len(places.split(f"http://{host}/wrong-range.hlog", size, 700)) == 1
@@ -300,7 +294,6 @@ def test_hosts_in_brackets_are_no_pattern():
     assert places.expand("http://[::1]:80/a.hlog") == ["http://[::1]:80/a.hlog"]
 
 
-@pytest.mark.slow
 def test_no_login_and_no_query_is_told_or_written(host, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     url = f"http://me:secret@{host}/good.hlog?token=pwd-0451"
@@ -330,7 +323,6 @@ def test_no_login_and_no_query_is_told_or_written(host, run, tmp_path, monkeypat
     assert not re.search("secret|pwd-0451", str(caught.value))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

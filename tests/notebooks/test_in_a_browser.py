@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.needs_tool
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 LESSON = "0-one-picture-to-unlearn.ipynb"
 TOKEN = "lesson"  # noqa: S105 - of a server that lives for this test
 
@@ -60,7 +60,6 @@ def _wait(url: str, seconds: float) -> None:
             time.sleep(0.2)
 
 
-@pytest.mark.slow
 def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path, browser: Any):
     path = desk / LESSON
     notebook = nbformat.read(path, 4)

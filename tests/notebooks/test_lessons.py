@@ -11,6 +11,8 @@ import pytest
 pytest.importorskip("ipykernel")
 from tests.notebooks.running import Runner
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = sorted(path.relative_to(ROOT / "notebooks").as_posix() for path in (ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 

@@ -24,7 +24,7 @@ from latencykit.io.reading import read
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.needs_tool
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 PERCENTILES = [0, 1, 25, 50, 90, 99, 99.9, 100]
 CLOSE = 1e-12
 
@@ -77,7 +77,6 @@ def numbers_of(payload: Payload) -> tuple[Histogram, list[float]]:
     return h, [h.count, h.min, h.max, h.mean, *h.percentile([float(p) for p in PERCENTILES])]
 
 
-@pytest.mark.slow
 def test_we_read_what_the_reference_writes(written):
     assert len(written) > 400
     for name, theirs, payload in written:
@@ -94,7 +93,6 @@ def test_we_read_what_the_reference_writes(written):
         ), name
 
 
-@pytest.mark.slow
 def test_the_reference_reads_what_we_write(reference, written):
     texts = []
     for _, _, payload in written:
@@ -113,7 +111,6 @@ def test_the_reference_reads_what_we_write(reference, written):
         assert np.array(again[3:]) == pytest.approx(np.array(theirs[3:]), rel=CLOSE, abs=0), name
 
 
-@pytest.mark.slow
 def test_sums_of_double_histograms_equal_the_reference_in_every_row(reference, tmp_path):
     """Every interval has its own ratio; idle ones have a far larger one, and empty ones have the largest of all."""
     lines = [line.split("\t") for line in reference("logs", str(tmp_path), "60")]

@@ -21,7 +21,7 @@ from latencykit.views.page import page_html
 from latencykit.views.record import series_record
 from tests.report.conftest import model_of
 
-pytestmark = pytest.mark.needs_tool
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 
 SHOWN = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0]
 
@@ -48,7 +48,6 @@ def cells(page: Any) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in page.page.evaluate(script)}
 
 
-@pytest.mark.slow
 def test_a_brush_over_the_stall_gives_the_numbers_of_that_span(tmp_path, opened, raw):
     page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
     assert page.rows()["raw"] == at_page(raw.histogram())
@@ -70,7 +69,6 @@ def test_a_brush_over_the_stall_gives_the_numbers_of_that_span(tmp_path, opened,
     assert len(page.requests) == 1
 
 
-@pytest.mark.slow
 def test_slots_of_a_long_run_and_its_timeouts_are_counted_alike(tmp_path, opened, spiky):
     page = opened(lk.report({"all": spiky}, tmp_path / "page.html"))
     page.drag(421, 478)
@@ -86,7 +84,6 @@ def test_slots_of_a_long_run_and_its_timeouts_are_counted_alike(tmp_path, opened
     assert "≥ 2 s" in page.page.inner_text("#numbers")
 
 
-@pytest.mark.slow
 def test_the_legend_hides_a_series_and_shows_it_again(tmp_path, opened, raw):
     page = opened(
         lk.report(
@@ -106,7 +103,6 @@ def test_the_legend_hides_a_series_and_shows_it_again(tmp_path, opened, raw):
     assert page.complaints == []
 
 
-@pytest.mark.slow
 def test_the_fan_out_slider_walks_through_its_rows(tmp_path, opened, raw):
     path = lk.report({"raw": raw, "untimed": raw.histogram()}, tmp_path / "page.html")
     models = model_of(path.read_text())["fanOut"]
@@ -127,7 +123,6 @@ def test_the_fan_out_slider_walks_through_its_rows(tmp_path, opened, raw):
     assert page.complaints == []
 
 
-@pytest.mark.slow
 def test_keys_alone_select_a_span_and_walk_along_the_curve(tmp_path, opened, raw):
     page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
     page.page.locator("#from").focus()
@@ -141,7 +136,6 @@ def test_keys_alone_select_a_span_and_walk_along_the_curve(tmp_path, opened, raw
     assert page.page.inner_text("#spoken").startswith("max. raw: 6 s")
 
 
-@pytest.mark.slow
 def test_foreign_names_stay_text_and_nothing_runs(tmp_path, opened, raw):
     name = "</script><img src=x onerror=\"document.title='taken'\"><b>x"
     page = opened(lk.report({name: raw, "b": raw}, tmp_path / "page.html", title="fine"))
@@ -153,7 +147,6 @@ def test_foreign_names_stay_text_and_nothing_runs(tmp_path, opened, raw):
     assert len(page.requests) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_a_phone(tmp_path, opened, raw, scheme):
     page = opened(
@@ -176,7 +169,6 @@ def place(page: Any, moment: float) -> tuple[float, float]:
     return left + width * (moment - first) / (last - first), y
 
 
-@pytest.mark.slow
 def test_a_click_selects_a_slot_and_a_double_click_shows_the_whole_run(tmp_path, opened, raw):
     page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
     whole = cells(page)
@@ -228,7 +220,6 @@ def phone(opened, tmp_path, raw):
     return page, Finger(page)
 
 
-@pytest.mark.slow
 def test_a_finger_brushes(phone, raw):
     page, finger = phone
     scrolled = page.page.evaluate("window.scrollY")
@@ -245,7 +236,6 @@ def test_a_finger_brushes(phone, raw):
     assert page.complaints == []
 
 
-@pytest.mark.slow
 def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone):
     page, finger = phone
     finger.drag(place(page, 2.2), place(page, 9.1))
@@ -322,7 +312,6 @@ def worlds() -> dict[str, Any]:
 WRITTEN = ("steady", "jittered", "merged", "late start")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("world", worlds())
 def test_the_span_that_the_page_prints_selects_the_same_requests_everywhere(
     tmp_path, opened, run, world
@@ -396,7 +385,6 @@ def nanoseconds(text: str) -> float:
     return parse_duration(text)
 
 
-@pytest.mark.slow
 def test_a_short_window_claims_no_more_than_its_events_bear(tmp_path, opened, raw):
     page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
     for begin, end in ((10.0, 13.5), (0.1, 5.9), (13.2, 19.9)):
@@ -412,7 +400,6 @@ def test_a_short_window_claims_no_more_than_its_events_bear(tmp_path, opened, ra
 # ---------------------------------------------------------------- the numbers of one page agree
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["log", "samples", "merged", "wide", "tagged"])
 def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, kind):
     from tests.report.test_every_sample import wide_log
@@ -474,7 +461,6 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
     assert page.complaints == []
 
 
-@pytest.mark.slow
 def test_texts_of_the_script_are_those_of_the_package(tmp_path, opened):
     ties = [
         1_125_000,
@@ -508,7 +494,6 @@ def test_texts_of_the_script_are_those_of_the_package(tmp_path, opened):
         assert math.isfinite(percentile)
 
 
-@pytest.mark.slow
 def test_the_page_says_in_the_header_what_its_tables_say(raw):
     text = page_html({"raw": raw})
     record = series_record("raw", raw)

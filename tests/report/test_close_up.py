@@ -15,6 +15,8 @@ from tests.report.conftest import model_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="session")
 def paused() -> lk.HistogramLog:
@@ -47,7 +49,6 @@ def test_a_page_keeps_to_its_size(paused: lk.HistogramLog) -> None:
 
 
 @pytest.mark.needs_tool
-@pytest.mark.slow
 def test_show_shows_a_short_stall(paused: lk.HistogramLog, tmp_path: Path, opened: Any) -> None:
     page = opened(lk.report({"log": paused}, tmp_path / "page.html", title="page"))
     bins = "latencykit.page.series[0].data.start.length"
@@ -89,7 +90,6 @@ def test_the_kernel_answers_with_single_intervals(paused: lk.HistogramLog) -> No
 
 
 @pytest.mark.needs_tool
-@pytest.mark.slow
 def test_finer_bins_are_asked_for_and_drawn(
     paused: lk.HistogramLog, tmp_path: Path, opened: Any
 ) -> None:

@@ -12,7 +12,7 @@ from latencykit.plot.series import as_series
 from latencykit.views.page import page_html
 from tests.formats.test_contract import cases
 
-pytestmark = pytest.mark.needs_tool
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 
 LOOK = """() => ({
     drawn: document.querySelectorAll(
@@ -92,7 +92,6 @@ def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
     assert seen["drawn"] or seen["reasons"]
 
 
-@pytest.mark.slow
 @cases()
 def test_the_page_of_every_sample_draws(tab, case):
     data = case.read()
@@ -209,7 +208,6 @@ def wide_log() -> lk.HistogramLog:
     return lk.HistogramLog(np.arange(12.0) * 15, np.full(12, 15.0), [MemoryPart([block])])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", every_type())
 def test_the_page_of_every_data_type_draws(tab, kind):
     data = every_type()[kind]
@@ -222,7 +220,6 @@ def test_the_page_of_every_data_type_draws(tab, kind):
     )
 
 
-@pytest.mark.slow
 def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
     summary = lk.Summary({"mean": 1.2e6, "min": 1e5}, {50.0: 9e5, 66.0: 1e6, 99.0: 4e6}, 1234)
     seen = tab.show({"ab": summary})
@@ -242,7 +239,6 @@ def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
     assert "100 µs" in tab.page.inner_text("#key-numbers")
 
 
-@pytest.mark.slow
 def test_one_section_that_fails_says_so_and_leaves_the_others_alone(tab, raw):
     text = page_html({"raw": raw})
     assert '"mixture":[{' in text
@@ -260,7 +256,6 @@ def test_one_section_that_fails_says_so_and_leaves_the_others_alone(tab, raw):
     assert len(seen["rows"]) == 2
 
 
-@pytest.mark.slow
 def test_a_series_whose_bytes_are_damaged_keeps_its_curve(tab, raw):
     text = page_html({"raw": raw})
     at = text.index('"bytes":"') + 60

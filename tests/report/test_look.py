@@ -12,6 +12,8 @@ import pytest
 import latencykit as lk
 from latencykit.views.page_data import short_names
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"checkout-production-eu-west-{k:02d}-with-cache-replica-{k % 3}" for k in range(1, 15)]
 
 # Pairs of texts and buttons that cover each other, and texts beyond their picture.
@@ -62,7 +64,6 @@ def test_short_names_are_distinct() -> None:
 
 
 @pytest.mark.needs_tool
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280, 2000])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_overlaps(
@@ -84,7 +85,6 @@ def test_nothing_overlaps(
 
 
 @pytest.mark.needs_tool
-@pytest.mark.slow
 def test_fourteen_series_are_unmistakable(
     fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
 ) -> None:
@@ -105,7 +105,6 @@ def test_fourteen_series_are_unmistakable(
 
 
 @pytest.mark.needs_tool
-@pytest.mark.slow
 def test_print_begins_on_the_first_page(raw: lk.HistogramLog, tmp_path: Path, opened: Any) -> None:
     data = {"raw": raw, "part": raw.between(0, 12)}
     page = opened(lk.report(data, tmp_path / "page.html"), width=703).page
@@ -118,7 +117,6 @@ def test_print_begins_on_the_first_page(raw: lk.HistogramLog, tmp_path: Path, op
 
 
 @pytest.mark.needs_tool
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(
     scheme: str, raw: lk.HistogramLog, spiky: lk.Samples, tmp_path: Path, opened: Any
