@@ -30,9 +30,12 @@ from tests.cluster.conftest import rows_of, same
 from tests.conftest import DATA
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-pytestmark = [pytest.mark.filterwarnings(, pytest.mark.slow]
-    "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture(scope="module")
