@@ -1,7 +1,6 @@
 // What a reader does with the views: zoom, clock times, one series alone, copy a selection, save numbers and pictures, link to it.
 
 import { el } from "./draw.js";
-import { drawSection } from "./main.js";
 import { wirePin } from "./pin.js";
 
 function button(text, title, act) {
@@ -29,7 +28,7 @@ export function wireControls(page) {
   if (page.edges.length) timeTools(page, tools);
   const linear = toggle("Linear values", "Values on a linear axis from zero, or on a logarithmic one", () => {
     page.linear = !page.linear;
-    for (const name of ["timeline", "curve"]) drawSection(page, name);
+    for (const name of ["timeline", "curve"]) page.draw(name);
     return page.linear;
   });
   tools.append(linear, button("Numbers as CSV", "Save the table of what is selected", () => save(page, "numbers.csv", "text/csv", csvOf(page))));
@@ -68,7 +67,7 @@ function timeTools(page, tools) {
   if (page.model.epoch) {
     const clock = toggle("Clock times", "Times as UTC, or from the start", () => {
       page.clock = !page.clock;
-      for (const name of ["timeline", "heat"]) drawSection(page, name);
+      for (const name of ["timeline", "heat"]) page.draw(name);
       return page.clock;
     });
     tools.append(clock);

@@ -18,6 +18,7 @@ export async function mount(root, model, { host, ask = null, onSelect = () => {}
   const page = { model, root, host, onSelect, onView, ask, span: null, pinned: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.say = (text) => (page.find("spoken").textContent = text);
+  page.draw = (name) => drawSection(page, name);
   page.tip = tooltip();
   for (const one of model.series) page.series.push(await opened(one));
   for (const detail of model.details) page.details.push(await openedDetail(detail));
@@ -89,7 +90,7 @@ function focus(page) {
 }
 
 // Draws one section. What it cannot draw it says in its place: the reason that it returns, or the error that it met.
-export function drawSection(page, name) {
+function drawSection(page, name) {
   const host = page.hosts[name];
   if (!host) return;
   const said = (cls, text) => host.replaceChildren(el("p", { class: cls }, text));
