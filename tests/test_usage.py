@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,25 @@ def test_calls_of_one_user_are_those_that_started_together():
     log = samples.to_log("1s", by_start=True)
     assert log.series().count.tolist() == [100, 20, 100, 100, 100, 100]
     assert samples.to_log("1s").series().count.sum() == len(samples)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_of_a_shell(run, shell):
+    status, out, _ = run("completion", shell)
+    assert status == 0
+    assert "_LATENCYKIT_COMPLETE" in out
+
+
+def test_completion_knows_commands_and_options(run, monkeypatch):
+    monkeypatch.setenv("_LATENCYKIT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "latencykit su")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert "plain,summary" in run()[1]
+
+
+def test_quiet_before_and_after_the_command(run):
+    log = Path(__file__).parents[1] / "data/ctrlz-uncorrected.hlog"
+    assert "not stated" in run("summary", log)[2]
+    assert run("-q", "summary", log)[2] == ""
+    assert run("summary", "-q", log)[2] == ""
+    assert run("summary", log, "--quiet")[2] == ""

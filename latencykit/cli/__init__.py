@@ -103,6 +103,11 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "Copy the lessons to a folder and open them in JupyterLab.",
             "latencykit lab my-desk",
         ),
+        (
+            "completion",
+            "Print the script that completes commands in a shell.",
+            "latencykit completion bash >> ~/.bashrc",
+        ),
     ),
 }
 
@@ -142,6 +147,8 @@ class Tasks(click.Group):
         if command.help is None:  # the interpreter drops docstrings (-OO)
             entries = {entry[0]: entry for commands in TASKS.values() for entry in commands}
             command.help = "\n\n".join(entries[cmd_name])
+        if not any("-q" in param.opts for param in command.params):
+            command.params.append(_quiet_option())
         # Matplotlib would report where it keeps its cache, with -q, too.
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         return command
@@ -166,6 +173,22 @@ class Tasks(click.Group):
                 )
 
 
+def _quiet_option() -> click.Option:
+    """``-q`` after the command, which does what it does before it."""
+
+    def silence(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            root = ctx.find_root()
+            root.obj = {**(root.obj or {}), "quiet": True}
+
+    return click.Option(
+        ["-q", "--quiet"], is_flag=True, expose_value=False, callback=silence, help=_QUIET
+    )
+
+
+_QUIET = "Print no notes and no progress on standard error."
+
+
 def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
         from latencykit.core import kernel
@@ -185,9 +208,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
     callback=_print_version,
     help="Show the version and exit.",
 )
-@click.option(
-    "-q", "--quiet", is_flag=True, help="Print no notes and no progress on standard error."
-)
+@click.option("-q", "--quiet", is_flag=True, help=_QUIET)
 @click.pass_context
 def cli(ctx: click.Context, quiet: bool) -> None:
     """See the full latency distribution in the output your tools already produce.
@@ -222,7 +243,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def _status(words: Sequence[str]) -> int:
     """Run a command and return the exit status."""
-    if not words:
+    if not words and "_LATENCYKIT_COMPLETE" not in os.environ:  # set by a shell's completion
         help_context = click.Context(cli, info_name="latencykit", **cli.context_settings)
         click.echo(cli.get_help(help_context), err=True)
         return 2
