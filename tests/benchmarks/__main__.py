@@ -303,7 +303,8 @@ def growth(
 @click.option("--only", default=",".join(SECTIONS), show_default=True, help="Sections.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keeps corpora.")
 @click.option("--rounds", default=3, show_default=True, help="Runs per job; their median counts.")
-def main(*, quick: bool, only: str, folder: Path | None, rounds: int) -> None:
+@click.option("--corpora", default="a,d,e,b", show_default=True, help="Logs to measure.")
+def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: str) -> None:
     """Measure and print."""
     chosen, rounds = only.split(","), 1 if quick else rounds
     # An installation comes with byte code; without it every process would compile the sources anew.
@@ -316,7 +317,7 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int) -> None:
         place.mkdir(parents=True, exist_ok=True)
         print(f"Measured on {dt.datetime.now(dt.UTC).date()}: {machine()}.", flush=True)
         a, b, d, e = ("a-300", "a-600", "d-20", "e-3000") if quick else ("a", "b", "d", "e")
-        every = [a, d, e] if quick else [a, d, e, b]
+        every = [a, d, e] if quick else corpora.split(",")
         sections = {
             "logs": lambda: logs(place, every, rounds, found),
             "commands": lambda: commands(place, every, rounds, found),

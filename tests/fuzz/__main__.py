@@ -62,6 +62,8 @@ def main() -> None:
         for name in _PACKAGES:
             package = importlib.import_module(f"latencykit.{name}")
             for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+                if module.name.endswith(("._kernel", "._rows")):
+                    continue  # compiled
                 importlib.import_module(module.name)
         targets = importlib.import_module("tests.fuzz.targets")
     folder = options.corpus or Path(tempfile.mkdtemp(prefix=f"fuzz-{options.target}-"))
