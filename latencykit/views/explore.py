@@ -57,7 +57,7 @@ def explore(data: AnyData | Mapping[str, AnyData]) -> Explorer:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("anywidget", "traitlets", "ipywidgets"):
             raise
-        raise MissingPackageError("lk.explore", "anywidget", "lab") from None
+        raise MissingPackageError("anywidget", "lk.explore", "lab") from None
     return Explorer(data)
 
 

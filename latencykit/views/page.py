@@ -1,7 +1,7 @@
 """The interactive page: sentences and tables as HTML, and the data that its script draws.
 
-Drawn by some thousand lines of plain JavaScript instead of Vega: Vega-Lite's libraries are 0.9 MB
-and take seconds to load, and its expression interpreter (which a policy without ``unsafe-eval``
+The engine is plain JavaScript of our own, some 2,000 lines: Vega-Lite's libraries are 0.9 MB and
+take seconds to load, and its expression interpreter (which a policy without ``unsafe-eval``
 needs) walks over half a million bucket counts at each move of the brush. This way a page needs no
 further package, opens at once, and is text and SVG that a screen reader, a printer and a dark
 screen understand.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,13 @@ def test_a_second_widget_of_the_same_data_takes_no_time(raw: lk.HistogramLog) ->
     del data, one, first, second, named
     gc.collect()
     assert len(widget._cache) < kept
+
+
+def test_without_the_widget_package_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "latencykit.views.widget", raising=False)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(lk.MissingPackageError, match=r"^lk\.explore needs .*anywidget.*\[lab\]"):
+        lk.explore(lk.Histogram.of([1_000_000]))
 
 
 def test_what_has_no_times_says_so() -> None:

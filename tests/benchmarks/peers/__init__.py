@@ -29,8 +29,8 @@ def build(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
         try:
             commands[name] = make(place)
         except (OSError, subprocess.CalledProcessError) as error:
-            told = getattr(error, "stderr", None) or str(error)
-            missing.append(f"{name}: {told.strip().splitlines()[-1]}")
+            message = getattr(error, "stderr", None) or str(error)
+            missing.append(f"{name}: {message.strip().splitlines()[-1]}")
     return commands, missing
 
 
