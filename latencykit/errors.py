@@ -76,7 +76,8 @@ class MissingPackageError(LatencyKitError, ImportError):
     def __init__(self, package: str, purpose: str, extra: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package}; "
-            f"install it with: pip install 'latencykit[{extra}]'"
+            f"install it with: pip install {package}, "
+            f"or '.[{extra}]' in a checkout of latencykit"
         )
         self._given = (package, purpose, extra)
 

@@ -6,7 +6,7 @@ Nothing is read until a question is asked; then every group of small files, and 
 large log, is a task that adds its counts up, and only sums travel. Sums are exact: they are equal
 bit for bit in whatever order and by whichever worker they are made.
 
-A cluster of this machine's own cores (``pip install 'latencykit[cluster]'``)::
+A cluster of this machine's own cores (``pip install distributed``)::
 
     import latencykit as lk
     from distributed import Client, LocalCluster

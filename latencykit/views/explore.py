@@ -39,7 +39,7 @@ def explore(data: AnyData | Mapping[str, AnyData]) -> Explorer:
     Raises
     ------
     MissingPackageError
-        If anywidget is not installed: ``pip install 'latencykit[lab]'``.
+        If anywidget is not installed: ``pip install anywidget``.
     DataNotAvailableError
         If there is nothing to show.
 

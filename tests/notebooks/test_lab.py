@@ -83,5 +83,5 @@ def test_a_lab_that_does_not_start_is_an_error(tmp_path: Path, monkeypatch: pyte
 
 def test_without_jupyterlab_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lessons.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match=r"latencykit\[lab\]"):
+    with pytest.raises(MissingPackageError, match=r"pip install jupyterlab, or .*\[lab\]"):
         lessons.launch(tmp_path)
