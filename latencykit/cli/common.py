@@ -6,6 +6,7 @@ import contextlib
 import functools
 import glob
 import os
+import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -316,10 +317,13 @@ def _executor(given: Inputs) -> Iterator[LocalExecutor | Executor]:
 
 
 def _bar() -> Callable[[int, int], None]:
-    from latencykit.io.parts import bar
+    from latencykit.io.files import on_wait
+    from latencykit.io.parts import bar, waiting
 
     context = click.get_current_context(silent=True)
     quiet = context is not None and bool((context.find_root().obj or {}).get("quiet"))
+    if not quiet and sys.stderr is not None and sys.stderr.isatty():
+        on_wait[:] = [waiting]
     return bar("reading", False if quiet else None)
 
 

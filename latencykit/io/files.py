@@ -10,7 +10,7 @@ import re
 import stat
 import time
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ __all__ = [
     "begin_of",
     "expand",
     "is_url",
+    "on_wait",
     "pays_processes",
     "size_of",
     "source_of",
@@ -48,6 +49,7 @@ _WORTH_PROCESSES = 6  # tasks
 _PROBE = 1024  # bytes
 _SLOWEST = 256 << 10  # bytes per second, at which a large file may come
 _WAIT = 0.25  # seconds before a server is asked again; twice as long before the next time
+_silent: set[str] = set()  # hosts that were late with a size, which is only an estimate
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
 _HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
@@ -67,17 +69,20 @@ class FileRange:
         Bytes; all lines where `end` is 0.
     header : int
         Bytes of comments at the beginning of the file, which every range is read behind.
+    version : str
+        What the server said of the file when it was cut into ranges: another version has others.
     """
 
     url: str
     begin: int = 0
     end: int = 0
     header: int = 0
+    version: str = ""
 
     @property
     def whole(self) -> FileRange:
         """The file that this is a range of."""
-        return replace(self, begin=0, end=0, header=0)
+        return FileRange(self.url)
 
 
 def is_url(path: str) -> bool:
@@ -116,17 +121,18 @@ def size_of(url: str) -> int:
         except (OSError, ValueError):
             return 0
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
-    with _opening(url):
+    most, host = min(in_force().answer, in_force().fetch), "".join(_HOST.findall(url)[:1])
+    try:  # it will be asked again, and then with patience
         system, path = _filesystem(url)
-        try:  # it will be asked again, and then with patience
-            return int(
-                _asked(
-                    system, "info", path, most=min(in_force().answer, in_force().fetch), tries=1
-                ).get("size")
-                or 0
-            )
-        except FileNotFoundError:
+        if host in _silent:
             return 0
+        return int(_asked(system, "info", path, most=most, tries=1).get("size") or 0)
+    except MissingPackageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - each storage has its own; reading reports them
+        if _caused_by(error, _is_late):
+            _silent.add(host)
+        return 0
 
 
 def pays_processes(sizes: Sequence[int]) -> bool:
@@ -143,29 +149,42 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
     whole = FileRange(url)
     if size <= 2 * step:
         return [whole]
-    with _stream(url) as stream:
-        begin = stream.read(1 << 20)
-        if is_url(url) and not _from_anywhere(url, stream, begin, size):
+    version = ""
+    try:
+        with _opening(url), _open(url) as stream:
+            begin = stream.read(1 << 20)
+            if is_url(url):
+                version = _version(stream)
+                if not _from_anywhere(url, stream, begin, size):
+                    return [whole]
+    except LatencyKitError:
+        if is_url(url):  # a server that fails now and then: in one piece it is asked again
             return [whole]
+        raise
     header = _HEADER.match(begin)
     assert header is not None
     if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
         return [whole]
     bounds = [*range(header.end(), size, step), size]
-    return [FileRange(url, a, b, header.end()) for a, b in itertools.pairwise(bounds)]
+    return [FileRange(url, a, b, header.end(), version) for a, b in itertools.pairwise(bounds)]
 
 
 def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:
     """Whether a server returns the bytes that it is asked for: some return the file, or others."""
     middle = len(begin) // 2
-    try:
-        stream.seek(size - 1)
-        ends = len(stream.read(1)) == 1
-        system, path = _filesystem(url)
-        piece = _asked(system, "cat_file", path, middle, middle + _PROBE)
-    except (OSError, ValueError, InputTooLargeError):
-        return False
+    stream.seek(size - 1)
+    ends = len(stream.read(1)) == 1
+    system, path = _filesystem(url)
+    piece = _asked(system, "cat_file", path, middle, middle + _PROBE)
     return bool(ends and piece == begin[middle : middle + _PROBE])
+
+
+def _version(stream: IO[bytes]) -> str:
+    """What a server says of a file that changes with its content: a hash, a time, its size."""
+    details = getattr(stream, "details", {})
+    known = {name.lower(): value for name, value in details.items()} if details else {}
+    marks = ("etag", "content-md5", "digest", "last-modified", "lastmodified", "mtime", "size")
+    return " ".join(f"{known[name]}" for name in marks if known.get(name) is not None)
 
 
 def source_of(place: FileRange) -> Source:
@@ -219,6 +238,10 @@ def _patience(url: str) -> dict[str, Any]:
         }
     }
     return known if web.start() == 0 else {web[1]: known}
+
+
+on_wait: list[Callable[[str, int], None]] = []
+"""Called every second while a server is waited for, with address and bytes; and at the end."""
 
 
 class _Clock:
@@ -289,9 +312,13 @@ def _once(system: Any, name: str, words: tuple[Any, ...], clock: _Clock) -> Any:
             while not (await asyncio.wait({task}, timeout=min(max(clock.left, 0.0), 1.0)))[0]:
                 if clock.left <= 0:
                     raise TimeoutError
+                for report in on_wait:
+                    report(without_secrets(str(words[0])), clock.came)
             return task.result()
         finally:
             task.cancel()
+            for report in on_wait:
+                report("", 0)
 
     return sync(system.loop, watched)
 
@@ -349,13 +376,25 @@ def _opening(url: str) -> Iterator[None]:
                 "",
                 "check the address",
             ) from error
-        reason = (
-            f"{error.strerror or error}"
-            if isinstance(error, OSError)
-            else f"{type(error).__name__}: {error}"
-        )
-        message = " ".join(without_secrets(reason).split())
-        raise CorruptInputError(without_secrets(url), None, f"cannot be read: {message}") from error
+        raise CorruptInputError(without_secrets(url), None, *_fault(error)) from error
+
+
+def _fault(error: Exception) -> tuple[str, str, str]:
+    """What was seen of a storage's failure, what was expected, and a hint."""
+    status, name = getattr(error, "status", None), type(error).__name__
+    if name == "ClientPayloadError":
+        return "the server ended before the end of the file", "", "try again"
+    if name == "TooManyRedirects":
+        return "the server redirects in a circle", "", "check the address"
+    if isinstance(status, int) and status >= 300:
+        reason = f"{status} {getattr(error, 'message', '')}".strip()
+        hints = {401: "check the login", 403: "check the login", 429: "try later"}
+        hint = "try later" if status >= 500 else hints.get(status, "check the address")
+        return f"the server answered {without_secrets(reason)}", "", hint
+    if isinstance(error, ValueError) and "range requests" in str(error):
+        return "the server sent the file instead of the range that was asked for", "", "try again"
+    reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{name}: {error}"
+    return f"cannot be read: {' '.join(without_secrets(reason).split())}", "", ""
 
 
 def _stream(url: str) -> IO[bytes]:
@@ -398,9 +437,11 @@ class _Range(Source):
         super().__init__(without_secrets(place.url) if is_url(place.url) else place.url)
         self._place = place
         with _opening(place.url):
-            self._header, self._at, self._body = _again(
+            version, self._header, self._at, self._body = _again(
                 lambda: _range_of(place), _Clock(in_force().fetch), in_force().tries
             )
+        if version != place.version:
+            raise self._changed("it is no longer the file that was cut into ranges")
         if self._at + len(self._body) < place.end:
             raise self._changed(f"the file had {place.end:,} bytes or more, and less is there now")
         self.restarted = _START.search(self._body) is not None
@@ -436,13 +477,14 @@ class _Range(Source):
         )  # without what was read of the range
 
 
-def _range_of(place: FileRange) -> tuple[bytes, int, bytes]:
-    """The header, the offset of the range's first line, and the lines that begin in the range."""
+def _range_of(place: FileRange) -> tuple[str, bytes, int, bytes]:
+    """Version, header, offset of the range's first line, and the lines that begin in the range."""
     with _open(place.url) as stream:
+        version = _version(stream) if is_url(place.url) else ""
         header = stream.read(place.header)
         stream.seek(place.begin - 1)  # a line begins at `begin` if the byte before ends one
         stream.readline()
         at = stream.tell()
         if at >= place.end:
-            return header, at, b""
-        return header, at, stream.read(place.end - at - 1) + stream.readline()
+            return version, header, at, b""
+        return version, header, at, stream.read(place.end - at - 1) + stream.readline()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["PartResult", "bar", "checked", "in_memory", "portable", "read_part"]
+__all__ = ["PartResult", "bar", "checked", "in_memory", "portable", "read_part", "waiting"]
 
 _LONG = 5_000  # intervals: longer logs are decoded once, and answer fewer questions
 _KEPT = 12 << 20  # bytes, at 8 per entry, that a log keeps by itself
@@ -204,10 +204,17 @@ def bar(what: str, wanted: bool | None = None) -> Callable[[int, int], None]:
         if done < of and now - shown < 0.2:
             return
         shown = now
-        stream.write(line(what, done, of, now - began) + ("\n" if done == of else ""))
+        stream.write(line(what, done, of, now - began) + ("\x1b[K\n" if done == of else "\x1b[K"))
         stream.flush()
 
     return draw
+
+
+def waiting(address: str, size: int) -> None:
+    """Show on a terminal which server is waited for; the bar is drawn over it."""
+    text = f"{address[-48:]}: {size:,} bytes received" if address else ""
+    sys.stderr.write(f"\r{text}\x1b[K")
+    sys.stderr.flush()
 
 
 def line(what: str, done: int, of: int, seconds: float) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import gzip
+import json
+import random
 import re
 import socket
 import tempfile
@@ -16,6 +18,7 @@ import pytest
 
 import latencykit as lk
 from latencykit._limits import limits
+from latencykit.distributed import executors as engines
 from latencykit.errors import LatencyKitError
 from latencykit.io import files as places
 
@@ -24,7 +27,8 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("aiohttp")
 fsspec = pytest.importorskip("fsspec")
 
-LOG = (Path(__file__).parents[2] / "data/jhiccup-v2.hlog").read_bytes()
+DATA = Path(__file__).parents[2] / "data"
+LOG = (DATA / "jhiccup-v2.hlog").read_bytes()
 INTERVALS = b"".join(line for line in LOG.splitlines(keepends=True) if line[:1].isdigit())
 
 
@@ -149,11 +153,7 @@ def test_what_a_server_gives_whole_is_read(name, host, run, spool):
     status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
     assert status == 0, err
     assert ("the compressed file is cut at its end" in err) == (name in NOTED)
-    assert (
-        name in NOTED
-        or f'"count": {lk.read(Path(__file__).parents[2] / "data/jhiccup-v2.hlog").histogram().count}'
-        in out
-    )
+    assert name in NOTED or f'"count": {lk.read(DATA / "jhiccup-v2.hlog").histogram().count}' in out
     assert left_in(spool) == []
 
 
@@ -210,7 +210,7 @@ def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
 
 @pytest.mark.parametrize("name", ["reset", "sorry"])
 def test_a_server_that_hangs_up_or_fails_is_asked_again(name, host, run, spool):
-    whole = lk.read(Path(__file__).parents[2] / "data/jhiccup-v2.hlog").histogram().count
+    whole = lk.read(DATA / "jhiccup-v2.hlog").histogram().count
     status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
     assert status == 0, err
     assert f'"count": {whole}' in out
@@ -340,3 +340,103 @@ def test_secrets_are_known_by_their_place(text, shown):
     from latencykit.units import without_secrets
 
     assert without_secrets(text) == shown
+
+
+class Fickle(Stranger):
+    """Serves a log, or one fault of several, at random."""
+
+    def do_GET(self) -> None:
+        server, log = self.server, LOG
+        kind = server.rng.choice(server.faults)
+        self.close_connection = True
+        begin, _, end = self.headers.get("Range", "bytes=-").removeprefix("bytes=").partition("-")
+        first, last = int(begin or 0), min(int(end or len(log)), len(log) - 1)
+        status, headers = (
+            (206, {"Content-Range": f"bytes {first}-{last}/{len(log)}"}) if begin else (200, {})
+        )
+        body, length = log[first : last + 1], last + 1 - first
+        if kind.isdigit():
+            status, body, length = int(kind), b"no", 2
+        elif kind == "loop":
+            status, headers, body, length = 302, {"Location": self.path}, b"", 0
+        elif kind == "short":
+            body = body[: length // 2]
+        elif kind == "whole":
+            status, headers, body, length = 200, {}, log, len(log)
+        elif kind == "other":
+            first = min(first + 7, len(log) // 2)
+            body = log[first : first + 100]
+            length = len(body)
+        elif kind == "changed":
+            headers["ETag"] = f'"{server.rng.random()}"'
+        if kind == "silent":
+            GONE.wait(1)
+        elif kind == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            self.connection.close()
+        else:
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(length)}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+
+
+@pytest.fixture(scope="module")
+def fickle():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Fickle)
+    server.handle_error, server.daemon_threads = lambda *_: None, True
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+ALWAYS = ["fine"] * 5
+LIMITS = ("--limit", "answer=100ms", "--limit", "fetch=1s", "--unit", "ns")
+
+
+@pytest.mark.parametrize("words", [(), ("--merge",)])
+def test_a_server_that_fails_at_random_under_200_files(words, fickle, run, spool):
+    fickle.faults = [*ALWAYS, "404", "403", "429", "500", "503", "loop", "short", "silent", "reset"]
+    fickle.rng = random.Random(7)
+    urls = [
+        f"http://me:secret@127.0.0.1:{fickle.server_port}/{k}.hlog?token=pwd-0451"
+        for k in range(200)
+    ]
+    status, out, err = run("summary", *LIMITS, "--lenient", "--format", "json", *words, *urls)
+    assert status == 0, err
+    lost = [line for line in err.splitlines() if line.startswith("left out: ")]
+    known = r"left out: http://127\.0\.0\.1:\d+/\d+\.hlog: (the server|nothing is there|cannot be read: )"
+    assert all(re.match(known, line) for line in lost)
+    assert 0 < len(lost) < 200
+    count = sum(one["count"] for one in json.loads(out)["series"])
+    assert count == (200 - len(lost)) * lk.read(DATA / "jhiccup-v2.hlog").count
+    assert not re.search("secret|pwd-0451|Traceback|Error", err)
+    status, out, err = run("-q", "summary", *LIMITS, *words, *urls)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert re.match(known.replace("left out", "latencykit"), err), err
+    assert left_in(spool) == []
+
+
+@pytest.mark.parametrize("fault", ["500", "reset", "short", "whole", "other", "changed"])
+def test_ranges_of_a_server_that_fails_at_random(fault, fickle, run, spool, monkeypatch):
+    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+    monkeypatch.setattr(places, "_PROBE", 64)
+    url = f"http://127.0.0.1:{fickle.server_port}/a.hlog"
+    whole = lk.read(DATA / "jhiccup-v2.hlog").count
+    fickle.faults, read = [*ALWAYS, *ALWAYS, fault], 0
+    for seed in range(12):
+        fickle.rng = random.Random(seed)
+        status, out, err = run("summary", *LIMITS, "--merge", "--format", "json", url)
+        if status == 0:
+            read += 1
+            assert json.loads(out)["series"][0]["count"] == whole
+        else:
+            assert (status, out) == (2, "")
+            assert re.match(rf"latencykit: {re.escape(url)}(:\d+)?: ", err.splitlines()[-1]), err
+            assert "Error" not in err
+    assert read
