@@ -312,6 +312,9 @@ def _executor(given: Inputs) -> Iterator[LocalExecutor | Executor]:
     if given.dask is None:
         yield LocalExecutor(given.jobs)
         return
+    import logging
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its errors become one line
     with local_cluster(given.dask, given.jobs) as client:
         yield dask_executor(client)
 

@@ -30,6 +30,11 @@ process needs none of them except to expand a glob. Set ``MALLOC_TRIM_THRESHOLD_
 workers' environment: Dask's own setting gives memory back to the system after every block, which
 costs a third of the speed.
 
+A worker that is killed changes nothing: its tasks are repeated elsewhere, at most twice. A
+scheduler that is lost or silent (``--limit answer``), no workers or only silent ones (``--limit
+fetch``), workers that run out of memory, have another latencykit or do not reach a file end the
+work with one error that says which.
+
 On the command line the same is ``latencykit summary 's3://bucket/day/*.hlog' --merge --dask
 tcp://scheduler:8786``, or ``--dask local``; every command that takes FILES takes ``--dask``.
 """

@@ -7,15 +7,20 @@ A task is a pure function of its files, so one whose worker dies is simply repea
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
+import pydoc
 import signal
 import sys
+import time
 from collections import deque
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from latencykit import __version__
+from latencykit._limits import in_force
 from latencykit.core.histogram_log import merge
 from latencykit.core.summary import Summary
 from latencykit.distributed.results import Slots, Totals
@@ -38,7 +43,7 @@ from latencykit.io.parts import PartResult, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
-    from concurrent.futures import Executor, Future, ProcessPoolExecutor
+    from concurrent.futures import Executor, ProcessPoolExecutor
 
     Reader = Callable[[FileRange], PartResult]
     Progress = Callable[[int, int], None]
@@ -57,6 +62,7 @@ __all__ = [
 
 _FAN_IN = 64  # results that are added up at once
 _PATIENCE = 5.0  # seconds to wait for a scheduler
+_LOOK = 1.0  # seconds between looks at a cluster that is waited for
 _TASK_URLS = 8  # each takes a round trip to a server
 
 
@@ -159,7 +165,7 @@ def read_each(
     results: list[PartResult] = []
     with contextlib.closing(_read(executor, read, tasks, "each")) as groups:
         for _, some in groups:
-            results += some if lenient else map(checked, some)
+            results += some if lenient else [_checked(one, executor) for one in some]
             progress(len(results), len(tasks))
     return results
 
@@ -179,12 +185,21 @@ def read_total(
         _read(executor, read, tasks, "lenient sum" if lenient else "sum")
     ) as groups:
         for files, some in groups:
-            results += some if lenient else map(checked, some)
+            results += some if lenient else [_checked(one, executor) for one in some]
             if len(results) >= _FAN_IN:
                 results = [checked(joined(results, lenient=lenient))]
             done += files
             progress(done, len(tasks))
     return checked(joined(results, lenient=lenient))
+
+
+def _checked(result: PartResult, executor: LocalExecutor | Executor) -> PartResult:
+    """Return the result, or raise its error; a file may be here and not where it was read."""
+    error = result.error
+    if not isinstance(executor, LocalExecutor) and os.strerror(errno.ENOENT) in str(error):
+        hint = "; the workers read it: put it where they reach it by this path, or give a URL"
+        raise LatencyKitError(f"{error}{hint}") from error
+    return checked(result)
 
 
 def _read(
@@ -199,10 +214,13 @@ def _read(
         return
     groups = list(_groups(tasks))
     waiting: deque[Future[list[PartResult]]] = deque()
+    wait: Callable[[Future[Any]], Any] = Future.result
     if isinstance(executor, LocalExecutor):
         context: Any = _processes(executor.workers)
     else:
         context = _borrowed(executor, waiting)
+        if (client := getattr(executor, "_client", None)) is not None:
+            wait = _Watch(client).result_of
     with context as pool:
         with _without_interrupts():  # processes that start here ignore them from their beginning
             waiting.extend(
@@ -216,11 +234,11 @@ def _read(
             )
         for group in groups:
             if len(group) > 1:
-                yield len(group), waiting.popleft().result()
+                yield len(group), wait(waiting.popleft())
                 continue
-            parts = joined([waiting.popleft().result()[0] for _ in group[0].places])
+            parts = joined([wait(waiting.popleft())[0] for _ in group[0].places])
             if parts.restarted and len(group[0].places) > 1:
-                parts = pool.submit(read, group[0].places[0].whole).result()
+                parts = wait(pool.submit(read, group[0].places[0].whole))
             yield 1, [parts]
 
 
@@ -267,7 +285,58 @@ def _borrowed(executor: Executor, waiting: deque[Future[Any]]) -> Iterator[Execu
             raise InputTooLargeError(
                 f"workers died again and again over one task, perhaps for want of memory ({error})"
             ) from error
+        if isinstance(error, CancelledError):
+            raise LatencyKitError(
+                "the Dask scheduler ended before the work was done; start it again, or read "
+                "without --dask"
+            ) from error
+        if isinstance(error, (ImportError, AttributeError)):  # it cannot read the task
+            raise LatencyKitError(
+                f"a worker has another latencykit, or none ({type(error).__name__}: {error}); "
+                f"install latencykit {__version__} on all workers"
+            ) from error
         raise
+
+
+class _Watch:
+    """Waits for results of a Dask cluster, and gives up where it can no longer give any."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._seen: object = None  # who the workers are, and when one last reported
+        self._since = self._answered = time.monotonic()
+
+    def result_of(self, future: Future[Any]) -> Any:
+        """Return a result; raise where scheduler or workers are gone, or silent beyond limits."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                return future.result(_LOOK)
+            if future.done():
+                return future.result()
+            self._look()
+
+    def _look(self) -> None:
+        bounds = in_force()
+        try:
+            known = self._client.sync(self._client.scheduler.identity, callback_timeout=_LOOK)
+        except (TimeoutError, OSError) as error:
+            if time.monotonic() - self._answered < bounds.answer:
+                return
+            raise InputTooLargeError(
+                f"the Dask scheduler said nothing for {bounds.answer:g} s; "
+                "--limit answer=TIME (lk.limits) allows more"
+            ) from error
+        now = self._answered = time.monotonic()
+        workers = known["workers"]
+        seen = {name: worker.get("last_seen") for name, worker in workers.items()}
+        if seen != self._seen and seen:
+            self._seen, self._since = seen, now
+        if now - self._since >= bounds.fetch:
+            what = "its workers said nothing" if workers else "it had no workers"
+            raise InputTooLargeError(
+                f"the Dask cluster gave no result: {what} for {bounds.fetch:g} s; see that they "
+                "run, or --limit fetch=TIME (lk.limits) to wait for longer"
+            )
 
 
 @contextlib.contextmanager
@@ -359,4 +428,15 @@ def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
             "give tcp://HOST:PORT or local"
         ) from error
     with client:
+        versions: dict[str, object] = {}
+        with contextlib.suppress(TimeoutError):  # a worker that is silent now is waited for later
+            ask, name = client.run, "latencykit.__version__"
+            versions = client.sync(ask, pydoc.locate, name, callback_timeout=in_force().answer)
+        for worker, version in versions.items():
+            if version != __version__:
+                has = f"latencykit {version}" if version else "no latencykit"
+                raise InvalidArgumentError(
+                    f"--dask {address}: the worker {worker} has {has}; install latencykit "
+                    f"{__version__} there"
+                )
         yield client
