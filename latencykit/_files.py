@@ -14,7 +14,7 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["checked_page", "naming", "whole"]
+__all__ = ["checked_page", "naming", "new_temporary", "whole"]
 
 
 def checked_page(path: Path) -> Path:
@@ -44,14 +44,8 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
         with naming(path, path):
             yield path
         return
-    import tempfile
-
     with naming(path, None):
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.stem[:40]}.", suffix=path.suffix, dir=path.parent
-        )
-    os.close(handle)
-    temporary = Path(name)
+        temporary = new_temporary(f".{path.stem[:40]}.", path.suffix, path.parent)
     try:
         with naming(path, temporary):
             yield temporary
@@ -65,6 +59,36 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def new_temporary(prefix: str, suffix: str = "", folder: Path | None = None) -> Path:
+    """Return a new empty file; those of the same name that killed processes left are removed."""
+    import platform
+    import tempfile
+    import zlib
+
+    place = Path(tempfile.gettempdir()) if folder is None else folder
+    mark = f"{prefix}{zlib.crc32(platform.node().encode()):08x}-"  # this machine's processes only
+    for left in place.iterdir():
+        owner = left.name.removeprefix(mark).partition("-")[0]
+        if left.name.startswith(mark) and owner.isdecimal() and not _alive(int(owner)):
+            with contextlib.suppress(OSError):  # somebody else's, or gone by now
+                left.unlink()
+    handle, name = tempfile.mkstemp(prefix=f"{mark}{os.getpid()}-", suffix=suffix, dir=place)
+    os.close(handle)
+    return Path(name)
+
+
+def _alive(process: int) -> bool:
+    if os.name == "nt":  # where signal 0 would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 @contextlib.contextmanager

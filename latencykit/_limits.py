@@ -55,6 +55,8 @@ class Limits:
         Intervals of a log.
     others : int, default 1 million
         Lines of a log other than intervals: comments, blank lines.
+    series : int, default 1,000
+        Series that one chart or page shows.
     answer : float, default 10
         Seconds that a web server may take to answer, or pause in the middle of a file.
     fetch : float, default 60
@@ -70,6 +72,7 @@ class Limits:
     whole: int = 1 << 30
     intervals: int = 5_000_000
     others: int = 1_000_000
+    series: int = 1_000
     answer: float = 10.0
     fetch: float = 60.0
     tries: int = 3
@@ -103,7 +106,7 @@ def limits(**changes: float | str) -> Iterator[Limits]:
     ----------
     **changes : int, float or str
         Names of `Limits`: ``line``, ``inflated``, ``slots``, ``block``, ``whole``, ``intervals``,
-        ``others``; ``answer``, ``fetch`` and ``tries`` of servers.
+        ``others``; ``series`` of a chart; ``answer``, ``fetch`` and ``tries`` of servers.
 
     Raises
     ------

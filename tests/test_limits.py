@@ -99,3 +99,15 @@ def test_megabytes_of_blank_lines_are_passed_over(tmp_path):
     path.write_bytes(b"start_ns,latency_ns\n1,2\n" + b"\n" * (17 << 20) + b"3,x\n")
     with pytest.raises(lk.LatencyKitError, match=rf"a\.csv:{3 + (17 << 20)}: "):
         lk.read(path, format="csv")
+
+
+def test_more_series_than_a_chart_can_show_are_refused(tmp_path, capsys):
+    words = [f"{name}={LOG}" for name in "abcd"]
+    for command in (["chart", "-o", "a.png"], ["report", "-o", "a.html"]):
+        out = tmp_path / command[2]
+        with pytest.raises(SystemExit) as ended:
+            main(["-q", command[0], *words, "-o", str(out), "--limit", "series=3"])
+        text = capsys.readouterr().err
+        assert ended.value.code == 2
+        assert "4 series are too many for one chart or page, which shows up to 3; choose" in text
+        assert not out.exists()

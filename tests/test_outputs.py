@@ -463,3 +463,47 @@ def test_without_a_command_the_help_is_shown_and_nothing_done(run):
     status, out, err = run()
     assert (status, out) == (2, "")
     assert "Judge:" in err
+
+
+@pytest.mark.slow
+def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path):
+    """Nothing can tidy up after SIGKILL; a process that still writes keeps its file."""
+    out, spool = tmp_path / "out", tmp_path / "spool"
+    out.mkdir(), spool.mkdir()
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom latencykit._files import whole\n"
+        "from latencykit.io.source import Source\n"
+        "with whole(Path(sys.argv[1]) / 'page.html') as path:\n"
+        "    path.write_text('half')\n    kept = Source('-')\n"
+        "    print('ready', flush=True)\n    time.sleep(60)\n"
+    )
+    env = dict(os.environ, TMPDIR=str(spool), PYTHONPATH=str(Path(lk.__file__).parents[1]))
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(out)],
+            env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    try:
+        assert [one.stdout.readline() for one in writers] == ["ready\n"] * 2
+        writers[0].kill()
+        writers[0].wait()
+        assert (len(list(out.iterdir())), len(list(spool.iterdir()))) == (2, 2)
+        (out / ".page.0-mine.html").write_text("another file")
+        log = LOG.read_bytes()
+        done = subprocess.run(
+            [sys.executable, "-m", "latencykit", "-q", "report", "-", "-o", out / "page.html"],
+            env=env, input=log, capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        names = sorted(path.name for path in out.iterdir())
+        assert len(names) == 3
+        assert names[0] == ".page.0-mine.html"
+        assert f"-{writers[1].pid}-" in names[1]
+        assert [f"-{writers[1].pid}-" in path.name for path in spool.iterdir()] == [True]
+    finally:
+        for one in writers:
+            one.kill()
+            one.wait()
+            one.stdout.close()

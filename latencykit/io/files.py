@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from latencykit._files import new_temporary
 from latencykit._limits import in_force
 from latencykit.errors import (
     CorruptInputError,
@@ -415,19 +416,18 @@ class _Copy(Source):
 
     def __init__(self, url: str) -> None:
         super().__init__(without_secrets(url))
-        import tempfile
-
-        handle, name = tempfile.mkstemp(prefix="latencykit-")
-        gone = weakref.finalize(self, Path(name).unlink, missing_ok=True)
-        os.close(handle)
+        copy = new_temporary("latencykit-")
+        gone = weakref.finalize(self, copy.unlink, missing_ok=True)
         try:
             with _opening(url):
                 system, path = _filesystem(url)
-                _asked(system, "get_file", path, name)  # in one stream, which every server gives
+                _asked(
+                    system, "get_file", path, str(copy)
+                )  # in one stream, which every server gives
         except BaseException:
             gone()
             raise
-        self.file = Path(name)
+        self.file = copy
 
 
 class _Range(Source):

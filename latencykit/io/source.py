@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from latencykit._files import naming
+from latencykit._files import naming, new_temporary
 from latencykit._limits import in_force
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -715,13 +715,12 @@ def _spooled(source: Source) -> Path:
             None, "standard input is closed", "the output of a tool", "pipe it in, or name a file"
         )
     import shutil
-    import tempfile
 
-    handle, name = tempfile.mkstemp(prefix="latencykit-")
-    weakref.finalize(source, Path(name).unlink, missing_ok=True)
-    with naming(Path(name), Path(name)), os.fdopen(handle, "wb") as spool:
-        shutil.copyfileobj(sys.stdin.buffer, spool)
-    return Path(name)
+    spool = new_temporary("latencykit-")
+    weakref.finalize(source, spool.unlink, missing_ok=True)
+    with naming(spool, spool), spool.open("wb") as stream:
+        shutil.copyfileobj(sys.stdin.buffer, stream)
+    return spool
 
 
 def level_name(data: Data) -> str:
