@@ -3,9 +3,9 @@
 import { durationText, grouped, secondsText, valueText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
 import { el, measureAgain, tooltip } from "./draw.js";
-import { countsOf, drawBrush, drawTimeline } from "./timeline.js";
+import { countsOf, drawBrush, drawTimeline, wirePinch } from "./timeline.js";
 import { dataWithin, drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
-import { drawHeat } from "./heat.js";
+import { drawHeat, walkHeat } from "./heat.js";
 import { drawFanOut, showFanOut } from "./fanout.js";
 import { wireControls } from "./controls.js";
 
@@ -27,7 +27,7 @@ export async function mount(root, model, { host, ask = null, onSelect = () => {}
   labelCells(page);
   (root.body || root).append(page.tip.node);
   actions(page);
-  for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
+  for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow, wirePinch]) guarded(() => part(page));
   page.refresh();
   return Object.freeze({
     select: (start, end) => (start === undefined ? page.select(null) : page.drop(start, end)),
@@ -110,7 +110,7 @@ function actions(page) {
     count();
     for (const name of Object.keys(SECTIONS)) drawSection(page, name);
     showNumbers(page);
-    page.showPinned?.();
+    page.showCompared?.();
   };
   page.select = (span) => {
     const whole = span && span[0] <= page.allEdges[0] && span[1] >= page.allEdges.at(-1);
@@ -122,8 +122,7 @@ function actions(page) {
     showChosen(page);
     page.showTools?.();
     clearTimeout(page.comparing);
-    if (page.pinned) page.comparing = setTimeout(page.showPinned, 60); // not at each move of a drag
-    else page.showPinned?.();
+    page.comparing = setTimeout(() => page.showCompared?.(), 60); // not at each move of a drag
     page.onSelect(page.span);
   };
   // A range of latencies: when did these happen?
@@ -198,6 +197,7 @@ function wireSpans(page) {
   page.find("whole")?.addEventListener("click", () => (page.choose(null), page.select(null)));
   page.root.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
+    page.tip.hide();
     if (page.values) page.choose(null);
     if (page.span) page.select(null);
   });
@@ -221,9 +221,16 @@ function wireRanges(page) {
 
 function wireCurve(page) {
   page.hosts.curve.addEventListener("keydown", (event) => walkCurve(page, event));
+  page.hosts.curve.addEventListener("blur", page.tip.hide);
 }
 
 function wireHeat(page) {
+  const host = page.hosts.heat;
+  if (host) {
+    for (const [key, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": page.model.words.heatKeys })) host.setAttribute(key, value);
+    host.addEventListener("keydown", (event) => walkHeat(page, event));
+    host.addEventListener("blur", () => (page.tip.hide(), host.querySelector(".cell")?.setAttribute("visibility", "hidden")));
+  }
   const chosen = page.find("heat-series");
   chosen?.addEventListener("change", () => ((page.heat = chosen.value), drawSection(page, "heat")));
 }
@@ -310,12 +317,14 @@ function showChosen(page) {
   page.say(text);
 }
 
-// In a narrow column each row of the table becomes a grid, in which the cells carry the names of their columns.
+// In a narrow column each row of a table becomes a grid, in which the cells carry the names of their columns.
 function labelCells(page) {
-  const table = page.find("numbers").closest("table"), names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-  table.classList.add("fluid");
-  table.style.setProperty("--columns", names.length - 1);
-  for (const row of page.rows) [...row.cells].forEach((cell, k) => k && (cell.dataset.label = names[k]));
+  for (const table of page.root.querySelectorAll("#explore table, #stalls table, #comparison table, #slo table")) {
+    const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+    table.classList.add("fluid");
+    table.style.setProperty("--columns", names.length - 1);
+    for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, k) => k && (cell.dataset.label = names[k]));
+  }
 }
 
 function numbersOf(one, spread, page, position) {
@@ -325,14 +334,14 @@ function numbersOf(one, spread, page, position) {
     return row;
   }
   const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.short);
-  const blank = !spread || !spread.value.length;
+  const unknown = !dataWithin(page, one, page.span), blank = unknown || !spread || !spread.value.length;
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
     const row = rowAt(spread, percentile);
     return el("td", { "data-value": row.value, "data-percentile": percentile }, rowText(row, unit));
   });
-  const count = spread ? spread.count : 0, mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
-  const row = el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
+  const count = spread ? spread.count : 0, requests = unknown ? el("td", {}, "unknown") : el("td", { "data-count": count }, grouped(count)), mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
+  const row = el("tr", { "data-series": position }, name, requests, ...cells, el("td", {}, mean));
   [...row.cells].forEach((cell, k) => k && (cell.dataset.label = page.rows[position].cells[k].dataset.label));
   return row;
 }
