@@ -183,3 +183,74 @@ def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
     page.page.keyboard.press("Escape")
     page.page.locator("#compared").wait_for(state="hidden")
     assert page.complaints == []
+
+
+def test_keys_choose_a_range_of_percentiles(page: Any, raw: lk.HistogramLog) -> None:
+    page.page.locator("#plot-curve").focus()
+    for key in ("ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight"):
+        page.page.keyboard.press(key)
+    first, last = (100 * (1 - 10**-place) for place in (0.4, 0.6))
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    histogram = raw.histogram()
+    assert [low, high] == histogram.percentile([first, last]).tolist()
+    expected = histogram.count_above(low) - histogram.count_above(high)
+    assert f"raw: {expected:,} of 6,852 requests" in page.page.inner_text("#spoken")
+    assert "raw: " in page.page.inner_text("#tip")  # what is spoken of the rule is shown, too
+    page.page.keyboard.press("Escape")
+    assert page.page.evaluate("window.latencykit.page.values") is None
+    assert not page.page.locator("#tip").is_visible()
+    assert page.complaints == []
+
+
+def test_keys_choose_a_region_of_the_heat_map(page: Any, raw: lk.HistogramLog) -> None:
+    page.page.locator("#heat-series").select_option("part")
+    page.page.locator("#plot-heat").focus()
+    page.page.keyboard.press("ArrowLeft")
+    assert page.page.locator("#plot-heat .cell").get_attribute("visibility") == "visible"
+    shown = page.page.inner_text("#tip")
+    assert all(line in page.page.inner_text("#spoken") for line in shown.splitlines())
+    for _ in range(3):
+        page.page.keyboard.press("Shift+ArrowLeft")
+        page.page.keyboard.press("Shift+ArrowUp")
+    start, end = selection(page)
+    assert end - start == pytest.approx(4, abs=0.05)
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    # Bins end at their buckets' upper edges.
+    part = raw.between(start, end).histogram()
+    expected = part.count_above(low) - part.count_above(high)
+    assert f"raw: {expected:,} of {part.count:,} requests" in page.page.inner_text("#chosen")
+    page.page.keyboard.press("Escape")
+    assert selection(page) is None
+    assert page.complaints == []
+
+
+def test_keys_move_and_resize_a_selection(page: Any) -> None:
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("ArrowRight")
+    edges = page.page.evaluate("window.latencykit.page.edges")
+    assert selection(page) == edges[:2]
+    page.page.keyboard.press("Shift+ArrowRight")
+    page.page.keyboard.press("Shift+ArrowRight")
+    assert selection(page) == [edges[0], edges[3]]
+    page.page.keyboard.press("Shift+ArrowLeft")
+    page.page.keyboard.press("ArrowRight")
+    assert selection(page) == [edges[1], edges[3]]
+    page.page.keyboard.press("ArrowLeft")
+    assert selection(page) == [edges[0], edges[2]]
+    assert page.complaints == []
+
+
+def test_a_selection_stands_beside_the_rest_of_the_run(
+    tmp_path: Path, opened: Any, raw: lk.HistogramLog
+) -> None:
+    page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
+    page.drag(1.0, 6.0)
+    start, end = selection(page)
+    page.page.locator("#compared").wait_for()
+    table = page.page.locator("#compared table").first
+    counts = table.locator("tbody tr").first.locator("td").all_inner_texts()
+    inside = raw.between(start, end).histogram().count
+    assert counts[:2] == [f"{inside:,}", f"{raw.histogram().count - inside:,}"]
+    # Six time bins do not show how requests depend on each other.
+    assert table.locator("tbody tr").nth(1).inner_text().endswith("(interval unknown)")
+    assert page.complaints == []

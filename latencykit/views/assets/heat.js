@@ -1,7 +1,7 @@
 // Time × latency: the share of each slot's requests in rows of equal height on the logarithmic axis.
 
 import { grouped, secondsText, valueText } from "./numbers.js";
-import { isResolved } from "./data.js";
+import { distribution, isResolved, rowAt } from "./data.js";
 import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
 import { slotAt, stepPath } from "./timeline.js";
 
@@ -32,7 +32,7 @@ export function drawHeat(page) {
     page.drop(x.back(x0), x.back(x1));
     page.choose([y.back(Math.max(y0, y1)), y.back(Math.min(y0, y1))]);
   };
-  page.heatAt = { data, x, box, root, region, follow };
+  page.heatAt = { data, x, y, box, root, region, follow };
   let from = null;
   area.addEventListener("pointerdown", (event) => {
     follow(event);
@@ -69,7 +69,12 @@ export function walkHeat(page, event) {
   event.preventDefault();
   const { data, x, box, root } = page.heatAt, first = Math.max(0, data.start.findIndex((_, s) => data.end[s] > x.low));
   const last = Math.max(first, data.start.findLastIndex((start) => start < x.high)), clamp = (at, low, high) => Math.min(high, Math.max(low, at));
-  const [s, row] = page.cell || [(first + last) >> 1, ROWS >> 1], cell = [clamp(s + step[0], first, last), clamp(row + step[1], 0, ROWS - 1)];
+  if (!page.cell) {
+    // The median in the middle of what is shown, or in the next bin that has one.
+    const own = Math.max(first, data.count.findIndex((count, k) => count && k >= (first + last) >> 1));
+    page.cell = [own, data.count[own] ? rowOf(rowAt(distribution(data, own, own + 1), 50).value, page.heatAt.y, box) : ROWS >> 1];
+  }
+  const [s, row] = page.cell, cell = [clamp(s + step[0], first, last), clamp(row + step[1], 0, ROWS - 1)];
   const height = (box.bottom - box.top) / ROWS, pixels = ([at, r]) => [x.to((data.start[at] + data.end[at]) / 2), box.bottom - (r + 0.5) * height];
   page.corner = event.shiftKey ? page.corner || [s, row] : null;
   page.cell = cell;
@@ -139,9 +144,9 @@ function mixed(ramp, share) {
 }
 
 function tipHeat(page, event, data, x, y, box, root) {
-  const place = root.getBoundingClientRect(), s = slotAt(data, x.back(event.clientX - place.left));
+  const place = root.getBoundingClientRect(), time = x.back(event.clientX - place.left), s = slotAt(data, time);
   if (s < 0 || !data.count[s]) {
-    page.tip.hide();
+    page.tip.show(event, secondsText(Number(time.toFixed(3))), [{ text: "no requests here" }]);
     return "no requests here";
   }
   const middle = y.back(event.clientY - place.top), at = rowOf(middle, y, box), rows = rowsOf(data, box, y);

@@ -80,6 +80,7 @@ function focus(page) {
   const finer = view && page.details.filter(covers).sort((a, b) => a.bin - b.bin)[0];
   page.finer = finer && finer.bin < page.model.bin ? finer : null;
   page.edges = page.finer ? page.finer.edges : page.allEdges;
+  page.cell = page.corner = null; // of the bins that were drawn before
   page.series.forEach((one, k) => one.data && (one.data = page.finer?.series[k] || one.coarse));
   if (page.ranges) for (const range of page.ranges) range.max = String(page.edges.length - 1);
   const bin = page.finer ? page.finer.bin : page.model.bin;
@@ -232,7 +233,7 @@ function wireHeat(page) {
     host.addEventListener("blur", () => (page.tip.hide(), host.querySelector(".cell")?.setAttribute("visibility", "hidden")));
   }
   const chosen = page.find("heat-series");
-  chosen?.addEventListener("change", () => ((page.heat = chosen.value), drawSection(page, "heat")));
+  chosen?.addEventListener("change", () => ((page.heat = chosen.value), (page.cell = page.corner = null), drawSection(page, "heat")));
 }
 
 function wireFanOut(page) {

@@ -57,7 +57,7 @@ export function wirePin(page, tools, button) {
   if (!page.edges.length) return;
   const own = button("Pin selection", "Key: p; compare it with further selections", () => page.pin(page.pinned ? null : page.span));
   const place = el("div", { id: "compared", hidden: "" });
-  page.find("numbers").closest(".scroll").after(place);
+  page.root.querySelector(".views").after(place);
   tools.append(own);
   page.pin = (span) => {
     page.pinned = span;
@@ -101,7 +101,8 @@ function compared(page) {
   if (!spans.flat().every((edge) => page.allEdges.includes(edge))) notes.push("The rest is without the time bins that a selection cuts.");
   if (series.length > MOST_SERIES) notes.push(`The first ${MOST_SERIES} of ${series.length} series that are shown.`);
   const title = page.pinned ? "A and B" : "Selection and the rest of the run";
-  return [el("h3", {}, title), el("p", { class: "quiet" }, notes.join(" ")), ...series.slice(0, MOST_SERIES).map((one) => tableOf(page, one, spans))];
+  const tables = series.slice(0, MOST_SERIES).map((one) => el("div", { class: "scroll", tabindex: 0 }, tableOf(page, one, spans)));
+  return [el("h3", {}, title), el("p", { class: "quiet" }, notes.join(" ")), el("div", { class: "tables" }, ...tables)];
 }
 
 function tableOf(page, one, spans) {
