@@ -31,6 +31,8 @@ export async function mount(root, model, { host, ask = null, onSelect = () => {}
   page.refresh();
   return Object.freeze({
     select: (start, end) => (start === undefined ? page.select(null) : page.drop(start, end)),
+    // The same without an answer: two widgets that are linked have edges of their own.
+    follow: (span) => page.quietly(() => (span ? page.drop(...span) : page.select(null))),
     selection: () => page.span,
     extent: () => [page.edges[0], page.edges[page.edges.length - 1]],
     percentile: (name, p) => rowAt(page.spreads[page.series.findIndex((one) => one.name === name)], p).value,
@@ -124,7 +126,7 @@ function actions(page) {
     page.showTools?.();
     clearTimeout(page.comparing);
     page.comparing = setTimeout(() => page.showCompared?.(), 60); // not at each move of a drag
-    page.onSelect(page.span);
+    if (!page.quiet) page.onSelect(page.span);
   };
   // A range of latencies: when did these happen?
   page.choose = (values) => {
@@ -140,6 +142,11 @@ function actions(page) {
     return [page.edges[Math.max(0, Math.min(first, page.edges.length - 2))], page.edges[end]];
   };
   page.snapped = snapped;
+  page.quietly = (act) => {
+    page.quiet = true;
+    act();
+    page.quiet = false;
+  };
   page.preview = (a, b) => {
     const span = snapped(a, b);
     if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);
@@ -147,11 +154,12 @@ function actions(page) {
   page.drop = (a, b) => page.select(snapped(a, b));
   // A selection moved by some seconds keeps its number of bins.
   page.slide = (span, by) => {
-    let [first, last] = span.map((edge) => page.edges.indexOf(edge));
-    if (first < 0 || last < 0) [first, last] = snapped(...span).map((edge) => page.edges.indexOf(edge));
-    const most = page.edges.length - 1 - (last - first);
-    const at = Math.min(most, Math.max(0, page.edges.findLastIndex((edge) => edge <= span[0] + by)));
-    const moved = [page.edges[at], page.edges[at + last - first]];
+    // Finer bins are those around what is shown: a longer selection moves by the run's own.
+    const edges = span[0] >= page.edges[0] && span[1] <= page.edges.at(-1) ? page.edges : page.allEdges;
+    const first = Math.max(0, edges.findLastIndex((edge) => edge <= span[0])), end = edges.findIndex((edge) => edge >= span[1]), last = end < 0 ? edges.length - 1 : end;
+    const most = edges.length - 1 - (last - first);
+    const at = Math.min(most, Math.max(0, edges.findLastIndex((edge) => edge <= span[0] + by)));
+    const moved = [edges[at], edges[at + last - first]];
     if (moved[0] !== page.span?.[0] || moved[1] !== page.span?.[1]) page.select(moved);
   };
   const whole = () => [page.allEdges[0], page.allEdges.at(-1)];

@@ -155,7 +155,9 @@ function catchBrush(page) {
     const near = event.pointerType === "mouse" ? 6 : 18;
     if (Math.abs(at - right) <= near) return { fixed: page.span[0], cursor: "ew-resize" };
     if (Math.abs(at - left) <= near) return { fixed: page.span[1], cursor: "ew-resize" };
-    if (at > left && at < right) return { moving: page.span, cursor: "grab" };
+    // One that fills what is shown has nowhere to go: a drag selects within it.
+    const fills = left <= plot.left + 1 && right >= plot.right - 1;
+    if (at > left && at < right && !fills) return { moving: page.span, cursor: "grab" };
     return { cursor: "crosshair" };
   };
   area.addEventListener("pointerdown", (event) => {
