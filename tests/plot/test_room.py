@@ -10,11 +10,13 @@ from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
+from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
 from tests.conftest import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from matplotlib.text import Text
 
@@ -73,3 +75,16 @@ def test_nothing_is_cut_and_nothing_collides(name: str, shape: tuple[int, int]) 
             wide = min(box.x1, own.x1) - max(box.x0, own.x0)
             high = min(box.y1, own.y1) - max(box.y0, own.y0)
             assert other is ax or wide < 2 or high < 2, (text.get_text(), beside.get_text())
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_files_carry_their_text(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"chart.{kind}"
+    save(plot.timeline, LOG, path)
+    content = path.read_bytes()
+    if kind == "svg":
+        title = content.partition(b"<title>")[2].partition(b"</title>")[0].decode()
+        assert "6,852 requests" in title
+        assert "time from the start" in title
+    else:
+        assert {"png": b"Description\0", "pdf": b"/Title"}[kind] in content

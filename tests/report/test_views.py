@@ -254,3 +254,24 @@ def test_a_selection_stands_beside_the_rest_of_the_run(
     # Six time bins do not show how requests depend on each other.
     assert table.locator("tbody tr").nth(1).inner_text().endswith("(interval unknown)")
     assert page.complaints == []
+
+
+def test_a_selection_that_python_sets_is_not_answered(page: Any) -> None:
+    """Two linked widgets have edges of their own: answers would go back and forth and grow."""
+    page.page.evaluate("void (latencykit.page.onSelect = () => (window.answered = true))")
+    page.page.evaluate("latencykit.follow([4.2, 7.7])")
+    start, end = selection(page)
+    assert start <= 4.2 < 7.7 <= end
+    assert page.page.evaluate("window.answered") is None
+    page.drag(10.0, 12.0)
+    assert page.page.evaluate("window.answered") is True
+
+
+def test_a_drag_selects_within_a_selection_that_fills_the_view(page: Any) -> None:
+    page.drag(4.0, 12.0)
+    start, end = selection(page)
+    page.page.get_by_role("button", name="Zoom to selection").click()
+    drag(page, at(page, "#plot-timeline", 0.3), at(page, "#plot-timeline", 0.6))
+    first, last = selection(page)
+    assert start < first < last < end
+    assert page.complaints == []
