@@ -230,6 +230,6 @@ export function wireAddress(page, handle) {
       // A frame without an origin of its own has no address to write.
     }
   };
-  let due = 0; // browsers allow so many changes in a minute, and each takes milliseconds
+  let due = 0; // browsers limit how often an address may change, and each change takes milliseconds
   return () => (clearTimeout(due), (due = setTimeout(write, 150)));
 }
