@@ -687,7 +687,13 @@ class Heading(Artist):
         figure = axes.figure
         point = figure.dpi / 72.0
         box = axes.get_window_extent(renderer)
-        width = figure.bbox.x1 - box.x0 - 6 * point
+        right = figure.bbox.x1
+        for other in figure.axes:
+            own = other.get_window_extent(renderer)
+            if other is not axes and own.x0 >= box.x1 and own.y0 < box.y1 and own.y1 > box.y0:
+                ticks = other.yaxis.get_tightbbox(renderer)
+                right = min(right, own.x0 if ticks is None else ticks.x0)
+        width = max(right - box.x0 - 6 * point, 36 * point)
         y = box.y1 + 6 * point
         shown = []
         for text, full in ((self._conditions, self.conditions), (self._title, self.title)):
@@ -739,3 +745,39 @@ def head(
         heading = Heading(ax, finding, conditions)
         ax.add_artist(heading)
         heading.set_clip_on(False)
+    _keep_to_cell(ax)
+
+
+def _keep_to_cell(ax: Axes) -> None:
+    """Shrink the axes until heading, labels and legend are in their cell of the figure.
+
+    A layout engine does so itself. The cell ends half-way to the neighbours, and at the figure.
+    """
+    figure: Any = ax.figure
+    spec = ax.get_subplotspec()
+    if figure.get_layout_engine() is not None or spec is None:
+        return
+    bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
+    rows, columns = spec.rowspan, spec.colspan
+    cell = np.array(
+        [
+            (rights[columns.start - 1] + lefts[columns.start]) / 2 if columns.start else 0.0,
+            (bottoms[rows.stop - 1] + tops[rows.stop]) / 2 if rows.stop < len(tops) else 0.0,
+            (rights[columns.stop - 1] + lefts[columns.stop]) / 2
+            if columns.stop < len(lefts)
+            else 1.0,
+            (bottoms[rows.start - 1] + tops[rows.start]) / 2 if rows.start else 1.0,
+        ]
+    )
+    size = np.tile(figure.bbox.size, 2)
+    edge = 4.0 * figure.dpi / 72.0 / size * [1, 1, -1, -1]
+    for _ in range(2):  # narrower, the heading may take another line
+        taken = ax.get_tightbbox()
+        if taken is None:
+            return
+        over = (cell + edge) - taken.extents / size
+        x0, y0, x1, y1 = ax.get_position().extents + np.where(
+            [1, 1, 0, 0], over.clip(0), over.clip(max=0)
+        )
+        if x1 - x0 > 0.4 * (cell[2] - cell[0]) and y1 - y0 > 0.3 * (cell[3] - cell[1]):
+            ax.set_position((x0, y0, x1 - x0, y1 - y0))

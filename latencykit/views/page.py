@@ -14,7 +14,6 @@ import hashlib
 import re
 from dataclasses import replace
 from functools import cache
-from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +67,19 @@ if TYPE_CHECKING:
     from latencykit.views.page_data import PageSeries
     from latencykit.views.page_sections import InputFile
 
-__all__ = ["asset", "byte_count", "explorer_parts", "frame", "page_html", "script_of"]
+__all__ = [
+    "SPOKEN",
+    "asset",
+    "byte_count",
+    "document",
+    "explorer_parts",
+    "frame",
+    "page_html",
+    "script_of",
+]
+
+SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
+"""What a screen reader reads aloud."""
 
 _BODY = 60_000
 """Bytes kept for the sentences and tables of a page."""
@@ -93,10 +104,14 @@ _BETWEEN_MODULES = re.compile(
 _WORDS = {
     "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
     "numbers of a selection",
-    "curve": "Percentile curve; arrow keys walk along it, and the table below has its numbers",
+    "curve": "Percentile curve; the table below has its numbers",
     "heat": "Heat map: the share of each time bin's requests by latency",
     "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the "
     "numbers",
+    "timelineKeys": "Timeline; arrow keys move the selection, with the shift key its end; + and - "
+    "zoom, z zooms to the selection, p pins it, 0 shows all",
+    "heatKeys": "Heat map; arrow keys walk from cell to cell, with the shift key they select a "
+    "region of time and latency",
     "clock": "from the start",
     "whole": "the whole run",
 }
@@ -122,7 +137,7 @@ def page_html(
     spare = (
         limit - len(script_json(fixed)) - len(asset("page.css")) - len(script_of("page")) - _BODY
     )
-    series = with_short_names(fitted(series, spare))
+    series = fitted(with_short_names(series), spare)
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
@@ -152,7 +167,7 @@ def page_html(
         "</div>",
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ]
-    return _document(heading, "".join(parts), model)
+    return document(heading, "".join(parts), model)
 
 
 def byte_count(size: int | str) -> int:
@@ -183,19 +198,21 @@ def _details(
 def frame(document: str, png: str = "", height: int = 900) -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
     picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
+    # Of the characters that end an attribute, a page has fewer of these than of the other quotes.
+    content = document.replace("&", "&amp;").replace("'", "&#39;")
     return (
         f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
-        f"style='border:0' srcdoc=\"{escape(document)}\">{picture}</iframe>"
+        f"style='border:0' srcdoc='{content}'>{picture}</iframe>"
     )
 
 
-def explorer_parts(data: Any) -> tuple[str, dict[str, Any]]:
-    """Return the linked views without the rest of a page: HTML, and the model that they draw."""
+def explorer_parts(data: Any) -> tuple[str, str, dict[str, Any]]:
+    """Return the linked views without the rest of a page: heading, HTML, and what they draw."""
     found = found_in(page_series(as_series(data)), {})
-    series = with_short_names(fitted([one.series for one in found]))
+    series = fitted(with_short_names([one.series for one in found]))
     percentiles = shown_percentiles(series)
-    spoken = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
-    return f"{_explorer(series, percentiles, series)}{spoken}", _model(series, found, percentiles)
+    views = _explorer(series, percentiles, series)
+    return _header(_title(series), found), views, _model(series, found, percentiles)
 
 
 def _model(
@@ -221,7 +238,8 @@ def _model(
     }
 
 
-def _document(title: str, body: str, model: dict[str, Any]) -> str:
+def document(title: str, body: str, model: dict[str, Any]) -> str:
+    """Return a page with its style and its script."""
     style, script = asset("page.css"), f'(() => {{\n"use strict";\n{script_of("page")}}})();'
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
@@ -233,8 +251,7 @@ def _document(title: str, body: str, model: dict[str, Any]) -> str:
         "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<meta "
         "name='color-scheme' content='light dark'>\n"
         f"<title>{esc(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
-        "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>\n"
-        "<script type='application/json' "
+        f"{SPOKEN}\n<script type='application/json' "
         f"id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -313,32 +330,47 @@ def _explorer(
             "<button type='button' id='whole' disabled>Show the whole run</button>"
         )
         timed = [one for one in series if one.slots is not None and not one.shadow]
-        notes = dict.fromkeys(
-            resolution(one.slots, one.data) for one in timed if one.slots is not None
+        bins: dict[str, list[str]] = {}
+        for one in timed:
+            bins.setdefault(resolution(one), []).append(one.short or one.name)
+        notes = "".join(
+            "<p class='quiet'>"
+            + (f"<b>{esc(', '.join(names))}:</b> " if len(bins) > 1 else "")
+            + f"{esc(text)}</p>"
+            for text, names in bins.items()
         )
         thick = ""
         if len(timed) > 1:
             thick = " Thick: the p99 of each series; thin: its maximum."
         timeline = (
-            "<div class='time'><h2>Over time</h2><p class='quiet'>Drag across the timeline: the "
+            f"<div class='time'><h2>Over time{_only(series)}</h2>"
+            "<p class='quiet'>Drag across the timeline: the "
             "percentile curve becomes that of the span. A double click, or Escape, shows the whole "
             "run again."
             f"{thick}</p><div id='plot-timeline' class='plot'></div>"
             "<div class='ranges'><label>from "
             "<input type='range' id='from' min='0' max='1' value='0'></label>"
             "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
-            f"<p class='quiet'>{esc(' '.join(notes))}</p></div>"
+            f"{notes}</div>"
         )
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div><div class='views'>{timeline}{_heat_map(measured_series)}"
         "<div class='percentiles'><h2>Percentiles</h2><div id='plot-curve' class='plot' "
         "tabindex='0' role='group' "
-        "aria-label='Percentile curve; arrow keys walk along it'></div>"
+        "aria-label='Percentile curve; arrow keys walk along it, with the shift key they choose a "
+        "range'></div>"
         "<p class='quiet'>Of what is selected. In brackets: sample too small for this percentile. "
         "A range: the source does not say more precisely where the value lies.</p>"
         f"{numbers_table(series, percentiles)}</div></div></section>"
     )
+
+
+def _only(series: Sequence[PageSeries]) -> str:
+    """The name of the only one of several series that has times, for a heading."""
+    timed = [one for one in series if one.slots is not None and not one.shadow]
+    several = len([one for one in series if not one.shadow]) > 1
+    return f": {esc(timed[0].short, 60)}" if several and len(timed) == 1 else ""
 
 
 def _heat_map(series: Sequence[PageSeries]) -> str:
@@ -352,7 +384,7 @@ def _heat_map(series: Sequence[PageSeries]) -> str:
         )
         choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
     return (
-        f"<div class='heat' id='heat'><h2>How the values lie over time</h2>{choice}"
+        f"<div class='heat' id='heat'><h2>Distribution over time{_only(series)}</h2>{choice}"
         "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
         "the red line is the maximum.</p><div id='plot-heat' class='plot'></div></div>"
     )

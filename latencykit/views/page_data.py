@@ -360,7 +360,7 @@ def packed(slots: Slots) -> dict[str, Any]:
         "buckets": int(slots.low.size),
         "entries": int(slots.index.size),
         "widths": widths,
-        "bytes": base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii"),
+        "bytes": base64.b64encode(zlib.compress(b"".join(parts))).decode("ascii"),
     }
 
 
@@ -526,7 +526,8 @@ class PageSeries:
         if isinstance(counted, Summary):
             if counted.reported_percentiles:
                 return ""
-            names = " and ".join(counted.stats) or "a count"
+            *others, last = counted.stats or ("a count",)
+            names = f"{', '.join(others)} and {last}" if others else last
             return f"The source reports only {names}: it has no distribution to draw."
         if isinstance(counted, Histogram) and not counted.count:
             timed_out = f" {format_count(counted.censored)} timed out." if counted.censored else ""

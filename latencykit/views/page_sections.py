@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import math
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from latencykit.analysis.fan_out import FanOut
     from latencykit.analysis.omission import Diagnosis
     from latencykit.analysis.slo import SLORow
-    from latencykit.views.page_data import Slots
 
 __all__ = [
     "Found",
@@ -206,8 +206,10 @@ def _mean_sentence(histogram: Histogram) -> str:
     return f"the mean is {text}"
 
 
-def resolution(slots: Slots, data: Any) -> str:
+def resolution(one: PageSeries) -> str:
     """Return how coarse the page is, for readers who compare its numbers with those of the file."""
+    slots, data = one.slots, one.data
+    assert slots is not None
     wide = 100.0 / (1 << int(np.ceil(np.log2(2 * 10**DIGITS))) - 1)
     close = "counts, maxima and percentiles are those of the file"
     if slots.rough is None and np.any(slots.high > slots.low * (1 + 0.1 / 10**DIGITS)):
@@ -272,7 +274,7 @@ def as_sentence(text: str) -> str:
     """Return a text with a capital and a full stop; empty stays empty."""
     if not text:
         return ""
-    first = text[:1] if text.startswith("lk.") else text[:1].upper()
+    first = text[:1] if re.match(r"lk\.|p\d", text) else text[:1].upper()
     return f"{first}{text[1:]}{'' if text.endswith(('.', '!')) else '.'}"
 
 

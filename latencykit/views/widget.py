@@ -19,20 +19,44 @@ from latencykit.views.page_data import finer
 __all__ = ["Explorer"]
 
 
-_cache: dict[tuple[Any, ...], tuple[str, str, list[bytes]]] = {}
+class _Views:
+    """The linked views of some data: HTML, the model as text, and the bytes that it refers to."""
+
+    def __init__(self, data: Any) -> None:
+        self.heading, self.body, self._model = page.explorer_parts(data)
+        self.buffers: list[bytes] = []
+        apart = [
+            {**one, "packed": _apart(one["packed"], self.buffers)} if "packed" in one else one
+            for one in self._model["series"]
+        ]
+        self.model = json.dumps({**self._model, "series": apart})
+        self._bundle: dict[str, str] = {}
+
+    def bundle(self, data: Any) -> dict[str, str]:
+        """Return what a viewer without widgets shows: a page in a frame, and in it a picture."""
+        if not self._bundle:
+            from matplotlib.figure import Figure
+
+            from latencykit.plot import percentiles
+
+            picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
+            percentiles(data, ax=figure.subplots())  # not pyplot's: it would show it, too
+            figure.savefig(picture, format="png", dpi=80)
+            png = base64.b64encode(picture.getvalue()).decode()
+            document = page.document("latencykit", self.heading + self.body, self._model)
+            self._bundle = {"image/png": png, "text/html": page.frame(document, png)}
+        return self._bundle
 
 
-def _parts(data: Any) -> tuple[str, str, list[bytes]]:
-    """Return HTML, model and bytes of some data; they are kept for as long as the data live."""
+_cache: dict[tuple[Any, ...], _Views] = {}
+
+
+def _views(data: Any) -> _Views:
+    """Return the views of some data; they are kept for as long as the data live."""
     values = list(data.items()) if hasattr(data, "items") else [("", data)]
     key = (hasattr(data, "items"), *((str(name), id(value)) for name, value in values))
     if key not in _cache:
-        body, model = page.explorer_parts(data)
-        buffers: list[bytes] = []
-        for series in model["series"]:
-            if "packed" in series:
-                series["packed"] = _apart(series["packed"], buffers)
-        _cache[key] = body, json.dumps(model), buffers
+        _cache[key] = _Views(data)
         for _, value in values:
             weakref.finalize(value, _cache.pop, key, None)
     return _cache[key]
@@ -63,8 +87,13 @@ class Explorer(anywidget.AnyWidget):
     ).tag(sync=True)
 
     def __init__(self, data: Any) -> None:
-        body, model, buffers = _parts(data)
-        super().__init__(_style=page.asset("page.css"), _html=body, _model=model, _buffers=buffers)
+        self._views = _views(data)
+        super().__init__(
+            _style=page.asset("page.css"),
+            _html=self._views.body + page.SPOKEN,
+            _model=self._views.model,
+            _buffers=self._views.buffers,
+        )
         self._data = data
         self.on_msg(self._send_finer)
 
@@ -98,14 +127,4 @@ class Explorer(anywidget.AnyWidget):
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()
         bundle, *metadata = parent._repr_mimebundle_(**options)
-        from matplotlib.figure import Figure
-
-        from latencykit.plot import percentiles
-
-        picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
-        percentiles(self._data, ax=figure.subplots())  # not pyplot's: it would show it, too
-        figure.savefig(picture, format="png", dpi=80)
-        png = base64.b64encode(picture.getvalue()).decode()
-        bundle["image/png"] = png
-        bundle["text/html"] = page.frame(page.page_html(self._data), png)
-        return (bundle, *metadata)
+        return (bundle | self._views.bundle(self._data), *metadata)

@@ -505,3 +505,21 @@ def test_the_page_says_in_the_header_what_its_tables_say(raw):
     assert f"the worst {format_value(record['max'])}" in text
     for note in record["notes"]:
         assert note[1:40] in text
+
+
+def test_two_fingers_zoom(phone):
+    page, finger = phone
+    (x, y), (right, _) = place(page, 8), place(page, 14)
+    middle = (x + right) / 2
+    finger.send("touchStart", (middle - 20, y))
+    finger.send("touchStart", (middle - 20, y), (middle + 20, y))
+    for reach in (40, 60, 80):
+        finger.send("touchMove", (middle - reach, y), (middle + reach, y))
+        page.page.wait_for_timeout(50)
+    finger.send("touchEnd")
+    first, last = page.page.evaluate("window.latencykit.page.zoomed")
+    whole = page.page.evaluate("window.latencykit.extent()")
+    assert last - first == pytest.approx((whole[1] - whole[0]) / 4, rel=0.05)
+    assert first < 11 < last
+    assert page.page.evaluate("window.latencykit.selection()") is None
+    assert page.complaints == []

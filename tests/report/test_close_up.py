@@ -61,6 +61,7 @@ def test_show_shows_a_short_stall(paused: lk.HistogramLog, tmp_path: Path, opene
     selected = paused.between(start, end).histogram()
     assert page.rows()["log"][99.0] == selected.percentile(99)
     assert page.page.locator("#numbers [data-count]").inner_text() == str(selected.count)
+    page.page.wait_for_url(lambda url: "zoom=" in url and "span=" in url)
     address, rows = page.page.url, page.rows()
     other = page.context.new_page()
     other.goto(address)

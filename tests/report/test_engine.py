@@ -9,8 +9,10 @@ import pytest
 from scipy.stats import binom
 
 import latencykit as lk
+from latencykit.core.dependence import _long_run
 from latencykit.units import format_value
 from latencykit.views.page import script_of
+from latencykit.views.page_data import packed, slots_of
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 PERCENTILES = [1e-9, 1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 99.999, 100]
@@ -107,3 +109,43 @@ def test_intervals_of_differences_contain_the_true_one(engine: Any) -> None:
     spans = [one["b"]["until"] - one["b"]["from"] for one in results]
     normal = 1e6 * np.exp(0.05) * 0.5 * np.sqrt(2 * np.pi) * (last - first) / 2_000
     assert np.mean(spans) == pytest.approx(normal, rel=0.1)
+
+
+def test_long_run_variance_is_that_of_the_package(engine: Any) -> None:
+    rng = np.random.default_rng(11)
+    residuals = []
+    for size in (5, 20, 21, 60, 180, 300):
+        noise = rng.normal(size=size)
+        residuals += [noise, np.cumsum(noise), np.convolve(noise, np.ones(6))[:size]]
+    results = engine("asked.map(longRun)", [one.tolist() for one in residuals])
+    for residual, own in zip(residuals, results, strict=True):
+        found = _long_run(residual[:, None])
+        assert own["settled"] == found.settled[0]
+        if residual.size >= 20:
+            assert own["variance"] == pytest.approx(found.variance[0], rel=1e-9)
+            assert own["degrees"] == pytest.approx(found.degrees[0], rel=1e-9)
+
+
+def test_intervals_allow_for_latencies_that_drift(engine: Any) -> None:
+    """Two halves of one process that wanders: their true difference is 0."""
+    rng = np.random.default_rng(12)
+    worlds, size = [], 240
+    for _ in range(100):
+        level = np.zeros(size)
+        for k in range(1, size):
+            level[k] = 0.5 * level[k - 1] + rng.normal(0, 0.03)
+        duration = rng.lognormal(14 + np.repeat(level, 50), 0.4)
+        samples = lk.Samples(start=np.arange(duration.size) * 20_000_000, duration=duration)
+        worlds.append(packed(slots_of(samples.to_log("1s"))[0]) | {"reaching": True})
+    code = """Promise.all(asked.map(async (one) => {
+      const data = await unpack(one), half = data.start.length / 2, percentiles = [50, 90];
+      const [a, b] = [[0, half], [half, 2 * half]].map((range) => partRows(data, [range], percentiles, true).rows);
+      return percentiles.map((_, k) => differenceOf(a[k], b[k]));
+    }))"""
+    rows = list(zip(*engine(code, worlds), strict=True))
+    for percentile, differences in zip((50, 90), rows, strict=True):
+        stated = [one for one in differences if one["from"] is not None]
+        inside = [one["from"] <= 0 <= one["until"] for one in stated]
+        print(percentile, len(stated), np.mean(inside))
+        assert len(stated) > 30, percentile
+        assert np.mean(inside) > 0.88, percentile

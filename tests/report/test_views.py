@@ -73,14 +73,13 @@ def test_zoom_by_wheel_keys_and_buttons(page: Any) -> None:
     assert ticks() == whole
     page.drag(4.0, 8.0)
     page.page.get_by_role("button", name="Zoom to selection").click()
-    zoomed = page.page.evaluate("location.hash")
-    assert "zoom=" in zoomed
-    assert "span=" in zoomed
+    page.page.wait_for_url(lambda url: "zoom=" in url and "span=" in url)
 
 
 def test_an_address_brings_the_view_back(page: Any) -> None:
     page.drag(4.0, 8.0)
     page.page.locator("#legend .only").first.click()
+    page.page.wait_for_url(lambda url: "span=" in url and "hide=" in url)
     span, rows, address = selection(page), page.rows(), page.page.url
     other = page.context.new_page()
     other.goto(address)
@@ -158,8 +157,8 @@ def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
     assert page.page.locator("#plot-timeline .pinned text").text_content() == "A"
     page.drag(65.0, 115.0)
     own = selection(page)
-    page.page.locator("#pinned p", has_text=f"B, selected: {own[0]:g} s").wait_for()
-    table = page.page.locator("#pinned table").first
+    page.page.locator("#compared p", has_text=f"B, selected: {own[0]:g} s").wait_for()
+    table = page.page.locator("#compared table").first
     cells = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
     counts = [raw.between(*span).histogram().count for span in (pinned, own)]
     rest = raw.histogram().count - sum(counts)
@@ -171,13 +170,108 @@ def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
     assert difference == sign + format_value(abs(medians[1] - medians[0]))
     first, last = (float(end) for end in re.findall(r"\+([\d.]+) µs", interval))
     assert first < 0.2 * 1e-3 * np.exp(14) < last
-    assert cells[-1][3].endswith("(interval unknown)")  # a maximum has none
+    assert cells[-1][3] == "not judged"  # of a maximum
+    page.page.wait_for_url(lambda url: "pin=" in url and "span=" in url)
     other = page.context.new_page()
     other.goto(page.page.url)
     other.wait_for_selector("html[data-ready]")
     assert other.evaluate("window.latencykit.page.pinned") == pinned
     page.page.locator("#plot-timeline").focus()
     page.page.keyboard.press("p")
-    assert not page.page.locator("#pinned").is_visible()
+    assert page.page.locator("#compared h3").inner_text() == "Selection and the rest of the run"
     assert page.page.locator("#plot-timeline .pinned").count() == 0
+    page.page.keyboard.press("Escape")
+    page.page.locator("#compared").wait_for(state="hidden")
+    assert page.complaints == []
+
+
+def test_keys_choose_a_range_of_percentiles(page: Any, raw: lk.HistogramLog) -> None:
+    page.page.locator("#plot-curve").focus()
+    for key in ("ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight"):
+        page.page.keyboard.press(key)
+    first, last = (100 * (1 - 10**-place) for place in (0.4, 0.6))
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    histogram = raw.histogram()
+    assert [low, high] == histogram.percentile([first, last]).tolist()
+    expected = histogram.count_above(low) - histogram.count_above(high)
+    assert f"raw: {expected:,} of 6,852 requests" in page.page.inner_text("#spoken")
+    assert "raw: " in page.page.inner_text("#tip")  # what is spoken of the rule is shown, too
+    page.page.keyboard.press("Escape")
+    assert page.page.evaluate("window.latencykit.page.values") is None
+    assert not page.page.locator("#tip").is_visible()
+    assert page.complaints == []
+
+
+def test_keys_choose_a_region_of_the_heat_map(page: Any, raw: lk.HistogramLog) -> None:
+    page.page.locator("#heat-series").select_option("part")
+    page.page.locator("#plot-heat").focus()
+    page.page.keyboard.press("ArrowLeft")
+    assert page.page.locator("#plot-heat .cell").get_attribute("visibility") == "visible"
+    shown = page.page.inner_text("#tip")
+    assert all(line in page.page.inner_text("#spoken") for line in shown.splitlines())
+    for _ in range(3):
+        page.page.keyboard.press("Shift+ArrowLeft")
+        page.page.keyboard.press("Shift+ArrowUp")
+    start, end = selection(page)
+    assert end - start == pytest.approx(4, abs=0.05)
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    # Bins end at their buckets' upper edges.
+    part = raw.between(start, end).histogram()
+    expected = part.count_above(low) - part.count_above(high)
+    assert f"raw: {expected:,} of {part.count:,} requests" in page.page.inner_text("#chosen")
+    page.page.keyboard.press("Escape")
+    assert selection(page) is None
+    assert page.complaints == []
+
+
+def test_keys_move_and_resize_a_selection(page: Any) -> None:
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("ArrowRight")
+    edges = page.page.evaluate("window.latencykit.page.edges")
+    assert selection(page) == edges[:2]
+    page.page.keyboard.press("Shift+ArrowRight")
+    page.page.keyboard.press("Shift+ArrowRight")
+    assert selection(page) == [edges[0], edges[3]]
+    page.page.keyboard.press("Shift+ArrowLeft")
+    page.page.keyboard.press("ArrowRight")
+    assert selection(page) == [edges[1], edges[3]]
+    page.page.keyboard.press("ArrowLeft")
+    assert selection(page) == [edges[0], edges[2]]
+    assert page.complaints == []
+
+
+def test_a_selection_stands_beside_the_rest_of_the_run(
+    tmp_path: Path, opened: Any, raw: lk.HistogramLog
+) -> None:
+    page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
+    page.drag(1.0, 6.0)
+    start, end = selection(page)
+    page.page.locator("#compared").wait_for()
+    table = page.page.locator("#compared table").first
+    counts = table.locator("tbody tr").first.locator("td").all_inner_texts()
+    inside = raw.between(start, end).histogram().count
+    assert counts[:2] == [f"{inside:,}", f"{raw.histogram().count - inside:,}"]
+    # Six time bins do not show how requests depend on each other.
+    assert table.locator("tbody tr").nth(1).inner_text().endswith("(interval unknown)")
+    assert page.complaints == []
+
+
+def test_a_selection_that_python_sets_is_not_answered(page: Any) -> None:
+    """Two linked widgets have edges of their own: answers would go back and forth and grow."""
+    page.page.evaluate("void (latencykit.page.onSelect = () => (window.answered = true))")
+    page.page.evaluate("latencykit.follow([4.2, 7.7])")
+    start, end = selection(page)
+    assert start <= 4.2 < 7.7 <= end
+    assert page.page.evaluate("window.answered") is None
+    page.drag(10.0, 12.0)
+    assert page.page.evaluate("window.answered") is True
+
+
+def test_a_drag_selects_within_a_selection_that_fills_the_view(page: Any) -> None:
+    page.drag(4.0, 12.0)
+    start, end = selection(page)
+    page.page.get_by_role("button", name="Zoom to selection").click()
+    drag(page, at(page, "#plot-timeline", 0.3), at(page, "#plot-timeline", 0.6))
+    first, last = selection(page)
+    assert start < first < last < end
     assert page.complaints == []

@@ -21,19 +21,23 @@ export function wireControls(page) {
   const legend = page.find("legend");
   if (page.series.length > 1) legend.querySelectorAll("button[data-series]").forEach((own) => {
     const place = Number(own.dataset.series), name = page.series[place].name;
-    own.after(button("only", `Show ${name} alone, or all again`, () => solo(page, place)));
-    own.nextSibling.className = "only";
+    const alone = button("only", `Show ${name} alone, or all again`, () => solo(page, place)), pair = el("span", { class: "pick" });
+    alone.className = "only";
+    own.replaceWith(pair);
+    pair.append(own, alone);
   });
   const tools = el("div", { class: "tools", role: "group", "aria-label": "Zoom, copy and save" });
+  const drawn = page.series.some((one) => one.whole || one.points.length); // else there is only a reason why not
   if (page.edges.length) timeTools(page, tools);
   const linear = toggle("Linear values", "Values on a linear axis from zero, or on a logarithmic one", () => {
     page.linear = !page.linear;
     for (const name of ["timeline", "curve"]) page.draw(name);
     return page.linear;
   });
-  tools.append(linear, button("Numbers as CSV", "Save the table of what is selected", () => save(page, "numbers.csv", "text/csv", csvOf(page))));
+  if (drawn) tools.append(linear);
+  tools.append(button("Numbers as CSV", "Save the table of what is selected", () => save(page, "numbers.csv", "text/csv", csvOf(page))));
   for (const [name, title] of [["timeline", "timeline"], ["heat", "heat map"], ["curve", "curve"]]) {
-    if (!page.hosts[name]) continue;
+    if (!page.hosts[name] || !drawn) continue;
     const own = el("div", { class: "saves" });
     own.append(
       button("SVG", `Save the ${title} as SVG`, () => savePicture(page, name, "svg")),
@@ -74,12 +78,19 @@ function timeTools(page, tools) {
   }
   page.hosts.timeline.tabIndex = 0;
   page.hosts.timeline.setAttribute("role", "group");
-  page.hosts.timeline.setAttribute("aria-label", "Timeline; + and - zoom, arrow keys move the selection, z zooms to it, p pins it, 0 shows all");
+  page.hosts.timeline.setAttribute("aria-label", page.model.words.timelineKeys);
   page.hosts.timeline.addEventListener("keydown", (event) => {
-    const span = page.span || page.view(), step = page.edges[1] - page.edges[0];
+    const step = page.edges[1] - page.edges[0], [from] = page.view();
+    // Without a selection, the first time bin that is shown; with the shift key, the end moves.
+    const move = (by) => {
+      if (!page.span) return page.drop(from, from);
+      if (!event.shiftKey) return page.slide(page.span, by);
+      const at = page.edges.findIndex((edge) => edge >= page.span[1] - 1e-9), end = page.edges[at + Math.sign(by)];
+      if (end > page.span[0]) page.select([page.span[0], end]);
+    };
     const act = {
       "+": () => page.zoomAround(middle(), 0.5), "-": () => page.zoomAround(middle(), 2), 0: () => page.zoom(null),
-      z: () => page.zoom(page.span), p: () => (page.span || page.pinned) && page.pin(page.pinned ? null : page.span), ArrowLeft: () => page.slide(span, -step), ArrowRight: () => page.slide(span, 1.5 * step),
+      z: () => page.zoom(page.span), p: () => (page.span || page.pinned) && page.pin(page.pinned ? null : page.span), ArrowLeft: () => move(-step), ArrowRight: () => move(1.5 * step),
     }[event.key];
     if (!act || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -206,7 +217,7 @@ export function wireAddress(page, handle) {
   if (zoomed?.length === 2) page.zoom(zoomed);
   if (pinned?.length === 2) page.pin?.(page.snapped(...pinned));
   if (chosen?.length === 2) handle.select(...chosen);
-  return () => {
+  const write = () => {
     const parts = [];
     if (page.span) parts.push(`span=${page.span.join("-")}`);
     if (page.pinned) parts.push(`pin=${page.pinned.join("-")}`);
@@ -219,4 +230,6 @@ export function wireAddress(page, handle) {
       // A frame without an origin of its own has no address to write.
     }
   };
+  let due = 0; // browsers limit how often an address may change, and each change takes milliseconds
+  return () => (clearTimeout(due), (due = setTimeout(write, 150)));
 }

@@ -42,7 +42,8 @@ function ninesOf(page) {
 }
 
 export function drawCurve(page) {
-  const reasons = page.series.filter((one) => one.reason && !one.hidden).map((one) => (page.series.length > 1 ? `${one.name}: ${one.reason}` : one.reason));
+  const missing = page.series.filter((one) => one.reason && !one.hidden), named = (reason) => missing.filter((one) => one.reason === reason).map((one) => one.short).join(", ");
+  const reasons = [...new Set(missing.map((one) => one.reason))].map((reason) => (page.series.length > 1 ? `${named(reason)}: ${reason}` : reason));
   const notes = reasons.map((text) => el("p", { class: "reason" }, text));
   const live = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
   const host = page.hosts.curve;
@@ -256,12 +257,11 @@ function catchCurve(page, root, box, x, live) {
   });
   area.addEventListener("pointerup", (event) => {
     if (from === null) return;
-    const [left, right] = [from, placeAt(event)].sort((a, b) => a - b), found = live.find(({ one, spread }) => one.data && spread?.value.length);
+    const [left, right] = [from, placeAt(event)].sort((a, b) => a - b);
     from = null;
     mark.setAttribute("visibility", "hidden");
-    if (!found || x.to(right) - x.to(left) <= 4) return page.values ? page.choose(null) : null;
-    const at = (place) => rowAt(found.spread, place >= page.nines + 0.35 ? 100 : Math.max(1e-9, percentileAt(place))).value;
-    page.choose([left < 0.02 ? 0 : at(left), at(right)]);
+    if (x.to(right) - x.to(left) <= 4) return page.values ? page.choose(null) : null;
+    chooseBetween(page, left, right);
   });
   area.addEventListener("pointercancel", () => ((from = null), mark.setAttribute("visibility", "hidden")));
   area.addEventListener("pointerleave", () => {
@@ -270,6 +270,14 @@ function catchCurve(page, root, box, x, live) {
   });
   page.point = point;
   page.pixel = x.to;
+}
+
+// The latencies between two places, of the first series that is shown over time.
+function chooseBetween(page, left, right) {
+  const spread = page.spreads.find((found, k) => page.series[k].data && !page.series[k].hidden && found?.value.length);
+  if (!spread) return;
+  const at = (place) => rowAt(spread, place >= page.nines + 0.35 ? 100 : Math.max(1e-9, percentileAt(place))).value;
+  page.choose([left < 0.02 ? 0 : at(left), at(right)]);
 }
 
 // A percentile as it is written, so that what is shown for it is what every table says of it.
@@ -289,19 +297,21 @@ function curveRows({ one, spread }, percentile, unit) {
   return [{ cls: one.cls, dash: one.dash, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer${weak}` }];
 }
 
-// Arrow keys walk along the axis, and what stands there is spoken.
+// Arrow keys walk along the axis, and what stands there is shown and spoken; with the shift key they choose a range.
 export function walkCurve(page, event) {
   const step = { ArrowLeft: -0.1, ArrowRight: 0.1, Home: -99, End: 99 }[event.key];
   if (!step) return;
   event.preventDefault();
-  page.place = Math.min(page.nines + 0.5, Math.max(0, (page.place ?? 0.3) + step));
+  const before = page.place ?? 0.3;
+  page.place = Math.min(page.nines + 0.5, Math.max(0, before + step));
   if (!page.point) return;
+  page.anchor = event.shiftKey ? (page.anchor ?? before) : null;
+  if (page.anchor !== null && page.hosts.timeline) chooseBetween(page, ...[page.anchor, page.place].sort((a, b) => a - b));
   page.point(page.place);
   const percentile = page.place >= page.nines + 0.45 ? 100 : writtenPercentile(page.place);
   const rows = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
-  const words = rows.flatMap((row) => curveRows(row, percentile, page.model.unit)).map((row) => row.text);
-  page.say(`${percentileText(percentile)}. ${words.join(". ")}`);
+  const found = rows.flatMap((row) => curveRows(row, percentile, page.model.unit));
+  if (page.anchor === null) page.say(`${percentileText(percentile)}. ${found.map((row) => row.text).join(". ")}`);
   const box = page.hosts.curve.getBoundingClientRect();
-  const seen = { clientX: box.left + page.pixel(page.place), clientY: box.top + 120 };
-  page.tip.show(seen, percentileText(percentile), rows.flatMap((row) => curveRows(row, percentile, page.model.unit)));
+  page.tip.show({ clientX: box.left + page.pixel(page.place), clientY: box.top + 120 }, percentileText(percentile), found);
 }

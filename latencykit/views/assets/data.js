@@ -102,7 +102,7 @@ export function distributionOf(data, ranges) {
   if (late && known < 0) timedOut();
   if (known < 0) known = value.length;
   const limit = supportedBy(total), mean = total ? meanOf(sum / count, least / total, most / total, late > 0) : null;
-  return { percentile, value, low, known, count, late, total, mean, limit, solid: limit };
+  return { counts, percentile, value, low, known, count, late, total, mean, limit, solid: limit };
 }
 
 // A mean as a row: the number where the buckets pin it down, else what it lies between.

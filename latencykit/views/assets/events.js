@@ -4,6 +4,7 @@ import { percentileAt } from "./numbers.js";
 import { firstFrom, placeOf } from "./data.js";
 
 export const LEAST_EVENTS = 20;
+export const Z = 1.959963984540054;
 const BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
 
 // ln Γ(x) for x ≥ 1 (Stirling's series, after the recurrence has made x large).
@@ -36,36 +37,32 @@ function usualLoad(load) {
   });
 }
 
-// Requests of each bin above a percentile; timeouts lie above all others. `running` are counts up to each bucket.
-function tailOf(data, slots, running, percentile, total) {
-  const below = (total * percentile) / 100;
-  const cut = firstFrom(running, below * (1 - 1e-12), 0, running.length - 1);
-  const inside = running[cut] - (cut ? running[cut - 1] : 0);
-  const share = inside ? Math.min(1, Math.max(0, (running[cut] - below) / inside)) : 0;
-  return slots.map((s) => {
-    const late = data.timeouts ? data.timeouts[s] : 0;
-    const first = firstFrom(data.index, cut, data.from[s], data.from[s + 1]);
-    if (first === data.from[s + 1]) return late;
-    const at = data.index[first] === cut ? (share - 1) * data.counts[first] : 0;
-    return late + data.count[s] - data.upTo[first] + data.counts[first] + at;
-  });
+// Whether a count is too high for chance: P(X ≥ count) < level where `mean` is expected. Two bounds settle nearly all counts:
+// Chernoff's from above, and P(X = count) from below.
+function isBurst(count, mean, level) {
+  if (count <= 1 || count <= mean + 3 * Math.sqrt(mean)) return false; // there, the probability is above BURST
+  if (!(mean > 0)) return true;
+  const logs = count * Math.log(mean) - mean, wanted = Math.log(level);
+  if (logs + count - count * Math.log(count) < wanted) return true;
+  return logs - lnGamma(count + 1) < wanted && poissonAtLeast(count, mean) < level;
 }
 
 // Kish's effective number of events: bursts that touch are one, every other request is one of its own.
 function effectiveEvents(tail, burst, begin, end, reach) {
   let total = 0, squares = 0, stall = 0, last = -1, until = -Infinity;
-  tail.forEach((count, k) => {
+  for (let k = 0; k < tail.length; k++) {
+    const count = tail[k];
     total += count;
     if (!burst[k]) {
       squares += count;
-      return;
+      continue;
     }
     const apart = last >= 0 && k - last > 1 && begin[k] - reach[k] > until + 1e-6 * (end[k] - begin[k]);
     if (apart) [squares, stall] = [squares + stall * stall, 0];
     stall += count;
     until = Math.max(until, end[k]);
     last = k;
-  });
+  }
   squares += stall * stall;
   return total > 0 ? (total * total) / Math.max(squares, total) : 0;
 }
@@ -88,28 +85,68 @@ export function supportedIn(data, ranges, spread, wanted) {
   return supported ? spread.limit : 0;
 }
 
-// Percentile and independent events above it, of each of some percentiles, ascending.
+// Percentile and independent events above it, of each of some percentiles, ascending; with them the requests of each bin
+// above it and in all, in arrays that the next percentile overwrites. Timeouts lie above all others.
 export function* eventsAbove(data, ranges, spread, percentiles) {
-  const slots = [], asked = [...percentiles].sort((a, b) => a - b);
-  for (const [first, last] of ranges) for (let s = first; s < last; s++) if (data.count[s] || (data.timeouts && data.timeouts[s])) slots.push(s);
+  const slots = [], asked = [...percentiles].sort((a, b) => a - b), late = (s) => (data.timeouts ? data.timeouts[s] : 0);
+  for (const [first, last] of ranges) for (let s = first; s < last; s++) if (data.count[s] || late(s)) slots.push(s);
   if (!slots.length) return;
-  const load = slots.map((s) => data.count[s] + (data.timeouts ? data.timeouts[s] : 0)), usual = usualLoad(load);
-  const all = usual.reduce((a, b) => a + b, 0), running = new Float64Array(data.high.length);
-  for (const [first, last] of ranges) for (let k = data.from[first]; k < data.from[last]; k++) running[data.index[k]] += data.counts[k];
+  const size = slots.length, load = slots.map((s) => data.count[s] + late(s)), usual = usualLoad(load);
+  const all = usual.reduce((a, b) => a + b, 0), running = Float64Array.from(spread.counts);
   for (let k = 1; k < running.length; k++) running[k] += running[k - 1];
   const begin = slots.map((s) => data.start[s]), end = slots.map((s) => data.end[s]);
   const reach = slots.map((s) => (data.reaching && data.max[s] ? data.max[s] / 1e9 : 0));
-  let carried = slots.map(() => false);
-  for (let k = 0; k < asked.length; k++) {
-    const tail = tailOf(data, slots, running, asked[k], spread.total), sum = tail.reduce((a, b) => a + b, 0);
-    const burst = tail.map((count, j) => {
-      const expected = (sum * usual[j]) / all;
-      if (!count || carried[j]) return carried[j] && count > 0;
-      // Within three standard deviations the upper tail of a Poisson variable is above BURST.
-      return count > 1 && count > expected + 3 * Math.sqrt(expected) && poissonAtLeast(count, expected) < BURST / tail.length;
-    });
-    if (asked[k] >= CARRIED) carried = burst;
-    const together = data.width === null ? Infinity : (sum * sum) / Math.max(1e-300, tail.reduce((a, b) => a + b * b, 0));
-    yield [asked[k], Math.min(effectiveEvents(tail, burst, begin, end, reach), together)];
+  const at = slots.map((s) => data.from[s]), tail = new Float64Array(size), burst = new Uint8Array(size), carried = new Uint8Array(size);
+  for (const percentile of asked) {
+    const below = (spread.total * percentile) / 100, cut = firstFrom(running, below * (1 - 1e-12), 0, running.length - 1);
+    const inside = running[cut] - (cut ? running[cut - 1] : 0), share = inside ? Math.min(1, Math.max(0, (running[cut] - below) / inside)) : 0;
+    let sum = 0, squares = 0;
+    for (let j = 0; j < size; j++) {
+      const s = slots[j], until = data.from[s + 1];
+      let k = at[j]; // percentiles ascend, and so does the first bucket above them
+      while (k < until && data.index[k] < cut) k++;
+      at[j] = k;
+      const above = k === until ? 0 : data.count[s] - data.upTo[k] + data.counts[k] + (data.index[k] === cut ? (share - 1) * data.counts[k] : 0);
+      tail[j] = late(s) + above;
+      sum += tail[j];
+      squares += tail[j] * tail[j];
+    }
+    for (let j = 0; j < size; j++) burst[j] = tail[j] && (carried[j] || isBurst(tail[j], (sum * usual[j]) / all, BURST / size)) ? 1 : 0;
+    if (percentile >= CARRIED) carried.set(burst);
+    const together = data.width === null ? Infinity : (sum * sum) / Math.max(1e-300, squares);
+    yield [percentile, Math.min(effectiveEvents(tail, burst, begin, end, reach), together), tail, load];
   }
+}
+
+// ---------------------------------------------------------------- how requests of successive bins depend on each other
+
+const LEAST_BINS = 20, BLOCKS = 10, GROWTH = 2;
+
+// The long-run variance of a sum, from overlapping blocks of every length up to a tenth: `_long_run` in core/dependence.py.
+export function longRun(residual) {
+  const n = residual.length;
+  if (n < LEAST_BINS) return { variance: Infinity, degrees: 2, settled: false };
+  const longest = Math.max(1, Math.floor(n / BLOCKS)), lengths = [], sums = new Float64Array(n + 1);
+  for (let length = 1; length <= longest; length *= 2) lengths.push(length);
+  if (lengths.at(-1) < longest) lengths.push(longest);
+  for (let k = 0; k < n; k++) sums[k + 1] = sums[k] + residual[k];
+  const found = lengths.map((length) => {
+    let squares = 0;
+    for (let k = length; k <= n; k++) squares += (sums[k] - sums[k - length]) ** 2;
+    return ((squares / (n - length + 1)) * n) / length / (1 - length / n);
+  });
+  const last = found.at(-1), [half, quarter] = [2, 4].map((part) => found[lengths.findLastIndex((length) => length <= Math.max(1, Math.floor(longest / part)))]);
+  const most = Math.max(...found), degrees = Math.max(2, (1.5 * n) / lengths[found.indexOf(most)] - 1);
+  return { variance: Math.max(most, last + Math.max(last - half, 0)), degrees, settled: last <= GROWTH * quarter };
+}
+
+// As many independent events as are as uncertain as the requests above a percentile: dependence in time makes them fewer, and
+// so do few bins (Student's quantile for the normal one). None where the bins are too few to show it, or drift.
+export function independentEvents(tail, load) {
+  let above = 0, total = 0;
+  for (let k = 0; k < tail.length; k++) [above, total] = [above + tail[k], total + load[k]];
+  const share = above / total, { variance, degrees, settled } = longRun(Float64Array.from(tail, (count, k) => count - share * load[k]));
+  if (!settled || !(above > 0) || share >= 1) return 0;
+  const z = Z * Z, student = 1 + (z + 1) / 4 / degrees + (5 * z * z + 16 * z + 3) / 96 / degrees ** 2;
+  return ((1 - share) * above * above) / (Math.max(variance, above * (1 - share)) * student * student);
 }

@@ -1,7 +1,7 @@
 // Time × latency: the share of each slot's requests in rows of equal height on the logarithmic axis.
 
 import { grouped, secondsText, valueText } from "./numbers.js";
-import { isResolved } from "./data.js";
+import { distribution, isResolved, rowAt } from "./data.js";
 import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
 import { slotAt, stepPath } from "./timeline.js";
 
@@ -28,6 +28,11 @@ export function drawHeat(page) {
     const at = root.getBoundingClientRect();
     return [event.clientX - at.left, event.clientY - at.top];
   };
+  const region = ([x0, y0], [x1, y1]) => {
+    page.drop(x.back(x0), x.back(x1));
+    page.choose([y.back(Math.max(y0, y1)), y.back(Math.min(y0, y1))]);
+  };
+  page.heatAt = { data, x, y, box, root, region, follow };
   let from = null;
   area.addEventListener("pointerdown", (event) => {
     follow(event);
@@ -48,15 +53,41 @@ export function drawHeat(page) {
     from = null;
     mark.setAttribute("visibility", "hidden");
     if (Math.abs(x1 - x0) < 4 && Math.abs(y1 - y0) < 4) return page.values ? page.choose(null) : null;
-    page.drop(x.back(x0), x.back(x1));
-    page.choose([y.back(Math.max(y0, y1)), y.back(Math.min(y0, y1))]);
+    region([x0, y0], [x1, y1]);
   });
   area.addEventListener("pointercancel", () => ((from = null), mark.setAttribute("visibility", "hidden")));
   area.addEventListener("pointerleave", page.tip.hide);
   endLabels(root, labels, box);
-  root.append(mark);
-  root.append(area);
+  root.append(mark, area, svg("rect", { class: "cell", visibility: "hidden" }));
   host.replaceChildren(canvas, root);
+}
+
+// Arrow keys walk from cell to cell; with the shift key they choose a region of time and latency.
+export function walkHeat(page, event) {
+  const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+  if (!step || !page.heatAt) return;
+  event.preventDefault();
+  const { data, x, box, root } = page.heatAt, first = Math.max(0, data.start.findIndex((_, s) => data.end[s] > x.low));
+  const last = Math.max(first, data.start.findLastIndex((start) => start < x.high)), clamp = (at, low, high) => Math.min(high, Math.max(low, at));
+  if (!page.cell) {
+    // The median in the middle of what is shown, or in the next bin that has one.
+    const own = Math.max(first, data.count.findIndex((count, k) => count && k >= (first + last) >> 1));
+    page.cell = [own, data.count[own] ? rowOf(rowAt(distribution(data, own, own + 1), 50).value, page.heatAt.y, box) : ROWS >> 1];
+  }
+  const [s, row] = page.cell, cell = [clamp(s + step[0], first, last), clamp(row + step[1], 0, ROWS - 1)];
+  const height = (box.bottom - box.top) / ROWS, pixels = ([at, r]) => [x.to((data.start[at] + data.end[at]) / 2), box.bottom - (r + 0.5) * height];
+  page.corner = event.shiftKey ? page.corner || [s, row] : null;
+  page.cell = cell;
+  const own = pixels(cell), from = root.getBoundingClientRect(), scale = from.width / box.width || 1;
+  if (page.corner) {
+    // To the outer edges of both cells.
+    const other = pixels(page.corner), down = (at) => (at === Math.max(own[1], other[1]) ? 0.5 : -0.5) * height, alike = own[1] === other[1];
+    page.heatAt.region([own[0], own[1] + (alike ? 0.5 * height : down(own[1]))], [other[0], other[1] + (alike ? -0.5 * height : down(other[1]))]);
+  }
+  const words = page.heatAt.follow({ clientX: from.left + own[0] * scale, clientY: from.top + own[1] * scale });
+  const left = x.to(data.start[cell[0]]), width = Math.max(3, x.to(data.end[cell[0]]) - left);
+  for (const [key, value] of Object.entries({ x: left, y: own[1] - height / 2, width, height, visibility: "visible" })) page.heatAt.root.querySelector(".cell").setAttribute(key, value);
+  if (words && !page.corner) page.say(words);
 }
 
 function rowOf(value, y, box) {
@@ -113,8 +144,11 @@ function mixed(ramp, share) {
 }
 
 function tipHeat(page, event, data, x, y, box, root) {
-  const place = root.getBoundingClientRect(), s = slotAt(data, x.back(event.clientX - place.left));
-  if (s < 0 || !data.count[s]) return page.tip.hide();
+  const place = root.getBoundingClientRect(), time = x.back(event.clientX - place.left), s = slotAt(data, time);
+  if (s < 0 || !data.count[s]) {
+    page.tip.show(event, secondsText(Number(time.toFixed(3))), [{ text: "no requests here" }]);
+    return "no requests here";
+  }
   const middle = y.back(event.clientY - place.top), at = rowOf(middle, y, box), rows = rowsOf(data, box, y);
   let inside = 0, spread = false;
   for (let k = data.from[s]; k < data.from[s + 1]; k++) {
@@ -124,5 +158,7 @@ function tipHeat(page, event, data, x, y, box, root) {
     spread ||= last > first;
   }
   const text = `${spread ? "about " : ""}${grouped(inside)} of ${grouped(data.count[s])} requests near ${valueText(middle, page.model.unit, 2)}`;
-  page.tip.show(event, `${secondsText(Number(data.start[s].toFixed(6)))} to ${secondsText(Number(data.end[s].toFixed(6)))}`, [{ text }]);
+  const title = `${secondsText(Number(data.start[s].toFixed(6)))} to ${secondsText(Number(data.end[s].toFixed(6)))}`;
+  page.tip.show(event, title, [{ text }]);
+  return `${title}: ${text}`;
 }

@@ -3,9 +3,9 @@
 import { durationText, grouped, secondsText, valueText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
 import { el, measureAgain, tooltip } from "./draw.js";
-import { countsOf, drawBrush, drawTimeline } from "./timeline.js";
+import { countsOf, drawBrush, drawTimeline, wirePinch } from "./timeline.js";
 import { dataWithin, drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
-import { drawHeat } from "./heat.js";
+import { drawHeat, walkHeat } from "./heat.js";
 import { drawFanOut, showFanOut } from "./fanout.js";
 import { wireControls } from "./controls.js";
 
@@ -27,10 +27,12 @@ export async function mount(root, model, { host, ask = null, onSelect = () => {}
   labelCells(page);
   (root.body || root).append(page.tip.node);
   actions(page);
-  for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow]) guarded(() => part(page));
+  for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow, wirePinch]) guarded(() => part(page));
   page.refresh();
   return Object.freeze({
     select: (start, end) => (start === undefined ? page.select(null) : page.drop(start, end)),
+    // The same without an answer: two widgets that are linked have edges of their own.
+    follow: (span) => page.quietly(() => (span ? page.drop(...span) : page.select(null))),
     selection: () => page.span,
     extent: () => [page.edges[0], page.edges[page.edges.length - 1]],
     percentile: (name, p) => rowAt(page.spreads[page.series.findIndex((one) => one.name === name)], p).value,
@@ -80,6 +82,7 @@ function focus(page) {
   const finer = view && page.details.filter(covers).sort((a, b) => a.bin - b.bin)[0];
   page.finer = finer && finer.bin < page.model.bin ? finer : null;
   page.edges = page.finer ? page.finer.edges : page.allEdges;
+  page.cell = page.corner = null; // of the bins that were drawn before
   page.series.forEach((one, k) => one.data && (one.data = page.finer?.series[k] || one.coarse));
   if (page.ranges) for (const range of page.ranges) range.max = String(page.edges.length - 1);
   const bin = page.finer ? page.finer.bin : page.model.bin;
@@ -110,7 +113,7 @@ function actions(page) {
     count();
     for (const name of Object.keys(SECTIONS)) drawSection(page, name);
     showNumbers(page);
-    page.showPinned?.();
+    page.showCompared?.();
   };
   page.select = (span) => {
     const whole = span && span[0] <= page.allEdges[0] && span[1] >= page.allEdges.at(-1);
@@ -122,9 +125,8 @@ function actions(page) {
     showChosen(page);
     page.showTools?.();
     clearTimeout(page.comparing);
-    if (page.pinned) page.comparing = setTimeout(page.showPinned, 60); // not at each move of a drag
-    else page.showPinned?.();
-    page.onSelect(page.span);
+    page.comparing = setTimeout(() => page.showCompared?.(), 60); // not at each move of a drag
+    if (!page.quiet) page.onSelect(page.span);
   };
   // A range of latencies: when did these happen?
   page.choose = (values) => {
@@ -140,6 +142,11 @@ function actions(page) {
     return [page.edges[Math.max(0, Math.min(first, page.edges.length - 2))], page.edges[end]];
   };
   page.snapped = snapped;
+  page.quietly = (act) => {
+    page.quiet = true;
+    act();
+    page.quiet = false;
+  };
   page.preview = (a, b) => {
     const span = snapped(a, b);
     if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);
@@ -147,11 +154,12 @@ function actions(page) {
   page.drop = (a, b) => page.select(snapped(a, b));
   // A selection moved by some seconds keeps its number of bins.
   page.slide = (span, by) => {
-    let [first, last] = span.map((edge) => page.edges.indexOf(edge));
-    if (first < 0 || last < 0) [first, last] = snapped(...span).map((edge) => page.edges.indexOf(edge));
-    const most = page.edges.length - 1 - (last - first);
-    const at = Math.min(most, Math.max(0, page.edges.findLastIndex((edge) => edge <= span[0] + by)));
-    const moved = [page.edges[at], page.edges[at + last - first]];
+    // Finer bins are those around what is shown: a longer selection moves by the run's own.
+    const edges = span[0] >= page.edges[0] && span[1] <= page.edges.at(-1) ? page.edges : page.allEdges;
+    const first = Math.max(0, edges.findLastIndex((edge) => edge <= span[0])), end = edges.findIndex((edge) => edge >= span[1]), last = end < 0 ? edges.length - 1 : end;
+    const most = edges.length - 1 - (last - first);
+    const at = Math.min(most, Math.max(0, edges.findLastIndex((edge) => edge <= span[0] + by)));
+    const moved = [edges[at], edges[at + last - first]];
     if (moved[0] !== page.span?.[0] || moved[1] !== page.span?.[1]) page.select(moved);
   };
   const whole = () => [page.allEdges[0], page.allEdges.at(-1)];
@@ -198,6 +206,7 @@ function wireSpans(page) {
   page.find("whole")?.addEventListener("click", () => (page.choose(null), page.select(null)));
   page.root.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
+    page.tip.hide();
     if (page.values) page.choose(null);
     if (page.span) page.select(null);
   });
@@ -221,11 +230,18 @@ function wireRanges(page) {
 
 function wireCurve(page) {
   page.hosts.curve.addEventListener("keydown", (event) => walkCurve(page, event));
+  page.hosts.curve.addEventListener("blur", page.tip.hide);
 }
 
 function wireHeat(page) {
+  const host = page.hosts.heat;
+  if (host) {
+    for (const [key, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": page.model.words.heatKeys })) host.setAttribute(key, value);
+    host.addEventListener("keydown", (event) => walkHeat(page, event));
+    host.addEventListener("blur", () => (page.tip.hide(), host.querySelector(".cell")?.setAttribute("visibility", "hidden")));
+  }
   const chosen = page.find("heat-series");
-  chosen?.addEventListener("change", () => ((page.heat = chosen.value), drawSection(page, "heat")));
+  chosen?.addEventListener("change", () => ((page.heat = chosen.value), (page.cell = page.corner = null), drawSection(page, "heat")));
 }
 
 function wireFanOut(page) {
@@ -310,12 +326,14 @@ function showChosen(page) {
   page.say(text);
 }
 
-// In a narrow column each row of the table becomes a grid, in which the cells carry the names of their columns.
+// In a narrow column each row of a table becomes a grid, in which the cells carry the names of their columns.
 function labelCells(page) {
-  const table = page.find("numbers").closest("table"), names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-  table.classList.add("fluid");
-  table.style.setProperty("--columns", names.length - 1);
-  for (const row of page.rows) [...row.cells].forEach((cell, k) => k && (cell.dataset.label = names[k]));
+  for (const table of page.root.querySelectorAll("#explore table, #stalls table, #comparison table, #slo table")) {
+    const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+    table.classList.add("fluid");
+    table.style.setProperty("--columns", names.length - 1);
+    for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, k) => k && (cell.dataset.label = names[k]));
+  }
 }
 
 function numbersOf(one, spread, page, position) {
@@ -325,14 +343,14 @@ function numbersOf(one, spread, page, position) {
     return row;
   }
   const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.short);
-  const blank = !spread || !spread.value.length;
+  const unknown = !dataWithin(page, one, page.span), blank = unknown || !spread || !spread.value.length;
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
     const row = rowAt(spread, percentile);
     return el("td", { "data-value": row.value, "data-percentile": percentile }, rowText(row, unit));
   });
-  const count = spread ? spread.count : 0, mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
-  const row = el("tr", { "data-series": position }, name, el("td", { "data-count": count }, grouped(count)), ...cells, el("td", {}, mean));
+  const count = spread ? spread.count : 0, requests = unknown ? el("td", {}, "unknown") : el("td", { "data-count": count }, grouped(count)), mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
+  const row = el("tr", { "data-series": position }, name, requests, ...cells, el("td", {}, mean));
   [...row.cells].forEach((cell, k) => k && (cell.dataset.label = page.rows[position].cells[k].dataset.label));
   return row;
 }

@@ -18,7 +18,7 @@ function rounded(number, digits) {
 }
 
 export function grouped(number) {
-  return Math.round(number).toLocaleString("en-US");
+  return String(Math.round(number)).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 export function valueText(value, unit, digits = 3) {

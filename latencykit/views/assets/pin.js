@@ -1,12 +1,12 @@
-// Two selections compared: the one that was pinned (A), the present one (B), and the rest of the run.
+// A selection compared with the rest of the run, or with one that was pinned before (A and B).
 
 import { grouped, percentileText, valueText } from "./numbers.js";
 import { distributionOf, rowAt, rowText } from "./data.js";
-import { eventsAbove, LEAST_EVENTS, supportedIn } from "./events.js";
+import { eventsAbove, independentEvents, LEAST_EVENTS, supportedIn, Z } from "./events.js";
 import { dataWithin, slotsWithin } from "./curve.js";
 import { el, svg } from "./draw.js";
 
-const Z = 1.959963984540054, MOST_SERIES = 4;
+const MOST_SERIES = 4;
 
 // The parts of a run that lie in none of some spans.
 function outside(data, spans) {
@@ -20,11 +20,13 @@ function outside(data, spans) {
 }
 
 // Value and 95 % interval of each percentile, from the order statistics of as many independent events as lie above it.
-function partRows(data, ranges, percentiles) {
+function partRows(data, ranges, percentiles, sure) {
   const spread = distributionOf(data, ranges);
   if (!spread.value.length) return { count: 0, rows: percentiles.map(() => null) };
   spread.solid = supportedIn(data, ranges, spread, percentiles);
-  const events = new Map(eventsAbove(data, ranges, spread, percentiles.filter((p) => p > 0 && p < 100)));
+  const asked = [50, ...percentiles.filter((p) => p > 0 && p < 100 && p !== 50)], events = new Map();
+  if (sure) for (const [percentile, apart, tail, load] of eventsAbove(data, ranges, spread, asked)) events.set(percentile, Math.min(apart, independentEvents(tail, load)));
+  if (!events.get(50)) events.clear(); // a drift shows most clearly at the median
   const rows = percentiles.map((percentile) => ({ ...rowAt(spread, percentile), ...intervalAt(spread, percentile, events.get(percentile)) }));
   return { count: spread.count, rows };
 }
@@ -54,62 +56,75 @@ function differenceText(difference, apart, unit) {
 export function wirePin(page, tools, button) {
   if (!page.edges.length) return;
   const own = button("Pin selection", "Key: p; compare it with further selections", () => page.pin(page.pinned ? null : page.span));
-  const place = el("div", { id: "pinned", hidden: "" });
-  page.find("numbers").closest(".scroll").after(place);
+  const place = el("div", { id: "compared", hidden: "" });
+  page.root.querySelector(".views").after(place);
   tools.append(own);
   page.pin = (span) => {
     page.pinned = span;
-    page.showPinned();
+    page.showCompared();
     page.onView();
   };
-  page.showPinned = () => {
+  page.showCompared = () => {
     own.textContent = page.pinned ? "Unpin" : "Pin selection";
     own.disabled = !page.pinned && !page.span;
-    place.hidden = !page.pinned;
+    place.hidden = !page.pinned && !page.span;
     drawPinned(page);
-    if (page.pinned) place.replaceChildren(...compared(page));
+    if (!place.hidden) place.replaceChildren(...compared(page));
   };
-  page.showPinned();
+  page.showCompared();
 }
 
-// The pinned span in the timeline.
+// The pinned span in the timeline, and the letters of both.
 export function drawPinned(page) {
   if (!page.timeline) return;
-  const { x, plot, inside } = page.timeline, before = inside.querySelector(".pinned");
-  before?.remove();
+  const { x, plot, inside } = page.timeline;
+  inside.querySelectorAll(".pinned, .letter").forEach((before) => before.remove());
   if (!page.pinned) return;
   const left = x.to(page.pinned[0]), width = Math.max(1.5, x.to(page.pinned[1]) - left), group = svg("g", { class: "pinned" });
   group.append(svg("rect", { x: left, y: plot.top, width, height: plot.bottom - plot.top }), svg("text", { class: "label", x: left + 4, y: plot.top + 13 }, "A"));
   inside.append(group);
+  const own = secondOf(page);
+  if (own) inside.append(svg("text", { class: "label letter", x: x.to(own[0]) + 4, y: plot.top + (Math.abs(x.to(own[0]) - left) < 14 ? 28 : 13) }, "B"));
+}
+
+// What is selected, unless it is what is pinned.
+function secondOf(page) {
+  return page.span && String(page.span) !== String(page.pinned) ? page.span : null;
 }
 
 function compared(page) {
-  const seconds = (span) => `${span[0]} s to ${span[1]} s`, own = page.span && String(page.span) !== String(page.pinned) ? page.span : null;
+  const seconds = (span) => `${span[0]} s to ${span[1]} s`, own = secondOf(page);
   const series = page.series.filter((one) => one.coarse && !one.shadow && !one.hidden);
-  const parts = [el("h3", {}, "A and B"), el("p", { class: "quiet" }, `A, pinned: ${seconds(page.pinned)}. B, selected: ${own ? seconds(own) : "nothing yet"}. Difference: B \u2212 A, with its 95 % interval from independent events.`)];
-  if (series.length > MOST_SERIES) parts.push(el("p", { class: "quiet" }, `The first ${MOST_SERIES} of ${series.length} series that are shown.`));
-  for (const one of series.slice(0, MOST_SERIES)) parts.push(tableOf(page, one, own));
-  return parts;
+  const spans = (page.pinned ? [page.pinned, own] : [page.span]).filter(Boolean);
+  const notes = ["95 % intervals from independent events, where there are 20 of them and 20 time bins."];
+  if (page.pinned) notes.unshift(`A, pinned: ${seconds(page.pinned)}. B, selected: ${own ? seconds(own) : "nothing yet"}.`);
+  if (!spans.flat().every((edge) => page.allEdges.includes(edge))) notes.push("The rest is without the time bins that a selection cuts.");
+  if (series.length > MOST_SERIES) notes.push(`The first ${MOST_SERIES} of ${series.length} series that are shown.`);
+  const title = page.pinned ? "A and B" : "Selection and the rest of the run";
+  const tables = series.slice(0, MOST_SERIES).map((one) => el("div", { class: "scroll", tabindex: 0 }, tableOf(page, one, spans)));
+  return [el("h3", {}, title), el("p", { class: "quiet" }, notes.join(" ")), el("div", { class: "tables" }, ...tables)];
 }
 
-function tableOf(page, one, own) {
-  const { percentiles, unit } = page.model, blank = { count: null, rows: percentiles.map(() => null) };
-  const of = (span) => {
-    const data = span && dataWithin(page, one, span);
-    return data ? partRows(data, [slotsWithin(data, span)], percentiles) : blank;
-  };
-  const spans = own ? [page.pinned, own] : [page.pinned];
-  // Bins of the run that a span cuts belong to neither side.
-  const entire = spans.flat().every((edge) => page.allEdges.includes(edge));
-  const a = of(page.pinned), b = of(own), rest = entire ? partRows(one.coarse, outside(one.coarse, spans), percentiles) : blank;
-  const apart = own && (own[1] <= page.pinned[0] || own[0] >= page.pinned[1]);
+function tableOf(page, one, spans) {
+  const { percentiles, unit } = page.model, sure = Boolean(one.band), unknown = { count: null, rows: percentiles.map(() => null) };
+  const selected = spans.map((span) => {
+    const data = dataWithin(page, one, span);
+    return data ? partRows(data, [slotsWithin(data, span)], percentiles, sure) : unknown;
+  });
+  // To the edges of the run's own time bins.
+  const cut = spans.map(([a, b]) => [page.allEdges.findLast((edge) => edge <= a) ?? a, page.allEdges.find((edge) => edge >= b) ?? b]);
+  const rest = partRows(one.coarse, outside(one.coarse, cut), percentiles, sure), [a, b] = page.pinned ? selected : [rest, ...selected];
+  const apart = spans.length < 2 || spans[1][1] <= spans[0][0] || spans[1][0] >= spans[0][1];
+  const columns = page.pinned ? [["A", a], ["B", b ?? unknown], ["rest of the run", rest]] : [["selection", b], ["rest of the run", rest]];
   const text = (row) => (row ? rowText(row, unit) : "\u2013"), count = (part) => (part.count === null ? "\u2013" : grouped(part.count));
   const line = (name, ...cells) => el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, cell)));
   const lines = percentiles.map((percentile, k) => {
-    const difference = own ? differenceText(differenceOf(a.rows[k], b.rows[k]), apart, unit) : "\u2013";
-    return line(percentileText(percentile), text(a.rows[k]), text(b.rows[k]), text(rest.rows[k]), difference);
+    const difference = !b ? "\u2013" : percentile >= 100 ? "not judged" : differenceText(differenceOf(a.rows[k], b.rows[k]), apart, unit);
+    return line(percentileText(percentile), ...columns.map(([, part]) => text(part.rows[k])), difference);
   });
-  const head = el("tr", {}, el("td"), ...["A", "B", "rest of the run", "B \u2212 A"].map((name) => el("th", { scope: "col" }, name)));
+  const names = [...columns.map(([name]) => name), page.pinned ? "B \u2212 A" : "selection \u2212 rest"];
+  const head = el("tr", {}, el("td"), ...names.map((name) => el("th", { scope: "col" }, name)));
   const swatch = el("i", { class: `swatch ${one.cls} ${one.dash}` });
-  return el("table", { class: "compared" }, el("caption", {}, swatch, one.short), el("thead", {}, head), el("tbody", {}, line("requests", count(a), count(b), count(rest), ""), ...lines));
+  const requests = line("requests", ...columns.map(([, part]) => count(part)), "");
+  return el("table", { class: "compared" }, el("caption", {}, swatch, one.short), el("thead", {}, head), el("tbody", {}, requests, ...lines));
 }

@@ -155,7 +155,9 @@ function catchBrush(page) {
     const near = event.pointerType === "mouse" ? 6 : 18;
     if (Math.abs(at - right) <= near) return { fixed: page.span[0], cursor: "ew-resize" };
     if (Math.abs(at - left) <= near) return { fixed: page.span[1], cursor: "ew-resize" };
-    if (at > left && at < right) return { moving: page.span, cursor: "grab" };
+    // One that fills what is shown has nowhere to go: a drag selects within it.
+    const fills = left <= plot.left + 1 && right >= plot.right - 1;
+    if (at > left && at < right && !fills) return { moving: page.span, cursor: "grab" };
     return { cursor: "crosshair" };
   };
   area.addEventListener("pointerdown", (event) => {
@@ -192,6 +194,12 @@ function catchBrush(page) {
     drag = null;
     page.select(before);
   });
+  // A second finger: both zoom.
+  page.letGo = () => {
+    const before = drag && { span: drag.before };
+    drag = null;
+    if (before) page.select(before.span);
+  };
   area.addEventListener("dblclick", () => (page.select(null), page.zoom(null)));
   // With the control key, as a pinch on a touchpad sends it; without, the page scrolls.
   area.addEventListener("wheel", (event) => {
@@ -201,6 +209,39 @@ function catchBrush(page) {
   });
   area.addEventListener("pointerleave", page.tip.hide);
   return area;
+}
+
+// Two fingers zoom: the moments that they touched stay under them.
+export function wirePinch(page) {
+  const host = page.hosts.timeline, fingers = new Map();
+  if (!host) return;
+  let held = null, due = 0;
+  const zoom = () => {
+    if (!held || !page.timeline) return;
+    const [[a, first], [b, second]] = held, { plot, root } = page.timeline, left = root.getBoundingClientRect().left;
+    const rate = (second - first) / (fingers.get(b) - fingers.get(a));
+    if (rate > 0 && Number.isFinite(rate)) page.zoom([plot.left, plot.right].map((at) => first + (at + left - fingers.get(a)) * rate));
+  };
+  host.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "touch" || fingers.size === 2 || !page.timeline) return;
+    fingers.set(event.pointerId, event.clientX);
+    if (fingers.size < 2) return;
+    page.letGo();
+    const { x, root } = page.timeline, left = root.getBoundingClientRect().left;
+    held = [...fingers].map(([id, at]) => [id, x.back(at - left)]);
+  });
+  const move = (event) => {
+    if (!fingers.has(event.pointerId)) return;
+    fingers.set(event.pointerId, event.clientX);
+    cancelAnimationFrame(due);
+    due = requestAnimationFrame(zoom);
+  };
+  const end = (event) => fingers.delete(event.pointerId) && (held = null);
+  // The picture is drawn anew as it zooms, so that a finger's events may end at another element.
+  for (const [name, act] of [["pointermove", move], ["pointerup", end], ["pointercancel", end]]) {
+    document.addEventListener(name, act);
+    page.observers.push(() => document.removeEventListener(name, act));
+  }
 }
 
 export function slotAt(data, time) {

@@ -30,7 +30,7 @@ async function render({ model, el }) {
   model.on("msg:custom", receive);
   const follow = () => {
     const span = model.get("selection");
-    if (!same(span, handle.selection())) handle.select(...(span || []));
+    if (!same(span, handle.selection())) handle.follow(span);
   };
   follow();
   model.on("change:selection", follow);
