@@ -384,25 +384,103 @@ def _escaped(text: str) -> str:
 
 
 # ---------------------------------------------------------------- load generators
-_LEVELS = {
-    "samples": "every request",
-    "log": "a histogram per interval",
-    "histogram": "a histogram",
-    "summary": "statistics only",
+_VERDICTS = {
+    "honest": "the report shows the stall, with values close to the truth",
+    "partly": "the report shows a part of what the stall delayed",
+    "omits": "the requests that were due while the server was frozen are missing from the report, and with them the tail",
+    "loses": "requests that the stall delayed were sent, and are not among the reported values",
+    "clips": "values above a limit are reported as that limit",
+    "overcorrects": "the correction adds more slow requests than users would have felt",
+    "unknown": "the report does not contain enough to decide",
 }
+_DETAIL = {
+    "samples": "one row per request. Every percentile that the number of requests supports can be computed, p99.99 from 36,887 on.",
+    "log": "a histogram per interval. p99.99 can be computed from 36,887 requests on, and compared over time.",
+    "histogram": "buckets or percentiles. p99.99 is as exact as the bucket that it falls into; a wide one is shown as a range.",
+    "summary": "statistics only. No p99.99 can be computed from it, unless the tool prints p99.99 itself.",
+}
+_FILLED = {
+    "url": "http://127.0.0.1:8080/", "host": "127.0.0.1", "port": "8080", "rate": "1000", "rate_per_connection": "250",
+    "connections": "4", "duration": "60", "requests": "60000", "out": "out", "out.json": "out.json", "out.csv": "out.csv",
+    "many": "100000000",
+}  # fmt: skip
+"""What stands for the placeholders of `latencykit ctrlz` in a command to copy."""
 
 
 def _load_generators(folder: Path) -> None:
-    """The league's table, and a page per load generator from its description and its results."""
+    """The league's table, and a page per load generator from its rows, its description and its formats."""
     source = ROOT / "notebooks"
     text = (source / "load-generators.md").read_text("utf-8")
-    entries = []
-    for path in sorted((source / "league").glob("*.toml")):
-        entry = tomllib.loads(path.read_text("utf-8"))
-        _write(folder / f"{path.stem}.md", _load_generator_page(entry))
-        entries.append(path.stem)
-    _write(folder / "index.md", text + ("\n" + _toctree(entries, caption="Load generators") if entries else ""))
+    rows = _table(text)
+    reasons = {}
+    for path in (source / "load-generators.json", *sorted((source / "league").glob("*.json"))):
+        record = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        for result in record.get("results", []) if isinstance(record, dict) else []:
+            reasons[result["tool"], result["mode"]] = result.get("reasons", [])
+    tools = list(dict.fromkeys(row["tool"] for row in rows if row["tool"] != "latencykit"))
+    for tool in tools:
+        description = source / "league" / f"{tool}.toml"
+        entry = tomllib.loads(description.read_text("utf-8")) if description.exists() else {}
+        own = [row for row in rows if row["tool"] == tool]
+        _write(folder / f"{tool}.md", _load_generator_page(tool, own, entry, reasons))
+    links = ", ".join(f"[{tool}]({tool}.md)" for tool in sorted(tools, key=str.lower))
+    text += f"\n## Load generator by load generator\n\nWhat each one omits, which flags make it honest, and how to get p99.99 out of it: {links}.\n\n"
+    _write(folder / "index.md", text + _toctree(sorted(tools, key=str.lower), hidden=""))
 
 
-def _load_generator_page(entry: dict[str, Any]) -> str:
-    raise NotImplementedError(entry)
+def _table(text: str) -> list[dict[str, str]]:
+    """Return the rows of the table whose first heading is ``tool``."""
+    lines = [re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    first = next(k for k, row in enumerate(cells) if row[0] == "tool")
+    return [dict(zip(cells[first], row, strict=True)) for row in cells[first + 2 :] if len(row) == len(cells[first])]
+
+
+def _load_generator_page(
+    tool: str, rows: list[dict[str, str]], entry: dict[str, Any], reasons: dict[tuple[str, str], list[str]]
+) -> str:
+    shown = ("mode", "model", "reported p99", "true p99", "reported max", "verdict")
+    lines = [f"# {tool}\n", "## What it reports of a stall\n"]
+    version = next((f" {row['version']}" for row in rows if row.get("version")), "")
+    lines += [f"{tool}{version}, against a server that was frozen during the run:\n", f"| {' | '.join(shown)} |", "|---|---|--:|--:|--:|---|"]
+    lines += [f"| {' | '.join(row[name] for name in shown)} |" for row in rows]
+    lines.append("")
+    for row in rows:
+        verdict = row["verdict"].strip("*")
+        why = [_escaped(text) for text in reasons.get((tool, row["mode"]), [])]
+        lines.append(f"- {row['mode']}: **{verdict}**, {_VERDICTS.get(verdict, 'not decided')}.{''.join(f' {text}.' for text in why)}")
+    lines.append("\n## Flags that make it honest\n")
+    advice = {row["mode"]: row["flags that make it honest"] for row in rows}
+    lines += [f"- {mode}: {text}" for mode, text in advice.items()]
+    modes = {mode["name"]: mode for mode in entry.get("modes", [])}
+    honest = [modes[row["mode"]] for row in rows if row["verdict"].strip("*") == "honest" and row["mode"] in modes]
+    for mode in honest:
+        command = re.sub(r"\{([\w.]+)\}", lambda hit: _FILLED.get(hit[1], hit[0]), mode["command"])
+        lines.append(f"\n```sh\n{command}\n```")
+    if not honest and not any("honest" in row["verdict"] for row in rows):
+        lines.append(
+            "\nNo mode that was tried reports the stall. Use it for throughput and for service times, and an open-loop generator "
+            "for the latency that users see; or record every request with its start, and let "
+            "[`latencykit diagnose`](../commands/diagnose.md) estimate what is missing. A p99.99 of the values that are left is "
+            "a number about service times only."
+        )
+    lines.append("\n## How to get p99.99 out of it\n")
+    formats = _formats_of(tool)
+    for one in formats:
+        lines += [f"{one.title}: {_DETAIL[one.level]}\n", f"```sh\n{one.example}\n```\n"]
+    if not formats:
+        lines.append("latencykit reads the percentiles that it prints.\n")
+    lines.append("Test your own version and flags: [`latencykit ctrlz`](../commands/ctrlz.md). All of them: [the table](index.md).\n")
+    if "install" in entry:
+        lines.append(f"Installed with `{entry['install']}`.\n")
+    return "\n".join(lines)
+
+
+def _formats_of(tool: str) -> list[Any]:
+    """Return the formats of a load generator, the most detailed first."""
+    from latencykit.io.registry import builtin_formats
+
+    name = tool.removesuffix("_benchmark").lower()
+    order = list(_DETAIL)
+    own = [one for one in builtin_formats() if one.name == name or one.name.startswith(f"{name}-")]
+    return sorted(own, key=lambda one: (order.index(one.level), one.name))
