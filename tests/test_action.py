@@ -85,7 +85,6 @@ def test_several_runs_per_side_are_compared(act):
     assert (status, verdict) == (1, "verdict=failed")
     assert "### Compared with the base" in summary
     assert re.search(r"^\| p50 \| .*\| yes \|$", summary, re.MULTILINE)
-    assert act(BASE="slow*.csv", NEW="fast*.csv")[0] == 0
     # without `new`, the files that are checked; the worst status counts
     assert act(CHECK="slow*.csv", SLO="50=20ms", BASE="fast*.csv", FAIL_IF="p50 > +5%")[0] == 1
 
@@ -122,6 +121,6 @@ def test_every_input_reaches_the_script():
     given = dict(
         re.findall(r"^        ([A-Z_]+): \$\{\{ inputs\.([\w-]+) \}\}", text, re.MULTILINE)
     )
-    assert set(given.values()) == inputs
+    assert set(given.values()) == inputs - {"install"}
     script = (ACTION / "run.sh").read_text("utf-8")
-    assert all(f"{name}:-" in script for name in given if name != "INSTALL")
+    assert all(f"{name}:-" in script for name in given)
