@@ -61,6 +61,7 @@ html_theme_options = {
     "navigation_depth": 3,
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,
+    "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -68,7 +69,9 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": []}
+html_sidebars = {
+    name: [] for name in ("index", "formats", "truth", "benchmarks", "contributing", "changes")
+}
 
 
 def setup(app):
