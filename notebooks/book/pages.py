@@ -417,6 +417,8 @@ def _load_generators(folder: Path) -> None:
         record = json.loads(path.read_text("utf-8")) if path.exists() else {}
         for result in record.get("results", []) if isinstance(record, dict) else []:
             reasons[result["tool"], result["mode"]] = result.get("reasons", [])
+    for path in (source / "league").glob("*.json"):  # the table's page offers them for download
+        _write(folder / "league" / path.name, path.read_text("utf-8"))
     tools = list(dict.fromkeys(row["tool"] for row in rows if row["tool"] != "latencykit"))
     for tool in tools:
         description = source / "league" / f"{tool}.toml"
