@@ -411,6 +411,7 @@ def _load_generators(folder: Path) -> None:
     """The league's table, and a page per load generator from its rows, its description and its formats."""
     source = ROOT / "notebooks"
     text = (source / "load-generators.md").read_text("utf-8")
+    text = re.sub(r"\[([^\]]+)\]\(league/?\)", r"\1", text)  # a folder is no page
     rows = _table(text)
     reasons = {}
     for path in (source / "load-generators.json", *sorted((source / "league").glob("*.json"))):
