@@ -63,7 +63,17 @@ def findings(root: Path = ROOT) -> Iterator[str]:
     """Yield ``path:line: word (write: …)`` for every word on the list."""
     for path in sorted((root / "latencykit").rglob("*.py")):
         yield from _of_code(path, root)
-    for name in ("README.md", "CONTRIBUTING.md", "data/README.md", "notebooks/README.md"):
+    pages = [
+        str(path.relative_to(root))
+        for path in sorted((root / "notebooks/book/how-to").glob("*.md"))
+    ]
+    pages += [
+        "notebooks/book/index.md",
+        "notebooks/book/truth.md",
+        "AGENTS.md",
+        ".github/SECURITY.md",
+    ]
+    for name in ("README.md", "CONTRIBUTING.md", "data/README.md", "notebooks/README.md", *pages):
         if (root / name).exists():
             for number, line in enumerate(
                 (root / name).read_text(encoding="utf-8").splitlines(), 1

@@ -49,7 +49,7 @@ def terminal_chart(
     try:
         import plotext
     except ImportError as missing:
-        raise MissingPackageError("plotext", "a chart in the terminal", "report") from missing
+        raise MissingPackageError("plotext", "a chart in the terminal", "terminal") from missing
     named = as_series(series)
     plotext.terminal.limit(False)
     parts = [_curves(plotext, named, (width, height), colour)]

@@ -1,0 +1,217 @@
+"""The site builds without a warning and without a network, and works in a browser, on a phone's screen too."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+import pytest
+
+import latencykit as lk
+from latencykit import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
+MADE_ALIKE = {"reference", "commands", "solutions", "gallery", "load-generators"}
+"""Folders of which four pages are opened; the others are all opened."""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Page(HTMLParser):
+    """Links, ids, and what the browser loads for a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.loads: set[str] = set()
+        self.ids: set[str] = set()
+        self.pictures_without_alt: list[str] = []
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = {name: value or "" for name, value in attrs}
+        self.ids |= {names[name] for name in ("id", "name") if name in names}
+        if tag == "a" and "href" in names:
+            self.links.add(names["href"])
+        if tag in ("script", "img", "iframe") and "src" in names:
+            self.loads.add(names["src"])
+        if tag == "link" and names.get("rel") in ("stylesheet", "preload", "icon"):
+            self.loads.add(names["href"])
+        if tag == "img" and "alt" not in names:
+            self.pictures_without_alt.append(names["src"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built by the one command, or where ``LATENCYKIT_SITE`` says that it is."""
+    for package in ("sphinx", "myst_nb", "pydata_sphinx_theme", "numpydoc", "sphinx_copybutton"):
+        pytest.importorskip(package, reason="the packages of the extra docs are not installed")
+    if "LATENCYKIT_SITE" in os.environ:  # built a moment ago
+        return Path(os.environ["LATENCYKIT_SITE"]).resolve()
+    out = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "-d", str(out / ".cache"),
+        str(ROOT / "notebooks" / "book"), str(out),
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out
+
+
+@pytest.fixture(scope="module")
+def parsed(site: Path) -> dict[Path, Page]:
+    return {
+        path: Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=site)
+    )
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_no_link_within_the_site_is_broken(site: Path, parsed: dict[Path, Page]):
+    broken = []
+    for path, page in parsed.items():
+        here = path.relative_to(site).as_posix()
+        for link in page.links | page.loads:
+            if urlsplit(link).scheme in (
+                "http",
+                "https",
+                "mailto",
+                "data",
+                "blob",
+            ) or link.startswith("#span"):
+                continue
+            target, fragment = urldefrag(urljoin(f"http://s/{here}", link))
+            file = site / unquote(urlsplit(target).path).lstrip("/")
+            file = file / "index.html" if file.is_dir() else file
+            if not file.exists():
+                broken.append(f"{here}: {link}")
+            elif fragment and file in parsed and unquote(fragment) not in parsed[file].ids:
+                broken.append(f"{here}: {link}: no such place")
+    assert broken == []
+    assert len(parsed) > 100
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path, parsed: dict[Path, Page]):
+    assert [
+        load
+        for page in parsed.values()
+        for load in page.loads
+        if urlsplit(load).scheme in ("http", "https")
+    ] == []
+    styles = [path.read_text("utf-8") for path in site.rglob("*.css")]
+    assert [url for text in styles for url in re.findall(r"url\([\"']?(https?:[^)]*)", text)] == []
+
+
+def test_every_picture_is_described(parsed: dict[Path, Page]):
+    assert {
+        path.name: page.pictures_without_alt
+        for path, page in parsed.items()
+        if page.pictures_without_alt
+    } == {}
+
+
+def test_public_names_and_commands_have_their_pages_and_nothing_private_has(
+    site: Path, parsed: dict[Path, Page]
+):
+    ids = {name for page in parsed.values() for name in page.ids}
+    for name in set(lk.__all__) - {"plot", "simulate", "distributed"}:
+        assert f"latencykit.{name}" in ids, name
+    for module in (lk.plot, lk.simulate):
+        assert {f"{module.__name__}.{name}" for name in module.__all__} <= ids
+    assert {
+        f"latencykit.Histogram.{name}" for name in ("percentile", "quantile", "of", "count")
+    } <= ids
+    assert [
+        name for name in ids if name.startswith("latencykit.") and re.search(r"\._(?!_)", name)
+    ] == []
+    made = {path.stem for path in (site / "commands").glob("*.html")} - {"index"}
+    assert made == {name for task in cli.TASKS.values() for name, _, _ in task}
+
+
+def test_pages_in_a_browser(site: Path, address: str, parsed: dict[Path, Page], browser: Any):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
+    page.on(
+        "console",
+        lambda said: (
+            complaints.append(f"{page.url}: {said.text}") if said.type == "error" else None
+        ),
+    )
+    page.on(
+        "response",
+        lambda answer: (
+            complaints.append(f"{answer.url}: {answer.status}") if answer.status >= 400 else None
+        ),
+    )
+    page.on(
+        "request",
+        lambda one: (
+            complaints.append(one.url)
+            if not one.url.startswith((address, "data:", "blob:"))
+            else None
+        ),
+    )
+    wide, visited = [], Counter[str]()
+    for path in parsed:
+        name = path.relative_to(site).as_posix()
+        folder = Path(name).parent.name
+        visited[folder] += 1
+        if folder == "interactive" or (folder in MADE_ALIKE and visited[folder] > 4):
+            continue
+        page.goto(address + name, wait_until="domcontentloaded")
+        if page.evaluate("document.scrollingElement.scrollWidth") > 390:
+            wide.append(name)
+    assert wide == []
+    assert complaints == []
+    context.close()
+
+
+def test_search_finds_pages(address: str, browser: Any):
+    page = browser.new_page()
+    page.goto(f"{address}search.html?q=coordinated+omission")
+    page.locator("ul.search li a").first.wait_for()
+    assert page.locator("ul.search li a").count() >= 5
+    page.goto(f"{address}search.html?q=fan_out")
+    page.locator("ul.search li a", has_text="fan_out").first.wait_for()
+    page.close()
+
+
+def test_the_interactive_page_lives_in_the_front_page_and_in_its_lesson(address: str, browser: Any):
+    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    for where in ("index.html", "lessons/4-ctrl-z.html"):
+        page.goto(address + where)
+        figure = page.locator("figure.live iframe").first
+        figure.scroll_into_view_if_needed()
+        frame = figure.element_handle().content_frame()
+        frame.wait_for_selector("html[data-ready]")
+        assert frame.locator("canvas, svg").count() >= 1
+    page.close()
