@@ -6,13 +6,16 @@ import contextlib
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
 
 from latencykit import Samples, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 LIVE = Path(__file__).with_name("live_server.py")
 CLIENT = Path(__file__).with_name("open_client.py")
