@@ -372,8 +372,9 @@ class LoadCurve(Value):
         """True if some load surely meets the SLO, False if none does, None if undecided."""
         if self.capacity is None or self.capacity.low:
             return None if self.capacity is None else True
-        missed = (self.verdict(row.name)[0] == "missed" for row in self.rows)
-        return False if any(missed) else None
+        lowest = [row for row in self.rows if row.rate == self.rows[0].rate]
+        missed = any(self.verdict(row.name)[0] == "missed" for row in lowest)
+        return False if missed else None
 
     @property
     def table(self) -> pd.DataFrame:

@@ -32,6 +32,8 @@ Purpose = Literal["warm-up", "double", "bisect", "longer", "repeat", "retest"]
 MOST_VOID = 2
 """Runs of a stalled client in a row before the search gives up."""
 
+_FEW_RUNS = 6
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -152,7 +154,7 @@ class Search:
         highest = max(run.rate for run in judged)
         if not any(run.verdict == "missed" for run in judged) and highest < self.stop:
             return Probe(min(_even(2 * highest), self.stop), self.duration, "double")
-        narrower = self._narrower(judged, low, high, estimate)
+        narrower = self._narrower(judged, low, high, estimate, self.runs - len(tried))
         retests = self._retests(judged, low, high, last.rate)
         # The last two runs are for the ends of the bracket.
         if retests and (narrower is None or self.runs - len(tried) <= len(retests)):
@@ -167,7 +169,7 @@ class Search:
         return Stop("the bracket is narrow enough" if narrow else "only longer runs can narrow it")
 
     def _narrower(
-        self, judged: Sequence[Tried], low: float, high: float, estimate: float
+        self, judged: Sequence[Tried], low: float, high: float, estimate: float, left: int
     ) -> Probe | None:
         """Return a run between the ends of the bracket, or None where none would decide."""
         least, most = low or self.start, min(high, self.stop)
@@ -203,6 +205,7 @@ class Search:
                     nearer = math.log(near.rate / estimate) / math.log(rate / estimate)
                     needed = near.duration * near.longer * nearer**2
                     seconds = max(1.5 * needed, 4 * self.duration, 2 * near.duration * close)
+                    seconds = self.longest if left <= _FEW_RUNS else seconds
                     purpose: Purpose = "longer" if close else "bisect"
                     if needed <= 4 * self.longest or distance >= 4 * self.precision:
                         return Probe(rate, self._seconds(seconds), purpose)

@@ -233,7 +233,7 @@ def sweep(
     limits = SLO.parse(slo) if isinstance(slo, str) else slo
     usual = parse_duration(duration, "s") / 1e9
     left = math.inf if budget is None else parse_duration(budget, "s") / 1e9
-    longest = min(LONGER * usual, max(usual, left / 3))
+    longest = min(LONGER * usual, max(usual, left / 6))
     search = Search(float(start), float(stop), usual, longest, precision, runs)
     options = ReadOptions(unit=unit, column=column)
     generator: _Generator
