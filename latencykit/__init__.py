@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run as Run
     from latencykit.core.samples import Samples as Samples
     from latencykit.core.summary import Summary as Summary
+    from latencykit.ctrlz.sweep import Sweep as Sweep
+    from latencykit.ctrlz.sweep import sweep as sweep
     from latencykit.errors import AlreadyCorrectedError as AlreadyCorrectedError
     from latencykit.errors import CorruptInputError as CorruptInputError
     from latencykit.errors import DataNotAvailableError as DataNotAvailableError
@@ -89,6 +91,8 @@ _MODULE_OF = {
     "Run": "core.run",
     "Samples": "core.samples",
     "Summary": "core.summary",
+    "Sweep": "ctrlz.sweep",
+    "sweep": "ctrlz.sweep",
     "AlreadyCorrectedError": "errors",
     "CorruptInputError": "errors",
     "DataNotAvailableError": "errors",

@@ -16,6 +16,7 @@ from latencykit.analysis.slo import SLO
 from latencykit.core.dependence import levels_in_company, normal_quantile
 from latencykit.core.histogram import Evidence, Histogram, histogram_of
 from latencykit.core.quantiles import values_at_ranks
+from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit.analysis.slo import SLORow
+    from latencykit.analysis.slo import Outcome, SLORow
     from latencykit.core import Data
     from latencykit.core.histogram import PercentileRow
 
@@ -40,11 +41,13 @@ __all__ = [
     "LoadRow",
     "Machines",
     "ScalabilityLaw",
+    "bracket",
     "capacity",
     "fit_scalability",
     "load_curve",
     "machines_needed",
     "mm1_capacity",
+    "overload_text",
     "saturated",
 ]
 
@@ -99,26 +102,18 @@ def capacity(
         )
     lost = np.zeros(shape, np.bool_) if saturated is None else np.asarray(saturated, np.bool_)
     loads, inverse = np.unique(each_load, return_inverse=True)
-    runs = np.bincount(inverse)
     logarithms = np.log(np.maximum(each_value, 1e-300))
+    runs = np.bincount(inverse)
     values = np.exp(np.bincount(inverse, logarithms) / runs) * (each_value.min() > 0)
-    # All runs at one load have to agree.
-    passes = np.bincount(inverse, (uppers <= limit) & ~lost) == runs
-    fails = np.bincount(inverse, (lowers > limit) | lost) == runs
     if not (limit > 0 and (values > 0).all()):
         raise InvalidArgumentError("a capacity needs latencies and a limit above 0")
-    failed, passed = np.flatnonzero(fails), np.flatnonzero(passes)
-    below = passed[passed < failed[0]] if failed.size else passed
-    above = failed[failed > passed[-1]] if passed.size else failed
-    bottom = float(loads[below[-1]]) if below.size else 0.0
-    top = float(loads[above[0]]) if above.size else math.inf
+    bottom, top, why = bracket(each_load, (uppers <= limit) & ~lost, (lowers > limit) | lost)
     fitted = np.full(values.shape, np.inf)  # infinite from the first infinite value on
     finite = int(np.argmax(np.isinf(values))) if np.isinf(values).any() else values.size
     if finite:
         fitted[:finite] = np.exp(isotonic_regression(np.log(values[:finite])).x)
     beyond = np.flatnonzero(fitted > limit)
     if beyond.size and not beyond[0]:
-        why = "the limit was not surely met at any load measured; measure lower ones"
         return Capacity(bottom or math.nan, bottom, top, why)
     if not beyond.size:
         estimate = float(loads[-1])
@@ -128,31 +123,42 @@ def capacity(
         estimate = start + min(1.0, max(0.0, (before - 1 / limit) / (before - after))) * (
             end - start
         )
-    estimate = float(min(max(estimate, bottom), top))
-    if not bottom:
-        return Capacity(
-            estimate,
-            0.0,
-            top,
-            "the limit was not surely met at any load measured; measure lower ones, or longer",
-        )
-    if math.isinf(top) and bottom == loads[-1]:
-        why = "the limit was met at every load measured; the capacity is at least the highest"
-        return Capacity(bottom, bottom, math.inf, why)
-    if math.isinf(top):
-        return Capacity(
-            estimate,
-            bottom,
-            math.inf,
-            "no load measured surely misses the limit; measure higher ones, or longer",
-        )
-    undecided = int((~passes & ~fails & (loads > bottom) & (loads < top)).sum())
-    reason = (
-        f"{undecided} load{'s' if undecided > 1 else ''} between them cannot be decided"
-        if undecided
-        else ""
-    )
-    return Capacity(estimate, bottom, top, reason)
+    return Capacity(float(min(max(estimate, bottom), top)), bottom, top, why)
+
+
+def bracket(rates: Floats, met: Flags, missed: Flags) -> tuple[float, float, str]:
+    """Return the highest load that surely passed, the lowest above it that failed, and a remark.
+
+    Runs at one load must not contradict each other; one that is undecided is outvoted.
+    """
+    loads, inverse = np.unique(rates, return_inverse=True)
+    passes, fails = (np.bincount(inverse, flags) > 0 for flags in (met, missed))
+    passes, fails = passes & ~fails, fails & ~passes
+    failed, passed = np.flatnonzero(fails), np.flatnonzero(passes)
+    below = passed[passed < failed[0]] if failed.size else passed
+    above = failed[failed > passed[-1]] if passed.size else failed
+    low = float(loads[below[-1]]) if below.size else 0.0
+    high = float(loads[above[0]]) if above.size else math.inf
+    inside = loads[~passes & ~fails & (loads > low) & (loads < high)]
+    reversed_loads = fails & (loads < loads[passed[-1]]) if passed.size else fails & False
+    if reversed_loads.any():
+        remark = f"{_rates(loads[reversed_loads])} misses the limit, and a higher load meets it"
+    elif fails[0]:
+        remark = f"even the lowest load measured, {_rates(loads[:1])}, misses the limit"
+    elif math.isinf(high) and low == loads[-1]:
+        remark = "the limit was met at every load measured; the capacity is at least the highest"
+    elif low and math.isfinite(high):
+        loads_undecided = f"{inside.size} load{'s' if inside.size > 1 else ''}"
+        remark = f"{loads_undecided} between them cannot be decided" if inside.size else ""
+    else:
+        unbounded = "no load measured surely misses the limit: " if low else ""
+        remark = f"{unbounded}undecided at {_rates(inside)}; measure for longer"
+    return low, high, remark
+
+
+def _rates(loads: Floats) -> str:
+    texts = [f"{load:,.0f}/s" if load >= 100 else f"{load:.3g}/s" for load in loads.tolist()]
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def mm1_capacity(service_rate: float, limit: float, percentile: float) -> float:
@@ -295,6 +301,8 @@ class LoadRow(Value):
         Load in requests per second: what was offered, else what was achieved.
     offered, achieved : float
         NaN where the source does not say.
+    achieved_low, achieved_high : float
+        How far the rate that the system sustains may differ from the one achieved.
     saturated : bool
         An open or paced loop that surely did not sustain the offered load.
     data : Histogram or Summary
@@ -309,6 +317,8 @@ class LoadRow(Value):
     saturated: bool
     data: Histogram | Summary
     evidence: Evidence | None = None
+    achieved_low: float = math.nan
+    achieved_high: float = math.nan
 
     def percentile_rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
@@ -341,6 +351,30 @@ class LoadCurve(Value):
     checks: tuple[tuple[SLORow, ...], ...] = ()
     capacity: Capacity | None = None
     limited_by: str = ""
+
+    def verdict(self, name: str) -> tuple[Outcome, str]:
+        """Return whether a run meets every limit of the SLO, and why not or why it is unknown."""
+        row, checks = next(
+            (row, checks)
+            for row, checks in zip(self.rows, self.checks, strict=True)
+            if row.name == name
+        )
+        if row.saturated:
+            return "missed", f"overloaded: {overload_text(row)}"
+        for outcome in ("missed", "unknown"):
+            for check in checks:
+                if check.outcome == outcome:
+                    return check.outcome, check.reason
+        return "met", ""
+
+    @property
+    def passed(self) -> bool | None:
+        """True if some load surely meets the SLO, False if none does, None if undecided."""
+        if self.capacity is None or self.capacity.low:
+            return None if self.capacity is None else True
+        lowest = [row for row in self.rows if row.rate == self.rows[0].rate]
+        missed = any(self.verdict(row.name)[0] == "missed" for row in lowest)
+        return False if missed else None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -492,8 +526,17 @@ def load_curve(
     if limits is None:
         return LoadCurve(rows)
     checks = tuple(
-        tuple(limits.check(row.evidence or row.data, confidence, rare=False)) for row in rows
+        tuple(
+            _throughout(row, check, limit.percentile)
+            for check, limit in zip(
+                limits.check(row.evidence or row.data, confidence, rare=False),
+                limits.limits,
+                strict=True,
+            )
+        )
+        for row in rows
     )
+    curve = LoadCurve(rows, limits, checks)
     capacities = [
         _capacity(rows, [check[k] for check in checks]) for k in range(len(limits.limits))
     ]
@@ -503,14 +546,72 @@ def load_curve(
         return math.inf if math.isinf(capacities[k].high) else rate, rate, k
 
     worst = min(range(len(capacities)), key=order)
-    return LoadCurve(rows, limits, checks, capacities[worst], limits.limits[worst].statistic)
+    # A load passes if it meets every limit, whichever of them the estimate comes from.
+    rates = np.array([row.rate for row in rows])
+    met, missed = (
+        np.array([curve.verdict(row.name)[0] == outcome for row in rows])
+        for outcome in ("met", "missed")
+    )
+    low, high, remark = bracket(rates, met, missed)
+    estimate = capacities[worst].rate if low or not missed[0] else math.nan
+    together = Capacity(
+        min(max(estimate, low), high), low, high, _explained(curve, low, high, remark)
+    )
+    return replace(curve, capacity=together, limited_by=limits.limits[worst].statistic)
+
+
+def _explained(curve: LoadCurve, low: float, high: float, remark: str) -> str:
+    """Return the remark on a bracket with the reason for it: overload, or what is undecided."""
+    if not low and curve.rows[0].saturated:
+        return f"overloaded even at the lowest load measured: {overload_text(curve.rows[0])}"
+    inside = [row for row in curve.rows if low < row.rate < high]
+    for row in inside:
+        verdict, why = curve.verdict(row.name)
+        if verdict == "unknown" and remark:
+            return f"{remark} (at {_rates(np.array([row.rate]))}: {why})"
+    return remark
+
+
+def overload_text(row: LoadRow) -> str:
+    """Return what an overloaded run achieved, with its interval."""
+    ends = (
+        f"{end:,.0f}" if end >= 100 else f"{end:.3g}"
+        for end in (row.achieved_low, row.achieved_high)
+    )
+    offered, achieved = (_rates(np.array([rate])) for rate in (row.offered, row.achieved))
+    return f"{achieved} of {offered} achieved ({' to '.join(ends)})"
+
+
+_BLOCKS = 10
+
+
+def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow:
+    """Return the check, or a miss where a percentile is beyond its limit throughout the run.
+
+    A queue that grows has no percentile, since none settles. But if in each tenth of the run more
+    than twice the requests that the limit allows exceed it, the load surely does not meet it.
+    """
+    dependence = None if row.evidence is None else row.evidence.dependence
+    if check.outcome != "unknown" or percentile in (None, 100.0) or dependence is None:
+        return check
+    table = dependence.table[dependence.table.sum(axis=1) > 0]
+    if len(table) < 2 * _BLOCKS:
+        return check
+    edges = np.linspace(0, len(table), _BLOCKS + 1).astype(np.int64)[:-1]
+    blocks = np.add.reduceat(table, edges)
+    above = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1] / blocks.sum(axis=1, keepdims=True)
+    surely = (above > 2 * (1 - percentile / 100)).all(axis=0)
+    low = float(dependence.value[surely][-1]) if surely.any() else 0.0
+    if low <= check.limit:
+        return check
+    return replace(check, low=low, outcome="missed", reason="beyond the limit throughout the run")
 
 
 def _row(name: str, data: Any, confidence: float) -> LoadRow:
     """A run with its rates."""
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
     counted: Any = data.to_unit("ns") if known else data
-    evidence = None
+    timed, evidence = counted, None
     if not isinstance(data, Summary):
         evidence = counted.evidence() if hasattr(counted, "evidence") else None
         counted = histogram_of(counted if evidence is None else evidence.whole, "a load curve")
@@ -525,20 +626,48 @@ def _row(name: str, data: Any, confidence: float) -> LoadRow:
             f"{name}: rate and duration are unknown; write the offered rate as its name: "
             f"5000={run.source or 'path'}"
         )
-    lost = False
+    low, high = math.nan, math.nan
     if run.loop != "closed" and not math.isnan(offered + achieved):
-        # How much higher the rate may be: as of random arrivals, or as the counts vary over time.
         # Of many loads none must be called saturated by chance.
-        error = 0.0
+        z, error, under_way = normal_quantile(1 - (1 - confidence) / 20), 0.0, 0.0
+        growth = _backlog_growth(timed) if isinstance(timed, Samples) and known else None
         if counted.count:
+            # As of random arrivals, or as the counts vary over time.
             spread = 0.0
             if evidence is not None and evidence.dependence is not None:
                 spread = evidence.dependence.spread_of_count
-            error = normal_quantile(1 - (1 - confidence) / 20) * max(
-                achieved / math.sqrt(counted.count), achieved * spread
-            )
-        lost = bool(saturated(offered, achieved, error))
-    return LoadRow(name, rate, offered, achieved, lost, counted, evidence)
+            error = z * max(achieved / math.sqrt(counted.count), achieved * spread)
+        if growth is not None:
+            achieved -= growth[0]
+            error = z * math.hypot(growth[1], math.sqrt(max(achieved, 0.0) / timed.elapsed))
+        elif counted.count and run.duration and counted.unit == "ns":
+            # Requests under way at the end are not counted: by Little's law, L = λW.
+            under_way = offered * counted.mean / 1e9 / run.duration
+        low, high = max(0.0, achieved - error), achieved + error + under_way
+    lost = not math.isnan(high) and bool(saturated(offered, high))
+    return LoadRow(name, rate, offered, achieved, lost, counted, evidence, low, high)
+
+
+def _backlog_growth(samples: Samples) -> tuple[float, float] | None:
+    """Return by how many requests per second the backlog grows, and the standard error.
+
+    A load generator that waits for the last reply answers all requests in the end. If they arrive
+    faster than they are answered, the backlog grows in each tenth of the run; a stall adds to it
+    once.
+    """
+    if samples.start is None or len(samples) < 20 * _BLOCKS:
+        return None
+    start = samples.start if samples.intended is None else samples.intended
+    start = np.sort(np.asarray(start, np.float64))
+    done = np.sort(np.asarray(samples.start, np.float64) + samples.duration)
+    edges = np.linspace(done[0], start[-1], _BLOCKS + 1)
+    if not edges[-1] > edges[0]:
+        return None
+    backlog = np.searchsorted(start, edges, "right") - np.searchsorted(done, edges, "right")
+    length = (edges[-1] - edges[0]) / _BLOCKS / 1e9
+    grown = np.diff(backlog) / length
+    # Student's t of nine degrees of freedom against the normal quantile
+    return float(grown.mean()), 1.35 * float(grown.std(ddof=1)) / math.sqrt(_BLOCKS)
 
 
 def _named(name: str) -> float | None:

@@ -207,8 +207,11 @@ def _percentile(
         reason = "; ".join(why)
     elif math.isinf(high) and low <= limit:
         reason = f"{format_count(attempts)} requests do not bound {name}"
-        if percentile < 100:
-            reason += f"; it takes {format_count(samples_needed(percentile, confidence))}"
+        needed = samples_needed(percentile, confidence) if percentile < 100 else 0
+        if needed > attempts:
+            reason += f"; it takes {format_count(needed)}"
+        elif percentile < 100:
+            reason += ", since too few of the slow ones are independent"
     low, high = min(low, row.bucket_low), max(high, row.bucket_high)
     checked = _settled(name, limit, row.value, low, high, unit, reason)
     return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)

@@ -79,6 +79,11 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "latencykit ctrlz -- hey -z {duration}s {url}",
         ),
         (
+            "sweep",
+            "Search for the highest load that meets an SLO, with any load generator.",
+            "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL",
+        ),
+        (
             "hiccup",
             "Record this machine's own hiccups.",
             "latencykit hiccup -o hiccup.hlog --duration 10m",

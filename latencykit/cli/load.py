@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,9 +24,6 @@ from latencykit.cli.options import (
 )
 from latencykit.cli.output import print_assumed_units, print_json, progress, write_chart
 from latencykit.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["command"]
 
@@ -69,14 +68,17 @@ def command(
     percentiles: str,
     confidence: float,
     style: str,
-) -> None:
+) -> int:
     """Find the highest load that meets an SLO, from one file per run at a rate of its own.
 
-    Where a file does not state its rate, write it in front: 5000=run.txt. A load passes if its
-    entire confidence interval is within the limit; loads beyond those measured are not judged.
+    Where a file does not state its rate, write it in front: 5000=run.txt. The folder of a
+    `latencykit sweep` stands for its runs. A load passes if its entire confidence interval is
+    within the limit; loads beyond those measured are not judged. Exit status 1 if no load meets
+    the SLO.
 
     \b
     latencykit load 'rate-*.txt' --slo 99=20ms,max=1s -o load.png
+    latencykit load sweep-20260101-120000 --slo 99=20ms
     latencykit load 1000=a.hlog 2000=b.hlog --slo 99=20ms --offered 50000 --spare 1
     """
     from latencykit.analysis.capacity import load_curve
@@ -87,7 +89,7 @@ def command(
         raise InvalidArgumentError(
             "--offered needs --slo: the load that one machine carries depends on its SLO"
         )
-    runs = runs_of(given)
+    runs = _runs(given)
     if slo is not None and any(limit.statistic != "failed" for limit in slo.limits):
         for name, data in runs.items():
             need_unit(name, data.run)
@@ -108,3 +110,17 @@ def command(
         print_assumed_units({name: data.run for name, data in runs.items()}, style)
     for text in load_words(curve, machines):
         click.echo(text) if style in ("table", "markdown") else note(text)
+    return 1 if curve.passed is False else 0
+
+
+def _runs(given: Inputs) -> dict[str, Any]:
+    """Return the runs of all files, and those in folders of sweeps."""
+    from latencykit.ctrlz.sweep import RECORD, runs_in
+
+    folders = [path for path in given.files if (Path(path) / RECORD).is_file()]
+    others = tuple(path for path in given.files if path not in folders)
+    runs = runs_of(replace(given, files=others)) if others else {}
+    for folder in folders:
+        for name, data in runs_in(Path(folder)).items():
+            runs[name if len(folders) == 1 else f"{folder}/{name}"] = data
+    return runs

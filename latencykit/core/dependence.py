@@ -270,7 +270,7 @@ def _long_run(residual: Floats) -> _LongRun:
         1.5 * n / clearest - 1, 2.0
     )  # overlapping blocks know as much as half as many again
     variance = np.maximum(found.max(axis=0), grown)
-    skewness = np.clip(third.max(axis=0), 0.0, None) / np.maximum(variance, 1e-300) ** 1.5
+    skewness = np.clip(third.max(axis=0), 0.0, None) / np.maximum(variance, 1e-200) ** 1.5
     return _LongRun(
         variance, degrees, found[-1] <= _GROWTH * found[quarter], np.minimum(skewness, 1.5)
     )

@@ -143,6 +143,15 @@ class Tool:
         """Exit status; None while it runs."""
         return self._process.poll()
 
+    @property
+    def stopped(self) -> bool:
+        """True if it is stopped by a signal, as far as the system shows it."""
+        try:
+            status = Path(f"/proc/{self._process.pid}/stat").read_bytes()
+        except OSError:
+            return False
+        return status.rpartition(b")")[2].split()[:1] in ([b"T"], [b"t"])
+
     def sleep_until(self, moment: int) -> bool:
         """Sleep until a time by ``perf_counter_ns``; return True if the tool still runs then."""
         while (left := (moment - time.perf_counter_ns()) / 1e9) > 0:

@@ -2,9 +2,9 @@
 
 ``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data
 type, or a mapping of label to data type; ``fan_out`` takes one, ``compare`` two sides, and
-``load_curve`` runs at different loads; ``diagnosis`` and ``calibration`` a result; ``stall_strip``
-samples. Each is imported, and matplotlib with it, when it is first used. This is the only package
-that imports matplotlib.
+``load_curve`` runs at different loads; ``diagnosis``, ``calibration`` and ``sweep`` a result;
+``stall_strip`` samples. Each is imported, and matplotlib with it, when it is first used. This is
+the only package that imports matplotlib.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from latencykit.plot.load_chart import load_curve as load_curve
     from latencykit.plot.percentile_chart import percentiles as percentiles
     from latencykit.plot.stall_chart import stall_strip as stall_strip
+    from latencykit.plot.sweep_chart import sweep as sweep
     from latencykit.plot.timeline_chart import timeline as timeline
 
 _MODULE_OF = {
@@ -39,6 +40,7 @@ _MODULE_OF = {
     "load_curve": "load_chart",
     "percentiles": "percentile_chart",
     "stall_strip": "stall_chart",
+    "sweep": "sweep_chart",
     "timeline": "timeline_chart",
 }
 

@@ -10,7 +10,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latencykit.analysis.capacity import machines_needed
+from latencykit.analysis.capacity import machines_needed, overload_text
 from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.histogram import Histogram
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.fan_out import FanOut
     from latencykit.analysis.omission import Diagnosis
     from latencykit.analysis.slo import SLORow
+    from latencykit.ctrlz.sweep import Sweep
 
 __all__ = [
     "BADGES",
@@ -62,6 +63,9 @@ __all__ = [
     "significance",
     "slo_texts",
     "summary_text",
+    "sweep_record",
+    "sweep_text",
+    "sweep_words",
 ]
 
 BADGES = {
@@ -664,8 +668,9 @@ def load_record(
         "rows": [
             {
                 "series": row.name,
-                **numbers_of(row, "rate", "offered", "achieved"),
+                **numbers_of(row, "rate", "offered", "achieved", "achieved_low", "achieved_high"),
                 "saturated": row.saturated,
+                "verdict": None if curve.slo is None else curve.verdict(row.name)[0],
                 "unit": row.data.unit,
                 "count": row.data.count,
                 "unit_from": row.data.run.unit_from,
@@ -737,8 +742,10 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
     if capacity is not None and curve.slo is not None:
         rate, low, high = (_rate(end) for end in (capacity.rate, capacity.low, capacity.high))
         largest = f"{curve.slo}: the largest load is about {rate}"
-        if math.isnan(capacity.rate):
+        if curve.passed is False and math.isnan(capacity.rate):
             lines.append(f"no load measured meets {curve.slo}: {capacity.reason}")
+        elif math.isnan(capacity.rate):
+            lines.append(f"no load measured surely meets {curve.slo}: {capacity.reason}")
         elif not capacity.low:
             end = "" if math.isinf(capacity.high) else f"; {high} misses it"
             lines.append(f"{largest}{end}; {capacity.reason}")
@@ -750,9 +757,8 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
             lines += [capacity.reason] if capacity.reason else []
     saturated = [row for row in curve.rows if row.saturated]
     if saturated:
-        offered, achieved = saturated[0].offered, saturated[0].achieved
         lines.append(
-            f"saturated from {_rate(offered)} offered, of which {_rate(achieved)} were achieved"
+            f"saturated from {_rate(saturated[0].offered)} offered: {overload_text(saturated[0])}"
         )
     if machines is not None:
         least, estimate, most = (
@@ -770,6 +776,91 @@ def machines_for(curve: LoadCurve, offered: float, spare: int) -> Machines:
             "the number of machines depends on what one carries within its SLO; give the SLO, too"
         )
     return machines_needed(offered, curve.capacity, spare)
+
+
+def sweep_record(found: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
+    """Return a sweep as plain values: the keys of `load_record`, with the rows in their order."""
+    known: dict[str, Any] = {"rows": [], "capacity": None}
+    if found.curve is not None:
+        known = load_record(found.curve, percentiles, found.confidence)
+    rows = {row["series"]: row for row in known["rows"]}
+    missing: dict[str, Any] = {
+        "achieved": None, "achieved_low": None, "achieved_high": None, "saturated": False,
+        "count": None, "percentiles": [],
+    }  # fmt: skip
+    return {
+        "schema_version": 1,
+        "passed": found.passed,
+        "slo": str(found.slo),
+        "capacity": known["capacity"],
+        "stopped": found.stopped,
+        "complete": found.complete,
+        "hysteresis": list(found.hysteresis),
+        "command": list(found.command),
+        "folder": None if found.folder is None else str(found.folder),
+        "notes": list(found.notes),
+        "rows": [
+            {
+                "number": run.number,
+                "series": run.name,
+                "rate": run.rate,
+                "duration": run.duration,
+                "purpose": run.purpose,
+                "verdict": run.verdict,
+                "reason": run.reason,
+                "hiccup": number(run.hiccup),
+                "unit": "ns",
+                **{key: rows.get(run.name, missing)[key] for key in missing},
+            }
+            for run in found.runs
+        ],
+    }
+
+
+def sweep_text(record: dict[str, Any], style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row per run, in their order."""
+    percentiles = sorted(
+        {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
+    )
+    table = Table(style, out_unit)
+    for row in record["rows"]:
+        cells = {cell["percentile"]: cell for cell in row["percentiles"]}
+        table.add(
+            {
+                "run": row["number"] if style == "csv" else str(row["number"]),
+                "offered": table.either(row["rate"], _rate(row["rate"])),
+                "achieved": table.either(row["achieved"], _rate(row["achieved"])),
+                "seconds": table.either(row["duration"], f"{row['duration']:g}"),
+                **{
+                    f"p{format_percentile(p)}": table.percentile(cells.get(p), row["unit"])
+                    for p in percentiles
+                },
+                "purpose": row["purpose"],
+                "verdict": "no verdict" if row["verdict"] == "void" else row["verdict"],
+                **table.flags(cells[p] for p in percentiles if p in cells),
+            }
+        )
+    return table.render()
+
+
+def sweep_words(found: Sweep) -> list[str]:
+    """Return the findings of a sweep: the bracket, why it ended, and what to know of it."""
+    lines = []
+    if found.curve is not None:
+        lines += load_words(found.curve)
+    else:
+        lines.append(f"{found.slo}: no run has a verdict")
+    for rate in found.hysteresis:
+        lines.append(
+            f"{_rate(rate)} met the SLO in one run and missed it in another: "
+            "the load before matters (hysteresis), or the system varies"
+        )
+    lines.append(f"{len(found.runs)} runs; the search ended because {_because(found)}")
+    return [*lines, *found.notes]
+
+
+def _because(found: Sweep) -> str:
+    return "it was interrupted" if found.stopped == "interrupted" else found.stopped
 
 
 # ------------------------------------------------------------

@@ -1,0 +1,162 @@
+"""``latencykit sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from latencykit.cli.options import Real, chart_option, format_option, note, numbers, share, slo_of
+from latencykit.cli.output import print_json, write_chart
+
+__all__ = ["command"]
+
+
+@click.command("sweep")
+@click.argument(
+    "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED
+)
+@click.option(
+    "--slo",
+    "spec",
+    metavar="SPEC",
+    required=True,
+    help="Limits such as 99=20ms,failed=0.1%, or a file.",
+)
+@click.option(
+    "--from",
+    "start",
+    type=Real(0, min_open=True),
+    metavar="RATE",
+    default=100,
+    show_default=True,
+    help="Lowest load, requests per second.",
+)
+@click.option(
+    "--to",
+    "stop",
+    type=Real(0, min_open=True),
+    metavar="RATE",
+    default=50_000,
+    show_default=True,
+    help="Highest load, requests per second.",
+)
+@click.option(
+    "--duration",
+    metavar="D",
+    default="20s",
+    show_default=True,
+    help="Length of a usual run; a bare number is in seconds. The longest run takes eight times "
+    "as long.",
+)
+@click.option(
+    "--budget",
+    metavar="D",
+    help="Time for all runs together, such as 10m; a bare number is in seconds.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(3, 1000),
+    default=12,
+    show_default=True,
+    help="Maximum number of runs, the warm-up included.",
+)
+@click.option(
+    "--precision",
+    metavar="SHARE",
+    default="10%",
+    show_default=True,
+    help="Stop when the ends of the bracket differ by less.",
+)
+@click.option(
+    "--confidence",
+    type=Real(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Confidence that the bracket contains the capacity.",
+)
+@click.option("--url", help="Address for {url}, {host} and {port}.")
+@click.option(
+    "--connections",
+    type=click.IntRange(1),
+    help="Number for {connections} and {rate_per_connection}.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="New folder for the outputs of all runs; sweep-DATE-TIME by default.",
+)
+@click.option(
+    "--accept-omission",
+    is_flag=True,
+    help="Use a load generator that is known to omit requests that a stall delays.",
+)
+@click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
+@click.option("--format-in", metavar="NAME", help="Format of the output, if it is not recognised.")
+@click.option(
+    "--unit",
+    type=click.Choice(["ns", "us", "ms", "s"]),
+    help="Unit of the values in the output, if it does not state one.",
+)
+@click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples.")
+@click.option(
+    "--percentiles",
+    metavar="LIST",
+    default="50,90,99,99.9",
+    show_default=True,
+    help="Percentiles to show.",
+)
+@chart_option
+@format_option
+def command(
+    load_generator: tuple[str, ...],
+    spec: str,
+    out: Path | None,
+    style: str,
+    precision: str,
+    percentiles: str,
+    format_in: str | None,
+    **options: Any,
+) -> int:
+    """Find the highest load that surely meets an SLO, with any load generator.
+
+    The load doubles until the SLO is missed; then the bracket is narrowed, by longer runs where one
+    decides nothing; at last both ends are measured again, the lower one coming from an overload.
+    {rate} {duration} {requests} {connections} {rate_per_connection} {url} {host} {port} {out}
+    {out.json} {out.csv} in CMD are filled in. `latencykit load FOLDER` reads the outputs again.
+    Exit status 1 if no load meets the SLO.
+
+    \b
+    latencykit sweep --slo 99=20ms --url URL -- wrk2 -R {rate} -d {duration} --latency {url}
+    latencykit sweep --slo 99=20ms,failed=0.1% --from 100 --to 5000 --budget 10m -o knee.png --
+      vegeta attack -rate {rate} -duration {duration}s -targets t.txt -output {out}
+    """
+    from latencykit.ctrlz.sweep import sweep
+    from latencykit.views.text import sweep_record, sweep_text, sweep_words
+
+    shown = numbers(percentiles)
+    found = sweep(
+        load_generator,
+        slo_of(spec),
+        precision=share(precision),
+        format=format_in,
+        progress=note,
+        **options,
+    )
+    if out is not None and found.curve is not None:
+        from latencykit.plot.sweep_chart import sweep as chart
+
+        write_chart(chart, found, out, (), spec)
+        note(f"wrote {out}")
+    record = sweep_record(found, shown)
+    if style == "json":
+        print_json(record)
+    else:
+        click.echo(sweep_text(record, style))
+    for text in sweep_words(found):
+        click.echo(text) if style in ("table", "markdown") else note(text)
+    note(f"outputs: {found.folder}")
+    if found.stopped == "interrupted":
+        raise KeyboardInterrupt
+    return 1 if found.passed is False else 0

@@ -1,0 +1,737 @@
+"""`sweep`: measure one load after the other, and find the highest that surely meets an SLO."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from latencykit._files import whole
+from latencykit.analysis.capacity import LoadCurve, load_curve
+from latencykit.analysis.slo import SLO, Outcome
+from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.core.value import Value
+from latencykit.ctrlz.client import PORTS
+from latencykit.ctrlz.run import Tool, fill, read_output, written_files
+from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
+from latencykit.io.source import ReadOptions
+from latencykit.io.writing import write
+from latencykit.units import NANOSECONDS, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.analysis.capacity import Capacity, LoadRow
+    from latencykit.analysis.slo import SLORow
+    from latencykit.core.run import Run
+    from latencykit.io.source import Data
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["RECORD", "Sweep", "SweepRun", "bracket_text", "runs_in", "sweep"]
+
+RECORD = "sweep.json"
+"""The file in the folder of a sweep that lists its runs."""
+
+LONGER = 8.0
+"""The longest run, in usual durations."""
+
+_PAUSE = 2.0
+_GRACE = 60.0
+_RESOLUTION = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SweepRun(Value):
+    """One run of a sweep.
+
+    Attributes
+    ----------
+    number : int
+        In the order of the runs, from 1.
+    rate, duration : float
+        Requests per second that were offered, and seconds.
+    purpose : {"warm-up", "double", "bisect", "longer", "repeat", "retest"}
+    verdict : {"met", "missed", "unknown", "void"}
+        Void for the warm-up, and where the load generator was stalled.
+    reason : str
+    data : Histogram, HistogramLog, Samples or None
+        None where the load generator failed.
+    hiccup : float
+        Longest time that this machine delayed the load generator, ns; NaN where not recorded.
+    """
+
+    number: int
+    rate: float
+    duration: float
+    purpose: Purpose
+    verdict: Outcome | Literal["void"]
+    reason: str
+    data: Data | None = field(repr=False)
+    hiccup: float = math.nan
+
+    @property
+    def name(self) -> str:
+        """Its name in the load curve, and of its folder."""
+        return f"{self.number:02d}-{self.rate:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep(Value):
+    """The highest load that meets an SLO, and the runs that show it.
+
+    Attributes
+    ----------
+    runs : tuple of SweepRun
+        In their order.
+    curve : LoadCurve or None
+        Of the runs that count; None if there is none.
+    slo : SLO
+    stopped : str
+        Why the search ended.
+    complete : bool
+        False if it ended before the bracket was as narrow as possible.
+    confidence : float
+        Of each single verdict.
+    notes : tuple of str
+    command : tuple of str
+        Of the load generator; empty for a callable.
+    folder : Path or None
+    """
+
+    runs: tuple[SweepRun, ...]
+    curve: LoadCurve | None
+    slo: SLO
+    stopped: str
+    complete: bool
+    confidence: float = 0.95
+    notes: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    folder: Path | None = None
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """The estimate and its bracket: the highest load met, and the lowest missed above it."""
+        return None if self.curve is None else self.curve.capacity
+
+    @property
+    def passed(self) -> bool | None:
+        """True if some load surely meets the SLO, False if none does, None if undecided."""
+        return None if self.curve is None else self.curve.passed
+
+    @property
+    def hysteresis(self) -> tuple[float, ...]:
+        """Loads that met the SLO in one run and missed it in another."""
+        rates = {run.rate for run in self.runs}
+        return tuple(
+            rate
+            for rate in sorted(rates)
+            if {"met", "missed"} <= {run.verdict for run in self.runs if run.rate == rate}
+        )
+
+
+def sweep(
+    load: str | Sequence[str] | Callable[[float, float], Data],
+    slo: SLO | str,
+    *,
+    start: float = 100.0,
+    stop: float = 50_000.0,
+    duration: str | float = "20s",
+    budget: str | float | None = None,
+    runs: int = 12,
+    precision: float = 0.1,
+    confidence: float = 0.95,
+    url: str | None = None,
+    connections: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    accept_omission: bool = False,
+    series: str | None = None,
+    format: str | None = None,  # noqa: A002 - the contract's name
+    unit: str | None = None,
+    column: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Sweep:
+    """Find the highest load at which an SLO is surely met, with any load generator.
+
+    The load doubles until the SLO is missed; then the bracket is narrowed, by longer runs where one
+    decides nothing; at last both ends are measured again. Ctrl+C ends the search, not the result.
+
+    Parameters
+    ----------
+    load : str, sequence of str, or callable
+        Command of a load generator, in which ``{rate}``, ``{duration}`` (seconds), ``{requests}``,
+        ``{rate_per_connection}``, ``{connections}``, ``{url}`` and ``{out}`` are filled in; or a
+        function of rate and duration that returns one of the data types.
+    slo : SLO or str
+        Such as ``"p99=20ms, failed=0.1%"``.
+    start, stop : float
+        Lowest and highest load, requests per second.
+    duration : str or float, default "20s"
+        Of a usual run; a number is in seconds. The longest run takes eight times as long.
+    budget : str or float, optional
+        Time for all runs together.
+    runs : int, default 12
+        The most runs, the warm-up included.
+    precision : float, default 0.1
+        The bracket is narrow enough when its ends differ by this share.
+    confidence : float, default 0.95
+        That the bracket holds the capacity; each single verdict is surer.
+    url, connections
+        What ``{url}`` and ``{connections}`` stand for.
+    folder : path, optional
+        New folder for the outputs of all runs, which `load_curve` and ``latencykit load`` read.
+    accept_omission : bool, default False
+        Go on with a load generator that is known to omit the requests that a stall delays.
+    series, format, unit, column
+        How the output is read; see `read`.
+    progress : callable, optional
+        Takes a line of text per run.
+
+    Returns
+    -------
+    Sweep
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a command without a rate, or a load generator that is known to omit.
+    LatencyKitError
+        If the first output cannot be read.
+
+    Examples
+    --------
+    A simulated queue, M/M/1, that serves 1,000 requests per second: the p99 of its response times
+    is ``ln(100) / (1000 - rate)``, which is 20 ms at 770 per second.
+
+    >>> from latencykit import simulate
+    >>> server = simulate.Server(simulate.exponential("1ms"))
+    >>> def measure(rate, duration):
+    ...     return simulate.open_loop(server, simulate.poisson(rate, duration), duration=duration)
+    >>> found = sweep(measure, "p99=20ms", start=400, duration="60s")
+    >>> found.capacity.low < 770 < found.capacity.high, len(found.runs) <= 12
+    (True, True)
+    """
+    limits = SLO.parse(slo) if isinstance(slo, str) else slo
+    usual = parse_duration(duration, "s") / 1e9
+    left = math.inf if budget is None else parse_duration(budget, "s") / 1e9
+    longest = min(LONGER * usual, max(usual, left / 6))
+    search = Search(float(start), float(stop), usual, longest, precision, runs)
+    options = ReadOptions(unit=unit, column=column)
+    generator: _Generator
+    if callable(load):
+        generator = _Function(load, None if folder is None else Path(folder))
+    else:
+        words = tuple(shlex.split(load) if isinstance(load, str) else load)
+        path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
+        generator = _Command(words, path, url, connections, series, format, options)
+    state = _State(search, limits, generator, confidence, accept_omission, progress or _silent)
+    with _Hiccups() as hiccups:
+        return state.search_within(time.monotonic() + left, hiccups)
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+class _State:
+    """A sweep under way."""
+
+    def __init__(
+        self,
+        search: Search,
+        slo: SLO,
+        generator: _Generator,
+        confidence: float,
+        accept_omission: bool,
+        progress: Callable[[str], None],
+    ) -> None:
+        self.search, self.slo, self.generator = search, slo, generator
+        self.accept_omission, self.say = accept_omission, progress
+        # Of all verdicts together, on either side, none is wrong: Bonferroni's bound.
+        self.confidence = 1 - 2 * (1 - confidence) / search.runs
+        self.runs: list[SweepRun] = []
+        self.hiccups: list[Floats] = []
+        self.curve: LoadCurve | None = None
+        self.notes: dict[str, None] = {}
+
+    def search_within(self, deadline: float, hiccups: _Hiccups) -> Sweep:
+        """Measure until the search ends, the time is used up, or Ctrl+C."""
+        stopped = Stop("interrupted", complete=False)
+        estimate = math.nan
+        try:
+            while True:
+                left = deadline - time.monotonic()
+                following = self.search.next(self._tried(), estimate, left)
+                if isinstance(following, Stop):
+                    stopped = following
+                    break
+                self._measure(following, hiccups)
+                if self.curve is not None and self.curve.capacity is not None:
+                    estimate = self.curve.capacity.rate
+        except KeyboardInterrupt:
+            self.generator.forget(len(self.runs) + 1)
+        return Sweep(
+            tuple(self.runs), self.curve, self.slo, stopped.reason, stopped.complete,
+            self.confidence, tuple(self.notes), self.generator.words, self.generator.folder,
+        )  # fmt: skip
+
+    def _measure(self, probe: Probe, hiccups: _Hiccups) -> None:
+        """Measure one load, and judge all runs anew, since each is judged beside the others."""
+        number = len(self.runs) + 1
+        run = SweepRun(number, probe.rate, probe.duration, probe.purpose, "void", "", None)
+        begin = time.perf_counter_ns()
+        try:
+            data: Data | None = self.generator.run(run)
+        except _RunFailedError as error:
+            if not any(one.data is not None for one in self.runs):
+                raise LatencyKitError(str(error)) from None
+            data, run = None, replace(run, reason=str(error))
+        end = time.perf_counter_ns()
+        wall = (end - begin) / 1e9
+        # A simulation takes no time, so that no hiccup delays it.
+        late = hiccups.between(begin, end) if wall > 0.5 * probe.duration else np.empty(0)
+        late = np.concatenate((late, self.generator.paused))
+        hiccup = float(late.max()) if late.size else math.nan
+        if data is not None:
+            data = data.with_run(rate=probe.rate)
+            self._admit(data.run)
+        self.runs.append(replace(run, data=data, hiccup=hiccup))
+        self.hiccups.append(late)
+        self._judge()
+        _keep(self.generator, self.runs, self.slo, late)
+        self.say(_line(self.runs[-1], self.curve, self.search.runs))
+        time.sleep(min(_PAUSE, 0.1 * wall))
+
+    def _admit(self, run: Run) -> None:
+        """Refuse or mark a load generator that is known to omit what a stall delays."""
+        tool = run.tool or "the load generator"
+        timed = run.measure == "response" or run.corrected in ("tool", "schedule", "us")
+        if run.loop in ("closed", "paced") and not timed:
+            omits = f"{tool} times requests from the send, so that those which a stall delays are "
+            omits += "missing from its report"
+            if not self.accept_omission:
+                raise InvalidArgumentError(
+                    f"{omits}; measure with an open loop (wrk2, vegeta, k6's arrival rates, "
+                    "oha --latency-correction), or accept that the capacity is overestimated "
+                    "(--accept-omission)"
+                )
+            self.notes[f"{omits}: the capacity is overestimated"] = None
+        elif run.loop == "unknown" and run.corrected == "unknown":
+            self.notes[
+                "it is unknown whether the load generator omits requests that a stall delays; "
+                "latencykit ctrlz tests it"
+            ] = None
+
+    def _judge(self) -> None:
+        """Judge all runs together."""
+        curve: LoadCurve | None = None
+        usable = {
+            run.name: run.data
+            for run in self.runs
+            if run.data is not None and run.purpose != "warm-up"
+        }
+        stalls: dict[str, str] = {}
+        if usable:
+            first = load_curve(usable, self.slo, self.confidence)
+            for row, checks in zip(first.rows, first.checks, strict=True):
+                number = next(k for k, run in enumerate(self.runs) if run.name == row.name)
+                stalls[row.name] = _stalled(self.hiccups[number], row, checks, self.slo)
+            usable = {name: data for name, data in usable.items() if not stalls[name]}
+            curve = load_curve(usable, self.slo, self.confidence) if usable else None
+        judged = []
+        for run in self.runs:
+            verdict: Outcome | Literal["void"] = "void"
+            reason = run.reason
+            if run.purpose == "warm-up":
+                reason = reason or "warms up"
+            elif run.data is None:
+                verdict = "unknown"
+            elif stalls[run.name]:
+                reason = stalls[run.name]
+            elif curve is not None:
+                verdict, reason = curve.verdict(run.name)
+            judged.append(replace(run, verdict=verdict, reason=reason))
+        self.runs, self.curve = judged, curve
+
+    def _tried(self) -> list[Tried]:
+        """Return the runs as the search sees them."""
+        tried = []
+        for number, run in enumerate(self.runs):
+            one = Tried(run.rate, run.duration, run.purpose, run.verdict)
+            before = self.runs[number - 1] if number else run
+            again = before.rate == run.rate and before.purpose != "warm-up"
+            stalled_again = run.verdict == before.verdict == "void" and again
+            if run.purpose != "warm-up" and (run.data is None or stalled_again):
+                # A load that the load generator cannot send: nothing is known from here on.
+                one = replace(one, verdict="unknown", within=False, longer=math.inf)
+            elif run.verdict in ("unknown", "missed") and self.curve is not None:
+                index = [row.name for row in self.curve.rows].index(run.name)
+                checks = self.curve.checks[index]
+                within = run.verdict == "unknown" and all(
+                    not check.value > check.limit for check in checks
+                )
+                longer = times_longer(self.curve, run.name) if run.verdict == "unknown" else 1.0
+                one = replace(one, within=within, longer=longer)
+            tried.append(one)
+        return tried
+
+
+def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> str:
+    """Return why a run is no verdict: hiccups of the load generator's machine may explain it.
+
+    They do where they delay more requests by half of a limit than half of those that the limit
+    allows; but a miss remains one that they cannot explain.
+    """
+    if not late.size:
+        return ""
+    longest = format_duration(float(late.max()))
+    share_lost = float((late > 10e6).mean())
+    lost = 1 - row.achieved_high / row.offered if row.saturated else 0.0
+    if row.saturated and lost > 3 * share_lost:
+        return ""
+    for limit, check in zip(slo.limits, checks, strict=True):
+        if limit.bare or limit.percentile is None or row.data.unit != "ns":
+            continue
+        allowed = 1 - limit.percentile / 100
+        delayed = float((late > 0.5 * limit.limit).mean())
+        if not delayed or delayed <= 0.5 * allowed:
+            continue
+        slow = 0.0
+        if check.outcome == "missed" and not isinstance(row.data, Summary) and row.data.count:
+            slow = row.data.count_above(limit.limit) / row.data.count
+        if slow <= allowed + 3 * delayed:
+            share = f"{100 * delayed:.2g} % of the time by more than half of the limit"
+            return f"the load generator was stalled, for up to {longest}: {share}"
+    if share_lost > 0.01 and (row.saturated or not row.offered <= row.achieved_high / 0.99):
+        return f"the load generator was stalled, for up to {longest}"
+    return ""
+
+
+def _line(run: SweepRun, curve: LoadCurve | None, most: int) -> str:
+    """Return the line of progress of a run."""
+    words = [f"run {run.number} of at most {most}: {run.rate:g}/s for {run.duration:g} s"]
+    if run.purpose == "warm-up":
+        return f"{words[0]}: warm-up"
+    if curve is not None and run.verdict != "void" and run.data is not None:
+        index = [row.name for row in curve.rows].index(run.name)
+        words += [
+            f"{check.statistic} {_value(check)}"
+            for check in curve.checks[index]
+            if not math.isnan(check.value)
+        ]
+    why = f" ({run.reason})" if run.reason else ""
+    verdict = {"void": "no verdict"}.get(run.verdict, run.verdict)
+    return f"{', '.join(words)}: {verdict}{why}; {bracket_text(curve)}"
+
+
+def _value(check: SLORow) -> str:
+    if check.statistic == "failed":
+        return f"{100 * check.value:.3g} %"
+    value, low, high = (
+        format_duration(end * NANOSECONDS.get(check.unit, 1.0)) if math.isfinite(end) else "?"
+        for end in (check.value, check.low, check.high)
+    )
+    return value if low == high else f"{value} ({low} to {high})"
+
+
+def bracket_text(curve: LoadCurve | None) -> str:
+    """Return the bracket so far."""
+    capacity = None if curve is None else curve.capacity
+    low = f"{capacity.low:g}" if capacity is not None and capacity.low else "?"
+    known = capacity is not None and math.isfinite(capacity.high)
+    return f"bracket {low} to {f'{capacity.high:g}' if capacity and known else '?'}/s"
+
+
+# ------------------------------------------------------------
+# What sends the load: a command, or a function.
+
+
+class _RunFailedError(LatencyKitError):
+    """A load generator that failed, or whose output cannot be read."""
+
+
+class _Generator:
+    """What sends the load, and the folder of its outputs."""
+
+    folder: Path | None
+    paused: Floats = np.empty(0)
+    words: tuple[str, ...] = ()
+    reading: Mapping[str, str | None] = {}
+
+    def run(self, run: SweepRun) -> Data:
+        """Send a load, and return what was measured."""
+        raise NotImplementedError
+
+    def forget(self, number: int) -> None:
+        """Remove the output of a run that was interrupted."""
+        if self.folder is not None:
+            for path in self.folder.glob(f"{number:02d}-*"):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+class _Function(_Generator):
+    """A function of rate and duration that returns data."""
+
+    def __init__(self, function: Callable[[float, float], Data], folder: Path | None) -> None:
+        self.function, self.folder = function, folder
+        if folder is not None:
+            _make(folder)
+
+    def run(self, run: SweepRun) -> Data:
+        data = self.function(run.rate, run.duration)
+        if not isinstance(data, Samples | HistogramLog | Histogram):
+            raise InvalidArgumentError(
+                "the function must return Samples, a HistogramLog or a Histogram, "
+                f"not {type(data).__name__}"
+            )
+        if self.folder is not None:
+            (self.folder / run.name).mkdir()
+            write(data, self.folder / run.name / "out.json")
+        return data
+
+
+class _Command(_Generator):
+    """A load generator as a command."""
+
+    def __init__(
+        self,
+        words: tuple[str, ...],
+        folder: Path,
+        url: str | None,
+        connections: int | None,
+        series: str | None,
+        format_in: str | None,
+        options: ReadOptions,
+    ) -> None:
+        self.words, self.outputs, self.url, self.connections = words, folder, url, connections
+        self.reading = {
+            "series": series, "format": format_in, "unit": options.unit, "column": options.column,
+        }  # fmt: skip
+        self.series, self.format, self.options = series, format_in, options
+        taken = {
+            name
+            for name in ("rate", "rate_per_connection", "duration", "requests")
+            if any("{" + name + "}" in word for word in words)
+        }
+        if not taken & {"rate", "rate_per_connection"}:
+            raise InvalidArgumentError(
+                "the command does not take {rate}, the load to send; write it for example as: "
+                "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL"
+            )
+        if not taken & {"duration", "requests"}:
+            raise InvalidArgumentError(
+                "the command takes neither {duration} nor {requests}, so that no run can be longer "
+                "where a short one decides nothing"
+            )
+        self._filled(1.0, 1.0, Path("out"))
+        _make(folder)
+        self.folder = folder
+
+    def _filled(self, rate: float, duration: float, out: Path) -> list[str]:
+        values = {
+            "rate": f"{rate:.10g}", "duration": f"{duration:.10g}", "out": str(out),
+            "requests": str(max(1, round(rate * duration))),
+        }  # fmt: skip
+        if self.connections is not None:
+            values |= {
+                "connections": str(self.connections),
+                "rate_per_connection": f"{rate / self.connections:.10g}",
+            }
+        if self.url is not None:
+            parts = urlsplit(self.url)
+            port = str(parts.port or PORTS.get(parts.scheme, 0))
+            values |= {"url": self.url, "host": parts.hostname or "", "port": port}
+        for name in ("url", "host", "port", "connections", "rate_per_connection"):
+            if name not in values and any("{" + name + "}" in word for word in self.words):
+                option = "--connections" if "connection" in name else "--url"
+                raise InvalidArgumentError(f"{{{name}}} cannot be filled in: {option} is missing")
+        return fill(self.words, values)
+
+    def run(self, run: SweepRun) -> Data:
+        folder = self.outputs / run.name
+        folder.mkdir()
+        argv = self._filled(run.rate, run.duration, folder / "out")
+        stops: list[float] = []
+        with Tool(argv, folder) as tool:
+            deadline = time.monotonic() + 1.5 * run.duration + _GRACE
+            stopped_since: int | None = None
+            while tool.sleep_until(time.perf_counter_ns() + 20_000_000):
+                now = time.perf_counter_ns()
+                if tool.stopped:
+                    stopped_since = stopped_since or now
+                elif stopped_since is not None:
+                    stops.append(float(now - stopped_since))
+                    stopped_since = None
+                if time.monotonic() > deadline:
+                    break
+            ended = tool.code is not None
+        # One that was stopped, by whatever signal, was late for all that was due meanwhile.
+        self.paused = np.concatenate([np.arange(stop, 0, -_RESOLUTION) for stop in stops or [0.0]])
+        why = f"; it said: {tool.last_output()}" if tool.code else ""
+        if not ended:
+            why = f"; it had not ended {_GRACE:g} s after its time"
+        try:
+            return _read(folder, self.words, self.series, self.format, self.options)
+        except LatencyKitError as error:
+            text = f"{error}{why}; the output is kept in {folder}"
+            raise _RunFailedError(text) from None
+
+
+def _make(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidArgumentError(f"{folder}: exists already; name a new folder for the outputs")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgumentError(f"{folder}: {error.strerror}; name another folder") from None
+
+
+def _read(
+    folder: Path,
+    words: Sequence[str],
+    series: str | None,
+    format_in: str | None,
+    options: ReadOptions,
+) -> Data:
+    """Return the series of a run: the one asked for, the only one, or the one of all operations."""
+    files = [path for path in written_files(folder) if path.name != _HICCUPS]
+    output = read_output(files, words, format_in, options)
+    if series is not None and series not in output:
+        raise InvalidArgumentError(f"no series {series!r}; the output has {', '.join(output)}")
+    chosen = [series] if series is not None else [n for n, d in output.items() if d.run.aggregate]
+    chosen = chosen or list(output)
+    if len(chosen) > 1:
+        names = ", ".join(chosen[:6])
+        raise InvalidArgumentError(f"the output has several series ({names}); choose with --series")
+    data = output[chosen[0]]
+    if isinstance(data, Summary):
+        raise CorruptInputError(
+            str(folder), None, "the output has single statistics only", "a distribution",
+            "make the load generator print percentiles and a count, or write raw times to {out}",
+        )  # fmt: skip
+    if data.run.unit_from == "assumed":
+        raise InvalidArgumentError("the output does not state the unit of its values; give --unit")
+    return data
+
+
+# ------------------------------------------------------------
+# The folder of a sweep.
+
+_HICCUPS = "hiccups.hlog"
+
+
+def _keep(generator: _Generator, runs: Sequence[SweepRun], slo: SLO, late: Floats) -> None:
+    """Write the list of runs, and the hiccups beside the last one."""
+    folder = generator.folder
+    if folder is None:
+        return
+    if late.size:
+        slots = np.arange(late.size, dtype=np.float64) * _RESOLUTION
+        log = Samples(start=slots, duration=late).to_log("1s")
+        write(log.with_run(measure="response", corrected="schedule", tool="latencykit hiccup"),
+              folder / runs[-1].name / _HICCUPS)  # fmt: skip
+    record = {
+        "schema_version": 1, "slo": str(slo), "command": list(generator.words),
+        "reading": dict(generator.reading),
+        "runs": [
+            {"folder": run.name, "number": run.number, "rate": run.rate, "duration": run.duration,
+             "purpose": run.purpose, "verdict": run.verdict, "reason": run.reason}
+            for run in runs
+        ],
+    }  # fmt: skip
+    with whole(folder / RECORD) as temporary:
+        temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def runs_in(folder: Path) -> dict[str, Data]:
+    """Read the runs in the folder of a sweep that count: neither warm-ups nor void ones.
+
+    The offered rate is that of the sweep.
+    """
+    path = folder / RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        reading = record.get("reading") or {}
+        options = ReadOptions(unit=reading.get("unit"), column=reading.get("column"))
+        counted = [run for run in record["runs"] if run["verdict"] in ("met", "missed", "unknown")]
+        places = [(str(run["folder"]), float(run["rate"])) for run in counted]
+        words = [str(word) for word in record["command"]]
+        series, format_in = reading.get("series"), reading.get("format")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptInputError(
+            str(path), None, f"this is not the record of a sweep: {error}", "",
+            "name a folder that latencykit sweep wrote",
+        ) from None  # fmt: skip
+    runs: dict[str, Data] = {}
+    for name, rate in places:
+        if not (folder / name).is_dir() or Path(name).name != name:
+            continue  # a load generator that failed, or a folder that was removed
+        with contextlib.suppress(CorruptInputError):
+            data = _read(folder / name, words, series, format_in, options)
+            runs[name] = data.with_run(rate=rate)
+    return runs
+
+
+# ------------------------------------------------------------
+# The hiccups of the machine that sends the load.
+
+
+class _Hiccups:
+    """A process that wakes every millisecond, for all of a sweep."""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", "latencykit.record.sampler", str(_RESOLUTION)]
+        self._sampler = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603
+        self._pieces: list[bytes] = []
+        self._thread = threading.Thread(target=self._take, daemon=True)
+        self._thread.start()
+        self._read = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._sampler.kill()
+        self._sampler.wait()
+        self._thread.join()
+        assert self._sampler.stdout is not None
+        self._sampler.stdout.close()
+
+    def _take(self) -> None:
+        assert self._sampler.stdout is not None
+        while data := self._sampler.stdout.read1(1 << 16):  # type: ignore[attr-defined]
+            self._pieces.append(data)
+
+    def between(self, begin: int, end: int) -> Floats:
+        """Return the lateness of the slots due between two times of ``perf_counter_ns``, ns."""
+        time.sleep(0.1)  # the sampler writes every 50 ms
+        data = b"".join(self._pieces)
+        rows = np.frombuffer(data[: len(data) // 24 * 24], np.int64).reshape(-1, 3)
+        if not len(rows):
+            return np.empty(0)
+        origin, rows = int(rows[0, 0]), rows[1:]
+        rows = rows[(rows[:, 2] >= begin) & (origin + rows[:, 0] * _RESOLUTION <= end)]
+        sizes = rows[:, 1] - rows[:, 0] + 1
+        before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        slots = np.repeat(rows[:, 0], sizes) + np.arange(before.size) - before
+        due = origin + slots * _RESOLUTION
+        late = np.repeat(rows[:, 2], sizes) - due
+        inside = (due >= begin) & (due <= end)
+        return np.asarray(np.maximum(late[inside], 0), np.float64)

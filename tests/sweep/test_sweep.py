@@ -1,0 +1,316 @@
+"""`sweep` holds the known capacity, and reports honestly where it cannot."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit import Samples, simulate
+from latencykit.errors import InvalidArgumentError
+from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
+from tests.test_schemas import validated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Run = Callable[..., tuple[int, str, str]]
+
+QUEUE = "p99=20ms"
+TRUTH = mmc_capacity(0.020, 99, 0.001, 1)
+SIMULATED = """
+import sys
+import latencykit as lk
+from latencykit import simulate
+rate, duration, out = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+server = simulate.Server(simulate.exponential("1ms"))
+arrivals = simulate.poisson(rate, duration, seed=int(rate))
+lk.write(simulate.open_loop(server, arrivals, duration=duration, seed=int(duration)), out)
+"""
+
+
+def known(delay: Callable[[float], float], seed: int = 0) -> Callable[[float, float], Samples]:
+    """Return a load generator whose latencies are exponential, around a mean (ns) by load."""
+    rng = np.random.default_rng(seed)
+
+    def measure(rate: float, duration: float) -> Samples:
+        start = np.sort(rng.uniform(0, duration * 1e9, rng.poisson(rate * duration)))
+        run = lk.Run(loop="open", corrected="schedule", duration=duration)
+        return Samples(start=start, duration=rng.exponential(delay(rate), start.size), run=run)
+
+    return measure
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["samples", "log", "histogram"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bracket_holds_the_capacity_of_a_queue(form: str, seed: int) -> None:
+    measure = queue(0.001, 1, seed)
+
+    def load(rate: float, duration: float) -> lk.Samples | lk.HistogramLog | lk.Histogram:
+        data = measure(rate, duration)
+        return {"samples": data, "log": data.to_log("1s"), "histogram": data.histogram()}[form]
+
+    found = lk.sweep(load, QUEUE, start=100 * 2 ** (seed / 3), duration="20s")
+    assert found.capacity is not None
+    assert found.capacity.low < TRUTH < found.capacity.high < 2.5 * TRUTH
+    assert found.capacity.low > 0.4 * TRUTH
+    assert found.capacity.rate == pytest.approx(TRUTH, rel=0.07)
+    assert len(found.runs) <= 12
+    assert found.passed is True
+
+
+def test_ends_are_measured_twice_the_lower_one_after_an_overload() -> None:
+    found = lk.sweep(known(lambda rate: 1e6 if rate < 700 else 1e8), QUEUE, duration="60s")
+    assert found.capacity is not None
+    assert found.capacity.low < 700 <= found.capacity.high
+    assert found.complete
+    assert found.capacity.high <= 1.1 * found.capacity.low
+    rates = [run.rate for run in found.runs]
+    assert rates.count(found.capacity.low) > 1
+    assert rates.count(found.capacity.high) > 1
+    again = len(rates) - 1 - rates[::-1].index(found.capacity.low)
+    assert rates[again - 1] > found.capacity.low
+
+
+def test_a_system_that_does_not_recover_from_overload_is_not_credited() -> None:
+    """Once overloaded it stays slow above 300/s: what was met on the way up is missed after."""
+    worst = [0.0]
+
+    def delay(rate: float) -> float:
+        worst[0] = max(worst[0], rate)
+        return 1e8 if rate > (300 if worst[0] > 1000 else 1000) else 1e6
+
+    found = lk.sweep(known(delay), QUEUE, duration="60s", start=200, runs=20)
+    assert found.hysteresis
+    assert found.capacity is not None
+    assert found.capacity.low <= 300
+
+
+def test_no_load_meets_the_slo_and_every_load_does() -> None:
+    slow = lk.sweep(known(lambda _: 1e8), QUEUE, duration="60s")
+    assert slow.passed is False
+    assert slow.capacity is not None
+    assert (slow.capacity.low, slow.capacity.high) == (0, 100)
+    assert {run.rate for run in slow.runs} == {100}
+    quick = lk.sweep(known(lambda _: 1e6), QUEUE, duration="60s", stop=300)
+    assert quick.capacity is not None
+    assert (quick.capacity.low, quick.capacity.high) == (300, math.inf)
+
+
+def test_an_overload_is_a_miss_whatever_the_latencies_say() -> None:
+    """A load generator that cannot send more than 500/s reports quick replies at any rate."""
+
+    def measure(rate: float, duration: float) -> lk.Histogram:
+        data = known(lambda _: 1e6)(min(rate, 500.0), duration)
+        return data.histogram()
+
+    found = lk.sweep(measure, QUEUE, duration="60s")
+    assert found.capacity is not None
+    assert found.capacity.low <= 506
+    assert 500 < found.capacity.high < 560
+    lost = next(run for run in found.runs if run.verdict == "missed")
+    assert "overloaded" in lost.reason
+
+
+def test_a_growing_queue_is_a_miss_though_no_percentile_settles() -> None:
+    server = simulate.Server("1ms")
+    runs = {
+        f"{rate}": simulate.open_loop(server, simulate.fixed(rate, 20), duration=20)
+        for rate in (500, 1300)
+    }
+    curve = lk.load_curve(runs, QUEUE)
+    assert [curve.verdict(name)[0] == "missed" for name in ("500", "1300")] == [False, True]
+    (_, over) = curve.rows
+    assert over.saturated
+    assert over.achieved_low < 1000 < over.achieved_high < 1100
+
+
+def test_a_stall_is_no_overload() -> None:
+    for at in (5, 15.5):
+        server = simulate.Server("1ms", stalls=[simulate.Stall(at, 4)])
+        run = simulate.open_loop(server, simulate.fixed(300, 20), duration=20)
+        assert not lk.load_curve({"300": run}).rows[0].saturated
+
+
+def test_random_arrivals_are_no_overload() -> None:
+    measure = queue(0.001, 1, 5)
+    rows = [lk.load_curve({"r": measure(rate, 5)}).rows[0] for rate in [20, 200, 700] * 60]
+    assert sum(row.saturated for row in rows) <= 3
+
+
+def test_unknown_takes_longer_runs() -> None:
+    found = lk.sweep(queue(0.001, 1, 3), QUEUE, start=400, duration="20s")
+    assert max(run.duration for run in found.runs) > 60
+
+
+def test_a_stalled_client_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    from latencykit.ctrlz import sweep as module
+
+    fast = known(lambda _: 1e6)
+    monkeypatch.setattr(module, "_PAUSE", 0.0)
+    seen: list[float] = []
+
+    def hiccups(_self: object, _begin: int, _end: int) -> np.ndarray:
+        return np.full(1000, 5e7 if seen.count(seen[-1]) == 1 and seen[-1] == 400 else 1e5)
+
+    def measure(rate: float, duration: float) -> Samples:
+        seen.append(rate)
+        time.sleep(0.02)
+        return fast(rate, duration)
+
+    monkeypatch.setattr(module._Hiccups, "between", hiccups)
+    monkeypatch.setattr(module.Probe, "__post_init__", lambda _: None, raising=False)
+    found = lk.sweep(measure, QUEUE, start=400, stop=800, duration=0.03, runs=4)
+    assert found.runs[1].hiccup in (5e7, 1e5)
+
+
+def test_a_known_omission_is_refused_or_marked() -> None:
+    def measure(rate: float, duration: float) -> Samples:
+        return simulate.paced_loop(simulate.Server("1ms"), rate, duration, connections=4)
+
+    with pytest.raises(InvalidArgumentError, match="times requests from the send"):
+        lk.sweep(measure, QUEUE, duration="20s")
+    found = lk.sweep(measure, QUEUE, duration="20s", stop=200, accept_omission=True)
+    assert "overestimated" in found.notes[0]
+
+
+def test_runs_and_time_are_limited() -> None:
+    found = lk.sweep(queue(0.001, 1, 1), QUEUE, duration="20s", runs=4)
+    assert len(found.runs) == 4
+    assert not found.complete
+    brief = lk.sweep(queue(0.001, 1, 1), QUEUE, duration="20s", budget="10s")
+    assert [run.purpose for run in brief.runs] == ["warm-up"]
+    assert brief.passed is None
+
+
+def test_wrong_arguments() -> None:
+    for wrong in (
+        {"start": 0}, {"start": 200, "stop": 100}, {"duration": 0}, {"precision": 5}, {"runs": 1},
+        {"stop": math.inf},
+    ):  # fmt: skip
+        with pytest.raises(InvalidArgumentError):
+            lk.sweep(queue(0.001, 1, 1), QUEUE, **wrong)
+    with pytest.raises(InvalidArgumentError, match="must return Samples"):
+        lk.sweep(lambda _rate, _duration: [1, 2, 3], QUEUE)  # type: ignore[arg-type, return-value]
+
+
+# ------------------------------------------------------------
+# On the command line.
+
+
+@pytest.fixture
+def generator(tmp_path: Path) -> list[str]:
+    script = tmp_path / "generator.py"
+    script.write_text(SIMULATED, encoding="utf-8")
+    return [sys.executable, str(script), "{rate}", "{duration}", "{out.json}"]
+
+
+@pytest.mark.slow
+def test_a_command_is_swept_kept_drawn_and_read_again(
+    run: Run, tmp_path: Path, generator: list[str]
+) -> None:
+    folder, chart = tmp_path / "runs", tmp_path / "knee.png"
+    common = ("--from", "350", "--to", "2000", "--duration", "40s")
+    status, out, err = run(
+        "sweep", "--slo", "99=20ms,failed=0.1%", *common, "--folder", folder, "-o", chart,
+        "--format", "json", "--", *generator,
+    )  # fmt: skip
+    assert status == 0
+    record = validated("sweep", out)
+    capacity = record["capacity"]
+    assert capacity["low"] < TRUTH < capacity["high"]
+    assert chart.read_bytes().startswith(b"\x89PNG")
+    assert err.count("\nrun ") + err.startswith("run ") == len(record["rows"])
+    status, out, _ = run("load", folder, "--slo", "99=20ms", "--format", "json")
+    assert status == 0
+    again = validated("load", out)
+    counted = [row["series"] for row in record["rows"] if row["verdict"] != "void"]
+    assert sorted(row["series"] for row in again["rows"]) == sorted(counted)
+    assert again["capacity"]["low"] < TRUTH < again["capacity"]["high"]
+    assert {row["offered"] for row in again["rows"]} >= {350.0, 700.0}
+    status, out, _ = run("load", folder, "--slo", "99=1ms")
+    assert (status, "no load measured meets p99=1 ms" in out) == (1, True)
+    assert run("sweep", "--slo", "99=1s", "--folder", folder, "--", *generator)[0] == 2
+
+
+@pytest.mark.slow
+def test_exit_1_where_no_load_meets_the_slo(run: Run, tmp_path: Path, generator: list[str]) -> None:
+    folder = ("--folder", tmp_path / "runs", "--duration", "10s")
+    status, out, _ = run("sweep", "--slo", "99=1ms", *folder, "--", *generator)
+    assert status == 1
+    assert "no load measured meets p99=1 ms" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["true"], "does not take {rate}"),
+        (["true", "{rate}"], "neither {duration} nor {requests}"),
+        (["true", "{rate}", "{duration}", "{url}"], "--url"),
+        (["true", "{rate_per_connection}", "{duration}"], "--connections"),
+        (["no-such-program", "{rate}", "{duration}"], "cannot be started"),
+        (["true", "{rate}", "{duration}"], "output is kept in"),
+    ],
+)
+def test_usage(run: Run, tmp_path: Path, words: list[str], message: str) -> None:
+    status, out, err = run("sweep", "--slo", "99=1s", "--folder", tmp_path / "f", "--", *words)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        SIMULATED + "\nimport time\ntime.sleep(60 if rate > 400 else 0)\n", encoding="utf-8"
+    )
+    folder = tmp_path / "runs"
+    command = [sys.executable, "-m", "latencykit", "sweep", "--slo", "99=20ms", "--from", "200",
+               "--duration", "60s", "--folder", str(folder), "--format", "json", "--",
+               sys.executable, str(slow), *generator[2:]]  # fmt: skip
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as sweeping:
+        deadline = time.monotonic() + 60
+        while not list(folder.glob("04-*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        sweeping.send_signal(signal.SIGINT)
+        out, err = sweeping.communicate(timeout=60)
+    assert sweeping.returncode == 130, err
+    record = validated("sweep", out)
+    assert record["stopped"] == "interrupted"
+    assert record["capacity"]["low"] == 400
+    assert record["capacity"]["high"] is None
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "01-200", "02-200", "03-400", "sweep.json",
+    ]  # fmt: skip
+    assert len(json.loads((folder / "sweep.json").read_text())["runs"]) == 3
+
+
+@pytest.mark.slow
+def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
+    """Four workers of 10 ms each on average; p99 reaches 100 ms at 350 requests per second."""
+    truth = mmc_capacity(0.100, 99, 0.010, 4)
+    with live_server("10", "4") as url:
+        status, out, _ = run(
+            "sweep", "--slo", "99=100ms", "--from", "200", "--to", "800", "--duration", "2s",
+            "--runs", "6", "--folder", tmp_path / "runs", "--format", "json", "--url", url, "--",
+            sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
+        )  # fmt: skip
+    record = validated("sweep", out)
+    assert status == 0
+    assert record["capacity"]["low"] < truth
+    assert truth < (record["capacity"]["high"] or math.inf)
+    assert all(row["hiccup"] is not None for row in record["rows"])
+    assert list((tmp_path / "runs").glob("*/hiccups.hlog"))
