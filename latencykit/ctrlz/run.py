@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import platform
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Self
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
+from latencykit.ctrlz.entries import tool_version
 from latencykit.ctrlz.freeze import Freezer
-from latencykit.ctrlz.percentile_lines import read_percentile_lines
+from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
     MOST_WORKERS,
@@ -63,6 +63,7 @@ from latencykit.units import (
     format_percentile,
     parse_duration,
     printable,
+    without_login,
 )
 
 if TYPE_CHECKING:
@@ -118,13 +119,7 @@ class Tool:
     def __enter__(self) -> Self:
         with self.stdout.open("wb") as out, self.stderr.open("wb") as err:
             try:
-                self._process = subprocess.Popen(  # noqa: S603 - the user's own command
-                    self.command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    start_new_session=True,
-                )
+                self._process = Guarded(self.command, out, err)
             except OSError as error:
                 raise InvalidArgumentError(
                     f"{self.command[0]}: cannot be started: {error.strerror or error}"
@@ -133,10 +128,7 @@ class Tool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # macOS reports "not permitted" for a group of zombies.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.end()
 
     @property
     def code(self) -> int | None:
@@ -153,11 +145,7 @@ class Tool:
 
     def wait(self, seconds: float) -> bool:
         """Wait for its end; return False if it did not come in time."""
-        try:
-            self._process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return self._process.wait(seconds)
 
     def last_output(self, limit: int = 300) -> str:
         """Return the end of its output, for a message."""
@@ -211,13 +199,6 @@ def read_output(
         best = best or series
     if best:
         return best
-    if format is None:
-        for path in paths:
-            if path.exists() and path.stat().st_size < 1 << 20:
-                text = path.read_text(encoding="utf-8", errors="replace")
-                data = read_percentile_lines(text, options.unit if options else None)
-                if data is not None:
-                    return {"": data}
     if errors:
         raise errors[0]
     raise LatencyKitError(
@@ -391,6 +372,8 @@ class Observed:
         Seconds after the thaw until the backlog was read; 0 where it is not visible.
     requests : int or None
         All that arrived.
+    jitter : dict or None
+        How late the test's own server replied outside the freeze, percentile → ns.
     notes : tuple of str
     """
 
@@ -406,6 +389,7 @@ class Observed:
     busy: float | None
     drain: float
     requests: int | None
+    jitter: dict[str, int] | None
     notes: tuple[str, ...]
 
 
@@ -458,7 +442,9 @@ def observe(
         around=sent is not None and rate is not None and sent > _AROUND * rate,
         answered=answered, busy=busy,
         hidden=isinstance(target, ProxyTarget) and not target.local,
-        drain=drain, requests=None if after is None else after["requests"], notes=notes,
+        drain=drain, requests=None if after is None else after["requests"],
+        jitter=target.jitter(window.start, window.end) if isinstance(target, OwnTarget) else None,
+        notes=notes,
     )  # fmt: skip
 
 
@@ -562,6 +548,17 @@ class Calibration:
         Response times of the schedule, in ns.
     runs : tuple of Calibration
         The single runs of a repeated test.
+    notes : tuple of str
+        What the reader of the report remarks.
+    load : dict
+        ``duration`` (s), ``rate`` (requests per second), ``connections``, each None where the
+        command does not take it; ``due`` and ``sent``, in requests, None where unknown.
+    server : dict
+        What was frozen (``kind``); ``usual``, the usual time of a request (ns); ``busy``, its CPU
+        share; ``jitter``, how late it replied outside the freeze (ns by percentile); None where
+        unknown.
+    machine : dict
+        ``system``, ``cpus``, and ``load_average`` of the last minute at the end of the run.
     """
 
     verdict: Verdict
@@ -575,6 +572,10 @@ class Calibration:
     reported: Data = field(repr=False)
     truth: Histogram = field(repr=False)
     runs: tuple[Calibration, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+    load: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    server: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    machine: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def honest(self) -> bool | None:
@@ -589,9 +590,18 @@ class Calibration:
             "verdict": self.verdict,
             "model": self.model,
             "stall": self.stall,
+            "reasons": list(self.reasons),
+            "notes": list(self.notes),
+            "tool": self.tool,
+            "version": self.version,
+            "command": [without_login(word) for word in self.command],
+            "load": dict(self.load),
+            "server": dict(self.server),
+            "machine": dict(self.machine),
             "reported": {format_percentile(row.percentile): row.reported for row in self.rows},
             "truth": {format_percentile(row.percentile): row.truth for row in self.rows},
             "rows": rows,
+            "runs": [run.record() for run in self.runs],
         }
 
 
@@ -660,7 +670,7 @@ def _single_run(plan: Plan) -> Calibration:
                     failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
         data = _read(plan, folder, argv, failed)
         data = data.histogram() if isinstance(data, HistogramLog) else data
-        return _judged(plan, observed, argv, data.to_unit("ns"))
+        return _judged(plan, observed, argv, data.to_unit("ns"), target.kind)
 
 
 def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:
@@ -697,12 +707,13 @@ def _checked_run(plan: Plan) -> Calibration:
     why = f"the output is read as {data.run.format}; nothing was frozen"
     truth = scheduled_truth(Stall(0.0, 0.0), plan.duration)
     return Calibration(
-        "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command), data.run.tool,
-        data.run.version, data, truth,
+        "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command),
+        *_tool_and_version(data, tool.command), data, truth, notes=data.run.notes,
+        load=_load_of(plan, None), server={"kind": target.kind}, machine=_machine(),
     )  # fmt: skip
 
 
-def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Calibration:
+def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data, kind: str) -> Calibration:
     scheduled = plan.takes("rate", "rate_per_connection")
     duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
@@ -747,8 +758,40 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
     reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
     return Calibration(
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
-        (*reasons, *observed.notes), tuple(argv), data.run.tool, data.run.version, data, truth,
+        (*reasons, *observed.notes), tuple(argv), *_tool_and_version(data, argv), data, truth,
+        notes=data.run.notes, load=_load_of(plan, observed.requests),
+        server={
+            "kind": kind, "usual": base, "busy": observed.busy, "jitter": observed.jitter
+        },
+        machine=_machine(),
     )  # fmt: skip
+
+
+def _tool_and_version(data: Data, argv: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return a tool's name and version, from its report or from the tool itself."""
+    tool = data.run.tool or (None if argv[0] in ("sh", "env") else Path(argv[0]).name)
+    return tool, data.run.version or (tool_version(tool) if tool else None)
+
+
+def _load_of(plan: Plan, sent: int | None) -> dict[str, Any]:
+    """Return the load of a test, as far as the command takes it."""
+    scheduled = plan.takes("rate", "rate_per_connection")
+    return {
+        "duration": plan.duration if plan.takes("duration") else None,
+        "rate": plan.rate if scheduled else None,
+        "connections": plan.connections if plan.takes("connections") else None,
+        "due": round(plan.rate * plan.duration) if scheduled and plan.takes("duration") else None,
+        "sent": sent,
+    }
+
+
+def _machine() -> dict[str, Any]:
+    """Return this machine's facts that matter to a test."""
+    return {
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
 
 
 _LEFT_OUT = re.compile(r"the first ([\d.]+) s\b.* not among the values")
