@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.ctrlz.entries import tool_version
 from latencykit.ctrlz.run import ctrlz
 from latencykit.errors import CorruptInputError, LatencyKitError
-from latencykit.units import format_duration, parse_duration
+from latencykit.units import format_duration, format_range, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,5 +131,4 @@ def _spread(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return "not reported"
-    low, high = format_duration(min(known)), format_duration(max(known))
-    return low if low == high else f"{low}–{high}"
+    return format_range(min(known), max(known), format_duration)

@@ -709,7 +709,8 @@ def _checked_run(plan: Plan) -> Calibration:
     return Calibration(
         "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command),
         *_tool_and_version(data, tool.command), data, truth, notes=data.run.notes,
-        load=_load_of(plan, None), server={"kind": target.kind}, machine=_machine(),
+        load=_load_of(plan, None), server=_server_of(target.kind, None),
+        machine=_machine(),
     )  # fmt: skip
 
 
@@ -760,9 +761,7 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data, kind: s
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
         (*reasons, *observed.notes), tuple(argv), *_tool_and_version(data, argv), data, truth,
         notes=data.run.notes, load=_load_of(plan, observed.requests),
-        server={
-            "kind": kind, "usual": base, "busy": observed.busy, "jitter": observed.jitter
-        },
+        server=_server_of(kind, observed),
         machine=_machine(),
     )  # fmt: skip
 
@@ -783,6 +782,14 @@ def _load_of(plan: Plan, sent: int | None) -> dict[str, Any]:
         "due": round(plan.rate * plan.duration) if scheduled and plan.takes("duration") else None,
         "sent": sent,
     }
+
+
+def _server_of(kind: str, observed: Observed | None) -> dict[str, Any]:
+    """Return what is known of the server of a test."""
+    known = (None, None, None)
+    if observed is not None:
+        known = (observed.base, observed.busy, observed.jitter)
+    return {"kind": kind, **dict(zip(("usual", "busy", "jitter"), known, strict=True))}
 
 
 def _machine() -> dict[str, Any]:

@@ -230,15 +230,14 @@ def _json_groups(value: Any, path: str = "", depth: int = 0) -> Iterator[_Group]
         yield from _json_groups(item, f"{path}.{key}".lstrip("."), depth + 1)
 
 
-def _all_groups(text: str) -> list[_Group]:
-    """Return the groups of a text or of JSON, those of latencies first."""
-    groups = None
-    if text.lstrip()[:1] in ("{", "["):
+def _all_groups(text: str, *, document: bool) -> list[_Group]:
+    """Return the groups of a text or of a JSON document, those of latencies first."""
+    if document:
         try:
             groups = list(_json_groups(json.loads(text)))
         except (ValueError, RecursionError):
-            groups = None
-    if groups is None:
+            groups = []
+    else:
         text = plain(text)
         groups = _groups(text)
         counts = [int((a or b).replace(",", "")) for a, b in _COUNT.findall(text)]
@@ -259,15 +258,17 @@ def sniff(head: Head) -> Confidence:
     if head.is_dir:
         return Confidence.NO
     text = head.text if head.whole else "\n".join(head.lines)
-    return Confidence.GENERIC if _all_groups(text) else Confidence.NO
+    document = head.whole and text.lstrip()[:1] in ("{", "[")
+    return Confidence.GENERIC if _all_groups(text, document=document) else Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read each group of statistics as a series."""
-    groups = _all_groups(source.text())
+    text = source.text()
+    groups = _all_groups(text, document=text.lstrip()[:1] in ("{", "["))
     if not groups:
         raise source.corrupt(
-            None, "there are no lines of percentiles", "lines such as 'p99: 1234 us'"
+            None, "no line has percentiles and a short label", "lines such as 'p99: 1234 us'"
         )
     series: dict[str, Data] = {}
     for group in groups:
