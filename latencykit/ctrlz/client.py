@@ -331,6 +331,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LatencyKitError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
     text = "\n".join(csv_lines(rows, intended=options.mode == "open" or options.intended)) + "\n"
     if options.output:
         Path(options.output).write_text(text, encoding="ascii")

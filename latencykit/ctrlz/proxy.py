@@ -70,7 +70,8 @@ def _say(message: dict[str, Any]) -> None:
 def main() -> None:
     """Run the proxy."""
     raise_file_limit()
-    asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))
     os._exit(0)  # open connections are the tool's to end, not ours to wait for
 
 

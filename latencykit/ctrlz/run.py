@@ -677,14 +677,29 @@ def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:
     """Return the series of the tool's output; keep an output that cannot be read."""
     try:
         output = read_output(written_files(folder), argv, plan.format, plan.options)
+        name = _series_of(output) if plan.series is None else plan.series
+        if name not in output:
+            raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
+        return output[name]
     except LatencyKitError as error:
         kept = Path(tempfile.mkdtemp(prefix="ctrlz-output-"))
         shutil.copytree(folder, kept, dirs_exist_ok=True)
         raise LatencyKitError(f"{error}{failed}; the output is kept in {kept}") from None
-    name = plan.series if plan.series is not None else next(iter(output))
-    if name not in output:
-        raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
-    return output[name]
+
+
+def _series_of(output: Mapping[str, Data]) -> str:
+    """Return the name of the latencies; a reader of a tool gives its main series first."""
+    first, *others = output
+    data = output[first]
+    if data.run.format != "percentile-lines" or re.search("latenc|response", first, re.IGNORECASE):
+        return first
+    # Times of connections, say, must not be judged in place of latencies.
+    printed = [reported_percentiles(output[name], 0.0) for name in output]
+    if others and any(values != printed[0] for values in printed):
+        raise LatencyKitError(
+            f"the output has several distributions; name one with --series: {', '.join(output)}"
+        )
+    return first
 
 
 def _checked_run(plan: Plan) -> Calibration:

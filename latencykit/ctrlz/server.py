@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import array
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -324,7 +325,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     raise_file_limit()
     channel = None if options.channel is None else socket.socket(fileno=options.channel)
     service = Service(parse_duration(options.service_time) / 1e9)
-    asyncio.run(_serve(service, options.port, channel))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(service, options.port, channel))
     os._exit(0)  # open connections are the tool's to end, not ours to wait for
 
 

@@ -66,7 +66,7 @@ _COUNT = re.compile(
 _NOT_A_TIME = re.compile(
     r"rate|rps|qps|throughput|bytes|size|cpu|memory|per second|/s(?:ec)?\b", re.IGNORECASE
 )
-_TIME = re.compile(r"latenc|response|duration|time|delay", re.IGNORECASE)
+_LATENCY = re.compile(r"latenc|response", re.IGNORECASE)
 _SPELLINGS: dict[str, str | float] = {
     "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "median": 50.0,
     "med": 50.0,
@@ -250,7 +250,7 @@ def _all_groups(text: str, *, document: bool) -> list[_Group]:
     chosen = [max(reversed(same), key=lambda group: group.count) for same in named.values()]
     for group, same in zip(chosen, named.values(), strict=True):
         group.others = len(same) - 1
-    return sorted(chosen, key=lambda group: not _TIME.search(f"{group.heading} {group.label}"))
+    return sorted(chosen, key=lambda group: not _LATENCY.search(f"{group.heading} {group.label}"))
 
 
 def sniff(head: Head) -> Confidence:

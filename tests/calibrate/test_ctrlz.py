@@ -310,6 +310,20 @@ def test_the_surest_output_is_read(tmp_path) -> None:
     assert rung.histogram().count == 9
 
 
+def test_of_several_distributions_the_latencies_are_judged(tmp_path) -> None:
+    from latencykit.ctrlz.run import _series_of
+
+    def series(text: str) -> str:
+        (tmp_path / "stdout.txt").write_text(text)
+        return _series_of(read_output(written_files(tmp_path), ["tool"]))
+
+    connect, get = "Connect p50: 1ms\nConnect p99: 2ms\n", "get p50: 1ms\nget p99: 3s\n"
+    assert series(connect + "Response time p50: 1ms\nResponse time p99: 3s\n") != "Connect"
+    assert series(get + get.replace("get ", "")) == "get"
+    with pytest.raises(LatencyKitError, match=r"several distributions.*--series: Connect, get"):
+        series(connect + get)
+
+
 def test_the_record_is_the_contract_s() -> None:
     from latencykit.ctrlz.run import Calibration
     from latencykit.ctrlz.verdict import Stall, scheduled_truth

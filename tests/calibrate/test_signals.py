@@ -56,21 +56,19 @@ def killed_at(moment: float, number: int, victim: str, *options: str) -> str:
         time.sleep(moment)
         named = {"server": ("ctrlz.server",), "ctrlz": ("latencykit ctrlz",)}
         words = named.get(victim, (f"ctrlz.{victim}",))
-        members = family(mark)
+        members = {pid: member for pid, member in family(mark).items() if pid != main.pid}
         hit = [pid for pid, (_, line) in members.items() if any(word in line for word in words)]
         hit = [pid for pid in hit if victim == "guard" or "ctrlz.guard" not in members[pid][1]]
         for pid in hit if victim != "ctrlz" else [main.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
-        if victim == "ctrlz":
-            begin = time.monotonic()  # a busy machine may need longer than a second
-            while (left := family(mark)) and time.monotonic() < begin + 20:
-                time.sleep(0.02)
-            TOOK.append(time.monotonic() - begin)
-        else:
+        if victim != "ctrlz":
             with contextlib.suppress(subprocess.TimeoutExpired):
                 main.wait(60)
-            left = family(mark)
+        begin = time.monotonic()  # a busy machine may need longer than a second
+        while (left := family(mark)) and time.monotonic() < begin + 20:
+            time.sleep(0.02)
+        TOOK.append(time.monotonic() - begin)
         main.kill()
         _, err = main.communicate()
         trace = err if "Traceback" in err or "Exception ignored" in err else ""
