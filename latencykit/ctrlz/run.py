@@ -689,17 +689,17 @@ def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:
 
 def _series_of(output: Mapping[str, Data]) -> str:
     """Return the name of the latencies; a reader of a tool gives its main series first."""
-    first, *others = output
-    data = output[first]
-    if data.run.format != "percentile-lines" or re.search("latenc|response", first, re.IGNORECASE):
-        return first
-    # Times of connections, say, must not be judged in place of latencies.
-    printed = [reported_percentiles(output[name], 0.0) for name in output]
-    if others and any(values != printed[0] for values in printed):
+    names = list(output)
+    if output[names[0]].run.format != "percentile-lines":
+        return names[0]
+    # Times of connections, or of an interval, must not be judged in place of all latencies.
+    named = [name for name in names if re.search("latenc|response", name, re.IGNORECASE)] or names
+    reported = [reported_percentiles(output[name], 0.0) for name in named]
+    if any(values != reported[0] for values in reported):
         raise LatencyKitError(
-            f"the output has several distributions; name one with --series: {', '.join(output)}"
+            f"the output has several distributions; name one with --series: {', '.join(names)}"
         )
-    return first
+    return named[0]
 
 
 def _checked_run(plan: Plan) -> Calibration:
@@ -801,10 +801,8 @@ def _load_of(plan: Plan, sent: int | None) -> dict[str, Any]:
 
 def _server_of(kind: str, observed: Observed | None) -> dict[str, Any]:
     """Return what is known of the server of a test."""
-    known = (None, None, None)
-    if observed is not None:
-        known = (observed.base, observed.busy, observed.jitter)
-    return {"kind": kind, **dict(zip(("usual", "busy", "jitter"), known, strict=True))}
+    names = {"usual": "base", "busy": "busy", "jitter": "jitter"}
+    return {"kind": kind} | {key: getattr(observed, name, None) for key, name in names.items()}
 
 
 def _machine() -> dict[str, Any]:

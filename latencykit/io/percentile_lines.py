@@ -173,6 +173,7 @@ def _groups(text: str, *, one: bool = False) -> list[_Group]:
     """
     groups: list[_Group] = []
     latest: dict[str, _Group] = {}
+    periodic: dict[str, bool] = {}
     heading = before = ""
     prose = lines = pending = 0
     for line in text.splitlines():
@@ -199,7 +200,10 @@ def _groups(text: str, *, one: bool = False) -> list[_Group]:
             same = group is not None and group.heading == heading
             if known and name in known and (one or (same and known[name] == (value, unit))):
                 continue  # such as p50 and the median
-            if group is None or known is None or name in known:
+            # Below a heading of its own, what follows lines of intervals is not of the last one.
+            apart = not same and periodic.get(label, False)
+            if group is None or known is None or name in known or apart:
+                periodic[label] = group is not None and group.heading == heading
                 group = latest[label] = _Group(label, heading, count=pending)
                 groups.append(group)
                 pending = 0
@@ -286,17 +290,20 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     """Return a histogram where a count and three percentiles are known, otherwise a summary."""
     values = [*group.stats.values(), *group.percentiles.values()]
     stated = {unit for _, unit in values if unit}
+    usual, origin = options.resolve_unit("ns", "assumed")
     # Bare numbers beside others of one unit are of that unit.
-    usual, origin = (
-        (stated.pop(), "file") if len(stated) == 1 else options.resolve_unit("ns", "assumed")
-    )
-    bare = [v for v, unit in (*group.stats.values(), *group.percentiles.values()) if v and not unit]
-    run = Run(unit=usual, unit_from=origin if bare or not stated else "file")
+    if len(stated) == 1 or all(unit for _, unit in values):
+        usual, origin = min(stated), "file"
+    notes: tuple[str, ...] = ()
+    if group.others:
+        notes = (
+            f"{group.others} more groups of lines have this name; the largest, or last, is read",
+        )
+    run = Run(unit=usual, unit_from=origin, notes=notes)
 
     def scaled(named: dict[Any, tuple[float, str]]) -> dict[Any, float]:
         return {
-            name: value * (1.0 if (unit or usual) == "none" else NANOSECONDS[unit or usual])
-            for name, (value, unit) in named.items()
+            name: value * NANOSECONDS.get(unit or usual, 1) for name, (value, unit) in named.items()
         }
 
     stats, percentiles = scaled(group.stats), dict(sorted(scaled(group.percentiles).items()))

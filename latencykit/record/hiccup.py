@@ -168,8 +168,8 @@ class _Meter:
         assert self._origin is not None
         # Rows are sent every few ms; older ones waited for us, unless the clock was late, too.
         age = time.perf_counter_ns() - int(rows[0, 2]) - BATCH_NS
-        late = int((np.diff(rows[:, 2], prepend=rows[0, 2])).max())
-        self._stopped = max(self._stopped, age - late)
+        pause = int(np.diff(rows[:, 2], prepend=rows[0, 2]).max())
+        self._stopped = max(self._stopped, age - pause)
         rows = rows - np.array([0, 0, self._origin])
         self._elapsed = int(rows[-1, 2])
         if end is not None:  # the slots due before the end, however late they were noticed

@@ -319,6 +319,9 @@ def test_of_several_distributions_the_latencies_are_judged(tmp_path) -> None:
 
     connect, get = "Connect p50: 1ms\nConnect p99: 2ms\n", "get p50: 1ms\nget p99: 3s\n"
     assert series(connect + "Response time p50: 1ms\nResponse time p99: 3s\n") != "Connect"
+    interval = "Latency p50: 1ms\nLatency p99: 2ms\n"
+    with pytest.raises(LatencyKitError, match="several distributions"):
+        series(f"Second 1\n{interval}Summary\n{interval.replace('2ms', '3s')}")
     assert series(get + get.replace("get ", "")) == "get"
     with pytest.raises(LatencyKitError, match=r"several distributions.*--series: Connect, get"):
         series(connect + get)

@@ -81,6 +81,20 @@ def test_several_distributions_are_several_series(tmp_path) -> None:
     assert next(iter(series)) == "http.response_time (ms)"  # the latencies come first
 
 
+def test_lines_of_intervals_are_not_mixed_with_the_summary(tmp_path) -> None:
+    text = "".join(f"after {k} s mean: {k} ms\n" for k in (1, 2, 3))
+    text += "Summary:\nrequests: 900\np50: 5 ms\np90: 8 ms\np99: 9 ms\n"
+    data = read(text, tmp_path)
+    assert (data.count + data.censored, data.percentile(99)) == (900, 9 * MS)
+    assert "mean" not in data.reported_stats
+    again = "p50: 1 ms\np99: 2 ms\np50: 3 ms\np99: 4 ms\n"
+    data = read(again, tmp_path)
+    assert data.percentile(99) == 4 * MS
+    assert data.run.notes == (
+        "1 more groups of lines have this name; the largest, or last, is read",
+    )
+
+
 def test_the_length_of_a_run_is_not_its_maximum(tmp_path) -> None:
     data = read("Max time (s):  20\n 50%  2 ms\n 99%  9 ms\n 100%  10 ms\n", tmp_path)
     assert data.max == 10 * MS
