@@ -372,9 +372,9 @@ class Observed:
         Seconds after the thaw until the backlog was read; 0 where it is not visible.
     requests : int or None
         All that arrived.
+    notes : tuple of str
     jitter : dict or None
         How late the test's own server replied outside the freeze, percentile → ns.
-    notes : tuple of str
     """
 
     begin: int
@@ -389,8 +389,8 @@ class Observed:
     busy: float | None
     drain: float
     requests: int | None
-    jitter: dict[str, int] | None
     notes: tuple[str, ...]
+    jitter: dict[str, int] | None = None
 
 
 def observe(
@@ -729,7 +729,9 @@ def _checked_run(plan: Plan) -> Calibration:
     )  # fmt: skip
 
 
-def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data, kind: str) -> Calibration:
+def _judged(
+    plan: Plan, observed: Observed, argv: list[str], data: Data, kind: str = "own"
+) -> Calibration:
     scheduled = plan.takes("rate", "rate_per_connection")
     duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
@@ -846,7 +848,7 @@ def _unless_void(
     over = judgement.verdict == "overcorrects"
     load = _load(plan, observed)
     turns = math.inf
-    if model == "paced" and late is not None and late.connections:
+    if model in ("paced", "unknown") and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
     if observed.answered:
         why = (
@@ -892,13 +894,15 @@ def _unless_void(
 
 
 def _paced(observed: Observed, data: Data, *, scheduled: bool) -> bool | None:
-    """Return True if connections idled between requests: by a given rate, the tool, or load."""
+    """Return True if connections are known to idle between requests; None if it is unknown."""
     if scheduled or data.run.loop in ("paced", "closed"):
         return scheduled or data.run.loop == "paced"
     late = observed.waiting[1]
     if observed.before is None or late is None or not late.connections or not observed.base:
         return None
-    return observed.before * observed.base / 1e9 / late.connections < 0.3
+    busy = observed.before * observed.base / 1e9 / late.connections
+    # In between, a rate may be the reason, or a load generator that is slow itself.
+    return True if busy < 0.1 else None if busy < 0.3 else False
 
 
 def _remarks(

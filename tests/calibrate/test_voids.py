@@ -90,7 +90,9 @@ def test_a_busy_server_is_admitted() -> None:
     assert "busy 90% of the time" in _verdict(_report(*OMITTING), busy=0.9)[2]
 
 
-@pytest.mark.parametrize(("before", "model"), [(300.0, "paced"), (2900.0, "closed")])
+@pytest.mark.parametrize(
+    ("before", "model"), [(300.0, "paced"), (700.0, "unknown"), (2900.0, "closed")]
+)
 def test_without_a_rate_busy_connections_tell_full_speed(before, model) -> None:
     plan = _plan(command=("tool", "{duration}"))
     assert _verdict(_report(*OMITTING), plan, before=before)[1] == model
