@@ -100,7 +100,7 @@ def command(
     """
     from latencykit.ctrlz.entries import load_entries
     from latencykit.ctrlz.league import league_row, merge_results, run_league
-    from latencykit.views.tables import Table
+    from latencykit.views.tables import Table, json_text
 
     table = Table(style)
     if listing:
@@ -128,7 +128,7 @@ def command(
             if out is not None:
                 merged = merge_results(old, so_far)
                 with atomic(out) as path:
-                    path.write_text(json.dumps(merged, indent=1) + "\n", encoding="utf-8")
+                    path.write_text(json_text(merged) + "\n", encoding="utf-8")
 
         record = run_league(entries, progress=note, keep=keep, **options)
         if out is not None:

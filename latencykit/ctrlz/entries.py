@@ -73,6 +73,8 @@ class Entry:
         Seconds that a run must last at least.
     unit, series : str or None
         Of its output.
+    text : str
+        The command as the file has it.
     """
 
     tool: str
@@ -88,6 +90,7 @@ class Entry:
     least: float = 0.0
     unit: str | None = None
     series: str | None = None
+    text: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -138,6 +141,7 @@ def _entries_of(path: Path) -> list[Entry]:
                 tuple(record.get("needs", [record["tool"]])), record.get("protocol", "http"),
                 _filled(both.get("server"), places), both.get("url"),
                 float(both.get("duration", 0.0)), both.get("unit"), both.get("series"),
+                mode["command"],
             )
             for mode in record["modes"]
             for both in [record | mode]

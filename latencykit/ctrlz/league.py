@@ -7,6 +7,7 @@ stall that users would have felt, and the flags that make the report honest.
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,8 @@ def run_league(
             results.append({**facts, "error": str(error)})
         else:
             result["runs"] = result["runs"] or [{**result}]
+            for run in (result, *result["runs"]):
+                run["command"] = shlex.split(entry.text)  # without the paths of this machine
             verdicts = {run["verdict"]: None for run in result["runs"]}
             if len(verdicts) > 1:
                 why = f"the verdict differs between runs: {', '.join(verdicts)}"

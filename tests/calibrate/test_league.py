@@ -192,7 +192,7 @@ def test_an_entry_is_really_run(run, entry, tmp_path) -> None:
     record = validated("league", run("league", entry, *words)[1])
     (row,) = record["results"]
     assert row["error"] is None
-    assert row["command"][1:4] == ["-m", "latencykit.ctrlz.client", "open"]
+    assert row["command"][:4] == ["{python}", "-m", "latencykit.ctrlz.client", "open"]
     assert row["load"]["due"] == 480
     assert row["server"]["kind"] == "own"
     assert row["server"]["jitter"]["50"] > 0
@@ -208,3 +208,5 @@ def test_the_published_table_is_that_of_the_results(run) -> None:
     record = validated("league", results.read_text(encoding="utf-8"))
     assert all(len(row["runs"]) >= 3 for row in record["results"] if row["error"] is None)
     assert all(row["version"] for row in record["results"])
+    words = [word for row in record["results"] for word in row.get("command", [])]
+    assert not [word for word in words if re.search(r"(^|[^{}\w./])/\w+/", word)]
