@@ -100,6 +100,7 @@ def command(
     """
     from latencykit.ctrlz.entries import load_entries
     from latencykit.ctrlz.league import league_row, merge_results, run_league
+    from latencykit.errors import CorruptInputError
     from latencykit.views.tables import Table, json_text
 
     table = Table(style)
@@ -122,6 +123,10 @@ def command(
         record = {**record, "results": rows}
     else:
         entries = load_entries(tools)
+        if out is not None and not out.parent.is_dir():
+            raise CorruptInputError(
+                str(out.parent), None, "there is no such directory", "", "make it first"
+            )
         old = _read(out) if out is not None and out.exists() else None
 
         def keep(so_far: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.ctrlz.entries import tool_version
 from latencykit.ctrlz.run import ctrlz
-from latencykit.errors import CorruptInputError, LatencyKitError
+from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.units import format_duration, format_range, parse_duration
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def run_league(
         The record that ``latencykit league --format json`` prints.
     """
     seconds, frozen = (parse_duration(value, "s") / 1e9 for value in (duration, stall))
+    if not 0 < frozen < seconds:
+        raise InvalidArgumentError("the stall must be shorter than the run")
     results: list[dict[str, Any]] = []
     record = {
         "schema_version": 1, "stall": frozen, "duration": seconds, "rate": rate,
@@ -121,8 +123,12 @@ def league_row(result: Mapping[str, Any]) -> dict[str, Any]:
         cells = ["", "", "", "", "no result"]
     else:
         p99, truth, top = (
-            _spread([run[source].get(p) for run in result["runs"]])
-            for source, p in (("reported", "99"), ("truth", "99"), ("reported", "100"))
+            _spread([run[source].get(p) for run in result["runs"]]) or missing
+            for source, p, missing in (
+                ("reported", "99", "not reported"),
+                ("truth", "99", ""),
+                ("reported", "100", "not reported"),
+            )
         )
         cells = [result["model"], p99, truth, top, result["verdict"]]
     headings = ("model", "reported p99", "true p99", "reported max", "verdict")
@@ -132,6 +138,4 @@ def league_row(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _spread(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
-    if not known:
-        return "not reported"
-    return format_range(min(known), max(known), format_duration)
+    return format_range(min(known), max(known), format_duration) if known else ""

@@ -139,7 +139,9 @@ def test_spreads_over_the_runs_are_shown() -> None:
     cells = league_row({**row, "verdict": "omits", "runs": runs})
     assert cells["reported p99"] == "5–7 ms"
     assert cells["reported max"] == "4 s"
-    assert cells["true p99"] == "not reported"
+    assert (cells["true p99"], league_row({**row, "verdict": "x", "runs": []})["reported p99"]) == (
+        "", "not reported",
+    )  # fmt: skip
 
 
 def test_results_are_merged_by_mode() -> None:
@@ -184,6 +186,12 @@ def test_what_are_no_results_is_refused(run, tmp_path, entry) -> None:
             status, _, err = run("league", *words)
             assert (status, "these are not results" in err, err.count("\n")) == (2, True, 1)
     assert run("league", "--from", tmp_path / "none.json")[0] == 2
+    for words, said in (
+        (("--json", tmp_path / "no" / "x.json"), "no such directory"),
+        (("--stall", "5s", "--duration", "4s"), "shorter than the run"),
+    ):
+        status, _, err = run("league", entry, *words)
+        assert (status, said in err) == (2, True)
 
 
 @pytest.mark.slow
