@@ -83,7 +83,7 @@ class _Group:
     stats: dict[str | float, tuple[float, str]] = field(default_factory=dict)
     percentiles: dict[str | float, tuple[float, str]] = field(default_factory=dict)
     count: int = 0
-    others: int = 0
+    median: str = ""
 
     def add(self, name: str | float, value: float, unit: str) -> None:
         (self.stats if isinstance(name, str) else self.percentiles)[name] = value, unit
@@ -116,8 +116,13 @@ def _percentile(match: re.Match[str]) -> str | float:
     return float(digits.replace("_", "."))
 
 
-def _statistics(line: str, context: str) -> tuple[str, list[tuple[str | float, float, str]]] | None:
-    """Return a line's label and its statistics; None if there are none, or other text, too."""
+def _statistics(
+    line: str, context: str
+) -> tuple[str, list[tuple[str | float, float, str, str]]] | None:
+    """Return a line's label and its statistics; None if there are none, or other text, too.
+
+    A statistic is its name, value, unit and spelling: a word, or ``p``.
+    """
     matches = [match for match in _STATISTIC.finditer(line) if not _LIMIT.match(match[0])]
     if not matches:
         return None
@@ -146,7 +151,7 @@ def _statistics(line: str, context: str) -> tuple[str, list[tuple[str | float, f
         value = float(match["value"].replace(",", ""))
         if match["minutes"]:
             value += 60 * int(match["minutes"])
-        stats.append((_percentile(match), value, stated))
+        stats.append((_percentile(match), value, stated, (match["word"] or "p").lower()))
     return name, stats
 
 
@@ -184,8 +189,8 @@ def _groups(text: str, *, one: bool = False) -> list[_Group]:
         before = line if _NAME_ONLY.search(line) else ""
         if taken is None:
             prose += bool(_STATISTIC.search(line[:2000]))
-            heading = heading if before else line.strip()[:200]
             count = _COUNT.search(line[:2000])
+            heading = heading if before or count else line.strip()[:200]
             number = int((count[1] or count[2]).replace(",", "")) if count else 0
             if groups and not groups[-1].count:
                 groups[-1].count = number
@@ -194,12 +199,14 @@ def _groups(text: str, *, one: bool = False) -> list[_Group]:
             continue
         lines += 1
         label, stats = taken
-        for name, value, unit in stats:
+        for name, value, unit, spelling in stats:
             group = latest.get(label)
             known = None if group is None else group.stats | group.percentiles
             same = group is not None and group.heading == heading
-            if known and name in known and (one or (same and known[name] == (value, unit))):
-                continue  # such as p50 and the median
+            # The median may be there twice, as p50, too.
+            twice = name == 50.0 and group is not None and group.median not in ("", spelling)
+            if known and name in known and (one or (same and twice)):
+                continue
             # Below a heading of its own, what follows lines of intervals is not of the last one.
             apart = not same and periodic.get(label, False)
             if group is None or known is None or name in known or apart:
@@ -208,6 +215,8 @@ def _groups(text: str, *, one: bool = False) -> list[_Group]:
                 groups.append(group)
                 pending = 0
             group.add(name, value, unit)
+            if name == 50.0:
+                group.median = spelling
     return [group for group in groups if group.accepted] if prose < lines else []
 
 
@@ -250,10 +259,18 @@ def _all_groups(text: str, *, document: bool) -> list[_Group]:
     named: dict[tuple[str, str], list[_Group]] = {}
     for group in groups:
         named.setdefault((group.heading, group.label), []).append(group)
-    # Reports of intervals, and the one of the complete run: it has most requests, and comes last.
-    chosen = [max(reversed(same), key=lambda group: group.count) for same in named.values()]
-    for group, same in zip(chosen, named.values(), strict=True):
-        group.others = len(same) - 1
+    chosen = []
+    for same in named.values():
+        # Reports of intervals and one of the complete run: it has all their requests. Where that
+        # is not known, none stands for the others.
+        largest = max(reversed(same), key=lambda group: group.count)
+        rest = sum(group.count for group in same) - largest.count
+        alike = all(
+            (group.stats, group.percentiles) == (largest.stats, largest.percentiles)
+            for group in same
+        )
+        total = len(same) > 2 and abs(largest.count - rest) < 0.01 * largest.count
+        chosen += [largest] if alike or total else same
     return sorted(chosen, key=lambda group: not _LATENCY.search(f"{group.heading} {group.label}"))
 
 
@@ -294,12 +311,7 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     # Bare numbers beside others of one unit are of that unit.
     if len(stated) == 1 or all(unit for _, unit in values):
         usual, origin = min(stated), "file"
-    notes: tuple[str, ...] = ()
-    if group.others:
-        notes = (
-            f"{group.others} more groups of lines have this name; the largest, or last, is read",
-        )
-    run = Run(unit=usual, unit_from=origin, notes=notes)
+    run = Run(unit=usual, unit_from=origin)
 
     def scaled(named: dict[Any, tuple[float, str]]) -> dict[Any, float]:
         return {

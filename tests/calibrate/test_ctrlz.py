@@ -322,6 +322,8 @@ def test_of_several_distributions_the_latencies_are_judged(tmp_path) -> None:
     interval = "Latency p50: 1ms\nLatency p99: 2ms\n"
     with pytest.raises(LatencyKitError, match="several distributions"):
         series(f"Second 1\n{interval}Summary\n{interval.replace('2ms', '3s')}")
+    with pytest.raises(LatencyKitError, match="several distributions"):
+        series(interval + interval.replace("2ms", "3ms"))  # of two intervals, and no summary
     assert series(get + get.replace("get ", "")) == "get"
     with pytest.raises(LatencyKitError, match=r"several distributions.*--series: Connect, get"):
         series(connect + get)

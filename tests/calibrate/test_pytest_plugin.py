@@ -12,13 +12,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MODULE = "latencykit.pytest_plugin"
 TESTS = """
-import sys
+import sys, pytest
 
 def test_nothing_is_imported_until_used():
     assert not {"numpy", "latencykit.ctrlz.run"} & set(sys.modules)
 
-def test_our_load_generator(ctrlz):
-    command = [sys.executable, "-m", "latencykit.ctrlz.client", "MODE", "{url}"]
+@pytest.mark.parametrize("mode", ["open", "closed"])
+def test_our_load_generator(ctrlz, mode):
+    command = [sys.executable, "-m", "latencykit.ctrlz.client", mode, "{url}"]
     command += ["--rate", "{rate}", "--duration", "{duration}s", "-o", "{out}"]
     result = ctrlz(command, stall=0.9, duration=2.7)
     assert result.verdict == "honest", result.reasons
@@ -32,22 +33,13 @@ def test_the_plug_in_is_registered() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")
-@pytest.mark.parametrize(
-    ("mode", "passed"), [("open", "2 passed"), ("closed", "1 failed, 1 passed")]
-)
-def test_a_gate_in_pytest(mode, passed, tmp_path) -> None:
-    (tmp_path / "test_load.py").write_text(TESTS.replace("MODE", mode))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    fixtures = subprocess.run(
-        [*command, "--fixtures", "-p", MODULE], capture_output=True, text=True, check=False,
-        cwd=ROOT,
-    )  # fmt: skip
-    assert "Test whether a load generator reports" in fixtures.stdout
+def test_a_gate_in_pytest(tmp_path) -> None:
+    (tmp_path / "test_load.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", MODULE]
+    command += ["--rootdir", str(tmp_path), "-c", "/dev/null", str(tmp_path)]
     for _ in range(3):  # a machine may be busy
-        done = subprocess.run(
-            [*command, "-p", MODULE, "--rootdir", str(tmp_path), "-c", "/dev/null"],
-            capture_output=True, text=True, check=False, cwd=ROOT,
-        )  # fmt: skip
-        if passed in done.stdout:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        if "1 failed, 2 passed" in done.stdout:
+            assert "test_our_load_generator[closed]" in done.stdout.partition("short test")[2]
             return
     pytest.fail(done.stdout)

@@ -87,12 +87,17 @@ def test_lines_of_intervals_are_not_mixed_with_the_summary(tmp_path) -> None:
     data = read(text, tmp_path)
     assert (data.count + data.censored, data.percentile(99)) == (900, 9 * MS)
     assert "mean" not in data.reported_stats
-    again = "p50: 1 ms\np99: 2 ms\np50: 3 ms\np99: 4 ms\n"
-    data = read(again, tmp_path)
-    assert data.percentile(99) == 4 * MS
-    assert data.run.notes == (
-        "1 more groups of lines have this name; the largest, or last, is read",
-    )
+
+
+def test_a_report_of_an_interval_does_not_stand_for_the_run(tmp_path) -> None:
+    """Where one report has the requests of all others, it is the run's; otherwise all are kept."""
+    path = tmp_path / "out.txt"
+    lines = [f"requests: 100\np50: {k} ms\np90: 8 ms\np99: 9 ms\n" for k in (1, 2, 3)]
+    path.write_text("".join(lines))
+    assert [data.percentile(50) for data in lk.read_all(path).values()] == [MS, 2 * MS, 3 * MS]
+    path.write_text("".join(lines) + "requests: 300\np50: 2 ms\np90: 8 ms\np99: 90 ms\n")
+    (data,) = lk.read_all(path).values()
+    assert (data.count + data.censored, data.percentile(99)) == (300, 90 * MS)
 
 
 def test_the_length_of_a_run_is_not_its_maximum(tmp_path) -> None:
