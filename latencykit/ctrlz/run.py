@@ -522,6 +522,8 @@ def _during(
 _BUSY = 0.7
 _DRAIN = 0.2
 _OVERLOAD = 0.33  # the queue after the thaw is then half as long as the one in the stall
+_JITTER = 0.05  # of the stall
+_MANY = 1.15
 _TURNS = 3  # a stall shorter than N intervals of a connection hides little from a closed loop
 
 
@@ -754,7 +756,9 @@ def _judged(
     )  # fmt: skip
     paced = _paced(observed, data, scheduled=scheduled)
     model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
-    judgement, model = _unless_void(plan, observed, judgement, model, rate, data.run.timeouts)
+    judgement, model = _unless_void(
+        plan, observed, judgement, model, rate, duration, data.run.timeouts
+    )
     longest = max((row.reported for row in judgement.rows), default=0.0)
     if longest > 1.02e9 * observed.elapsed + 1e8:
         why = (
@@ -839,6 +843,7 @@ def _unless_void(
     judgement: Judgement,
     model: Model,
     rate: float | None,
+    duration: float,
     timeouts: int,
 ) -> tuple[Judgement, Model]:
     """Return the judgement, or none where the schedule's truth does not apply to this tool."""
@@ -847,6 +852,11 @@ def _unless_void(
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     load = _load(plan, observed)
+    stall = 1e9 * observed.stall.seconds
+    jitter = (observed.jitter or {}).get("99", 0)
+    top = max(judgement.rows, key=lambda row: row.percentile, default=None)
+    behind = 0.0 if top is None or top.truth is None else (top.reported - top.truth) / 1e9
+    many = (observed.requests or 0) / (rate * duration) if rate else 0.0
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
@@ -872,6 +882,21 @@ def _unless_void(
         why = (
             f"the server needed {observed.drain:.2g} s for the backlog, "
             "which hides the tool's own behaviour; lower the rate"
+        )
+    elif over and behind > _DRAIN * observed.stall.seconds:
+        why = (
+            f"the slowest reply came {behind:.2g} s later than the stall explains: "
+            "a queue in the tool itself may be the reason; lower the rate"
+        )
+    elif judgement.verdict in ("overcorrects", "partly") and jitter > _JITTER * stall:
+        why = (
+            f"the test's own server replied up to {format_duration(jitter)} late (p99) outside the "
+            "freeze: this machine is too busy for a verdict"
+        )
+    elif judgement.verdict not in ("honest", "unknown") and many > _MANY:
+        why = (
+            f"{many:.1f} times as many requests arrived as were scheduled: the tool does not keep "
+            "the rate, and the schedule is not its truth"
         )
     elif over and rate and before is not None and before < 0.9 * rate:
         why = (
