@@ -11,12 +11,12 @@
     command = "wrk -t1 -c {connections} -d {duration}s --latency {url}"
     advice = "`--timeout` longer than any stall"
 
-Optional: ``needs``, the programs that must be installed, where the tool's own is not the only one;
-``protocol`` (``http``); and per file or mode ``server`` and ``url``, the command that starts a
-server on ``{port}`` and its address, where the test's own server (HTTP, RESP) will not do, and
-``duration``, the least length of a run in seconds, ``unit`` and ``series`` of the output, where it
-does not state them. Commands contain the places of `ctrlz`, and
-``{python}``, ``{league}`` (this folder) and ``{many}`` (requests for most of a run at full speed).
+Optional: ``protocol`` (``http``); and per file or mode ``needs``, the programs that must be
+installed, where the tool's own is not the only one; ``server`` and ``url``, the command that starts
+a server on ``{port}`` and its address, where the test's own server (HTTP, RESP) will not do;
+``duration``, the least length of a run in seconds; ``unit`` and ``series`` of the output, where it
+does not state them. Commands contain the places of `ctrlz`, and ``{python}``, ``{league}`` (this
+folder) and ``{many}`` (requests for most of a run at full speed).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["Entry", "folder", "load_entries", "tool_version"]
 
 _KEYS = {"tool", "install", "version", "needs", "protocol", "server", "url", "duration", "modes"}
 _KEYS |= {"unit", "series"}
-_MODE_KEYS = {"name", "command", "advice", "server", "url", "duration", "unit", "series"}
+_MODE_KEYS = {"name", "command", "advice", "server", "url", "duration", "unit", "series", "needs"}
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _entries_of(path: Path) -> list[Entry]:
             Entry(
                 record["tool"], mode["name"], _words(mode["command"], places), mode["advice"],
                 record["install"], record.get("version", ""),
-                tuple(record.get("needs", [record["tool"]])), record.get("protocol", "http"),
+                tuple(both.get("needs", [record["tool"]])), record.get("protocol", "http"),
                 _filled(both.get("server"), places), both.get("url"),
                 float(both.get("duration", 0.0)), both.get("unit"), both.get("series"),
                 mode["command"],

@@ -86,7 +86,7 @@ def cases(count: int, seed: int) -> list[tuple[float, int, str, tuple[str, ...]]
     return [(dice.uniform(0.0, 4.0), *pairs[k % len(pairs)], servers[k % 3]) for k in range(count)]
 
 
-@pytest.mark.parametrize(("moment", "number", "victim", "options"), cases(10, 3))
+@pytest.mark.parametrize(("moment", "number", "victim", "options"), cases(8, 3))
 def test_nothing_is_left_behind(moment, number, victim, options) -> None:
     assert not killed_at(moment, number, victim, *options)
 
