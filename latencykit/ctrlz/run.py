@@ -339,7 +339,7 @@ def parse_part(partial: str | float | Fraction | None) -> Fraction | None:
 # Freezing the server in time, and the load generator as the server sees it meanwhile.
 
 _GRACE = 30.0
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 _AROUND = 0.9
 
 
