@@ -175,7 +175,9 @@ def command(
             )
         if style != "csv":
             tool = result.tool or "load generator"
-            click.echo(f"{tool}: {result.verdict} ({result.model} loop)")
-            click.echo("\n".join(f"  {reason}" for reason in result.reasons) + "\n")
+            if not test["check"]:
+                click.echo(f"{tool}: {result.verdict} ({result.model} loop)")
+            notes = [f"note: {text}" for text in result.notes]
+            click.echo("\n".join(f"  {text}" for text in (*result.reasons, *notes)) + "\n")
         click.echo(table.render())
     return 0 if result.verdict in ("honest", "unknown") else 1

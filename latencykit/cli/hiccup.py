@@ -40,13 +40,14 @@ __all__ = ["command"]
 def command(out: Path, duration: str | None, resolution: str, interval: str, style: str) -> None:
     """Record this machine's hiccups: delays that any program on it would have experienced.
 
-    The log is valid at any moment, after Ctrl+C too.
+    The log is valid at any moment, after Ctrl+C too. The clock is a child process: Ctrl+Z stops
+    both, and is recorded; a stop of this process alone (kill -STOP PID) is reported, not recorded.
 
     \b
     latencykit hiccup -o hiccup.hlog --duration 10m
     """
     from latencykit.errors import CorruptInputError, InvalidArgumentError
-    from latencykit.record.hiccup import hiccup
+    from latencykit.record.hiccup import hiccup, stop_note
     from latencykit.units import format_duration
     from latencykit.views.record import series_record
     from latencykit.views.text import summary_text
@@ -64,6 +65,8 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
             f"{state.elapsed:6.0f} s   "
             f"worst of the last interval {last:>8}   worst so far {largest:>8}"
         )
+        if state.stopped:
+            note(stop_note(state.stopped))
 
     log = hiccup(out, duration=duration, resolution=resolution, interval=interval, progress=report)
     record = series_record(out.name, log)

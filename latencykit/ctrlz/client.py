@@ -129,6 +129,11 @@ class _Wire(asyncio.Protocol):
         if self._reply is not None and not self._reply.done():
             self._reply.set_result((now, int(head.split(b" ", 2)[1])))
 
+    @property
+    def usable(self) -> bool:
+        """True unless the server, or we, have closed the connection."""
+        return self.transport is not None and not self.transport.is_closing()
+
     async def ask(self, request: bytes) -> tuple[int, int, int]:
         """Return the times of the send and of the reply (``perf_counter_ns``), and the status."""
         assert self.transport is not None
@@ -183,9 +188,9 @@ class _Run:
         name, wire = await self.connect()
         while due < end:
             await _until(due)
-            await self.send(due, name, wire)
-            if self.rows[-1][-1] == 0:
+            if not wire.usable:
                 name, wire = await self.connect()
+            await self.send(due, name, wire)
             due += step
             if self.load.mode == "closed":
                 due = max(due, time.perf_counter_ns())
@@ -214,9 +219,11 @@ class _Run:
 
     async def one(self, due: int) -> None:
         """Send one request of the open loop, over an idle connection or a new one."""
+        while self.idle and not self.idle[0][1].usable:
+            self.idle.popleft()
         number, wire = self.idle.popleft() if self.idle else await self.connect()
         await self.send(due, number, wire)
-        if wire.transport is not None and not wire.transport.is_closing():
+        if wire.usable:
             self.idle.append((number, wire))
 
 
@@ -324,6 +331,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LatencyKitError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
     text = "\n".join(csv_lines(rows, intended=options.mode == "open" or options.intended)) + "\n"
     if options.output:
         Path(options.output).write_text(text, encoding="ascii")

@@ -12,10 +12,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +72,19 @@ class Freezer:
             text=True,
             start_new_session=True,
         )
+        self._messages: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         self._receive("ready")
+
+    def _listen(self) -> None:
+        """Queue the watchdog's messages; thaw at once if somebody kills it."""
+        assert self._watchdog.stdout is not None
+        for line in self._watchdog.stdout:
+            self._messages.put(line)
+        if self._watchdog.wait():
+            _thaw(_expanded(self.targets))
+        self._messages.put("")
 
     def stop(self, seconds: float, targets: Sequence[Target] | None = None) -> int:
         """Freeze the targets; return the time (``perf_counter_ns``) as soon as they stop.
@@ -85,8 +99,9 @@ class Freezer:
                 f"a stall must be longer than nothing and at most {LONGEST:g} s, not {seconds:g} s"
             )
         assert self._watchdog.stdin is not None
-        self._watchdog.stdin.write(json.dumps([seconds, *self.targets]) + "\n")
-        self._watchdog.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # its output has ended, too
+            self._watchdog.stdin.write(json.dumps([seconds, *self.targets]) + "\n")
+            self._watchdog.stdin.flush()
         self._start = self._receive("stopped")
         return self._start
 
@@ -95,8 +110,7 @@ class Freezer:
         return Window(self._start, self._receive("thawed"))
 
     def _receive(self, event: str) -> int:
-        assert self._watchdog.stdout is not None
-        line = self._watchdog.stdout.readline()
+        line = self._messages.get()
         message: dict[str, Any] = json.loads(line) if line else {"error": "the watchdog was ended"}
         if "error" in message:
             raise LatencyKitError(f"the server could not be frozen: {message['error']}")
@@ -104,12 +118,12 @@ class Freezer:
 
     def close(self) -> None:
         """Thaw whatever is frozen, and end the watchdog."""
-        for pipe in (self._watchdog.stdin, self._watchdog.stdout):
-            assert pipe is not None
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-        if self._watchdog.wait():  # somebody killed it
-            _thaw(_expanded(self.targets))
+        assert self._watchdog.stdin is not None
+        assert self._watchdog.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._watchdog.stdin.close()
+        self._listener.join()
+        self._watchdog.stdout.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""The league table: ``python -m latencykit.ctrlz.league`` tests every load generator installed.
+"""The league: every load generator that is installed, tested for what it reports of a stall.
 
 It is fair to closed loops: they answer another question (the throughput of N callers that wait for
 each reply), and for that question their numbers are right. The table shows each tool's report of a
@@ -7,266 +7,135 @@ stall that users would have felt, and the flags that make the report honest.
 
 from __future__ import annotations
 
-import argparse
-import json
-import re
 import shlex
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
+import time
 from typing import TYPE_CHECKING, Any
 
-import latencykit
+from latencykit.ctrlz.entries import tool_version
 from latencykit.ctrlz.run import ctrlz
-from latencykit.errors import LatencyKitError
-from latencykit.units import format_duration, parse_duration
+from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
+from latencykit.units import format_duration, format_range, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from latencykit.ctrlz.run import Calibration
+    from latencykit.ctrlz.entries import Entry
 
-__all__ = ["ENTRIES", "Entry", "Result", "markdown", "run_league"]
-
-_OWN = (sys.executable, "-m", "latencykit.ctrlz.client")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A load generator in one of its modes.
-
-    Attributes
-    ----------
-    tool : str
-        Its name, which is also the program that has to be installed.
-    mode : str
-        The effect of the flags, in words.
-    command : tuple of str
-        With places to fill, as `ctrlz` takes it.
-    advice : str
-        The flags that make its report honest.
-    least : float
-        Seconds that a run must last at least: the tool leaves out its beginning.
-    """
-
-    tool: str
-    mode: str
-    command: tuple[str, ...]
-    advice: str
-    least: float = 0.0
-
-    @property
-    def installed(self) -> bool:
-        """True if every program that the command needs is installed."""
-        return all(shutil.which(name) is not None for name in self.programs)
-
-    @property
-    def programs(self) -> tuple[str, ...]:
-        """Programs that the command needs."""
-        return () if self.command[: len(_OWN)] == _OWN else (self.tool,)
-
-
-def _own(mode: str, flags: str, label: str, advice: str) -> Entry:
-    command = f"{mode} {{url}} --duration {{duration}}s -o {{out}} {flags}"
-    return Entry("latencykit", label, (*_OWN, *command.split()), advice)
-
-
-def _entry(tool: str, mode: str, command: str, advice: str, least: float = 0.0) -> Entry:
-    return Entry(tool, mode, tuple(shlex.split(command)), advice, least)
-
-
-_PACED = "--rate {rate} --connections {connections}"
-_VEGETA = "echo 'GET {url}' | vegeta attack -rate={rate} -duration={duration}s"
-_ENCODE = "| vegeta encode -to csv"
-_NO_FLAG = "none: no flag makes it an open loop"
-_MANY = "{many}"  # requests for about the full run of a closed loop; our server takes 1 ms each
-_OHA = "oha --no-tui --output-format json -z {duration}s -c {connections} -q {rate}"
-_WRK = "-t 1 -c {connections} -d {duration}s --latency"
-_UNTIL_AFTER = "none needed if the run goes on after the last stall"
-
-ENTRIES: tuple[Entry, ...] = (
-    _own("open", "--rate {rate}", "open", "none needed"),
-    _own("catchup", _PACED, "paced, catches up", "`--intended`: times from the schedule"),
-    _own("closed", _PACED, "paced", "`open`"),
-    _own("closed", "--connections {connections}", "full speed", "`open`"),
-    _entry(
-        "ab", "full speed", "ab -q -k -c {connections} -t {duration} -n 10000000 {url}", _NO_FLAG
-    ),
-    _entry(
-        "autocannon",
-        "`-R`",
-        "autocannon -j -c {connections} -d {duration} -R {rate} {url}",
-        "none: it corrects by 1 ms, whatever the rate",
-    ),
-    _entry(
-        "bombardier",
-        "`-r`",
-        "bombardier -c {connections} -d {duration}s -r {rate} -l -p r -o json {url}",
-        _NO_FLAG,
-    ),
-    _entry(
-        "fortio",
-        "`-qps`",
-        "fortio load -quiet -qps {rate} -c {connections} -t {duration}s -json {out} {url}",
-        _NO_FLAG,
-    ),
-    _entry(
-        "h2load",
-        "`--rps`",
-        "h2load --h1 -c {connections} --rps {rate_per_connection} -D {duration} --log-file={out} "
-        "{url}",
-        _NO_FLAG,
-    ),
-    _entry(
-        "hey",
-        "`-q`",
-        "hey -z {duration}s -c {connections} -q {rate_per_connection} {url}",
-        _NO_FLAG,
-    ),
-    _entry(
-        "oha",
-        "`-q`",
-        f"{_OHA} {{url}}",
-        "`--latency-correction`, and a run that goes on after the last stall",
-    ),
-    _entry(
-        "oha", "`-q --latency-correction`", f"{_OHA} --latency-correction {{url}}", _UNTIL_AFTER
-    ),
-    _entry(
-        "redis-benchmark",
-        "full speed",
-        f"redis-benchmark -h {{host}} -p {{port}} -c {{connections}} -n {_MANY} -t get",
-        "none; it also clips at 3 s",
-    ),
-    _entry("siege", "full speed", "siege -j -b -c {connections} -t {duration}S {url}", _NO_FLAG),
-    Entry("vegeta", "`-rate`", ("sh", "-c", f"{_VEGETA} {_ENCODE}"), "none needed"),
-    Entry(
-        "vegeta",
-        "`-max-workers`",
-        ("sh", "-c", f"{_VEGETA} -max-workers={{connections}} {_ENCODE}"),
-        "no `-max-workers`",
-    ),
-    _entry("wrk", "full speed", f"wrk {_WRK} {{url}}", "`--timeout` longer than any stall"),
-    _entry(
-        "wrk",
-        "full speed, `--timeout 60s`",
-        f"wrk {_WRK} --timeout 60s {{url}}",
-        "none needed: it corrects by itself",
-    ),
-    _entry("wrk2", "`-R`, corrected", f"wrk2 {_WRK} -R {{rate}} {{url}}", _UNTIL_AFTER, 30.0),
-)
-
-_VERSION_FLAGS = {
-    "ab": "-V", "wrk": "-v", "wrk2": "-v", "vegeta": "-version", "fortio": "version", "siege": "-V",
-    **dict.fromkeys(("autocannon", "bombardier", "h2load", "oha", "redis-benchmark"), "--version"),
-}  # fmt: skip
-
-
-def _version(tool: str) -> str:
-    """Return the version that a tool reports; nothing where it has no flag for it."""
-    if tool == "latencykit":
-        return latencykit.__version__
-    if tool not in _VERSION_FLAGS:
-        return ""
-    answer = subprocess.run(  # noqa: S603
-        [tool, _VERSION_FLAGS[tool]], capture_output=True, text=True, check=False, timeout=20
-    )
-    number = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", answer.stdout + answer.stderr)
-    return number[1] if number else ""
-
-
-@dataclass(frozen=True)
-class Result:
-    """The result of an entry: a calibration, or the reason for having none."""
-
-    entry: Entry
-    calibration: Calibration | None
-    version: str = ""
-    error: str = ""
-
-    def record(self) -> dict[str, Any]:
-        """Return the result as JSON takes it."""
-        texts = {"tool": self.entry.tool, "version": self.version}
-        texts |= {"mode": self.entry.mode, "advice": self.entry.advice}
-        if self.calibration is None:
-            return texts | {"error": self.error}
-        return texts | {"reasons": list(self.calibration.reasons)} | self.calibration.record()
+__all__ = ["league_row", "merge_results", "run_league"]
 
 
 def run_league(
-    entries: Sequence[Entry] = ENTRIES,
+    entries: Sequence[Entry],
     *,
     stall: str | float = "4s",
     duration: str | float = "12s",
+    rate: float = 200.0,
     connections: int = 4,
-    progress: Callable[[str], object] = lambda _: None,
-    **options: Any,
-) -> list[Result]:
-    """Test every entry whose program is installed."""
+    repeat: int = 3,
+    progress: Callable[[str], None] = lambda _: None,
+    keep: Callable[[dict[str, Any]], object] = lambda _: None,
+) -> dict[str, Any]:
+    """Test every entry whose programs are installed.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    stall, duration : str or float
+        How long the server is frozen, and how long a run lasts; bare numbers are seconds.
+    rate : float
+        Requests per second.
+    connections : int
+    repeat : int
+        Runs per entry. An entry whose verdict differs between them is ``unknown``.
+    progress : callable
+        Takes a line of text at a time.
+    keep : callable
+        Takes the record so far, after each entry.
+
+    Returns
+    -------
+    dict
+        The record that ``latencykit league --format json`` prints.
+    """
     seconds, frozen = (parse_duration(value, "s") / 1e9 for value in (duration, stall))
-    many = str(round(0.75 * connections * (seconds - frozen) / 0.001))
-    options |= {"stall": stall, "connections": connections}
-    table = []
+    if not 0 < frozen < seconds:
+        raise InvalidArgumentError("the stall must be shorter than the run")
+    results: list[dict[str, Any]] = []
+    record = {
+        "schema_version": 1, "stall": frozen, "duration": seconds, "rate": rate,
+        "connections": connections, "results": results,
+    }  # fmt: skip
     for entry in entries:
-        if not entry.installed:
-            progress(f"{entry.tool}: not installed")
+        if entry.missing:
+            progress(f"{entry.tool}: not installed ({entry.install})")
             continue
+        length = max(seconds, entry.least)
+        many = str(round(0.75 * connections * (length - frozen) / 0.001))
+        facts = {
+            "tool": entry.tool, "version": tool_version(entry.tool), "mode": entry.mode,
+            "protocol": entry.protocol, "advice": entry.advice, "install": entry.install,
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        }  # fmt: skip
         progress(f"{entry.tool} ({entry.mode})")
-        command = [word.replace(_MANY, many) for word in entry.command]
-        version = _version(entry.tool)
         try:
-            table.append(
-                Result(
-                    entry, ctrlz(command, duration=max(seconds, entry.least), **options), version
-                )
-            )
+            result = ctrlz(
+                [word.replace("{many}", many) for word in entry.command],
+                server=entry.server, url=entry.url, unit=entry.unit, series=entry.series,
+                stall=stall, duration=length, rate=rate, connections=connections, repeat=repeat,
+            ).record()  # fmt: skip
         except LatencyKitError as error:
-            table.append(Result(entry, None, version, str(error)))
-        last = table[-1].calibration
-        progress(f"    {last.verdict}: {last.reasons[0]}" if last else f"    {table[-1].error}")
-    return table
+            progress(f"    no result: {error}")
+            results.append({**facts, "error": str(error)})
+        else:
+            result["runs"] = result["runs"] or [{**result}]
+            for run in (result, *result["runs"]):
+                run["command"] = shlex.split(entry.text)  # without the paths of this machine
+            verdicts = {run["verdict"]: None for run in result["runs"]}
+            if len(verdicts) > 1:
+                why = f"the verdict differs between runs: {', '.join(verdicts)}"
+                result |= {"verdict": "unknown", "reasons": [why, *result["reasons"]]}
+            version = facts["version"] or result["version"]
+            results.append({**facts, "error": None, **result, **facts, "version": version})
+            progress(f"    {result['verdict']}: {result['reasons'][0]}")
+        keep(record)
+    return record
 
 
-_COLUMNS = (
-    "tool", "version", "mode", "model", "reported p99", "true p99", "reported max", "verdict",
-    "flags that make it honest",
-)  # fmt: skip
+def merge_results(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a new record with those results of an old one that it does not replace."""
+    if old is None:
+        return dict(new)
+    for key in ("stall", "duration", "rate", "connections"):
+        if old.get(key) != new[key]:
+            raise CorruptInputError(
+                "the results", None, f"{key} is {old.get(key)}", f"{new[key]} as in this run",
+                "write to another file",
+            )  # fmt: skip
+    rows = {(row["tool"], row["mode"]): row for row in (*old["results"], *new["results"])}
+    order = sorted(rows, key=lambda name: (name[0] != "latencykit", name[0]))
+    return {**new, "results": [rows[name] for name in order]}
 
 
-def markdown(table: Sequence[Result]) -> str:
-    """Return the league as a Markdown table."""
-    lines: list[Sequence[str]] = [_COLUMNS, ["---"] * len(_COLUMNS)]
-    for result in table:
-        entry, calibration = result.entry, result.calibration
-        cells = ["", "", "", "", f"no result: {result.error}"]
-        if calibration is not None:
-            reported = {row.percentile: format_duration(row.reported) for row in calibration.rows}
-            p99, top = (reported.get(p, "not reported") for p in (99.0, 100.0))
-            truth = format_duration(calibration.truth.percentile(99.0))
-            cells = [calibration.model, p99, truth, top, f"**{calibration.verdict}**"]
-        lines.append([entry.tool, result.version, entry.mode, *cells, entry.advice])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def league_row(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result as a row of the table: text by heading, spreads over the runs."""
+    row = {"tool": result["tool"], "version": result["version"] or "", "mode": result["mode"]}
+    if result["error"] is not None:
+        cells = ["", "", "", "", "no result"]
+    else:
+        p99, truth, top = (
+            _spread([run[source].get(p) for run in result["runs"]]) or missing
+            for source, p, missing in (
+                ("reported", "99", "not reported"),
+                ("truth", "99", ""),
+                ("reported", "100", "not reported"),
+            )
+        )
+        cells = [result["model"], p99, truth, top, result["verdict"]]
+    headings = ("model", "reported p99", "true p99", "reported max", "verdict")
+    advice = {"flags that make it honest": result["advice"]}
+    return row | dict(zip(headings, cells, strict=True)) | advice
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the league and print its table; progress goes to standard error."""
-    parser = argparse.ArgumentParser(prog="python -m latencykit.ctrlz.league", description=__doc__)
-    parser.add_argument("tools", nargs="*", help="only these")
-    parser.add_argument("--stall", default="4s")
-    parser.add_argument("--duration", default="12s")
-    parser.add_argument("--rate", type=float, default=200.0)
-    parser.add_argument("--connections", type=int, default=4)
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--json", action="store_true")
-    options = vars(parser.parse_args(arguments))
-    names, as_json = options.pop("tools"), options.pop("json")
-    entries = [entry for entry in ENTRIES if not names or entry.tool in names]
-    table = run_league(entries, progress=lambda text: sys.stderr.write(f"{text}\n"), **options)
-    records = [result.record() for result in table]
-    sys.stdout.write((json.dumps(records, indent=1) if as_json else markdown(table)) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _spread(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return format_range(min(known), max(known), format_duration) if known else ""

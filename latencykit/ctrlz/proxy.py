@@ -60,14 +60,18 @@ async def _serve(host: str, port: int) -> None:
 
 
 def _say(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(0)  # the parent is gone
 
 
 def main() -> None:
     """Run the proxy."""
     raise_file_limit()
-    asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))
     os._exit(0)  # open connections are the tool's to end, not ours to wait for
 
 

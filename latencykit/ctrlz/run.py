@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import platform
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Self
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
+from latencykit.ctrlz.entries import tool_version
 from latencykit.ctrlz.freeze import Freezer
-from latencykit.ctrlz.percentile_lines import read_percentile_lines
+from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
     MOST_WORKERS,
@@ -63,6 +63,7 @@ from latencykit.units import (
     format_percentile,
     parse_duration,
     printable,
+    without_login,
 )
 
 if TYPE_CHECKING:
@@ -118,13 +119,7 @@ class Tool:
     def __enter__(self) -> Self:
         with self.stdout.open("wb") as out, self.stderr.open("wb") as err:
             try:
-                self._process = subprocess.Popen(  # noqa: S603 - the user's own command
-                    self.command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    start_new_session=True,
-                )
+                self._process = Guarded(self.command, out, err)
             except OSError as error:
                 raise InvalidArgumentError(
                     f"{self.command[0]}: cannot be started: {error.strerror or error}"
@@ -133,10 +128,7 @@ class Tool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # macOS reports "not permitted" for a group of zombies.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.end()
 
     @property
     def code(self) -> int | None:
@@ -162,11 +154,7 @@ class Tool:
 
     def wait(self, seconds: float) -> bool:
         """Wait for its end; return False if it did not come in time."""
-        try:
-            self._process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return self._process.wait(seconds)
 
     def last_output(self, limit: int = 300) -> str:
         """Return the end of its output, for a message."""
@@ -220,13 +208,6 @@ def read_output(
         best = best or series
     if best:
         return best
-    if format is None:
-        for path in paths:
-            if path.exists() and path.stat().st_size < 1 << 20:
-                text = path.read_text(encoding="utf-8", errors="replace")
-                data = read_percentile_lines(text, options.unit if options else None)
-                if data is not None:
-                    return {"": data}
     if errors:
         raise errors[0]
     raise LatencyKitError(
@@ -367,7 +348,7 @@ def parse_part(partial: str | float | Fraction | None) -> Fraction | None:
 # Freezing the server in time, and the load generator as the server sees it meanwhile.
 
 _GRACE = 30.0
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 _AROUND = 0.9
 
 
@@ -401,6 +382,8 @@ class Observed:
     requests : int or None
         All that arrived.
     notes : tuple of str
+    jitter : dict or None
+        How late the test's own server replied outside the freeze, percentile → ns.
     """
 
     begin: int
@@ -416,6 +399,7 @@ class Observed:
     drain: float
     requests: int | None
     notes: tuple[str, ...]
+    jitter: dict[str, int] | None = None
 
 
 def observe(
@@ -467,7 +451,9 @@ def observe(
         around=sent is not None and rate is not None and sent > _AROUND * rate,
         answered=answered, busy=busy,
         hidden=isinstance(target, ProxyTarget) and not target.local,
-        drain=drain, requests=None if after is None else after["requests"], notes=notes,
+        drain=drain, requests=None if after is None else after["requests"],
+        jitter=target.jitter(window.start, window.end) if isinstance(target, OwnTarget) else None,
+        notes=notes,
     )  # fmt: skip
 
 
@@ -545,6 +531,8 @@ def _during(
 _BUSY = 0.7
 _DRAIN = 0.2
 _OVERLOAD = 0.33  # the queue after the thaw is then half as long as the one in the stall
+_JITTER = 0.05  # of the stall
+_MANY = 1.15
 _TURNS = 3  # a stall shorter than N intervals of a connection hides little from a closed loop
 
 
@@ -571,6 +559,17 @@ class Calibration:
         Response times of the schedule, in ns.
     runs : tuple of Calibration
         The single runs of a repeated test.
+    notes : tuple of str
+        What the reader of the report remarks.
+    load : dict
+        ``duration`` (s), ``rate`` (requests per second), ``connections``, each None where the
+        command does not take it; ``due`` and ``sent``, in requests, None where unknown.
+    server : dict
+        What was frozen (``kind``); ``usual``, the usual time of a request (ns); ``busy``, its CPU
+        share; ``jitter``, how late it replied outside the freeze (ns by percentile); None where
+        unknown.
+    machine : dict
+        ``system``, ``cpus``, and ``load_average`` of the last minute at the end of the run.
     """
 
     verdict: Verdict
@@ -584,6 +583,10 @@ class Calibration:
     reported: Data = field(repr=False)
     truth: Histogram = field(repr=False)
     runs: tuple[Calibration, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+    load: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    server: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    machine: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def honest(self) -> bool | None:
@@ -598,9 +601,18 @@ class Calibration:
             "verdict": self.verdict,
             "model": self.model,
             "stall": self.stall,
+            "reasons": list(self.reasons),
+            "notes": list(self.notes),
+            "tool": self.tool,
+            "version": self.version,
+            "command": [without_login(word) for word in self.command],
+            "load": dict(self.load),
+            "server": dict(self.server),
+            "machine": dict(self.machine),
             "reported": {format_percentile(row.percentile): row.reported for row in self.rows},
             "truth": {format_percentile(row.percentile): row.truth for row in self.rows},
             "rows": rows,
+            "runs": [run.record() for run in self.runs],
         }
 
 
@@ -669,21 +681,36 @@ def _single_run(plan: Plan) -> Calibration:
                     failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
         data = _read(plan, folder, argv, failed)
         data = data.histogram() if isinstance(data, HistogramLog) else data
-        return _judged(plan, observed, argv, data.to_unit("ns"))
+        return _judged(plan, observed, argv, data.to_unit("ns"), target.kind)
 
 
 def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:
     """Return the series of the tool's output; keep an output that cannot be read."""
     try:
         output = read_output(written_files(folder), argv, plan.format, plan.options)
+        name = _series_of(output) if plan.series is None else plan.series
+        if name not in output:
+            raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
+        return output[name]
     except LatencyKitError as error:
         kept = Path(tempfile.mkdtemp(prefix="ctrlz-output-"))
         shutil.copytree(folder, kept, dirs_exist_ok=True)
         raise LatencyKitError(f"{error}{failed}; the output is kept in {kept}") from None
-    name = plan.series if plan.series is not None else next(iter(output))
-    if name not in output:
-        raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
-    return output[name]
+
+
+def _series_of(output: Mapping[str, Data]) -> str:
+    """Return the name of the latencies; a reader of a tool gives its main series first."""
+    names = list(output)
+    if output[names[0]].run.format != "percentile-lines":
+        return names[0]
+    # Times of connections, or of an interval, must not be judged in place of all latencies.
+    named = [name for name in names if re.search("latenc|response", name, re.IGNORECASE)] or names
+    reported = [reported_percentiles(output[name], 0.0) for name in named]
+    if any(values != reported[0] for values in reported):
+        raise LatencyKitError(
+            f"the output has several distributions; name one with --series: {', '.join(names)}"
+        )
+    return named[0]
 
 
 def _checked_run(plan: Plan) -> Calibration:
@@ -706,12 +733,16 @@ def _checked_run(plan: Plan) -> Calibration:
     why = f"the output is read as {data.run.format}; nothing was frozen"
     truth = scheduled_truth(Stall(0.0, 0.0), plan.duration)
     return Calibration(
-        "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command), data.run.tool,
-        data.run.version, data, truth,
+        "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command),
+        *_tool_and_version(data, tool.command), data, truth, notes=data.run.notes,
+        load=_load_of(plan, None), server=_server_of(target.kind, None),
+        machine=_machine(),
     )  # fmt: skip
 
 
-def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Calibration:
+def _judged(
+    plan: Plan, observed: Observed, argv: list[str], data: Data, kind: str = "own"
+) -> Calibration:
     scheduled = plan.takes("rate", "rate_per_connection")
     duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
@@ -734,7 +765,9 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
     )  # fmt: skip
     paced = _paced(observed, data, scheduled=scheduled)
     model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
-    judgement, model = _unless_void(plan, observed, judgement, model, rate, data.run.timeouts)
+    judgement, model = _unless_void(
+        plan, observed, judgement, model, rate, duration, data.run.timeouts
+    )
     longest = max((row.reported for row in judgement.rows), default=0.0)
     if longest > 1.02e9 * observed.elapsed + 1e8:
         why = (
@@ -756,8 +789,44 @@ def _judged(plan: Plan, observed: Observed, argv: list[str], data: Data) -> Cali
     reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
     return Calibration(
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
-        (*reasons, *observed.notes), tuple(argv), data.run.tool, data.run.version, data, truth,
+        (*reasons, *observed.notes), tuple(argv), *_tool_and_version(data, argv), data, truth,
+        notes=data.run.notes, load=_load_of(plan, observed.requests),
+        server=_server_of(kind, observed),
+        machine=_machine(),
     )  # fmt: skip
+
+
+def _tool_and_version(data: Data, argv: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return a tool's name and version, from its report or from the tool itself."""
+    tool = data.run.tool or (None if argv[0] in ("sh", "env") else Path(argv[0]).name)
+    return tool, data.run.version or (tool_version(tool) if tool else None)
+
+
+def _load_of(plan: Plan, sent: int | None) -> dict[str, Any]:
+    """Return the load of a test, as far as the command takes it."""
+    scheduled = plan.takes("rate", "rate_per_connection")
+    return {
+        "duration": plan.duration if plan.takes("duration") else None,
+        "rate": plan.rate if scheduled else None,
+        "connections": plan.connections if plan.takes("connections") else None,
+        "due": round(plan.rate * plan.duration) if scheduled and plan.takes("duration") else None,
+        "sent": sent,
+    }
+
+
+def _server_of(kind: str, observed: Observed | None) -> dict[str, Any]:
+    """Return what is known of the server of a test."""
+    names = {"usual": "base", "busy": "busy", "jitter": "jitter"}
+    return {"kind": kind} | {key: getattr(observed, name, None) for key, name in names.items()}
+
+
+def _machine() -> dict[str, Any]:
+    """Return this machine's facts that matter to a test."""
+    return {
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
 
 
 _LEFT_OUT = re.compile(r"the first ([\d.]+) s\b.* not among the values")
@@ -783,6 +852,7 @@ def _unless_void(
     judgement: Judgement,
     model: Model,
     rate: float | None,
+    duration: float,
     timeouts: int,
 ) -> tuple[Judgement, Model]:
     """Return the judgement, or none where the schedule's truth does not apply to this tool."""
@@ -791,8 +861,13 @@ def _unless_void(
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     load = _load(plan, observed)
+    stall = 1e9 * observed.stall.seconds
+    jitter = (observed.jitter or {}).get("99", 0)
+    top = max(judgement.rows, key=lambda row: row.percentile, default=None)
+    behind = 0.0 if top is None or top.truth is None else (top.reported - top.truth) / 1e9
+    many = (observed.requests or 0) / (rate * duration) if rate else 0.0
     turns = math.inf
-    if model == "paced" and late is not None and late.connections:
+    if model in ("paced", "unknown") and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
     if observed.answered:
         why = (
@@ -817,6 +892,21 @@ def _unless_void(
             f"the server needed {observed.drain:.2g} s for the backlog, "
             "which hides the tool's own behaviour; lower the rate"
         )
+    elif over and behind > _DRAIN * observed.stall.seconds:
+        why = (
+            f"the slowest reply came {behind:.2g} s later than the stall explains: "
+            "a queue in the tool itself may be the reason; lower the rate"
+        )
+    elif judgement.verdict in ("overcorrects", "partly") and jitter > _JITTER * stall:
+        why = (
+            f"the test's own server replied up to {format_duration(jitter)} late (p99) outside the "
+            "freeze: this machine is too busy for a verdict"
+        )
+    elif judgement.verdict not in ("honest", "unknown") and many > _MANY:
+        why = (
+            f"{many:.1f} times as many requests arrived as were scheduled: the tool does not keep "
+            "the rate, and the schedule is not its truth"
+        )
     elif over and rate and before is not None and before < 0.9 * rate:
         why = (
             f"{before:,.0f} of {rate:,.0f} requests per second were reached before the stall; "
@@ -838,13 +928,15 @@ def _unless_void(
 
 
 def _paced(observed: Observed, data: Data, *, scheduled: bool) -> bool | None:
-    """Return True if connections idled between requests: by a given rate, the tool, or load."""
+    """Return True if connections are known to idle between requests; None if it is unknown."""
     if scheduled or data.run.loop in ("paced", "closed"):
         return scheduled or data.run.loop == "paced"
     late = observed.waiting[1]
     if observed.before is None or late is None or not late.connections or not observed.base:
         return None
-    return observed.before * observed.base / 1e9 / late.connections < 0.3
+    busy = observed.before * observed.base / 1e9 / late.connections
+    # In between, a rate may be the reason, or a load generator that is slow itself.
+    return True if busy < 0.1 else None if busy < 0.3 else False
 
 
 def _remarks(

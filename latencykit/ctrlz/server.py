@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import array
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "BACKLOG",
     "MOST_BYTES",
     "ProtocolError",
     "Reply",
@@ -146,12 +149,13 @@ def _number(line: bytes, mark: bytes, most: int) -> int:
 # bottleneck.
 #
 # It talks to its parent over its standard streams, one JSON object per line: ``{"port": …}`` when
-# it
-# listens, then its `stats` for each line of input; the line ``reset`` starts them anew. It ends
-# when
-# its input does, so that it cannot outlive its parent.
+# it listens, then its `stats` for each line of input; the line ``reset`` starts them anew, and
+# ``jitter START END`` asks for its own lateness outside a freeze, too. It ends when its input does,
+# so that it cannot outlive its parent.
 
 BACKLOG = 4096
+MOST_REPLIES = 500_000
+"""Replies whose lateness is recorded."""
 _FDS = 64
 
 
@@ -162,10 +166,24 @@ class Service:
         self.service_time = service_time
         self.reset()
 
+    def replied(self, due: int) -> None:
+        """Record how late a reply was sent, where its time came from the timer."""
+        if len(self._replies) < 2 * MOST_REPLIES:
+            self._replies.extend((due, time.perf_counter_ns() - due))
+
+    def jitter(self, start: int, end: int) -> dict[str, int] | None:
+        """Return the median, p99 and maximum lateness of replies outside a freeze, ns."""
+        pairs = zip(self._replies[::2], self._replies[1::2], strict=True)
+        late = sorted(late for due, late in pairs if due > end or due + late < start)
+        if not late:
+            return None
+        return {"50": late[len(late) // 2], "99": late[len(late) * 99 // 100], "100": late[-1]}
+
     def reset(self) -> None:
         """Forget the requests so far."""
         self.requests = 0
         self.first: int | None = None
+        self._replies = array.array("q")
 
     def count(self, requests: int) -> None:
         """Count requests that arrived."""
@@ -219,6 +237,7 @@ class Connection(asyncio.Protocol):
     def _serve(self) -> None:
         self._serving = True
         if self._service.service_time > 0:
+            self._due = time.perf_counter_ns() + round(1e9 * self._service.service_time)
             asyncio.get_running_loop().call_later(self._service.service_time, self._reply)
             return
         while self._replies and not self._transport.is_closing():
@@ -227,6 +246,7 @@ class Connection(asyncio.Protocol):
 
     def _reply(self) -> None:
         self._serving = False
+        self._service.replied(self._due)
         if self._transport.is_closing():
             return
         self._send(self._replies.popleft())
@@ -254,9 +274,11 @@ async def _serve(service: Service, port: int, channel: socket.socket | None) -> 
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
-        if line.strip() == b"reset":
+        word, *window = line.split()
+        if word == b"reset":
             service.reset()
-        _say(service.stats())
+        jitter = service.jitter(*map(int, window)) if word == b"jitter" else None
+        _say(service.stats() | {"jitter": jitter})
 
 
 def _accept_handed(channel: socket.socket, service: Service, tasks: set[Any]) -> None:
@@ -275,8 +297,11 @@ def _accept_handed(channel: socket.socket, service: Service, tasks: set[Any]) ->
 
 
 def _say(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(0)  # the parent is gone
 
 
 def raise_file_limit() -> None:
@@ -300,7 +325,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     raise_file_limit()
     channel = None if options.channel is None else socket.socket(fileno=options.channel)
     service = Service(parse_duration(options.service_time) / 1e9)
-    asyncio.run(_serve(service, options.port, channel))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(service, options.port, channel))
     os._exit(0)  # open connections are the tool's to end, not ours to wait for
 
 

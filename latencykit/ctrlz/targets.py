@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +18,7 @@ from urllib.parse import urlsplit
 from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Target as Freezable
 from latencykit.ctrlz.freeze import listeners
+from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 
@@ -42,9 +41,10 @@ _PATIENCE = 20.0
 
 
 class Target(Protocol):
-    """A server under test."""
+    """A server under test; `kind` is the option that names it, or ``own``."""
 
     url: str
+    kind: str
 
     def __enter__(self) -> Self: ...
 
@@ -76,25 +76,29 @@ class _Worker:
 
     def ask(self, word: str = "stats") -> dict[str, Any]:
         assert self.process.stdin is not None
-        self.process.stdin.write(word + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # its output has ended, too
+            self.process.stdin.write(word + "\n")
+            self.process.stdin.flush()
         return self._receive()
 
     def _receive(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise LatencyKitError("the test's own server has ended; its message is above")
+            raise LatencyKitError("the test's own server was ended; any message of its is above")
         message: dict[str, Any] = json.loads(line)
         return message
 
     def close(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.communicate()
 
 
 class OwnTarget:
     """Our own server: one process, or several to which connections are handed in turn."""
+
+    kind = "own"
 
     def __init__(self, service_time: float, workers: int = 1, freeze: int = 1) -> None:
         if not 1 <= freeze <= workers <= MOST_WORKERS:
@@ -159,6 +163,15 @@ class OwnTarget:
         """Return the number of requests to the processes that are never frozen."""
         return sum(worker.ask()["requests"] for worker in self._workers[self._freeze :])
 
+    def jitter(self, start: int, end: int) -> dict[str, int] | None:
+        """Return the lateness of replies outside a freeze (ns by percentile) of the worst process.
+
+        That is how much later than the service time they were sent: the server's own jitter.
+        """
+        all_of_them = (worker.ask(f"jitter {start} {end}")["jitter"] for worker in self._workers)
+        known = (jitter for jitter in all_of_them if jitter is not None)
+        return max(known, key=lambda jitter: jitter["99"], default=None)
+
     def stats(self) -> dict[str, Any]:
         """Return the sums over all processes; the CPU seconds are those of the busiest."""
         stats = [worker.ask() for worker in self._workers]
@@ -194,6 +207,8 @@ def _hand_over(line: queue.SimpleQueue[socket.socket | None], channel: socket.so
 class CommandTarget:
     """A server that a command starts; it is frozen together with its child processes."""
 
+    kind = "server"
+
     def __init__(self, command: str | Sequence[str], url: str | None = None) -> None:
         port = free_port()
         words = shlex.split(command) if isinstance(command, str) else list(command)
@@ -209,12 +224,7 @@ class CommandTarget:
 
     def __enter__(self) -> Self:
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - the user's own command
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._process = Guarded(self._command, stdout=subprocess.DEVNULL)
         except OSError as error:
             raise InvalidArgumentError(
                 f"{self._command[0]}: cannot be started: {error.strerror}"
@@ -232,11 +242,7 @@ class CommandTarget:
             time.sleep(0.02)
 
     def __exit__(self, *_: object) -> None:
-        for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, None)):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(seconds)
+        self._process.end(patience=5.0)
 
     def frozen(self) -> list[Freezable]:
         """Return the process group, and whatever else listens on the port."""
@@ -258,6 +264,7 @@ class ProcessTarget:
         if url is not None:
             loopback(url, PORTS)
         self._process, self.url = process, url or ""
+        self.kind = "container" if isinstance(process, str) else "pid"
         if isinstance(process, str):
             engine = next((name for name in ("docker", "podman") if shutil.which(name)), None)
             if engine is None:
@@ -289,6 +296,8 @@ class ProcessTarget:
 
 class ProxyTarget:
     """A server behind our own proxy, which is frozen in its place."""
+
+    kind = "through"
 
     def __init__(self, address: str, url: str | None = None, *, remote: bool = False) -> None:
         host, _, port = address.rpartition(":")

@@ -113,6 +113,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
             one for one in registry.generic_formats() if all(one is not other for _, other in asked)
         ]
         asked += [(_sniffed(one, source, broken), one) for one in others]
+    if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
+        asked += [(_sniffed(one, source, broken), one) for one in registry.last_resort()]
     best = max(confidence for confidence, _ in asked)
     candidates = [one for confidence, one in asked if confidence == best and best]
     if len(candidates) == 1:

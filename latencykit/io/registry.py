@@ -25,6 +25,7 @@ __all__ = [
     "builtin_formats",
     "candidates",
     "generic_formats",
+    "last_resort",
     "named_format",
     "plugin_formats",
 ]
@@ -156,6 +157,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "csv numbers jsonl json-samples parquet-samples feather npy npz",
         "par1", "arrow1", "fea1", "\ufffd\ufffd\ufffd\ufffd", "\ufffdnumpy", "pk\x03\x04",
     ),
+    "percentile_lines": ("percentile-lines",),  # the last of all, see `last_resort`
 }  # fmt: skip
 
 
@@ -166,7 +168,7 @@ def candidates(head: Head) -> Iterator[Format]:
     first = next((line.strip() for line in head.lines if line.strip()), "")
     # Recognisers look at directories themselves, and at text without a terminal's escapes.
     everything = head.is_dir or "\x1b" in text
-    for module, (_, *marks) in itertools.islice(_FORMATS.items(), 1, None):
+    for module, (_, *marks) in itertools.islice(_FORMATS.items(), 1, len(_FORMATS) - 1):
         if everything or any(
             re.match(mark, first) if mark.startswith("^") else mark in text for mark in marks
         ):
@@ -177,6 +179,11 @@ def candidates(head: Head) -> Iterator[Format]:
 def generic_formats() -> tuple[Format, ...]:
     """Return the formats of raw samples, which take any table of numbers with low confidence."""
     return _formats_in("raw")
+
+
+def last_resort() -> tuple[Format, ...]:
+    """Return the format that is asked when no other knows an input."""
+    return _formats_in("percentile_lines")
 
 
 @cache

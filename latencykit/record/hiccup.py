@@ -16,6 +16,7 @@ import latencykit
 from latencykit._files import naming
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.record.intervals import IntervalCounter, interval_width
+from latencykit.record.sampler import BATCH_NS
 from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["HiccupProgress", "hiccup"]
+__all__ = ["HiccupProgress", "hiccup", "stop_note"]
 
 _FINEST = 50_000
 _PIECE = 1 << 20  # slots expanded at a time: an hour's stop has millions
 _PIPE_SIZE = 1 << 20
+_NOTED = 500_000_000  # ns
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,17 @@ class HiccupProgress:
         Longest hiccup since the last call, ns.
     max : float
         Longest hiccup so far, ns.
+    stopped : float
+        Longest time since the last call that this process, but not the clock, was stopped or too
+        busy to read the clock's rows, ns; 0 where that is less than half a second. It is not in the
+        log: other programs did not experience it.
     """
 
     elapsed: float
     count: int
     worst: float
     max: float
+    stopped: float = 0.0
 
 
 def hiccup(
@@ -71,6 +78,8 @@ def hiccup(
     it was noticed, so a stop of 3 s at 1 ms is recorded as the 3,000 slots that it delayed, from 3
     s down to nothing: what jHiccup back-fills with its resolution as expected interval
     is measured here. The log says that it is from a schedule, and it must not be corrected again.
+    The clock is that child process: a stop of the calling process alone (``kill -STOP``) is noted,
+    and not counted, and Ctrl+Z, which stops both, is counted.
     Nothing is subtracted: an idle machine shows its timer's own lateness, some 50 to 150 µs on
     Linux (jHiccup subtracts the shortest that it saw).
     """
@@ -94,7 +103,17 @@ def hiccup(
 
     log = read(path)
     assert isinstance(log, HistogramLog)
+    if meter.longest_stop:
+        log = log.with_run(notes=log.run.with_notes(stop_note(meter.longest_stop)).notes)
     return log
+
+
+def stop_note(stopped: float) -> str:
+    """Return the note on a stop (ns) of the process that writes the log."""
+    return (
+        f"this process was stopped or busy for {format_duration(stopped)}; its clock, a child "
+        "process, was not, and the log does not count it"
+    )
 
 
 class _Meter:
@@ -112,7 +131,8 @@ class _Meter:
         self._counter = IntervalCounter(time.time(), width, 3, stream, head)
         self._rest = b""
         self._origin: int | None = None
-        self._elapsed = self._count = self._worst = self._max = 0
+        self._elapsed = self._count = self._worst = self._max = self._stopped = 0
+        self.longest_stop = 0
         self._next = width
 
     def run(self, end: int | None) -> None:
@@ -146,6 +166,10 @@ class _Meter:
         if not len(rows):
             return
         assert self._origin is not None
+        # Rows are sent every few ms; older ones waited for us, unless the clock was late, too.
+        age = time.perf_counter_ns() - int(rows[0, 2]) - BATCH_NS
+        pause = int(np.diff(rows[:, 2], prepend=rows[0, 2]).max())
+        self._stopped = max(self._stopped, age - pause)
         rows = rows - np.array([0, 0, self._origin])
         self._elapsed = int(rows[-1, 2])
         if end is not None:  # the slots due before the end, however late they were noticed
@@ -162,9 +186,13 @@ class _Meter:
 
     def _tell(self) -> None:
         self._max = max(self._max, self._worst)
+        stopped = self._stopped if self._stopped >= _NOTED else 0
+        self.longest_stop = max(self.longest_stop, stopped)
         if self._progress is not None:
-            self._progress(HiccupProgress(self._elapsed / 1e9, self._count, self._worst, self._max))
-        self._worst, width = 0, self._counter.width
+            self._progress(
+                HiccupProgress(self._elapsed / 1e9, self._count, self._worst, self._max, stopped)
+            )
+        self._worst, self._stopped, width = 0, 0, self._counter.width
         self._next = (self._elapsed // width + 1) * width
 
 

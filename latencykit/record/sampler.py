@@ -9,22 +9,28 @@ the time of slot 0 in all three places.
 from __future__ import annotations
 
 import array
+import collections
+import contextlib
 import gc
 import os
 import signal
 import sys
 import time
 
-__all__ = ["sample"]
+__all__ = ["BATCH_NS", "sample"]
 
-_BATCH_NS = 50_000_000
+BATCH_NS = 50_000_000
+"""Rows are sent this often."""
 
 
 def sample(resolution: int, out: int) -> None:
     """Sleep from slot to slot until nobody reads any more."""
     clock, sleep = time.perf_counter_ns, time.sleep
+    if sys.platform != "win32":
+        os.set_blocking(out, False)  # a reader that is stopped must not stop the clock
     origin = sent = clock()
     rows, slot = array.array("q", [origin] * 3), 1
+    unsent: collections.deque[bytes] = collections.deque()
     while True:
         wait = origin + slot * resolution - clock()
         if wait > 0:
@@ -33,9 +39,15 @@ def sample(resolution: int, out: int) -> None:
         last = max(slot, (now - origin) // resolution)
         rows.extend((slot, last, now))
         slot = last + 1
-        if now - sent > _BATCH_NS:
-            os.write(out, rows)
+        if now - sent > BATCH_NS:
+            unsent.append(rows.tobytes())
             rows, sent = array.array("q"), now
+            with contextlib.suppress(BlockingIOError):
+                while unsent:
+                    batch = unsent[0]
+                    unsent[0] = batch[os.write(out, batch) :]
+                    if not unsent[0]:
+                        unsent.popleft()
 
 
 if __name__ == "__main__":

@@ -34,6 +34,10 @@ def result(verdict: str = "omits") -> Calibration:
         "0.1",
         reported,
         truth,
+        notes=("it was quiet",),
+        load={"duration": 12.0, "rate": 200.0, "connections": 4, "due": 2400, "sent": 2400},
+        server={"kind": "own", "usual": 1e6, "busy": 0.1, "jitter": {"50": 1e5}},
+        machine={"system": "Linux", "cpus": 2, "load_average": 0.5},
     )
 
 
@@ -69,6 +73,7 @@ def test_the_table_says_why_and_the_chart_is_drawn(run, tmp_path):
     chart = tmp_path / "chart.svg"
     lines = run("ctrlz", "-o", chart, "--", "omits")[1].splitlines()
     assert lines[:2] == ["hey: omits (paced loop)", "  the stall is missing"]
+    assert lines[2] == "  note: it was quiet"
     assert lines[-1].split() == ["max", "4", "s", "4", "s", "1.00"]
     assert chart.read_text().startswith("<?xml")
     assert (

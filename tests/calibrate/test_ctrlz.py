@@ -11,13 +11,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from latencykit.ctrlz.league import ENTRIES, Result, markdown, run_league
+from latencykit.ctrlz.entries import load_entries
+from latencykit.ctrlz.league import run_league
 from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output, written_files
 from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
@@ -308,6 +310,25 @@ def test_the_surest_output_is_read(tmp_path) -> None:
     assert rung.histogram().count == 9
 
 
+def test_of_several_distributions_the_latencies_are_judged(tmp_path) -> None:
+    from latencykit.ctrlz.run import _series_of
+
+    def series(text: str) -> str:
+        (tmp_path / "stdout.txt").write_text(text)
+        return _series_of(read_output(written_files(tmp_path), ["tool"]))
+
+    connect, get = "Connect p50: 1ms\nConnect p99: 2ms\n", "get p50: 1ms\nget p99: 3s\n"
+    assert series(connect + "Response time p50: 1ms\nResponse time p99: 3s\n") != "Connect"
+    interval = "Latency p50: 1ms\nLatency p99: 2ms\n"
+    with pytest.raises(LatencyKitError, match="several distributions"):
+        series(f"Second 1\n{interval}Summary\n{interval.replace('2ms', '3s')}")
+    with pytest.raises(LatencyKitError, match="several distributions"):
+        series(interval + interval.replace("2ms", "3ms"))  # of two intervals, and no summary
+    assert series(get + get.replace("get ", "")) == "get"
+    with pytest.raises(LatencyKitError, match=r"several distributions.*--series: Connect, get"):
+        series(connect + get)
+
+
 def test_the_record_is_the_contract_s() -> None:
     from latencykit.ctrlz.run import Calibration
     from latencykit.ctrlz.verdict import Stall, scheduled_truth
@@ -316,7 +337,10 @@ def test_the_record_is_the_contract_s() -> None:
     rows = (CalibrationRow(99.9, 5.0, 10.0, True), CalibrationRow(100.0, 20.0, 20.0, False))
     one = Calibration("omits", "paced", 4.0, rows, ("why",), ("hey",), "hey", "1", truth, truth)
     reported_stats = json.loads(json.dumps(one.record()))
-    assert set(reported_stats) == {"verdict", "model", "stall", "reported", "truth", "rows"}
+    assert {"verdict", "model", "stall", "reported", "truth", "rows"} < set(reported_stats)
+    assert (reported_stats["reasons"], reported_stats["command"]) == (["why"], ["hey"])
+    both = replace(one, runs=(one, one)).record()
+    assert [run["verdict"] for run in both["runs"]] == ["omits", "omits"]
     assert reported_stats["reported"] == {"99.9": 5.0, "100": 20.0}
     assert reported_stats["rows"][0] == {
         "percentile": 99.9,
@@ -324,19 +348,6 @@ def test_the_record_is_the_contract_s() -> None:
         "truth": 10.0,
         "ratio": 0.5,
     }
-    table = markdown([Result(ENTRIES[0], one), Result(ENTRIES[1], None, "", "it broke")])
-    assert "**omits**" in table
-    assert "it broke" in table
-    assert len({line.count("|") for line in table.splitlines()}) == 1
-
-
-def test_the_league_leaves_out_what_is_not_installed(monkeypatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    said = []
-    assert (
-        run_league([one for one in ENTRIES if one.tool != "latencykit"], progress=said.append) == []
-    )
-    assert all("not installed" in line for line in said)
 
 
 # ------------------------------------------------------------ real tools
@@ -345,9 +356,9 @@ LONG = {"stall": "2.5s", "duration": "7s", "rate": 200, "connections": 4}
 
 
 def _real(tool: str, mode: str, *verdicts: str):
-    entry = next(one for one in ENTRIES if (one.tool, one.mode) == (tool, mode))
-    missing = next((name for name in entry.programs if shutil.which(name) is None), None)
-    marks = [pytest.mark.skip(reason=f"{missing} is not installed")] if missing else []
+    entry = next(one for one in load_entries() if (one.tool, one.mode) == (tool, mode))
+    reason = f"{', '.join(entry.missing)} is not installed"
+    marks = [pytest.mark.skip(reason=reason)] if entry.missing else []
     return pytest.param(entry, verdicts, marks=marks, id=f"{tool} {mode}")
 
 
@@ -365,6 +376,6 @@ def _real(tool: str, mode: str, *verdicts: str):
     ],
 )
 def test_real_tools(entry, verdicts) -> None:
-    (standing,) = run_league([entry], **LONG)
-    assert standing.calibration is not None, standing.error
-    assert standing.calibration.verdict in verdicts, standing.calibration.reasons
+    (result,) = run_league([entry], repeat=1, **LONG)["results"]
+    assert result["error"] is None
+    assert result["verdict"] in verdicts, result["reasons"]

@@ -86,11 +86,31 @@ def test_going_around_a_frozen_part_is_no_omission() -> None:
     assert _verdict(_report(*OMITTING), around=True)[:2] == ("unknown", "unknown")
 
 
+def test_a_queue_in_the_tool_itself_is_no_overcorrection() -> None:
+    verdict, _, why = _verdict(_report(2000, 5100, 5350))
+    assert verdict == "unknown"
+    assert "1.3 s later than the stall explains" in why
+    assert _verdict(_report(2000, 3900, 4000))[0] == "overcorrects"
+
+
+def test_a_busy_machine_and_a_rate_that_is_not_kept_decide_nothing() -> None:
+    late = {"50": 1e6, "99": 0.3e9, "100": 0.5e9}
+    assert _verdict(_report(*INFLATED), jitter=late)[0] == "unknown"
+    assert "too busy" in _verdict(_report(*INFLATED), jitter=late)[2]
+    assert _verdict(_report(*INFLATED), jitter={"99": 1e6})[0] == "overcorrects"
+    verdict, _, why = _verdict(_report(*OMITTING), requests=4700)
+    assert verdict == "unknown"
+    assert "2.0 times as many requests" in why
+    assert _verdict(_report(*OMITTING), requests=2500)[0] == "omits"
+
+
 def test_a_busy_server_is_admitted() -> None:
     assert "busy 90% of the time" in _verdict(_report(*OMITTING), busy=0.9)[2]
 
 
-@pytest.mark.parametrize(("before", "model"), [(300.0, "paced"), (2900.0, "closed")])
+@pytest.mark.parametrize(
+    ("before", "model"), [(300.0, "paced"), (700.0, "unknown"), (2900.0, "closed")]
+)
 def test_without_a_rate_busy_connections_tell_full_speed(before, model) -> None:
     plan = _plan(command=("tool", "{duration}"))
     assert _verdict(_report(*OMITTING), plan, before=before)[1] == model

@@ -22,7 +22,7 @@ import pytest
 
 from latencykit.errors import CorruptInputError, LatencyKitError
 from latencykit.io.reading import detect, read_source
-from latencykit.io.registry import builtin_formats, candidates, generic_formats
+from latencykit.io.registry import builtin_formats, candidates, generic_formats, last_resort
 from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def test_the_marks_of_a_format_lose_no_candidate(case):
         for _ in range(2 * n):
             mutated[dice.randrange(len(mutated))] = dice.choice(b'\x1b\r\n 0A,{"')
         heads.append(replace(head, name=dice.choice(["x", "x.raw", "x.hlog"]), data=bytes(mutated)))
-    generic = {one.name for one in generic_formats()}
+    generic = {one.name for one in (*generic_formats(), *last_resort())}
     for one in heads:
         asked = {candidate.name for candidate in candidates(one)} | generic
         others = [other for other in builtin_formats() if other.name not in asked]

@@ -99,6 +99,34 @@ def test_ctrl_c_leaves_a_whole_file(tmp_path) -> None:
     assert lk.read(path).histogram().count > 100
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_stop_of_the_parent_is_noted_and_one_of_both_is_recorded(tmp_path, whole) -> None:
+    """At 50 µs the pipe is full after two seconds: the clock goes on all the same."""
+    path = tmp_path / "h.hlog"
+    command = [sys.executable, "-m", "latencykit", "hiccup", "-o", str(path)]
+    process = subprocess.Popen(
+        [*command, "--duration", "6s", "--resolution", "50us" if not whole else "1ms"],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    lines = [process.stderr.readline()]  # of the first second
+    stop = os.killpg if whole else os.kill
+    stop(process.pid, signal.SIGSTOP)
+    time.sleep(3)
+    stop(process.pid, signal.SIGCONT)
+    lines += process.stderr.readlines()
+    process.communicate()
+    noted = [line for line in lines if "its clock, a child process, was not" in line]
+    longest = lk.read(path).max
+    if whole:
+        assert not noted
+        assert longest >= 2.9e9
+    else:
+        assert noted
+        assert longest < 1.5e9
+
+
 @pytest.mark.parametrize("bad", [{"resolution": "1us"}, {"duration": 0}, {"interval": "1us"}])
 def test_what_cannot_be_used_is_refused(tmp_path, bad) -> None:
     with pytest.raises(InvalidArgumentError):

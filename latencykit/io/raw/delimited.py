@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from latencykit.io import percentile_lines
 from latencykit.io import writing as csv_out
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
@@ -195,6 +196,9 @@ def sniff_csv(head: Head) -> Confidence:
         or (len(dialect.columns) == 1 and not dialect.header)
         or _share_of_numbers(dialect) < 0.5
     ):
+        return Confidence.NO
+    # Words in rows and none above them: ``p99: 1234 us``.
+    if dialect.sep == " " and not dialect.header and percentile_lines.sniff(head):
         return Confidence.NO
     return Confidence.GENERIC
 

@@ -1,0 +1,163 @@
+"""``latencykit league``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.cli.options import Real, format_option, note
+from latencykit.cli.output import atomic, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["command"]
+
+
+class _ToolsOrFile(click.Command):
+    """A command whose ``--json`` takes a file, or nothing: then it prints JSON."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words: list[str] = []
+        for word in args:
+            if words and words[-1] == "--json" and not word.lower().endswith(".json"):
+                words[-1:] = ["--format", "json"]
+            words.append(word)
+        if words and words[-1] == "--json":
+            words[-1:] = ["--format", "json"]
+        return super().parse_args(ctx, words)
+
+
+@click.command("league", cls=_ToolsOrFile)
+@click.argument("tools", metavar="[TOOL…]", nargs=-1)
+@click.option(
+    "--repeat", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs per mode."
+)
+@click.option(
+    "--stall",
+    metavar="D",
+    default="4s",
+    show_default=True,
+    help="How long the server is frozen; a bare number is in seconds.",
+)
+@click.option(
+    "--duration",
+    metavar="D",
+    default="12s",
+    show_default=True,
+    help="Length of a run; a bare number is in seconds.",
+)
+@click.option(
+    "--rate",
+    type=Real(0, min_open=True),
+    default=200,
+    show_default=True,
+    help="Requests per second, over all connections.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
+    help="Number of connections.",
+)
+@click.option("--list", "listing", is_flag=True, help="List the modes, and what is installed.")
+@click.option(
+    "--from",
+    "results",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Run nothing; print the results in this file (.json).",
+)
+@click.option(
+    "--json",
+    "out",
+    metavar="[FILE]",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the results to this file (.json); results of other modes in it are kept. Without "
+    "FILE the same as --format json.",
+)
+@format_option
+def command(
+    tools: tuple[str, ...],
+    listing: bool,
+    results: Path | None,
+    out: Path | None,
+    style: str,
+    **options: Any,
+) -> None:
+    """Test every load generator that is installed for the stalls that it reports.
+
+    TOOL is a name, or a .toml file with an entry of your own. A verdict that differs between the
+    runs of a mode is unknown.
+
+    \b
+    latencykit league wrk hey --repeat 3 --json league.json
+    latencykit league --from league.json --format markdown
+    """
+    from latencykit.ctrlz.entries import load_entries
+    from latencykit.ctrlz.league import league_row, merge_results, run_league
+    from latencykit.errors import CorruptInputError
+    from latencykit.views.tables import Table, json_text
+
+    table = Table(style)
+    if listing:
+        for entry in load_entries(tools):
+            installed = f"no: {entry.install}" if entry.missing else "yes"
+            table.add({"tool": entry.tool, "mode": entry.mode, "installed": installed})
+        click.echo(table.render(left=3))
+        return
+    if results is not None:
+        record = _read(results)
+        known = {row["tool"] for row in record["results"]}
+        rows = [row for row in record["results"] if not tools or row["tool"] in tools]
+        if missing := sorted(set(tools) - known):
+            from latencykit.errors import InvalidArgumentError
+            from latencykit.units import did_you_mean
+
+            hint = did_you_mean(missing[0], known)
+            raise InvalidArgumentError(f"{results}: no result of {missing[0]!r}{hint}")
+        record = {**record, "results": rows}
+    else:
+        entries = load_entries(tools)
+        if out is not None and not out.parent.is_dir():
+            raise CorruptInputError(
+                str(out.parent), None, "there is no such directory", "", "make it first"
+            )
+        old = _read(out) if out is not None and out.exists() else None
+
+        def keep(so_far: Mapping[str, Any]) -> None:
+            if out is not None:
+                merged = merge_results(old, so_far)
+                with atomic(out) as path:
+                    path.write_text(json_text(merged) + "\n", encoding="utf-8")
+
+        record = run_league(entries, progress=note, keep=keep, **options)
+        if out is not None:
+            note(f"wrote {out}")
+    if style == "json":
+        print_json(record)
+        return
+    for row in record["results"]:
+        table.add(league_row(row))
+    click.echo(table.render(left=9) if record["results"] else "no load generator is installed")
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Return the results in a file."""
+    from latencykit.errors import CorruptInputError
+
+    try:
+        record: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        for row in record["results"]:
+            row["tool"], row["mode"], row["error"]
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        raise CorruptInputError(str(path), None, reason) from None
+    except (ValueError, LookupError, TypeError):
+        seen, expected = "these are not results", "what `latencykit league --json FILE` writes"
+        raise CorruptInputError(str(path), None, seen, expected) from None
+    return record
