@@ -66,7 +66,7 @@ def lesson_files() -> dict[str, Path]:
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root)
             hidden = any(part.startswith((".", "__")) for part in name.parts)
-            lesson = path.suffix in (".ipynb", ".md", ".py")
+            lesson = path.suffix in (".ipynb", ".md", ".py", ".js")
             if path.is_file() and not hidden and (lesson or prefix or name.parts[0] == "data"):
                 files[prefix + name.as_posix()] = path
     if not any(name.endswith(".ipynb") for name in files):
