@@ -118,7 +118,7 @@ export const PICTURES = {
         if (high <= n) band.push([x, sorted[Math.max(low, 1) - 1], sorted[high - 1]]);
       }
       return { lines: [{ points: curveOf(sorted, 6), colour: BLUE, dottedFrom: ninesOf(wall) }], band, shade: ninesOf(wall),
-        text: `${thousands(n)} requests support percentiles up to p${wall.toPrecision(wall > 99.9 ? 6 : 4)}. The slowest took ${ms(sorted[n - 1])}.` };
+        text: `${thousands(n)} requests support percentiles up to p${+wall.toPrecision(wall > 99.9 ? 5 : 4)}. The slowest took ${ms(sorted[n - 1])}.` };
     },
   },
   split_panel: {
@@ -271,6 +271,7 @@ const STYLE = `
 .lesson input[type=range] { width: min(340px, 60vw); accent-color: ${BLUE}; }
 .lesson output { min-width: 5em; font-variant-numeric: tabular-nums; }
 .lesson button { font: inherit; padding: 6px 14px; border: 1px solid #767c86; border-radius: 4px; background: #f4f5f7; color: ${INK}; cursor: pointer; user-select: none; touch-action: none; }
+.lesson button:disabled { opacity: 0.5; cursor: default; }
 .lesson button[aria-pressed=true] { background: ${RED}; border-color: ${RED}; color: #fff; }
 .lesson .said { margin: 4px; min-height: 1.4em; }
 .lesson table { border-collapse: collapse; margin: 6px 4px; font-variant-numeric: tabular-nums; }
@@ -386,7 +387,8 @@ export function predict(el, { truths, nines, low, high, example }, changed = () 
   const place = (event) => {
     const a = axes(canvas, spec), frame = canvas.getBoundingClientRect();
     draw();
-    return [Math.min(STEPS, Math.max(0, Math.round((a.back(event.clientX - frame.left) / nines) * STEPS))), a.value(event.clientY - frame.top)];
+    const zoom = canvas.offsetWidth / frame.width; // a slide may be scaled
+    return [Math.min(STEPS, Math.max(0, Math.round((a.back((event.clientX - frame.left) * zoom) / nines) * STEPS))), a.value((event.clientY - frame.top) * zoom)];
   };
   const report = () => {
     const rounded = points().map(([t, v]) => [+(100 * (1 - 10 ** -t)).toFixed(6), +v.toPrecision(3)]);

@@ -707,7 +707,7 @@ def shadows(suspects, names, seconds):
         ax.plot(x, 100 * floor, color=INK, linewidth=1.2)
         ax.plot(x, 100 * share, color=colour, linewidth=2)
         ax.fill_between(x, 100 * share, 100 * floor, where=share < 0.9 * floor, color=RED, alpha=0.15, linewidth=0)
-        ax.text(0.4 * x[-1], 100 * floor[0] * 0.66, "what the stall must cast", color=INK)
+        ax.text(0.46 * x[-1], 100 * floor[0] * 0.72, "shadow of the stall", color=INK)
         tidy(ax, f"suspect {name}", "x, seconds", "% of requests slower than x")
     plt.show()
 
@@ -716,8 +716,8 @@ def before_and_after(diagnosis):
     """p50, p90 and p99 in ms, as measured and with what was left out."""
     raw, corrected = (h.percentile([90, 99]) / 1e6 for h in (diagnosis.raw, diagnosis.corrected))
     return {
-        "p90 raw": round(raw[0], 2), "p90 repaired": round(corrected[0]),
-        "p99 raw": round(raw[1], 2), "p99 repaired": round(corrected[1]), "by": diagnosis.method,
+        "p90 raw": round(raw[0], 2), "p90 corrected": round(corrected[0]),
+        "p99 raw": round(raw[1], 2), "p99 corrected": round(corrected[1]), "by": diagnosis.method,
     }  # fmt: skip
 
 
@@ -731,7 +731,7 @@ def lonely_slow_request():
 
 
 def chart_crimes():
-    """Three crimes (red) beside their repairs (blue), of the same data."""
+    """Three crimes (left) beside better charts of the same data."""
     log = lk.read(DATA / "ctrlz-scheduled.hlog")
     series, h = log.series((50,), moments=True), log.histogram()
     _, axes = plt.subplots(3, 2, figsize=(8.4, 7.4), layout="constrained")
@@ -739,16 +739,16 @@ def chart_crimes():
     axes[0, 0].plot(series.start, smooth, color=RED)
     tidy(axes[0, 0], "Crime: a smoothed median over time", "seconds", "ms")
     axes[0, 0].set_ylim(0, 800)
-    lk.plot.timeline(log, ax=axes[0, 1], title="Repair: every second's maximum", subtitle="")
+    lk.plot.timeline(log, ax=axes[0, 1], title="Better: every second's maximum", subtitle="")
     p = np.linspace(0, 68, 200)
     axes[1, 0].plot(p, h.percentile(p) / 1e6, color=RED)
     tidy(axes[1, 0], "Crime: a curve that ends where it is pretty", "percentile", "ms")
-    lk.plot.percentiles({"honest": h}, ax=axes[1, 1], nines=4, title="Repair: up to the maximum", subtitle="", color=BLUE)
+    lk.plot.percentiles({"honest": h}, ax=axes[1, 1], nines=4, title="Better: up to the maximum", subtitle="", color=BLUE)
     axes[2, 0].bar(["A", "B"], [505, 505], color=RED, width=0.5)
     tidy(axes[2, 0], "Crime: averages of two hosts' p99s", y="ms")
     hosts = {
         "A: 10 and 1,000": lk.Histogram.of([10] * 985 + [1000] * 15 + [10] * 1000, unit="ms"),
         "B: 505 and 505": lk.Histogram.of(np.linspace(400, 507, 2000), unit="ms"),
     }
-    lk.plot.percentiles(hosts, ax=axes[2, 1], nines=3, title="Repair: merge, then ask", subtitle="")
+    lk.plot.percentiles(hosts, ax=axes[2, 1], nines=3, title="Better: merge, then ask", subtitle="")
     plt.show()
