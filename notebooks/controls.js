@@ -472,7 +472,7 @@ export class Imitation {
 export function freeze(el, { send = null, listen = null }) {
   const spec = { x: "nines", nines: 3, y: [0.1, 60000], unit: ms, label: "percentile of requests" }, canvas = element("canvas", { role: "img", "aria-label": "Percentile curves of the three clients" });
   const button = element("button", { type: "button", "aria-pressed": "false" }, "Hold to freeze the server"), stop = element("button", { type: "button" }, "Start again");
-  const said = element("p", { class: "said", role: "status" }, "Three clients send 50 requests per second each. Hold the button for some seconds, and watch their curves.");
+  const said = element("p", { class: "said", role: "status" }, `${send ? "" : "There is no kernel here, so this server is simulated in your browser. "}Three clients send 50 requests per second each. Hold the button for some seconds, and watch their curves.`);
   const table = element("table"), lines = () => Object.entries(CLIENTS);
   let state = { clients: {}, frozen: false, seconds: 0 };
   const draw = framed(() => {

@@ -1,4 +1,4 @@
-"""``latencykit lab``: copy the lessons into a folder, and start JupyterLab there, or show slides."""
+"""``latencykit lab``: copy the lessons; start JupyterLab there, or show them as slides."""
 
 from __future__ import annotations
 

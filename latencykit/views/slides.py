@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from html import escape
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import CorruptInputError, MissingPackageError
 from latencykit.views.page import asset
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["slides_html", "write_slides"]
 
