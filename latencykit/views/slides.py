@@ -75,8 +75,10 @@ def write_slides(notebooks: list[Path], folder: Path) -> Path:
             text = slides_html(json.loads(path.read_text("utf-8")))
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptInputError(
-                f"{path}: not a Jupyter notebook of format 4; expected its JSON with cells; "
-                "remove it to get a new copy"
+                path,
+                None,
+                "not a Jupyter notebook of format 4",
+                "its JSON with a list of cells; remove the file to get a new copy",
             ) from error
         with whole(folder / f"{path.stem}.html") as temporary:
             temporary.write_text(text, "utf-8")
@@ -101,12 +103,10 @@ def _markdown(text: str) -> str:
 
 
 def _code(cell: dict[str, Any], source: str) -> str:
-    """A code cell and its outputs; of each output the richest form that needs no kernel."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers.python import PythonLexer
+    """A code cell and its outputs, each in its richest form that needs no kernel."""
+    from nbconvert.filters.highlight import Highlight2HTML
 
-    parts = [highlight(source, PythonLexer(), HtmlFormatter(cssclass="code"))]
+    parts = [str(Highlight2HTML(pygments_lexer="python")(source))]
     for output in cell.get("outputs", ()):
         data = {name: _joined(value) for name, value in output.get("data", {}).items()}
         if _LIVE in data:
