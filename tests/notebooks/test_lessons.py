@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from pathlib import Path
 
 import nbformat
 import pytest
 
 pytest.importorskip("ipykernel")
-from tests.notebooks.running import Runner
+from tests.notebooks.running import LIVE, Runner, described
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +48,20 @@ def test_a_committed_lesson_reads_well_without_being_run(name: str):
     for cell, after in zip(cells, [*cells[1:], None], strict=True):
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             assert after is not None and after.source.startswith("*Picture: "), cell.source
+            alts = {out.metadata["image/png"]["alt"] for out in cell.outputs if "image/png" in out.get("data", {})}
+            assert alts == {cell.metadata["mystnb"]["image"]["alt"]} == {described(after)}
+
+
+def test_controls_in_pages_without_a_kernel_are_the_current_ones():
+    script = b64encode((ROOT / "notebooks" / "controls.js").read_bytes()).decode()
+    seen = 0
+    for name in LESSONS:
+        for cell in nbformat.read(ROOT / "notebooks" / name, 4).cells:
+            for out in cell.get("outputs", []):
+                live = out.get("data", {}).get(LIVE, "")
+                seen += "latencykit-live" in live
+                assert "latencykit-live" not in live or script in live, f"{name}: run it again"
+    assert seen >= 9
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if "/" not in name])
@@ -55,16 +70,19 @@ def test_a_lesson_has_the_frame_of_all(name: str):
     text = "\n".join(cell.source for cell in cells)
     wanted = ["\n## Your prediction", "**Takeaway: ", "\n## What just happened", "\n## Exercises", "\n## Self-check"]
     assert [part for part in wanted if part not in text] == []
-    assert any(cell.source.startswith("assert ") or "\nassert " in cell.source for cell in cells if cell.cell_type == "code")
+    checks = [cell for cell in cells if cell.cell_type == "code" and re.search(r"^\s*assert ", cell.source, re.MULTILINE)]
+    assert checks
+    assert all({"self-check", "hide-cell"} <= set(cell.metadata["tags"]) and cell.metadata["jupyter"]["source_hidden"] for cell in checks)
+    assert text.count('explain("') == 1
 
 
 def test_every_exercise_is_asked_once_and_solved_once():
     source = (ROOT / "notebooks" / "lessons.py").read_text("utf-8")
-    known = re.findall(r'^    "(\d+b?\.\d)": \(', source, re.MULTILINE)
+    known = re.findall(r'^    "(\d+b?\.\d)": ["(]', source, re.MULTILINE)
     asked, solved = [], []
     for name in LESSONS:
         text = "\n".join(cell.source for cell in nbformat.read(ROOT / "notebooks" / name, 4).cells if cell.cell_type == "code")
-        (solved if "/" in name else asked).extend(re.findall(r'check\("([^"]+)"', text))
+        (solved if "/" in name else asked).extend(re.findall(r'(?:check|explain|model_answer)\("([^"]+)"', text))
     assert sorted(asked) == sorted(solved) == sorted(known)
 
 

@@ -1,0 +1,89 @@
+"""``latencykit lab --slides``: every lesson as slides, in a real browser and without a network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+
+@pytest.fixture
+def slides(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> Path:
+    """The folder of slides."""
+    pytest.importorskip("nbconvert")
+    status, out, _ = run("lab", tmp_path, "--slides", "--no-launch")
+    assert (status, out) == (0, f"{tmp_path / 'slides' / 'index.html'}\n")
+    return tmp_path / "slides"
+
+
+def test_every_lesson_is_shown_without_what_it_skips(slides: Path) -> None:
+    lessons = sorted(slides.parent.glob("[0-9]*.ipynb"))
+    assert {path.stem for path in lessons} == {path.stem for path in slides.glob("[0-9]*.html")}
+    for path in lessons:
+        text = (slides / f"{path.stem}.html").read_text("utf-8")
+        title = nbformat.read(path, 4).cells[0].source.partition("\n")[0].removeprefix("# ")
+        assert f"<title>{title}</title>" in text
+        assert "Every number above is asserted" not in text
+        assert "Takeaway" in text
+        assert text.count("<section") > 10
+    order = (slides / "index.html").read_text("utf-8")
+    assert order.index("0-one") < order.index("5-detective") < order.index("5b-") < order.index("9-lab")
+
+
+def test_a_change_of_a_lesson_is_in_the_slides(
+    slides: Path, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    path = slides.parent / "8-message-queues.ipynb"
+    notebook = json.loads(path.read_text("utf-8"))
+    notebook["cells"][0]["source"] = "# My own title & more"
+    path.write_text(json.dumps(notebook), "utf-8")
+    assert run("lab", slides.parent, "--slides", "--no-launch")[0] == 0
+    text = (slides / "8-message-queues.html").read_text("utf-8")
+    assert "<title>My own title &amp; more</title>" in text
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"cells": [{}]}'])
+def test_a_corrupt_notebook_is_one_line(
+    tmp_path: Path, run: Callable[..., tuple[int, str, str]], content: str
+) -> None:
+    pytest.importorskip("nbconvert")
+    (tmp_path / "0-one-picture-to-unlearn.ipynb").write_text(content)
+    status, out, err = run("lab", tmp_path, "--slides", "--no-launch")
+    assert (status, out) == (2, "")
+    assert "0-one-picture-to-unlearn.ipynb: not a Jupyter notebook" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_slides_fit_a_projector_and_need_no_network(slides: Path, browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on(
+        "request",
+        lambda asked: asked.url.startswith(("file:", "data:", "blob:")) or wrong.append(asked.url),
+    )
+    for path in sorted(slides.glob("[0-9]*.html")):
+        page.goto(path.as_uri())
+        page.wait_for_timeout(300)
+        count = page.locator("section").count()
+        for k in range(count):
+            assert page.locator("#place").inner_text() == f"{k + 1} / {count}"
+            box = page.locator("section.shown > div").bounding_box()
+            assert box["height"] <= 720, f"{path.name}: slide {k + 1}"
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= 1280
+            page.evaluate("document.activeElement.blur()")
+            page.keyboard.press("ArrowRight")
+    page.goto((slides / "2-you-cannot-average-percentiles.html").as_uri())
+    page.keyboard.press("n")
+    assert page.evaluate("document.body.classList.contains('notes')")
+    page.close()
+    assert wrong == []
