@@ -1,8 +1,11 @@
 """`coincide`: what happened when requests were slow, from events of other logs and the run itself.
 
-The chance that events coincide with stalls is measured by moving the events' clock: every shift
-keeps the events' own rhythm and that of the stalls, and breaks only what connects the two. The
-shifts are not wrapped around the end of the run, which would break the rhythm of periodic events.
+How often events coincide with stalls by chance is measured by moving the clocks against each other:
+every shift keeps the rhythm of the events and that of the stalls, and breaks only what connects the
+two. Shifts are not wrapped around the end of the run, which would break the rhythm of periodic
+events; what leaves the run is not counted. Gaps between stalls are exchanged with others nearby, so
+that irregular stalls, which match irregular events one by one, are stronger evidence than periodic
+ones, which match other periodic events with their phase alone.
 Several statistics of several sources are compared under the same shifts, so that the probability of
 the best of them under no connection is known (step-down min-p without the steps: Westfall and
 Young, Resampling-Based Multiple Testing, 1993, section 2.3).
@@ -144,7 +147,8 @@ def coincide(
         }
         for one in shown
     ]  # fmt: skip
-    findings += _sentences(run, stalls, shown)
+    detailed = {one.name.split(": ")[0] for one in shown if one.adds}
+    findings += _sentences(run, stalls, [one for one in shown if one.name not in detailed])
     frame = stalls.to_frame()
     frame["suspect"] = suspects
     if table and len(stalls):
@@ -174,7 +178,7 @@ def _number(count: int, noun: str) -> str:
 # ------------------------------------------------------------
 # A run: its span, its stalls and its slow requests, in seconds from its start.
 
-_TARGETS = 400  # slow requests, evenly chosen, that the shifts are counted with
+_TARGETS = 400  # slow times that are compared with events
 _REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
 
 
@@ -306,7 +310,9 @@ _SHIFTS = 2000
 _PER_LOOK = 60  # more shifts where there are many looks
 _LAGS = 30.0  # seconds that effects may lag behind events
 _EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
-_PAIRS = 4_000_000  # of stalls and events whose distances are taken at a time
+_NEARBY = 6.0  # places by which a gap of a surrogate may move
+_NEAR = 64  # stalls, the longest, whose starts are compared with those of events
+_PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
 
 
 @dataclass(frozen=True)
@@ -398,25 +404,26 @@ def _clock_notes(run: _Run, sources: Sequence[_Source]) -> list[str]:
 
 def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     active = [k for k, one in enumerate(sources) if one.placed and len(one.events)]
-    rng = np.random.default_rng(2026)
-    looks: list[_Look] = []
-    number = 0
-    for k in active:
-        number += 2 * _effects(sources[k].events, run).size + 2
+    number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
     shifts = min(max(_SHIFTS, _PER_LOOK * number), 6 * _SHIFTS)
+    rng = np.random.default_rng(2026)
     # Evenly over half of the run to both sides, each at random within its step.
-    steps = (np.arange(shifts) + rng.random(shifts)) / shifts - 0.5
-    moves = steps * run.span
-    for k in active:
-        looks += _looks_of(run, k, sources[k].events, moves)
+    moves = ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5) * run.span
+    targets = {
+        kind: _Targets.of(*columns, moves, rng)
+        for kind, columns in (
+            ("stalls", (run.begin, run.end, np.ones(run.begin.size), run.tolerance)),
+            ("slow", (run.slow_begin, run.slow_end, run.weight, run.tolerance)),
+        )
+        if columns[0].size
+    }
+    looks = [look for k in active for look in _looks_of(run, k, sources[k].events, targets)]
     if looks:
         table = np.stack([np.append(look.shifted, look.seen) for look in looks])
         # p of each look at every shift: the share of all shifts that do as well.
-        order = np.sort(-table, axis=1)
         p = np.stack(
             [
-                np.searchsorted(ranked, -row + 1e-12, "right") / row.size
-                for ranked, row in zip(order, table, strict=True)
+                np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table
             ]
         )
         best = np.sort(p.min(axis=0))
@@ -436,6 +443,65 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     ]
 
 
+@dataclass(frozen=True)
+class _Targets:
+    """Slow times, apart and in order, and where surrogates of them lie.
+
+    A surrogate is moved as a whole, and its gaps change places with others nearby: a rhythm stays
+    a rhythm, slow phases stay together, and irregular times become other irregular times.
+    """
+
+    begin: Floats
+    end: Floats
+    weight: Floats
+    moved: Floats  # (shifts, targets): begin of each
+
+    @classmethod
+    def of(
+        cls,
+        begin: Floats,
+        end: Floats,
+        weight: Floats,
+        tolerance: float,
+        moves: Floats,
+        rng: np.random.Generator,
+    ) -> _Targets:
+        together = tolerance + float(np.median(end - begin))
+        left, right = hulls(begin, end + together)
+        weight = np.bincount(np.searchsorted(left, begin, "right") - 1, weight, left.size)
+        right = right - together
+        if left.size > _TARGETS:  # the heaviest, of equals those evenly spread
+            spread = np.random.default_rng(1).random(left.size)
+            chosen = np.sort(np.lexsort((spread, -weight))[:_TARGETS])
+            left, right, weight = left[chosen], right[chosen], weight[chosen]
+        length, moved = right - left, np.broadcast_to(left, (moves.size, left.size))
+        if left.size > 2:
+            gap = left[1:] - right[:-1]
+            keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * _NEARBY
+            steps = length[:-1] + gap[np.argsort(keys, axis=1)]
+            moved = left[0] + np.concatenate(
+                [np.zeros((moves.size, 1)), np.cumsum(steps, axis=1)], axis=1
+            )
+        return cls(left, right, weight, moved + moves[:, None])
+
+    def shares(self, limits: tuple[float, float], hit: Any) -> tuple[float, Floats]:
+        """The share that `hit` counts, and the same of the surrogates within the limits.
+
+        Of surrogates that leave too little within them, the values of others stand in.
+        """
+        inside = (self.moved >= limits[0]) & (self.moved <= limits[1])
+        number = inside @ self.weight
+        length = self.end - self.begin
+        total = float(self.weight.sum())
+        counted = (hit(self.moved, self.moved + length) * inside) @ self.weight
+        share = np.where(number >= total / 2, counted / np.maximum(number, 1e-9), np.nan)
+        known = share[np.isfinite(share)]
+        share[~np.isfinite(share)] = np.resize(known if known.size else [1.0], share.size)[
+            ~np.isfinite(share)
+        ]
+        return float(hit(self.begin, self.end) @ self.weight) / total, share
+
+
 def _effects(events: Events, run: _Run) -> Floats:
     """Seconds after events that are looked at: for points, whose effects have a length as well."""
     if not len(events) or float((events.end > events.start).mean()) > 0.5:
@@ -444,45 +510,62 @@ def _effects(events: Events, run: _Run) -> Floats:
     return np.array([w for w in _EFFECTS if w <= max(gap, 1e-9) / 4])
 
 
-def _looks_of(run: _Run, source: int, events: Events, moves: Floats) -> list[_Look]:
-    """Statistics of a source, and what they are when its clock is moved.
+def _looks_of(
+    run: _Run, source: int, events: Events, targets: dict[str, _Targets]
+) -> list[_Look]:
+    """Statistics of a source, and what they are for surrogates of the slow times.
 
     The share of stalls, and of slow requests, that overlap with an event; and how near stalls start
-    to the starts of events, at once and after a common lag.
+    to the starts of events: at once, and after a common lag.
     """
     looks: list[_Look] = []
-    chosen = np.linspace(0, run.slow_begin.size - 1, min(run.slow_begin.size, _TARGETS))
-    rows = np.unique(chosen.astype(np.int64))
-    longest = np.sort(np.argsort(run.begin - run.end, kind="stable")[:_TARGETS])
-    low = min(0.0, float(events.start[0]))
-    high = max(run.span, float(events.end.max()))
-    ones = np.ones(longest.size)
+    limits = min(0.0, float(events.start[0])), max(run.span, float(events.end.max()))
     for within in _effects(events, run).tolist():
-        for kind, begin, end, weight, reach in (
-            ("stalls", run.begin[longest], run.end[longest], ones, run.tolerance),
-            ("slow", run.slow_begin[rows], run.slow_end[rows], run.weight[rows], 0.0),
-        ):
-            if not begin.size:
-                continue
+        for kind, target in targets.items():
+            reach = run.tolerance if kind == "stalls" else 0.0
             left, right = hulls(events.start - reach, events.end + within + reach)
-            seen = float(weight @ _overlap(left, right, begin, end)) / weight.sum()
-            moved, stays = begin + moves[:, None], weight.sum() / 2
-            inside = (moved >= low) & (moved <= high)
-            number = inside @ weight
-            hits = (_overlap(left, right, moved, end + moves[:, None]) & inside) @ weight
-            share = np.where(number >= stays, hits / np.maximum(number, 1e-9), np.nan)
-            looks.append(_Look(source, kind, seen, _filled(share), within=within))
-    if run.begin.size >= _FEWEST:
-        looks += _near_looks(run, source, events, moves, (low, high))
+            seen, shifted = target.shares(limits, lambda a, b: _overlap(left, right, a, b))  # noqa: B023
+            looks.append(_Look(source, kind, seen, shifted, within=within))
+    stalls = targets.get("stalls")
+    if stalls is None or stalls.begin.size < _FEWEST:
+        return looks
+    if stalls.begin.size > _NEAR:  # the common lag looks at all pairs of stalls
+        chosen = np.sort(np.argsort(stalls.begin - stalls.end, kind="stable")[:_NEAR])
+        stalls = _Targets(
+            stalls.begin[chosen], stalls.end[chosen], stalls.weight[chosen],
+            stalls.moved[:, chosen],
+        )  # fmt: skip
+    starts = np.unique(events.start)
+    width = run.tolerance * (2 if isinstance(run.data, HistogramLog) else 4)
+    gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
+    farthest = min(_LAGS, gap / 4, run.span / 20)
+
+    def after(begin: Floats) -> Floats:
+        """Seconds from the nearest start of an event, negative before it."""
+        at = np.searchsorted(starts, begin)
+        before = begin - starts[np.maximum(at - 1, 0)]
+        following = begin - starts[np.minimum(at, starts.size - 1)]
+        return np.where(np.abs(before) <= np.abs(following), before, following)
+
+    def at_once(begin: Floats, _: Floats) -> Floats:
+        return np.maximum(0.0, 1.0 - np.abs(after(begin)) / width)
+
+    looks.append(_Look(source, "start", *stalls.shares(limits, at_once)))
+    if farthest > width:
+        seen = np.concatenate([after(stalls.begin)[None], after(stalls.moved)])
+        inside = (stalls.moved >= limits[0]) & (stalls.moved <= limits[1])
+        inside = np.concatenate([np.ones((1, stalls.begin.size), np.bool_), inside])
+        seen = np.where(inside & (np.abs(seen) <= farthest), seen, np.nan)
+        common = np.zeros(seen.shape)  # stalls whose lag is that of each stall, nearly
+        for k in range(stalls.begin.size):
+            near = np.nan_to_num(1.0 - np.abs(seen - seen[:, k : k + 1]) / width)
+            common[:, k] = np.maximum(near, 0.0).sum(axis=1)
+        value = common.max(axis=1) / np.maximum(inside.sum(axis=1), stalls.begin.size / 2)
+        lag = seen[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
+        if np.isfinite(lag):
+            lag = float(np.nanmedian(seen[0][np.abs(seen[0] - lag) <= width]))
+            looks.append(_Look(source, "lag", float(value[0]), value[1:], lag=lag))
     return looks
-
-
-def _filled(share: Floats) -> Floats:
-    """Shares, and for shifts that leave too little of the run the values of others."""
-    known = share[np.isfinite(share)]
-    if not known.size:
-        return np.ones(share.size)
-    return np.where(np.isfinite(share), share, np.resize(known, share.size))
 
 
 def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
@@ -490,61 +573,6 @@ def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
     first = np.searchsorted(right, begin)
     start = np.append(left, np.inf)[first]
     return np.asarray(start <= end)
-
-
-def _near_looks(
-    run: _Run, source: int, events: Events, moves: Floats, limits: tuple[float, float]
-) -> list[_Look]:
-    """How near stalls start to events: the sum of 1 − |d| / h over all pairs nearer than h."""
-    width = 2 * run.tolerance if isinstance(run.data, HistogramLog) else 4 * run.tolerance
-    step = max(width / 4, 3 * run.span / (1 << 20))
-    starts = np.unique(events.start)
-    stall = run.begin[:_TARGETS]
-    reach = 0.75 * run.span
-    size = int(2 * reach / step) + 1
-    density = np.zeros(size)
-    for part in np.array_split(stall, max(1, starts.size * stall.size // _PAIRS)):
-        distance = (part[:, None] - starts).ravel()
-        distance = distance[np.abs(distance) < reach]
-        density += np.bincount(((distance + reach) / step).astype(np.int64), minlength=size)[:size]
-    half = max(round(width / step), 1)
-    kernel = 1 - np.abs(np.arange(-half, half + 1)) / (half + 1)
-    near = np.convolve(density, kernel, "same")
-    gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
-    most = int(min(_LAGS, gap / 4, run.span / 20) / step)
-    ascending = np.sort(stall)
-    low, high = limits
-    inside = np.searchsorted(ascending, high - moves, "right") - np.searchsorted(
-        ascending, low - moves, "left"
-    )
-
-    def under(moves_seen: Floats, values: Floats) -> Floats:
-        # a clock of stalls moved by m leaves at m what was at 0
-        at = np.clip(((reach - moves_seen) / step).astype(np.int64), 0, size - 1)
-        return np.asarray(values[at])
-
-    number = np.where(inside >= stall.size / 2, inside, np.nan)
-    zero = np.zeros(1)
-    looks = [
-        _Look(
-            source,
-            "start",
-            float(under(zero, near)[0]) / stall.size,
-            _filled(under(moves, near) / number),
-        )
-    ]
-    if most >= 1:
-        from scipy.ndimage import maximum_filter1d
-
-        around = maximum_filter1d(near, 2 * most + 1, mode="constant")
-        middle = int(reach / step)
-        first = max(middle - most, 0)
-        peak = near[first : middle + most + 1]
-        at = np.flatnonzero(peak >= peak.max() - 1e-9)
-        lag = (first + float(at.mean()) + 0.5) * step - reach
-        value = float(under(zero, around)[0]) / stall.size
-        looks.append(_Look(source, "lag", value, _filled(under(moves, around) / number), lag=lag))
-    return looks
 
 
 def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -> _Result:
@@ -627,7 +655,7 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
     ambiguous = ""
     for source in sources:
         starts = np.unique(source.events.start)
-        if starts.size < _MATCHED or starts.size * stall.size > 5 * _PAIRS:
+        if starts.size < _MATCHED or starts.size * stall.size > _PAIRS:
             continue
         distance = (stall[:, None] - starts).ravel()
         owner = np.repeat(np.arange(stall.size), starts.size)
