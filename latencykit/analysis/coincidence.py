@@ -3,9 +3,9 @@
 How often events coincide with stalls by chance is measured by moving the clocks against each other:
 every shift keeps the rhythm of the events and that of the stalls, and breaks only what connects the
 two. Shifts are not wrapped around the end of the run, which would break the rhythm of periodic
-events; what leaves the run is not counted. Gaps between stalls are exchanged with others nearby, so
-that irregular stalls, which match irregular events one by one, are stronger evidence than periodic
-ones, which match other periodic events with their phase alone.
+events; what leaves the run is not counted. Of periodic events and stalls only the phase is
+evidence. Irregular ones match one by one, which is stronger: gaps between such stalls are exchanged
+as well.
 Several statistics of several sources are compared under the same shifts, so that the probability of
 the best of them under no connection is known (step-down min-p without the steps: Westfall and
 Young, Resampling-Based Multiple Testing, 1993, section 2.3).
@@ -17,11 +17,12 @@ what the run shows by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.analysis.stalls import SlowFold, Stalls, hulls, period_of, stalls_of
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.value import Value
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Coincidence", "coincide"]
 
-_ALPHA = 0.03  # of any false finding about events, and
-_OWN = (0.005, 0.005, 0.003, 0.003, 0.003)  # of the five about the run itself: 5 % in all
+_ALPHA = 0.045  # of any false finding about events
+_OWN = 0.003  # of each question about the run itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +132,9 @@ def coincide(
 
     stalls = stalls_of(data)
     run = _Run.of(data, stalls, above)
-    findings, notes = _own_evidence(run, stalls)
+    findings = _own_evidence(run, stalls)
     sources = _sources(run, tuple(events))
-    results, more = _tested(run, sources)
-    notes += more
+    results, notes = _tested(run, sources)
     shown = [one for one in results if one.of_file or one.adds]
     suspects = np.full(len(stalls), "", dtype=object)
     for one in sorted((one for one in shown if one.significant), key=lambda one: -one.surprise):
@@ -158,6 +158,16 @@ def coincide(
             findings += [sentence] if left else []
         else:
             notes.append(sentence)
+    rhythm = period_of(stalls.start, run.span)
+    for one, source in zip(results, sources, strict=True) if rhythm else ():
+        own = None if one.significant else period_of(source.events.start, run.span)
+        if own and rhythm and one.hit.mean() > 0.5 and abs(own.seconds / rhythm.seconds - 1) < 0.02:
+            notes.append(
+                f"{one.name} and the stalls have one period "
+                f"({format_duration(own.seconds * 1e9)}), so only their phase is evidence: they "
+                f"coincide as well by chance with probability {one.p:.2g}; a run in which the "
+                "period of one of them is changed would show more"
+            )
     columns = ["source", "stalls", "coincide", "expected", "p", "lag", "share_above", "significant"]
     notes += [note for note in stalls.notes if "stalls occur about every" not in note]
     return Coincidence(
@@ -179,6 +189,7 @@ def _number(count: int, noun: str) -> str:
 # A run: its span, its stalls and its slow requests, in seconds from its start.
 
 _TARGETS = 400  # slow times that are compared with events
+_EQUAL = 0.999  # of a latency: less than a bucket below it
 _REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
 
 
@@ -204,6 +215,8 @@ class _Run:
             epoch = None if data.epoch is None else data.epoch / 1e9
             values = data.values
             slow = (values > threshold) & data.good
+            if not slow.any():  # many are as slow as the slowest
+                slow = (values >= threshold * _EQUAL) & data.good
             if data.outcome is not None:
                 slow |= data.outcome == OUTCOMES.index("timeout")
             end = (data.offsets + data.duration / 1e9)[slow]
@@ -213,9 +226,12 @@ class _Run:
         else:
             epoch, span = data.run.start, data.duration
             factor = NANOSECONDS.get(data.unit, 1.0)
-            fold = SlowFold(np.full(len(data), 2 * threshold / factor))
-            data.scan(fold)
-            counts = fold.counts[3]  # of LEVELS: above half of twice the threshold
+            counts = np.zeros(len(data), np.int64)
+            for limit in (threshold, threshold * _EQUAL):
+                if not counts.any():
+                    fold = SlowFold(np.full(len(data), 2 * limit / factor))
+                    data.scan(fold)
+                    counts = fold.counts[LEVELS.index(0.5)]
             slow = counts > 0
             begin, weight = data.starts[slow], counts[slow].astype(np.float64)
             end = begin + data.lengths[slow]
@@ -310,6 +326,8 @@ _SHIFTS = 2000
 _PER_LOOK = 60  # more shifts where there are many looks
 _LAGS = 30.0  # seconds that effects may lag behind events
 _EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
+_RHYTHM = 300  # events to find a rhythm in
+_EVEN = 0.08  # of the mean gap: gaps that differ by less are a rhythm
 _NEARBY = 6.0  # places by which a gap of a surrogate may move
 _NEAR = 64  # stalls, the longest, whose starts are compared with those of events
 _PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
@@ -356,7 +374,11 @@ def _tested(run: _Run, sources: list[_Source]) -> tuple[list[_Result], list[str]
         known = {one.name.split(": ")[0] for one in results if one.significant}
         moved = False
         for file, source in enumerate(sources):
-            if source.parent is not None or source.events.offset is not None or source.name in known:
+            if (
+                source.parent is not None
+                or source.events.offset is not None
+                or source.name in known
+            ):
                 continue
             members = [k for k, one in enumerate(sources) if k == file or one.parent == file]
             offset, p, why = _offset(run, [sources[k] for k in members])
@@ -376,8 +398,10 @@ def _tested(run: _Run, sources: list[_Source]) -> tuple[list[_Result], list[str]
                 f"offset or its process' start: {source.name}@+10s, "
                 f"{source.name}@2026-01-31T12:00:00Z"
             )
-        elif source.parent is None and len(source.events) and not len(
-            source.events.between(0, run.span)
+        elif (
+            source.parent is None
+            and len(source.events)
+            and not len(source.events.between(0, run.span))
         ):
             first, last = source.events.start[0], source.events.end.max()
             where = (
@@ -409,22 +433,28 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     rng = np.random.default_rng(2026)
     # Evenly over half of the run to both sides, each at random within its step.
     moves = ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5) * run.span
+    rhythm = _periodic(run.begin, run.span)
     targets = {
-        kind: _Targets.of(*columns, moves, rng)
+        (kind, irregular): _Targets.of(*columns, moves, rng if irregular else None)
         for kind, columns in (
             ("stalls", (run.begin, run.end, np.ones(run.begin.size), run.tolerance)),
             ("slow", (run.slow_begin, run.slow_end, run.weight, run.tolerance)),
         )
+        for irregular in ((False,) if rhythm else (False, True))
         if columns[0].size
     }
-    looks = [look for k in active for look in _looks_of(run, k, sources[k].events, targets)]
+    looks = []
+    for k in active:
+        irregular = not rhythm and not _periodic(sources[k].events.start, run.span)
+        own = {
+            kind: target for (kind, shuffled), target in targets.items() if shuffled == irregular
+        }
+        looks += _looks_of(run, k, sources[k].events, own)
     if looks:
         table = np.stack([np.append(look.shifted, look.seen) for look in looks])
         # p of each look at every shift: the share of all shifts that do as well.
         p = np.stack(
-            [
-                np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table
-            ]
+            [np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table]
         )
         best = np.sort(p.min(axis=0))
         adjusted = np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size
@@ -443,12 +473,30 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     ]
 
 
+def _periodic(at: Floats, span: float) -> bool:
+    """Whether times have a rhythm, which of few of them their gaps alone can show."""
+    times = np.unique(at)[:_RHYTHM]
+    if times.size < 3:
+        return False
+    gaps = np.diff(times)
+    if float(gaps.std()) < _EVEN * float(gaps.mean()):
+        return True
+    whole = times.size < _RHYTHM
+    return (
+        period_of(
+            times - times[0], max(span, float(np.ptp(times))) if whole else float(np.ptp(times))
+        )
+        is not None
+    )
+
+
 @dataclass(frozen=True)
 class _Targets:
     """Slow times, apart and in order, and where surrogates of them lie.
 
-    A surrogate is moved as a whole, and its gaps change places with others nearby: a rhythm stays
-    a rhythm, slow phases stay together, and irregular times become other irregular times.
+    A surrogate is moved as a whole. Where neither stalls nor events have a rhythm, its gaps change
+    places with others nearby, too: slow phases stay together, and irregular times become other
+    irregular times.
     """
 
     begin: Floats
@@ -464,7 +512,7 @@ class _Targets:
         weight: Floats,
         tolerance: float,
         moves: Floats,
-        rng: np.random.Generator,
+        rng: np.random.Generator | None,
     ) -> _Targets:
         together = tolerance + float(np.median(end - begin))
         left, right = hulls(begin, end + together)
@@ -475,7 +523,7 @@ class _Targets:
             chosen = np.sort(np.lexsort((spread, -weight))[:_TARGETS])
             left, right, weight = left[chosen], right[chosen], weight[chosen]
         length, moved = right - left, np.broadcast_to(left, (moves.size, left.size))
-        if left.size > 2:
+        if left.size > 2 and rng is not None:
             gap = left[1:] - right[:-1]
             keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * _NEARBY
             steps = length[:-1] + gap[np.argsort(keys, axis=1)]
@@ -510,9 +558,7 @@ def _effects(events: Events, run: _Run) -> Floats:
     return np.array([w for w in _EFFECTS if w <= max(gap, 1e-9) / 4])
 
 
-def _looks_of(
-    run: _Run, source: int, events: Events, targets: dict[str, _Targets]
-) -> list[_Look]:
+def _looks_of(run: _Run, source: int, events: Events, targets: dict[str, _Targets]) -> list[_Look]:
     """Statistics of a source, and what they are for surrogates of the slow times.
 
     The share of stalls, and of slow requests, that overlap with an event; and how near stalls start
@@ -635,6 +681,7 @@ def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -
 # ------------------------------------------------------------
 # Offsets between clocks: the most frequent distance from events to stalls.
 
+_QUARTER = 900.0  # seconds: zones differ by quarters of an hour
 _MATCHED = 5  # stalls at least behind an offset
 _CERTAIN = 1e-4
 _UNIQUE = 0.75  # of the matches of the best offset: others must have fewer
@@ -688,6 +735,8 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
             )
             continue
         if best is None or p < best[1]:
+            zone = round(offset / _QUARTER) * _QUARTER
+            offset = zone if zone and abs(offset - zone) <= width else offset
             words = (
                 f"its clock seems to be off: moved by {_signed(offset)}, where "
                 f"{matched} of {_number(stall.size, 'stall')} start with one of its events; "
@@ -698,7 +747,7 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
 
 
 def _signed(seconds: float) -> str:
-    return f"{'-' if seconds < 0 else '+'}{format_duration(abs(seconds) * 1e9, 6)}"
+    return f"{'-' if seconds < 0 else '+'}{format_duration(abs(seconds) * 1e9)}"
 
 
 # ------------------------------------------------------------
@@ -744,13 +793,16 @@ _SLOTS = 48  # of a day
 _ROUND = (60.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, _DAY)
 _BLOCKS = 20  # of a run, for its first minutes
 _SLOWER = 1.2  # times as slow: less is not worth a sentence
+_LATER = 3  # requests after the one that ended an idle time: it is compared with that
 _IDLE = 20.0  # times the usual gap between requests
 
 
-def _own_evidence(run: _Run, stalls: Stalls) -> tuple[list[str], list[str]]:
+def _own_evidence(run: _Run, stalls: Stalls) -> list[str]:
     findings: list[str] = []
-    period = period_of(stalls.start, run.span)
-    if period is not None and period.p <= _OWN[0]:
+    # Stalls that follow each other closely are one event: a cluster is no rhythm.
+    apart = run.span / max(4 * len(stalls), 1)
+    period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
+    if period is not None and period.p <= _OWN:
         words = period.words
         whole = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
         if run.epoch is not None and abs(period.seconds / whole - 1) < 0.01:
@@ -767,7 +819,7 @@ def _own_evidence(run: _Run, stalls: Stalls) -> tuple[list[str], list[str]]:
     if isinstance(run.data, Samples):
         findings += _after_idle(run, run.data)
         findings += _one_connection(run, run.data)
-    return findings, []
+    return findings
 
 
 def _time_of_day(run: _Run) -> list[str]:
@@ -794,16 +846,17 @@ def _time_of_day(run: _Run) -> list[str]:
     )
     seen = float(peak(table))
     p = (1 + int((peak(turned) >= seen - 1e-12).sum())) / 5000
-    if p > _OWN[1]:
+    if p > _OWN:
         return []
     middle = table.mean(axis=0)
     last = int(np.argmax(middle + np.roll(middle, 1)))
     begin = (run.epoch + (last - 1) * _DAY / _SLOTS) % _DAY
     clock = [f"{int(t // 3600) % 24:02d}:{int(t % 3600 // 60):02d}" for t in (begin, begin + 3600)]
-    return [
+    text = (
         f"{100 * seen:.0f} % of the requests above {run.name} fall between {clock[0]} and "
         f"{clock[1]} UTC of each day ({len(table)} days; {_probability(p)})"
-    ]
+    )
+    return [text]
 
 
 def _first_minutes(run: _Run) -> list[str]:
@@ -822,24 +875,28 @@ def _first_minutes(run: _Run) -> list[str]:
     edges = np.searchsorted(at, np.arange(_BLOCKS + 1) / _BLOCKS * run.span)
     if (np.diff(edges) < 5).any():
         return []
-    middle = np.log(
-        [np.median(value[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-    )
+    middle = np.log([np.median(value[a:b]) for a, b in pairwise(edges.tolist())])
     for lead in (3, 2, 1):
         rest = middle[lead:]
         gap = float(middle[:lead].min() - rest.max())
         if gap >= max(float(np.ptp(rest)), np.log(_SLOWER)):
             first, others = (np.median(part) * 1e9 for part in np.split(value, [edges[lead]]))
             length = format_duration(lead / _BLOCKS * run.span * 1e9, 2)
-            return [
+            text = (
                 f"the first {length} are slower than all the rest (median "
                 f"{format_duration(first)} against {format_duration(others)}): a warm-up"
-            ]
+            )
+            return [text]
     return []
 
 
 def _after_idle(run: _Run, samples: Samples) -> list[str]:
-    """Requests after an idle time are slow more often: compared with the same turns of the mask."""
+    """Requests after an idle time are slow more often than those that follow them (McNemar's test).
+
+    A stall or a slow phase hits both of a pair.
+    """
+    from scipy import special
+
     assert samples.start is not None
     order = np.argsort(samples.start, kind="stable")
     start, slow = samples.offsets[order], (samples.values > run.threshold)[order]
@@ -847,21 +904,24 @@ def _after_idle(run: _Run, samples: Samples) -> list[str]:
     if start.size < 100:
         return []
     idle = start[1:] - np.maximum.accumulate(end)[:-1]
-    limit = _IDLE * run.span / start.size
+    limit = _IDLE * float(np.median(np.diff(start)))
     after = np.concatenate(([False], idle > limit))
     both, number = int((after & slow).sum()), int(after.sum())
     if both < 5 or both < 0.1 * slow.sum() or both < 0.3 * number:
         return []
-    positions = np.flatnonzero(after)
-    turns = np.random.default_rng(11).integers(1, start.size, 9999)
-    counts = np.array([slow[(positions + turn) % start.size].sum() for turn in turns.tolist()])
-    p = (1 + int((counts >= both).sum())) / 10_000
-    if p > _OWN[3]:
+    first = np.flatnonzero(after)
+    first = first[first + _LATER < start.size]
+    first = first[np.cumsum(after)[first] == np.cumsum(after)[first + _LATER]]
+    alone = int((slow[first] & ~slow[first + _LATER]).sum())
+    others = int((~slow[first] & slow[first + _LATER]).sum())
+    p = float(special.betainc(alone, others + 1, 0.5)) if alone else 1.0
+    if p > _OWN:
         return []
-    return [
+    text = (
         f"{both} of {format_count(number)} requests after an idle time of "
         f"{format_duration(limit * 1e9, 2)} or more are above {run.name} ({_probability(p)})"
-    ]
+    )
+    return [text]
 
 
 def _one_connection(run: _Run, samples: Samples) -> list[str]:
@@ -885,9 +945,10 @@ def _one_connection(run: _Run, samples: Samples) -> list[str]:
         return []
     share = float(sent[:, most].sum() / sent.sum())
     p = float(special.betainc(hits[most], total - hits[most] + 1, share)) * names.size
-    if p > _OWN[4]:
+    if p > _OWN:
         return []
-    return [
+    text = (
         f"connection {names[most]} is slow in {hits[most]} of the {total} blocks of time in which "
         f"any one was slow; its share of requests is {100 * share:.0f} % ({_probability(p)})"
-    ]
+    )
+    return [text]

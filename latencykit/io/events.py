@@ -19,7 +19,7 @@ import numpy as np
 
 from latencykit.core.events import Cron, Events
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.errors import InvalidArgumentError, LatencyKitError, UnknownFormatError
+from latencykit.errors import InvalidArgumentError, UnknownFormatError
 from latencykit.io import registry
 from latencykit.io.source import Confidence, Source
 from latencykit.io.text import epoch_seconds, iso_nanoseconds
@@ -164,7 +164,8 @@ _STOPPED = re.compile(
     re.MULTILINE,
 )
 _JDK8 = re.compile(
-    rf"^.*?(?:(?P<date>{_ISO}): )?(?:(?P<uptime>\d+[.,]\d+): )?\[(?P<what>Full GC|GC)(?P<rest>[^\n]*)",
+    rf"^.*?(?:(?P<date>{_ISO}): )?(?:(?P<uptime>\d+[.,]\d+): )?"
+    r"\[(?P<what>Full GC|GC)(?P<rest>[^\n]*)",
     re.MULTILINE,
 )
 _SECONDS = re.compile(r", (\d+[.,]\d+) secs\]")
@@ -224,7 +225,7 @@ def _jvm(source: Source) -> Events:
         length = np.array([_number(line["took"]) for line in lines])[known] * factor
         label = np.array([line["what"].strip() for line in lines])[known]
         if pattern is not _PAUSE:
-            label = np.char.add("Safepoint ", label)
+            label = np.char.strip(np.char.add("Safepoint ", np.char.replace(label, "stopped", "")))
         parts[-1] = (at - length, at, label)
     if undated and not clocks:
         seen = "the lines of its pauses have no time"
@@ -272,9 +273,11 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
         line = match["rest"].split("[Times:")[0]
         took = _SECONDS.findall(line)
         if not took:
-            took = _SECONDS.findall(text[match.end() : min(until, match.end() + 4000)].split("[Times:")[0])
+            took = _SECONDS.findall(
+                text[match.end() : min(until, match.end() + 4000)].split("[Times:")[0]
+            )
         if took and (match["date"] or match["uptime"]):
-            cause = re.match(r"(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*| remark| cleanup", line)
+            cause = re.match(r" remark| cleanup|(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*", line)
             what = f"{match['what']}{cause[0] if cause else ''}"
             rows.append((match["date"], match["uptime"], _number(took[-1]), what))
     if not rows:
@@ -373,7 +376,10 @@ def _journal(source: Source) -> Events:
         label.append(f"{who}: {command[1]}" if command else who)
     if not start:
         raise source.corrupt(
-            None, "no message has a time", "__REALTIME_TIMESTAMP", "write it with journalctl -o json"
+            None,
+            "no message has a time",
+            "__REALTIME_TIMESTAMP",
+            "write it with journalctl -o json",
         )
     return _events(source, "journal", start, end, label, "epoch", notes)
 
@@ -555,8 +561,8 @@ def _crontab(source: Source) -> Events:
 # Tables of times: CSV with or without a header, JSON objects with the same names.
 
 _ROLES = {
-    "start": "start starttime start_time started from begin begins time timestamp ts at when date datetime "
-    "@timestamp created_at created",
+    "start": "start starttime start_time started from begin begins time timestamp @timestamp ts at "
+    "when date datetime created_at created",
     "end": "end endtime end_time ended to until stop finish finished timeend time_end end_at",
     "length": "duration length took elapsed",
     "label": "label name event what kind type text title message msg reason job source description",
@@ -643,9 +649,18 @@ def _table(source: Source) -> Events:
     if "end" in columns:
         texts, factor = columns["end"]
         # what goes on at the end of the recording has no end yet: a moment
-        stop, other = _column(source, ([b or a for a, b in zip(columns["start"][0], texts, strict=True)], factor or columns["start"][1]), numbers)  # noqa: E501
+        stop, other = _column(
+            source,
+            (
+                [b or a for a, b in zip(columns["start"][0], texts, strict=True)],
+                factor or columns["start"][1],
+            ),
+            numbers,
+        )
         if other != clock:
-            raise source.corrupt(numbers[0], "its starts and ends are on different clocks", "one clock")
+            raise source.corrupt(
+                numbers[0], "its starts and ends are on different clocks", "one clock"
+            )
         end = stop
         if (end < start).any():
             line = numbers[int(np.argmax(end < start))]
@@ -684,7 +699,10 @@ def _column(
 
 _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
     (re.compile(r'"__REALTIME_TIMESTAMP"'), _journal),
-    (re.compile(r'"(?:involvedObject|regarding)"\s*:|"kind"\s*:\s*"(?:EventList|Event)"'), _kubernetes),
+    (
+        re.compile(r'"(?:involvedObject|regarding)"\s*:|"kind"\s*:\s*"(?:EventList|Event)"'),
+        _kubernetes,
+    ),
     (re.compile(r"\bgc \d+ @\d+\.\d+s \d+%: "), _gctrace),
     (
         re.compile(
@@ -695,5 +713,10 @@ _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
         ),
         _jvm,
     ),
-    (re.compile(r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^\s*\[\[\d+,\s*1\d{9},", re.MULTILINE), _slowlog),
+    (
+        re.compile(
+            r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^\s*\[\[\d+,\s*1\d{9},", re.MULTILINE
+        ),
+        _slowlog,
+    ),
 )

@@ -55,7 +55,9 @@ def random(rng: np.random.Generator, span: float, mean: float = 30.0) -> Floats:
 def bursts(rng: np.random.Generator, span: float) -> Floats:
     """Times in clusters, as messages of a journal."""
     heart = random(rng, span, 60.0)
-    return np.sort(np.clip((heart[:, None] + rng.exponential(2.0, (heart.size, 8))).ravel(), 0, span))
+    return np.sort(
+        np.clip((heart[:, None] + rng.exponential(2.0, (heart.size, 8))).ravel(), 0, span)
+    )
 
 
 def events(name: str, at: Floats, length: Any = 0.0, label: str = "event") -> Events:
@@ -116,7 +118,9 @@ def gc_period(rng: np.random.Generator, blocks: int) -> Planted:
     span = 37.0 * blocks
     at, length = periodic(rng, span), 0.4
     others = decoys(rng, span)[1:]
-    return Planted(served(rng, 100, span, at, length), [events("gc.log", at, length), *others], {"gc.log"})
+    return Planted(
+        served(rng, 100, span, at, length), [events("gc.log", at, length), *others], {"gc.log"}
+    )
 
 
 def gc_random(rng: np.random.Generator, blocks: int) -> Planted:
@@ -216,7 +220,9 @@ def null_cell(asked: tuple[str, float, str, int]) -> tuple[int, int]:
         data: Any = loops(name)(rng, span)
         found = coincide(data.to_log(interval) if interval else data, decoys(rng, span))
         wrong += bool(files_found(found))
-        own = [text for text in found.findings if name != "stalls every 37 s" or "every" not in text]
+        own = [
+            text for text in found.findings if name != "stalls every 37 s" or "every" not in text
+        ]
         anything += bool(own)
     return wrong, anything
 
@@ -244,14 +250,30 @@ def tables(quick: bool, in_parallel: Any, markdown: Any) -> list[str]:
         for span, interval in ((370.0, ""), (1200.0, ""), (1200.0, "1s"))
     ]
     rows = [
-        (name, f"{span:.0f} s", interval or "samples", f"{100 * events / runs:.1f}", f"{100 * all_ / runs:.1f}")
+        (
+            name,
+            f"{span:.0f} s",
+            interval or "samples",
+            f"{100 * events / runs:.1f}",
+            f"{100 * all_ / runs:.1f}",
+        )
         for (name, span, interval, runs), (events, all_) in zip(
             nulls, in_parallel(null_cell, nulls), strict=True
         )
     ]
-    header = ("world without a cause", "run", "data", "false about events, %", "any false finding, %")
+    header = (
+        "world without a cause",
+        "run",
+        "data",
+        "false about events, %",
+        "any false finding, %",
+    )
     text = [markdown("Events: false findings per run", header, rows)]
-    asked = [(name, blocks, runs // (4 if "night" in name else 1)) for name in PLANTED for blocks in (10, 20)]
+    asked = [
+        (name, blocks, runs // (4 if "night" in name else 1))
+        for name in PLANTED
+        for blocks in (10, 20)
+    ]
     found = in_parallel(planted_cell, asked)
     rows = [
         (name, f"{blocks}", f"{right / causes:.2f}", f"{right / max(right + wrong, 1):.2f}")
