@@ -446,10 +446,10 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     looks = []
     for k in active:
         irregular = not rhythm and not _periodic(sources[k].events.start, run.span)
-        own = {
+        same = {
             kind: target for (kind, shuffled), target in targets.items() if shuffled == irregular
         }
-        looks += _looks_of(run, k, sources[k].events, own)
+        looks += _looks_of(run, k, sources[k].events, same)
     if looks:
         table = np.stack([np.append(look.shifted, look.seen) for look in looks])
         # p of each look at every shift: the share of all shifts that do as well.
@@ -522,7 +522,8 @@ class _Targets:
             spread = np.random.default_rng(1).random(left.size)
             chosen = np.sort(np.lexsort((spread, -weight))[:_TARGETS])
             left, right, weight = left[chosen], right[chosen], weight[chosen]
-        length, moved = right - left, np.broadcast_to(left, (moves.size, left.size))
+        length = right - left
+        moved: Floats = np.broadcast_to(left, (moves.size, left.size))
         if left.size > 2 and rng is not None:
             gap = left[1:] - right[:-1]
             keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * _NEARBY
@@ -598,18 +599,19 @@ def _looks_of(run: _Run, source: int, events: Events, targets: dict[str, _Target
 
     looks.append(_Look(source, "start", *stalls.shares(limits, at_once)))
     if farthest > width:
-        seen = np.concatenate([after(stalls.begin)[None], after(stalls.moved)])
-        inside = (stalls.moved >= limits[0]) & (stalls.moved <= limits[1])
-        inside = np.concatenate([np.ones((1, stalls.begin.size), np.bool_), inside])
-        seen = np.where(inside & (np.abs(seen) <= farthest), seen, np.nan)
-        common = np.zeros(seen.shape)  # stalls whose lag is that of each stall, nearly
+        begins = np.concatenate([stalls.begin[None], stalls.moved])
+        inside = (begins >= limits[0]) & (begins <= limits[1])
+        inside[0] = True
+        lags = after(begins)
+        lags = np.where(inside & (np.abs(lags) <= farthest), lags, np.nan)
+        common = np.zeros(lags.shape)  # stalls whose lag is that of each stall, nearly
         for k in range(stalls.begin.size):
-            near = np.nan_to_num(1.0 - np.abs(seen - seen[:, k : k + 1]) / width)
+            near = np.nan_to_num(1.0 - np.abs(lags - lags[:, k : k + 1]) / width)
             common[:, k] = np.maximum(near, 0.0).sum(axis=1)
         value = common.max(axis=1) / np.maximum(inside.sum(axis=1), stalls.begin.size / 2)
-        lag = seen[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
+        lag = lags[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
         if np.isfinite(lag):
-            lag = float(np.nanmedian(seen[0][np.abs(seen[0] - lag) <= width]))
+            lag = float(np.nanmedian(lags[0][np.abs(lags[0] - lag) <= width]))
             looks.append(_Look(source, "lag", float(value[0]), value[1:], lag=lag))
     return looks
 

@@ -101,10 +101,11 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
                 f"{source.shown}: its times are dates already; write an offset such as @+3600s"
             )
         return replace(events.shifted(moment), clock="epoch", offset=moment)
-    sign, text = (-1, offset[1:]) if str(offset)[:1] == "-" else (1, str(offset).lstrip("+"))
-    seconds = offset if isinstance(offset, float | int) else sign * parse_duration(text, "s") / 1e9
+    text = str(offset)
+    sign = -1 if text.startswith("-") else 1
+    seconds = sign * parse_duration(text.lstrip("+-"), "s") / 1e9
     clock: Clock = "epoch" if events.clock == "local" else events.clock
-    return replace(events.shifted(float(seconds)), clock=clock, offset=float(seconds))
+    return replace(events.shifted(seconds), clock=clock, offset=seconds)
 
 
 def _reader_of(source: Source) -> Callable[[Source], Events]:
@@ -334,7 +335,8 @@ def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """All JSON objects: one document, one a line, or one after the other; of lists their items."""
     text = source.text().replace("\x1e", "")
     text = re.sub(r"^data: ", "", text, flags=re.MULTILINE) if text.startswith("data: ") else text
-    decoder, at, values = json.JSONDecoder(), 0, []
+    decoder, at = json.JSONDecoder(), 0
+    values: list[Any] = []
     blank = re.compile(r"\s*")
     notes: tuple[str, ...] = ()
     while (at := blank.match(text, at).end()) < len(text):  # type: ignore[union-attr]
@@ -355,13 +357,15 @@ def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
 def _journal(source: Source) -> Events:
     """Messages of systemd's journal; of a unit that started, from its start to when it was done."""
     records, notes = _objects(source)
-    start, end, label = [], [], []
+    start: list[float] = []
+    end: list[float] = []
+    label: list[str] = []
     begun: dict[str, int] = {}
     for record in records:
         stamp = record.get("_SOURCE_REALTIME_TIMESTAMP") or record.get("__REALTIME_TIMESTAMP")
         if not str(stamp).isdigit():
             continue
-        at = int(stamp) / 1e6
+        at = int(str(stamp)) / 1e6
         unit = record.get("UNIT") or record.get("USER_UNIT")
         if unit and record.get("MESSAGE_ID") in _STARTED and unit in begun:
             end[begun.pop(unit)] = at
@@ -389,9 +393,10 @@ def _kubernetes(source: Source) -> Events:
     records, notes = _objects(source)
     items: list[dict[str, Any]] = []
     for record in records:
-        inner = record.get("object") if "type" in record and "object" in record else record
+        inner: dict[str, Any] = record.get("object") or record
         items += inner.get("items") or [] if "items" in inner else [inner]
-    texts, label = [], []
+    texts: list[str] = []
+    label: list[str] = []
     recurred = False
     for item in items:
         series = item.get("series") or {}
@@ -533,7 +538,10 @@ def _cron_lines(lines: Sequence[str]) -> list[tuple[int, Cron]]:
             return []
         days, weekdays = fields[2][0] != "*", fields[4][0] != "*"
         week = tuple(sorted({day % 7 for day in values[4]}))
-        schedule = Cron(*values[:4], week, days and weekdays, match[2].strip(), zone)
+        either = days and weekdays
+        minutes, hours, month_days, months, _ = values
+        command = match[2].strip()
+        schedule = Cron(minutes, hours, month_days, months, week, either, command, zone)
         found.append((number, schedule))
     return found
 

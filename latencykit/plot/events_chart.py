@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.collections import PolyCollection
 
+from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import time_axis
 from latencykit.plot.label_layout import head
@@ -78,7 +79,7 @@ def events(
         raise DataNotAvailableError("this result does not contain its run; call coincide again")
     page = current_axes(ax)
     page.set_axis_off()
-    span = getattr(found.data, "elapsed", None) or getattr(found.data, "duration", 0.0)
+    span = found.data.elapsed if isinstance(found.data, Samples) else found.data.duration
     suspects = [
         name
         for name in dict.fromkeys(found.rows["source"])
@@ -105,10 +106,10 @@ def events(
     upper = page.inset_axes((0.0, foot + gap, 1.0, 1.0 - foot - gap))
     timeline(found.data, ax=upper, unit=unit, title="", subtitle="")
     limits = upper.get_xlim()
-    for row in found.stalls.itertuples():
-        shade = colour.get(row.suspect, GREY)
-        least = _LEAST * (limits[1] - limits[0])
-        begin, end = row.start, max(row.end, row.start + least)
+    least = _LEAST * (limits[1] - limits[0])
+    columns = (found.stalls[name].tolist() for name in ("start", "end", "suspect"))
+    for begin, until, suspect in zip(*columns, strict=True):
+        shade, end = colour.get(suspect, GREY), max(until, begin + least)
         upper.axvspan(begin, end, color=shade, alpha=0.3, linewidth=0, zorder=0)
     if shown:
         lower = page.inset_axes((0.0, 0.0, 1.0, foot))
