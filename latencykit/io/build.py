@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
+from latencykit.core.columns import Columns
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
@@ -172,7 +173,11 @@ def without_negative(
         return columns, ()
     note = f"{several(number, 'negative duration')} left out: the clock was set back"
     options.report(note)
-    return {name: np.asarray(column)[~bad] for name, column in columns.items()}, (note,)
+    further = columns.pop("columns", None)  # of `Samples.with_columns`
+    columns = {name: np.asarray(column)[~bad] for name, column in columns.items()}
+    if further is not None:
+        columns["columns"] = Columns(further).select(~bad)
+    return columns, (note,)
 
 
 def per_operation(

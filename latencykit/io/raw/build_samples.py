@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.core.columns import Columns as FurtherColumns
+from latencykit.core.columns import Words, encoded
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
@@ -20,17 +22,18 @@ from latencykit.io.source import refuse_rows
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
+    from latencykit.core.columns import Cells
     from latencykit.io.raw.columns import Plan
     from latencykit.io.source import Data, Locate, ReadOptions, Source
 
     Columns = dict[str, NDArray[Any]]
 
-__all__ = ["gathered"]
+__all__ = ["further_cells", "gathered"]
 
 KEPT = 2_000_000
 """Rows that are kept as samples where a histogram would do."""
@@ -39,7 +42,12 @@ _MOST_TAGS = 200
 _FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
-_PLACE, _LEVEL, _TEXT = "\0place", "\0level", "\0text"  # names that no role has
+_PLACE, _LEVEL, _TEXT, _FURTHER = (
+    "\0place",
+    "\0level",
+    "\0text",
+    "\0further",
+)  # names that no role has
 
 
 @dataclass
@@ -115,6 +123,8 @@ class _Rows:
         ):
             if column is not None:
                 columns[name] = words.codes(frame[column])[keep]
+        if plan.further:
+            columns[_FURTHER] = frame[list(plan.further)][keep]
         if _PLACE in frame:
             columns[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
         self.tally["rows"] += len(columns["duration"])
@@ -229,17 +239,52 @@ def gathered(
             return _counted(chain(kept, parts), rows, notes)
     if not rows.tally["rows"] and not rows.lost:
         raise rows.no_latencies()
+    frames = [part.pop(_FURTHER) for part in kept] if plan.further else []
+    further = {
+        name: further_cells([frame[name] for frame in frames if len(frame)])
+        for name in plan.further
+    }
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     series = whole.pop("series", None)
     if series is None:
-        return {"": _data(whole, run, rows)}
-    return {
-        rows.series.names[code]: _data(
-            {name: column[series == code] for name, column in whole.items()}, run, rows
-        )
-        for code in np.unique(series).tolist()
-    }
+        data = _data(whole, run, rows)
+        return {"": data.with_columns(further) if isinstance(data, Samples) else data}
+    found: dict[str, Data] = {}
+    for code in np.unique(series).tolist():
+        mine = series == code
+        data = _data({name: column[mine] for name, column in whole.items()}, run, rows)
+        if isinstance(data, Samples):
+            data = data.with_columns(FurtherColumns(further).select(mine))
+        found[rows.series.names[code]] = data
+    return found
+
+
+def further_cells(pieces: Sequence[pd.Series[Any]]) -> Cells:
+    """Return the cells of a further column: numbers where all of its words are such."""
+    import pandas as pd
+
+    if not pieces:
+        return np.zeros(0)
+    kinds = {piece.dtype.kind for piece in pieces}
+    if kinds <= set("iuf"):
+        return encoded(pd.concat(pieces, ignore_index=True))
+    places: dict[str, int] = {}
+    codes = []
+    for piece in pieces:
+        code, distinct = coded(piece)
+        words = [str(word).strip() for word in distinct]
+        table = [-1 if word in EMPTY else places.setdefault(word, len(places)) for word in words]
+        codes.append(np.array([*table, -1], np.int32)[code])
+    names = np.array(list(places), object)
+    code = np.concatenate(codes)
+    numbers = pd.to_numeric(pd.Series(names, dtype=object), errors="coerce").to_numpy(np.float64)
+    if not np.isfinite(numbers).all() or not names.size:
+        return Words(code, names)
+    whole = (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all()
+    if whole and (code >= 0).all():
+        return np.asarray(numbers.astype(np.int64)[code])
+    return np.append(numbers, np.nan)[code]
 
 
 def _run(plan: Plan, rows: _Rows) -> Run:
