@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from latencykit.analysis.compare import Comparison as Comparison
     from latencykit.analysis.compare import compare as compare
     from latencykit.analysis.correct import correct as correct
+    from latencykit.analysis.explain import Explanation as Explanation
+    from latencykit.analysis.explain import explain as explain
     from latencykit.analysis.fan_out import FanOut as FanOut
     from latencykit.analysis.fan_out import fan_out as fan_out
     from latencykit.analysis.fan_out import sequential as sequential
@@ -71,6 +73,8 @@ _MODULE_OF = {
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
     "correct": "analysis.correct",
+    "Explanation": "analysis.explain",
+    "explain": "analysis.explain",
     "FanOut": "analysis.fan_out",
     "fan_out": "analysis.fan_out",
     "sequential": "analysis.fan_out",
