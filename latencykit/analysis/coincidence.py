@@ -350,7 +350,11 @@ def _tested(run: _Run, sources: list[_Source]) -> tuple[list[_Result], list[str]
         known = {one.name.split(": ")[0] for one in results if one.significant}
         moved = False
         for file, source in enumerate(sources):
-            if source.parent is not None or source.events.offset is not None or source.name in known:
+            if (
+                source.parent is not None
+                or source.events.offset is not None
+                or source.name in known
+            ):
                 continue
             members = [k for k, one in enumerate(sources) if k == file or one.parent == file]
             offset, p, why = _offset(run, [sources[k] for k in members])
@@ -370,8 +374,10 @@ def _tested(run: _Run, sources: list[_Source]) -> tuple[list[_Result], list[str]
                 f"offset or its process' start: {source.name}@+10s, "
                 f"{source.name}@2026-01-31T12:00:00Z"
             )
-        elif source.parent is None and len(source.events) and not len(
-            source.events.between(0, run.span)
+        elif (
+            source.parent is None
+            and len(source.events)
+            and not len(source.events.between(0, run.span))
         ):
             first, last = source.events.start[0], source.events.end.max()
             where = (
@@ -794,9 +800,7 @@ def _first_minutes(run: _Run) -> list[str]:
     edges = np.searchsorted(at, np.arange(_BLOCKS + 1) / _BLOCKS * run.span)
     if (np.diff(edges) < 5).any():
         return []
-    middle = np.log(
-        [np.median(value[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-    )
+    middle = np.log([np.median(value[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)])
     for lead in (3, 2, 1):
         rest = middle[lead:]
         gap = float(middle[:lead].min() - rest.max())

@@ -1,4 +1,4 @@
-"""`explain`: what slow requests have in common, and what happened when they were slow.
+"""`explained`: what slow requests have in common, and what happened when they were slow.
 
 A stall makes hundreds of requests slow at once, so requests are no evidence of their own: the unit
 is the block of time. Blocks are as long as slow requests depend on each other: the shortest width
@@ -21,13 +21,14 @@ that goes with slow requests only because it goes with another one does not stan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
+from latencykit.analysis.coincidence import coincide
 from latencykit.analysis.mix_changes import mix_changes
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
@@ -44,16 +45,19 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import pandas as pd
     from numpy.typing import NDArray
 
+    from latencykit.core.events import Events
     from latencykit.units import Moment
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explained"]
 
 _LEVEL = 0.05  # probability of any false finding
 _PAIRS = 0.2  # part of it that is for combinations of two
@@ -131,11 +135,6 @@ class Explanation(Value):
         rows = self.attributes[self.attributes["significant"]]
         return rows.sort_values("explains", ascending=False, kind="stable", ignore_index=True)
 
-    @property
-    def events(self) -> pd.DataFrame | None:
-        """The table of events that coincide with stalls; None without any."""
-        return None if self.coincidence is None else self.coincidence.rows
-
     def _repr_html_(self) -> str:
         from html import escape
 
@@ -143,61 +142,15 @@ class Explanation(Value):
         return f"<ul>{lines}</ul>{self.attributes.to_html(index=False, float_format='%.3g')}"
 
 
-def explain(
+def explained(
     data: Samples | HistogramLog,
     above: str | float = "p99",
     by: str | Sequence[str] | None = None,
     between: tuple[Moment, Moment] | None = None,
-    events: Iterable[Any] = (),
+    events: Iterable[Events] = (),
 ) -> Explanation:
-    """Find what slow requests have in common, and what happened when they were slow.
-
-    Every attribute and value is compared by the block of time, since a stall makes many requests
-    slow at once, and adjusted for the number of comparisons. A value that is `significant` goes
-    with slow requests; data of this kind cannot show that it causes them.
-
-    Parameters
-    ----------
-    data : Samples or HistogramLog
-        Requests with columns such as endpoint, host or status. A log has no single requests: only
-        events can be asked for.
-    above : str or float, default "p99"
-        Requests above it are slow: a percentile, or a latency (``"200ms"``, a number in ns).
-    by : str or list of str, optional
-        The columns to look at; all without it.
-    between : (start, end), optional
-        Look at requests with start ≤ t < end only, as in `Samples.between`; the mix is compared
-        with that of the other requests.
-    events : iterable of Events, str or Path, optional
-        Files of events, such as logs of a garbage collector, that stalls are compared with.
-
-    Returns
-    -------
-    Explanation
-
-    Raises
-    ------
-    DataNotAvailableError
-        For data without single requests, unless events are given.
-    InvalidArgumentError
-        For a column that is not there, and for a threshold that no request or every one exceeds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latencykit import Samples
-    >>> rng = np.random.default_rng(1)
-    >>> host = rng.choice(["a", "b", "c", "d"], 20_000)
-    >>> took = rng.lognormal(0, 0.3, 20_000) * np.where(rng.random(20_000) < 0.03, 9, 1)
-    >>> took[host != "c"] = rng.lognormal(0, 0.3, (host != "c").sum())
-    >>> s = Samples(start=np.arange(20_000) / 100, duration=took / 1e3, unit="s", host=host)
-    >>> found = explain(s, above="99.5")
-    >>> found.suspects["value"].tolist(), round(found.suspects["share_above"][0], 2) > 0.9
-    (['c'], True)
-    """
-    from latencykit.analysis.coincidence import coincide
-
-    wanted, level = _threshold(above)
+    """Return what `latencykit.explain` returns; events have been read."""
+    events, (wanted, level) = tuple(events), _threshold(above)
     name, listed = data.run.source or "", [by] if isinstance(by, str) else by
     if not isinstance(data, Samples):
         if not isinstance(data, HistogramLog):
@@ -240,7 +193,9 @@ def explain(
     coincidence = None
     mix = mix_changes([], None, None, None)
     if data.start is not None:
-        coincidence = coincide(data if between is None else data.select(inside), events, above=above)
+        coincidence = coincide(
+            data if between is None else data.select(inside), events, above=above
+        )
         if between is None:
             mix = mix_changes(attributes, chosen.offsets, slow, None)
         else:
@@ -421,7 +376,7 @@ def _of_numbers(
     codes = np.searchsorted(edges, cells, "right").astype(np.int32)
     shown = [_number(edge) for edge in edges.tolist()]
     texts = [f"< {shown[0]}"]
-    texts += [f"{one} – {two}" for one, two in zip(shown, shown[1:], strict=False)]
+    texts += [f"{one} – {two}" for one, two in pairwise(shown)]
     texts.append(f"≥ {shown[-1]}")
     if not known.all():
         codes[~known] = len(texts)
@@ -926,7 +881,11 @@ def _findings(
             f"{row.low:.3g} to {row.high:.3g})"
         )
         if np.isfinite(row.explains) and row.explains > 0.005:
-            name = above if level is not None else f"p{format_percentile(round(100 * (1 - float(world.slow.mean())), 3))}"
+            name = (
+                above
+                if level is not None
+                else f"p{format_percentile(round(100 * (1 - float(world.slow.mean())), 3))}"
+            )
             text += (
                 f"; if they were like the rest, {name} would be "
                 f"{format_duration(threshold * (1 - row.explains))} instead of "

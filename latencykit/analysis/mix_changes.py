@@ -53,8 +53,9 @@ def mix_changes(
         span = float(when.max() - when.min()) or 1.0
         place = np.minimum((when - when.min()) / span * _BINS, _BINS - 1).astype(np.int64)
     for attribute in attributes if when is not None else ():
-        codes, size = np.minimum(attribute.codes, _MOST_VALUES), min(
-            len(attribute.values), _MOST_VALUES + 1
+        codes, size = (
+            np.minimum(attribute.codes, _MOST_VALUES),
+            min(len(attribute.values), _MOST_VALUES + 1),
         )
         if inside is None:
             counts = np.bincount(place * size + codes, minlength=_BINS * size)

@@ -165,37 +165,37 @@ def encoded(values: Any) -> Cells:
 
     if isinstance(values, Words):
         return values
-    series = values if isinstance(values, pd.Series) else None
-    array = values if series is not None else np.asarray(values)
-    dtype = array.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        assert series is not None
-        names = np.array([word_of(name) for name in series.cat.categories], object)
-        codes = series.cat.codes.to_numpy(np.int32)
-        if any(name is None for name in names) or len(set(names.tolist())) < names.size:
-            distinct, places = _distinct(names)
-            codes = np.append(places, -1).astype(np.int32)[codes]
-            names = distinct
-        return Words(read_only(codes), names)
-    if dtype.kind in "mM" or isinstance(dtype, pd.DatetimeTZDtype):
-        return np.asarray(array.to_numpy() if series is not None else array)
-    if dtype.kind in "iuf":
-        if series is None or isinstance(dtype, np.dtype):
-            plain = np.asarray(array)
-        else:
-            whole = dtype.kind in "iu" and not array.isna().any()
-            plain = array.to_numpy(
-                np.int64 if whole else np.float64, na_value=None if whole else np.nan
-            )
-        return read_only(plain.astype(np.int64 if plain.dtype.kind in "iu" else np.float64))
-    if dtype.kind == "O" and pd.api.types.infer_dtype(array, skipna=True) in (
-        "integer", "floating", "mixed-integer-float", "decimal",
-    ):  # fmt: skip
-        numbers = pd.to_numeric(pd.Series(array, dtype=object), errors="coerce")
-        return read_only(numbers.to_numpy(np.float64))
-    codes, distinct = pd.factorize(np.asarray(array, object), use_na_sentinel=True)
-    names, places = _distinct(np.array([word_of(name) for name in distinct], object))
-    return Words(read_only(np.append(places, -1).astype(np.int32)[codes]), names)
+    # a Series of words would be converted to pandas' own strings
+    cells: Any = values if isinstance(values, pd.Series) else np.asarray(values)
+    if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
+        return read_only(np.asarray(cells))
+    if cells.dtype.kind in "iuf":
+        array = cells if isinstance(cells, np.ndarray) else _plain(cells)
+        kind: Any = np.int64 if array.dtype.kind in "iu" else np.float64
+        return read_only(array.astype(kind, copy=False))
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        codes, distinct = cells.cat.codes.to_numpy(), cells.cat.categories
+    else:
+        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    names = np.asarray(distinct, object)
+    type_of = pd.api.types.infer_dtype(names, skipna=False)
+    if type_of in ("integer", "floating", "mixed-integer-float", "decimal") and names.size:
+        return read_only(np.append(names.astype(np.float64), np.nan)[codes])
+    if type_of == "string" and "" not in names:
+        return Words(read_only(codes.astype(np.int32)), names)
+    words = [word_of(name) for name in names.tolist()]
+    place = {word: k for k, word in enumerate(dict.fromkeys(w for w in words if w is not None))}
+    table = np.array([*(-1 if word is None else place[word] for word in words), -1], np.int32)
+    return Words(read_only(table[codes]), np.array(list(place), object))
+
+
+def _plain(cells: Any) -> NDArray[Any]:
+    """A column of pandas' own numbers as an array, NaN for missing cells."""
+    if isinstance(cells.dtype, np.dtype):
+        return np.asarray(cells)
+    if cells.dtype.kind in "iu" and not cells.isna().any():
+        return np.asarray(cells.to_numpy(np.int64))
+    return np.asarray(cells.to_numpy(np.float64, na_value=np.nan))
 
 
 def word_of(value: Any) -> str | None:
@@ -203,10 +203,3 @@ def word_of(value: Any) -> str | None:
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     return str(value) if value is not None and value == value and str(value) != "" else None
-
-
-def _distinct(names: NDArray[np.object_]) -> tuple[NDArray[np.object_], Ints]:
-    """Distinct words, and the place of each name among them; -1 for none."""
-    order = {name: k for k, name in enumerate(dict.fromkeys(n for n in names if n is not None))}
-    places = np.array([order.get(name, -1) for name in names], np.int64)
-    return np.array(list(order), object), places

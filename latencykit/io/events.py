@@ -272,7 +272,9 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
         line = match["rest"].split("[Times:")[0]
         took = _SECONDS.findall(line)
         if not took:
-            took = _SECONDS.findall(text[match.end() : min(until, match.end() + 4000)].split("[Times:")[0])
+            took = _SECONDS.findall(
+                text[match.end() : min(until, match.end() + 4000)].split("[Times:")[0]
+            )
         if took and (match["date"] or match["uptime"]):
             cause = re.match(r"(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*| remark| cleanup", line)
             what = f"{match['what']}{cause[0] if cause else ''}"
@@ -373,7 +375,10 @@ def _journal(source: Source) -> Events:
         label.append(f"{who}: {command[1]}" if command else who)
     if not start:
         raise source.corrupt(
-            None, "no message has a time", "__REALTIME_TIMESTAMP", "write it with journalctl -o json"
+            None,
+            "no message has a time",
+            "__REALTIME_TIMESTAMP",
+            "write it with journalctl -o json",
         )
     return _events(source, "journal", start, end, label, "epoch", notes)
 
@@ -643,9 +648,18 @@ def _table(source: Source) -> Events:
     if "end" in columns:
         texts, factor = columns["end"]
         # what goes on at the end of the recording has no end yet: a moment
-        stop, other = _column(source, ([b or a for a, b in zip(columns["start"][0], texts, strict=True)], factor or columns["start"][1]), numbers)  # noqa: E501
+        stop, other = _column(
+            source,
+            (
+                [b or a for a, b in zip(columns["start"][0], texts, strict=True)],
+                factor or columns["start"][1],
+            ),
+            numbers,
+        )  # noqa: E501
         if other != clock:
-            raise source.corrupt(numbers[0], "its starts and ends are on different clocks", "one clock")
+            raise source.corrupt(
+                numbers[0], "its starts and ends are on different clocks", "one clock"
+            )
         end = stop
         if (end < start).any():
             line = numbers[int(np.argmax(end < start))]
@@ -684,7 +698,10 @@ def _column(
 
 _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
     (re.compile(r'"__REALTIME_TIMESTAMP"'), _journal),
-    (re.compile(r'"(?:involvedObject|regarding)"\s*:|"kind"\s*:\s*"(?:EventList|Event)"'), _kubernetes),
+    (
+        re.compile(r'"(?:involvedObject|regarding)"\s*:|"kind"\s*:\s*"(?:EventList|Event)"'),
+        _kubernetes,
+    ),
     (re.compile(r"\bgc \d+ @\d+\.\d+s \d+%: "), _gctrace),
     (
         re.compile(
@@ -695,5 +712,10 @@ _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
         ),
         _jvm,
     ),
-    (re.compile(r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^\s*\[\[\d+,\s*1\d{9},", re.MULTILINE), _slowlog),
+    (
+        re.compile(
+            r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^\s*\[\[\d+,\s*1\d{9},", re.MULTILINE
+        ),
+        _slowlog,
+    ),
 )

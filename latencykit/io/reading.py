@@ -351,7 +351,8 @@ def select(
 ) -> list[tuple[str, str, Data]]:
     """Read a source; return series, tag and data of whatever is wanted of it.
 
-    A tagged log or tagged samples give one entry per tag. With `part`, a range of a log, in which
+    A tagged log or tagged samples give one entry per tag, unless columns are wanted: a tag is one
+    of them. With `part`, a range of a log, in which
     a tag may be missing.
     """
     path = source.shown
@@ -363,13 +364,16 @@ def select(
         raise InvalidArgumentError(
             f"{path}: has no series {missing[0]!r}{did_you_mean(missing[0], series)}"
         )
+    if wanted.columns and not wanted.series:  # what sums up the others is enough
+        series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
     tags: set[str] = set()
     for name, data in series.items():
         if wanted.series is not None and name not in wanted.series:
             continue
         data = _with_measure(data, wanted.measure)
-        for tag, one in expand_tags("", data).items():
+        together = wanted.columns and wanted.tags is None
+        for tag, one in ({"": data} if together else expand_tags("", data)).items():
             own = (one.run.tags or ("",))[0]
             tags.add(own)
             if wanted.tags is None or own in wanted.tags:

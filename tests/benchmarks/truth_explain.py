@@ -41,9 +41,9 @@ class Run:
 
     def samples(self) -> lk.Samples:
         """Return the requests as samples."""
-        return lk.Samples(
-            start=self.start * 1e9, duration=self.latency * 1e9
-        ).with_columns(self.columns)
+        return lk.Samples(start=self.start * 1e9, duration=self.latency * 1e9).with_columns(
+            self.columns
+        )
 
 
 def plain(rng: Rng, rate: float = 100.0, seconds: float = SECONDS) -> Run:
