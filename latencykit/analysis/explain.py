@@ -280,6 +280,7 @@ def _attributes(
     names = list(samples.columns)
     own = [name for name in ("tag", "connection") if getattr(samples, name) is not None]
     if by is not None:
+        by = [_meant(name, (*names, *own)) for name in by]
         unknown = [name for name in by if name not in (*names, *own)]
         if unknown:
             raise InvalidArgumentError(
@@ -298,7 +299,7 @@ def _attributes(
         if isinstance(cells, Words):
             one, text = _of_words(name, cells)
         elif cells.dtype.kind in "iuf":
-            one, text = _of_numbers(name, cells, values, identity=name == "connection")
+            one, text = _of_numbers(name, cells, values, name == "connection", by is not None)
         else:
             one, text = None, f"column {name!r} contains times and is left out"
         if text:
@@ -306,6 +307,23 @@ def _attributes(
         if one is not None and len(one.values) > 1:
             found.append(one)
     return found
+
+
+_SYNONYMS = {
+    "endpoint": (
+        "path", "uri", "url", "route", "request.uri", "RequestPath", "label", "name", "request",
+        "operation",
+    ),
+    "host": ("hostname", "server", "backend", "upstream", "node", "instance", "Hostname", "client"),
+}  # fmt: skip
+"""Columns that tools have in place of those that people ask for, the best first."""
+
+
+def _meant(name: str, columns: Sequence[str]) -> str:
+    """The column of a name, which may be written in another case, or be the tool's own word."""
+    alike = {column.lower(): column for column in columns}
+    others = (other for other in _SYNONYMS.get(name.lower(), ()) if other in columns)
+    return name if name in columns else alike.get(name.lower()) or next(others, name)
 
 
 def _is_copy(samples: Samples, name: str) -> bool:
@@ -344,7 +362,7 @@ def _of_words(name: str, cells: Words) -> tuple[_Attribute | None, str | None]:
 
 
 def _of_numbers(
-    name: str, cells: NDArray[Any], values: Ints, *, identity: bool
+    name: str, cells: NDArray[Any], values: Ints, identity: bool, chosen: bool
 ) -> tuple[_Attribute | None, str | None]:
     import pandas as pd
 
@@ -364,9 +382,11 @@ def _of_numbers(
     if sample.size > 20 and sample.size >= 0.9 * min(cells.size, 20_000):
         if (np.diff(sample) >= 0).all() and np.unique(sample).size > 0.9 * sample.size:
             return None, f"column {name!r} only counts upwards and is left out"
-        ranks = (pd.Series(one).rank().to_numpy() for one in (sample, took))
-        if np.ptp(sample) > 0 and np.ptp(took) > 0 and np.corrcoef(*ranks)[0, 1] > 0.995:
-            return None, f"column {name!r} is the latency itself and is left out"
+        if not chosen and _is_part(sample, took.astype(np.float64)):
+            return (
+                None,
+                f"column {name!r} is a part of the latency and is left out; ask for it by name",
+            )
     if not sample.size:
         return None, None
     edges = np.unique(np.quantile(sample, _CUTS, method="higher"))
@@ -382,6 +402,17 @@ def _of_numbers(
         codes[~known] = len(texts)
         texts.append(NONE)
     return _Attribute(name, codes, texts, len(texts), folded=False), None
+
+
+def _is_part(cells: Floats, took: Floats) -> bool:
+    """Whether numbers are the latency or a part of it: never more, in some unit, and in step."""
+    if not np.ptp(cells) > 0 or not np.ptp(took) > 0 or np.corrcoef(cells, took)[0, 1] < 0.8:
+        return False
+    return any(
+        bool((cells <= took * unit * 1.001 + step).mean() > 0.99)
+        and float(cells.sum()) > 0.2 * unit * float(took.sum())
+        for unit, step in ((1.0, 1.0), (1e-3, 1.0), (1e-6, 1.0), (1e-9, 0.002))
+    )
 
 
 def _number(value: float) -> str:

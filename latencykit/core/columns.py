@@ -180,6 +180,8 @@ def encoded(values: Any) -> Cells:
     names = np.asarray(distinct, object)
     type_of = pd.api.types.infer_dtype(names, skipna=False)
     if type_of in ("integer", "floating", "mixed-integer-float", "decimal") and names.size:
+        if type_of == "integer" and (codes >= 0).all() and np.abs(names).max() < 2**63:
+            return read_only(names.astype(np.int64)[codes])
         return read_only(np.append(names.astype(np.float64), np.nan)[codes])
     if type_of == "string" and "" not in names:
         return Words(read_only(codes.astype(np.int32)), names)

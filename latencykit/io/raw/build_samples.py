@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.columns import Columns as FurtherColumns
-from latencykit.core.columns import Words, encoded
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import data_from_values, several
+from latencykit.io.build import data_from_values, further_cells, several
 from latencykit.io.raw.aggregates import OPEN, counted_data, level_of, percentile_data
 from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
@@ -22,18 +21,17 @@ from latencykit.io.source import refuse_rows
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit.core.columns import Cells
     from latencykit.io.raw.columns import Plan
     from latencykit.io.source import Data, Locate, ReadOptions, Source
 
     Columns = dict[str, NDArray[Any]]
 
-__all__ = ["further_cells", "gathered"]
+__all__ = ["gathered"]
 
 KEPT = 2_000_000
 """Rows that are kept as samples where a histogram would do."""
@@ -258,33 +256,6 @@ def gathered(
             data = data.with_columns(FurtherColumns(further).select(mine))
         found[rows.series.names[code]] = data
     return found
-
-
-def further_cells(pieces: Sequence[pd.Series[Any]]) -> Cells:
-    """Return the cells of a further column: numbers where all of its words are such."""
-    import pandas as pd
-
-    if not pieces:
-        return np.zeros(0)
-    kinds = {piece.dtype.kind for piece in pieces}
-    if kinds <= set("iuf"):
-        return encoded(pd.concat(pieces, ignore_index=True))
-    places: dict[str, int] = {}
-    codes = []
-    for piece in pieces:
-        code, distinct = coded(piece)
-        words = [str(word).strip() for word in distinct]
-        table = [-1 if word in EMPTY else places.setdefault(word, len(places)) for word in words]
-        codes.append(np.array([*table, -1], np.int32)[code])
-    names = np.array(list(places), object)
-    code = np.concatenate(codes)
-    numbers = pd.to_numeric(pd.Series(names, dtype=object), errors="coerce").to_numpy(np.float64)
-    if not np.isfinite(numbers).all() or not names.size:
-        return Words(code, names)
-    whole = (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all()
-    if whole and (code >= 0).all():
-        return np.asarray(numbers.astype(np.int64)[code])
-    return np.append(numbers, np.nan)[code]
 
 
 def _run(plan: Plan, rows: _Rows) -> Run:
