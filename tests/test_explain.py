@@ -6,13 +6,16 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import latencykit as lk
 from tests.benchmarks.truth_explain import NULL, PLANTED, judged
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Run = Callable[..., tuple[int, str, str]]
 SEEDS = range(2)

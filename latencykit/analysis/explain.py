@@ -1,7 +1,7 @@
 """`explained`: what slow requests have in common, and what happened when they were slow.
 
-A stall makes hundreds of requests slow at once, so requests are no evidence of their own: the unit
-is the block of time. Blocks are as long as slow requests depend on each other: the shortest width
+A stall makes hundreds of requests slow at once, so single requests are not independent evidence: the
+unit is the block of time. Blocks are as long as slow requests depend on each other: the shortest width
 at which the dispersion of their counts (variance over mean) has nearly reached its plateau.
 
 Each block with slow requests casts one vote, split among the values of an attribute as its slow
@@ -61,7 +61,7 @@ __all__ = ["Explanation", "explained"]
 
 _LEVEL = 0.05  # probability of any false finding
 _PAIRS = 0.2  # part of it that is for combinations of two
-_LEAST_BLOCKS = 5  # with slow requests of a value; fewer are no evidence
+_LEAST_BLOCKS = 5  # with slow requests of a value; fewer are too few
 _LEAST_EXCESS = 0.01  # of the slow requests, beyond the value's share
 _LEAST_LIFT = 1.1
 _NEAR = 40  # requests around a moment that say what is usual then
@@ -74,7 +74,7 @@ _SMALL = 0.01  # shares below it are folded into the others
 _MOST_VALUES = 400  # per attribute that are tested one by one
 _MOST_CAUSES = 6
 _MOST_SETS = 5  # sizes of blocks among which votes are counted
-_SAME = 0.98  # of the requests of two values in common: they cannot be told apart
+_SAME = 0.98  # of the requests of two values in common: they cannot be distinguished
 _MOST_PAIRS = 12
 _BETTER = 1.2  # lift of a combination over that of its parts
 _PERIODS = 100  # in which requests are compared with the rest of their time

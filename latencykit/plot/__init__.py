@@ -2,9 +2,9 @@
 
 ``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data
 type, or a mapping of label to data type; ``fan_out`` takes one, ``compare`` two sides, and
-``load_curve`` runs at different loads; ``diagnosis``, ``explanation`` and ``calibration`` a result; ``stall_strip``
-samples. Each is imported, and matplotlib with it, when it is first used. This is the only package
-that imports matplotlib.
+``load_curve`` runs at different loads; ``diagnosis``, ``explanation`` and ``calibration`` a result;
+``stall_strip`` samples. Each is imported, and matplotlib with it, when it is first used. This is
+the only package that imports matplotlib.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.style import BLUE, INK, RED, current_axes, plain, shorten

@@ -154,13 +154,14 @@ def explanation_text(
             )
         mark = "- " if style == "markdown" else ""
         lines = [f"{mark}{text}" for text in record["findings"]]
-        head = f"{record['name']}: requests above {record['above']} ({Table(style, out_unit).value(record['threshold'], 'ns')})"
+        limit = table.value(record["threshold"], "ns")
+        head = f"{record['name']}: requests above {record['above']} ({limit})"
         parts = [head, "\n".join(lines)]
         if record["attributes"]:
             parts.append(table.render(left=2))
             parts.append(
-                "* goes with slow requests, adjusted for all comparisons; without it: the threshold "
-                "if these requests were like the rest of their time"
+                "* goes with slow requests, adjusted for all comparisons; without it: the "
+                "threshold if these requests were like the rest of their time"
             )
         if record["events"]:
             events = Table(style, out_unit)

@@ -335,6 +335,7 @@ def judged(name: str, seed: int) -> Counter[str]:
     count: Counter[str] = Counter(runs=1, causes=len(run.causes), any=bool(rows))
     for row in rows:
         count["right" if any(_names(row, cause) for cause in run.causes) else "wrong"] += 1
+    count["false"] = int(count["wrong"] > 0)
     count["found"] = sum(any(_names(row, cause) for row in rows) for cause in run.causes)
     return count
 
