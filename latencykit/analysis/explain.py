@@ -1,8 +1,9 @@
 """`explained`: what slow requests have in common, and what happened when they were slow.
 
-A stall makes hundreds of requests slow at once, so single requests are not independent evidence: the
-unit is the block of time. Blocks are as long as slow requests depend on each other: the shortest width
-at which the dispersion of their counts (variance over mean) has nearly reached its plateau.
+A stall makes hundreds of requests slow at once, so single requests are not independent evidence:
+the unit is the block of time. Blocks are as long as slow requests depend on each other: the
+shortest width at which the dispersion of their counts (variance over mean) has nearly reached its
+plateau.
 
 Each block with slow requests casts one vote, split among the values of an attribute as its slow
 requests are. If the attribute does not matter, the expected vote for a value is its share of all

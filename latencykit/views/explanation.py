@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 from latencykit.analysis.explain import Explanation, explained
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
-from latencykit.errors import DataNotAvailableError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
 from latencykit.io.events import read_events
+from latencykit.views.page_sections import bullets, esc, section, table
 from latencykit.views.record import number
 from latencykit.views.tables import Table
 from latencykit.views.text import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from latencykit.core import Data
     from latencykit.core.events import Events
     from latencykit.core.run import Run
     from latencykit.units import Moment
 
-__all__ = ["explain", "explanation_record", "explanation_text"]
+__all__ = ["explain", "explanation_record", "explanation_section", "explanation_text"]
 
 _KEYS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
@@ -119,6 +121,40 @@ def explanation_record(name: str, found: Explanation) -> dict[str, Any]:
     }
 
 
+def explanation_section(series: Mapping[str, Data]) -> str:
+    """Return the section of a page on slow requests; empty without columns."""
+    parts = []
+    for name, data in series.items():
+        if not isinstance(data, Samples) or not len(data.columns):
+            continue
+        try:
+            found = explained(data)
+        except (InvalidArgumentError, DataNotAvailableError):  # all requests are equally fast
+            continue
+        record = explanation_record(name, found)
+        # The page has its own sections on stalls.
+        own = () if found.coincidence is None else found.coincidence.findings
+        texts = [text for text in record["findings"] if text not in own]
+        rows = [row for row in record["attributes"] if row["significant"]]
+        if not texts:
+            continue
+        parts.append(f"<p><b>{esc(name)}</b></p>" if len(series) > 1 else "")
+        parts.append(bullets(texts))
+        if rows:
+            cells = [
+                [
+                    esc(f"{row['attribute']}={row['value']}"),
+                    percent(row["share"]),
+                    percent(row["share_above"]),
+                    f"{row['lift']:.3g} ({row['low']:.3g}–{row['high']:.3g})",
+                ]
+                for row in rows
+            ]
+            header = ("", "of all requests", f"of those above {esc(found.above)}", "lift (95 %)")
+            parts.append(table(header, cells))
+    return section("explain", "What slow requests have in common", *parts)
+
+
 _WORDS = ("attribute", "value", "significant")
 
 
@@ -127,13 +163,13 @@ def explanation_text(
 ) -> str:
     """Return findings and tables; as CSV the rows of all attributes alone."""
     blocks: list[str] = []
-    table = Table(style, out_unit)
+    rows = Table(style, out_unit)
     for record in records:
         if style == "csv":
             for row in record["attributes"]:
-                table.add({"series": record["name"]} | row)
+                rows.add({"series": record["name"]} | row)
             continue
-        table = Table(style, out_unit)
+        rows = Table(style, out_unit)
         for row in record["attributes"]:
             explains = row["explains"]
             without = None if explains is None else record["threshold"] * (1 - explains)
@@ -142,23 +178,23 @@ def explanation_text(
                 if row["lift"] is None
                 else f"{row['lift']:.2f} ({row['low']:.2f}–{row['high']:.2f})"
             )
-            table.add(
+            rows.add(
                 {
                     "attribute": row["attribute"],
                     "value": ("* " if row["significant"] else "") + row["value"],
                     "of all": percent(row["share"]),
                     f"above {record['above']}": percent(row["share_above"]),
                     "lift (95 %)": span,
-                    "without it": "" if without is None else table.value(without, "ns"),
+                    "without it": "" if without is None else rows.value(without, "ns"),
                 }
             )
         mark = "- " if style == "markdown" else ""
         lines = [f"{mark}{text}" for text in record["findings"]]
-        limit = table.value(record["threshold"], "ns")
+        limit = rows.value(record["threshold"], "ns")
         head = f"{record['name']}: requests above {record['above']} ({limit})"
         parts = [head, "\n".join(lines)]
         if record["attributes"]:
-            parts.append(table.render(left=2))
+            parts.append(rows.render(left=2))
             parts.append(
                 "* goes with slow requests, adjusted for all comparisons; without it: the "
                 "threshold if these requests were like the rest of their time"
@@ -179,4 +215,4 @@ def explanation_text(
                 )
             parts.append(events.render())
         blocks.append("\n\n".join(part for part in parts if part))
-    return table.render() if style == "csv" else "\n\n".join(blocks)
+    return rows.render() if style == "csv" else "\n\n".join(blocks)
