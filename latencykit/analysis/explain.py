@@ -140,7 +140,8 @@ class Explanation(Value):
         from html import escape
 
         lines = "".join(f"<li>{escape(text)}</li>" for text in self.findings)
-        return f"<ul>{lines}</ul>{self.attributes.to_html(index=False, float_format='%.3g')}"
+        table = self.attributes.to_html(index=False, float_format="{:.3g}".format)
+        return f"<ul>{lines}</ul>{table}"
 
 
 def explained(
@@ -352,7 +353,7 @@ def _of_words(name: str, cells: Words) -> tuple[_Attribute | None, str | None]:
         grouped = [_ID.sub("{id}", _QUERY.sub("", text)) for text in texts]
         place = {text: k for k, text in enumerate(dict.fromkeys(grouped))}
         table = np.array([*(place[text] for text in grouped), -1], np.int32)
-        codes, texts = table[codes], list(place)
+        codes, texts = np.asarray(table[codes], np.int32), list(place)
     if (codes < 0).any():
         codes = np.where(codes < 0, np.int32(len(texts)), codes)
         texts = [*texts, NONE]
@@ -394,7 +395,7 @@ def _of_numbers(
     edges = edges[edges > sample.min()]
     if not edges.size:
         return None, None
-    codes = np.searchsorted(edges, cells, "right").astype(np.int32)
+    codes: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
     shown = [_number(edge) for edge in edges.tolist()]
     texts = [f"< {shown[0]}"]
     texts += [f"{one} – {two}" for one, two in pairwise(shown)]

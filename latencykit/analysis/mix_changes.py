@@ -57,6 +57,7 @@ def mix_changes(
             np.minimum(attribute.codes, _MOST_VALUES),
             min(len(attribute.values), _MOST_VALUES + 1),
         )
+        at: int | None = None
         if inside is None:
             counts = np.bincount(place * size + codes, minlength=_BINS * size)
             at = _change(counts.reshape(_BINS, size).astype(np.float64), len(attributes))
@@ -84,7 +85,7 @@ def mix_changes(
         ]
         most = int(np.abs(parts["share_after"] - parts["share_before"]).argmax())
         moment = (
-            f"after {format_duration(1e9 * at * span / _BINS)}" if inside is None
+            f"after {format_duration(1e9 * at * span / _BINS)}" if at is not None
             else "in this window"
         )  # fmt: skip
         findings.append(

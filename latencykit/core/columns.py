@@ -92,7 +92,8 @@ class Columns(Mapping[str, "NDArray[Any]"]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         cells = self.cells(name)
         if isinstance(cells, Words):
-            return read_only(np.append(cells.names, None)[cells.codes])
+            words: NDArray[Any] = np.array([*cells.names, None], object)
+            return read_only(words[cells.codes])
         return read_only(cells)
 
     def __iter__(self) -> Iterator[str]:

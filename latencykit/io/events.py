@@ -19,7 +19,7 @@ import numpy as np
 
 from latencykit.core.events import Cron, Events
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.errors import InvalidArgumentError, LatencyKitError, UnknownFormatError
+from latencykit.errors import InvalidArgumentError, UnknownFormatError
 from latencykit.io import registry
 from latencykit.io.source import Confidence, Source
 from latencykit.io.text import epoch_seconds, iso_nanoseconds
@@ -655,7 +655,7 @@ def _table(source: Source) -> Events:
                 factor or columns["start"][1],
             ),
             numbers,
-        )  # noqa: E501
+        )
         if other != clock:
             raise source.corrupt(
                 numbers[0], "its starts and ends are on different clocks", "one clock"

@@ -256,7 +256,7 @@ class _Later:
         return {name: data.columns.cells(name) for name in data.columns}
 
     def __getstate__(self) -> dict[str, Any]:
-        if not isinstance(self._path, str) or self._path == "-":
+        if self._path == "-":
             raise TypeError("standard input cannot be read again")
         named = registry.named_format(self._format.name)
         return vars(self) | {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latencykit.analysis.explain import Explanation, explained
+from latencykit.core.events import Events
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from latencykit.core import Data
-    from latencykit.core.events import Events
     from latencykit.core.run import Run
     from latencykit.units import Moment
 
@@ -87,7 +87,7 @@ def explain(
             f"{data.run.source or 'the data'}: without single requests and times there is nothing "
             f"to compare; {_hint(data.run)}"
         )
-    several = [events] if isinstance(events, str | Path) or hasattr(events, "label") else events
+    several = [events] if isinstance(events, str | Path | Events) else events
     read = [read_events(one) if isinstance(one, str | Path) else one for one in several]
     return explained(data, above, by, between, read)
 

@@ -122,7 +122,8 @@ class _Rows:
             if column is not None:
                 columns[name] = words.codes(frame[column])[keep]
         if plan.further:
-            columns[_FURTHER] = frame[list(plan.further)][keep]
+            table: Any = frame[list(plan.further)][keep]
+            columns[_FURTHER] = table
         if _PLACE in frame:
             columns[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
         self.tally["rows"] += len(columns["duration"])
@@ -237,7 +238,7 @@ def gathered(
             return _counted(chain(kept, parts), rows, notes)
     if not rows.tally["rows"] and not rows.lost:
         raise rows.no_latencies()
-    frames = [part.pop(_FURTHER) for part in kept] if plan.further else []
+    frames: list[Any] = [part.pop(_FURTHER) for part in kept] if plan.further else []
     further = {
         name: further_cells([frame[name] for frame in frames if len(frame)])
         for name in plan.further

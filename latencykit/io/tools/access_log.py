@@ -359,7 +359,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not parts:
         return {}
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
-    given = {"duration": duration, "start": start, "outcome": _outcomes(status)}
+    given: dict[str, Any] = {
+        "duration": duration, "start": start, "outcome": _outcomes(status),
+    }  # fmt: skip
     if options.columns:
         given["columns"] = further_columns(details) | {"status": status}
     kept, left_out = without_negative(given, options)
