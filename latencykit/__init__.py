@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.compare import Comparison as Comparison
     from latencykit.analysis.compare import compare as compare
     from latencykit.analysis.correct import correct as correct
+    from latencykit.analysis.explain import Explanation as Explanation
     from latencykit.analysis.fan_out import FanOut as FanOut
     from latencykit.analysis.fan_out import fan_out as fan_out
     from latencykit.analysis.fan_out import sequential as sequential
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from latencykit.io.reading import read_all as read_all
     from latencykit.io.writing import write as write
     from latencykit.record.recorder import Recorder as Recorder
+    from latencykit.views.explanation import explain as explain
     from latencykit.views.explore import explore as explore
     from latencykit.views.explore import link as link
     from latencykit.views.report import Report as Report
@@ -77,6 +79,7 @@ _MODULE_OF = {
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
     "correct": "analysis.correct",
+    "Explanation": "analysis.explain",
     "FanOut": "analysis.fan_out",
     "fan_out": "analysis.fan_out",
     "sequential": "analysis.fan_out",
@@ -112,6 +115,7 @@ _MODULE_OF = {
     "read_all": "io.reading",
     "write": "io.writing",
     "Recorder": "record.recorder",
+    "explain": "views.explanation",
     "explore": "views.explore",
     "link": "views.explore",
     "Report": "views.report",

@@ -222,7 +222,9 @@ class _Run:
             end = (data.offsets + data.duration / 1e9)[slow]
             begin, weight = end - values[slow] / 1e9, np.ones(end.size)
             span = data.elapsed
-            tolerance = max(_REACH * span / max(len(data), 1), 1e-3)
+            ends = np.unique(data.start + data.duration)
+            grain = float(np.median(np.diff(ends))) / 1e9 if ends.size > 1 else 0.0
+            tolerance = max(_REACH * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
             factor = NANOSECONDS.get(data.unit, 1.0)
@@ -795,6 +797,7 @@ _SLOTS = 48  # of a day
 _ROUND = (60.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, _DAY)
 _BLOCKS = 20  # of a run, for its first minutes
 _SLOWER = 1.2  # times as slow: less is not worth a sentence
+_STAMPS = 0.5  # of the requests have a time of their own, else the clock is too coarse
 _LATER = 3  # requests after the one that ended an idle time: it is compared with that
 _IDLE = 20.0  # times the usual gap between requests
 
@@ -907,6 +910,9 @@ def _after_idle(run: _Run, samples: Samples) -> list[str]:
         return []
     idle = start[1:] - np.maximum.accumulate(end)[:-1]
     limit = _IDLE * float(np.median(np.diff(start)))
+    # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
+    if min(np.unique(start).size, np.unique(end).size) < _STAMPS * start.size:
+        return []
     after = np.concatenate(([False], idle > limit))
     both, number = int((after & slow).sum()), int(after.sum())
     if both < 5 or both < 0.1 * slow.sum() or both < 0.3 * number:
