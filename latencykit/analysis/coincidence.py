@@ -70,7 +70,7 @@ class Coincidence(Value):
         The columns of `find_stalls`, and ``suspect``: the source that coincides, empty if none
         does more often than by chance.
     findings, notes : tuple of str
-        Sentences that hold up to chance, and what limits them.
+        Sentences that chance does not explain, and what limits them.
     lanes : tuple of Events
         The events in seconds from the start of the run.
     data : Samples or HistogramLog
@@ -181,8 +181,8 @@ def coincide(
     )
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+def _number(count: int, item: str) -> str:
+    return f"{format_count(count)} {item}{'' if count == 1 else 's'}"
 
 
 # ------------------------------------------------------------
@@ -518,7 +518,8 @@ class _Targets:
     ) -> _Targets:
         together = tolerance + float(np.median(end - begin))
         left, right = hulls(begin, end + together)
-        weight = np.bincount(np.searchsorted(left, begin, "right") - 1, weight, left.size)
+        owner = np.searchsorted(left, begin, "right") - 1
+        weight = np.bincount(owner, weight, left.size).astype(np.float64)
         right = right - together
         if left.size > _TARGETS:  # the heaviest, of equals those evenly spread
             spread = np.random.default_rng(1).random(left.size)
@@ -695,8 +696,8 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
     """The offset that puts events where the stalls are, its probability by chance, and words.
 
     Each stall meets an event by chance with the share of time that events cover within the
-    tolerance; so many offsets are looked at as tolerances fit into their range. Others that match
-    nearly as many stalls leave it undecided, as periodic events do.
+    tolerance; the offsets looked at number as many as tolerances fit into their range. Others that
+    match nearly as many stalls leave it undecided, as periodic events do.
     """
     from scipy import special
 
@@ -804,7 +805,7 @@ _IDLE = 20.0  # times the usual gap between requests
 
 def _own_evidence(run: _Run, stalls: Stalls) -> list[str]:
     findings: list[str] = []
-    # Stalls that follow each other closely are one event: a cluster is no rhythm.
+    # Stalls that follow each other closely are one event: a cluster would pass for a period.
     apart = run.span / max(4 * len(stalls), 1)
     period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
     if period is not None and period.p <= _OWN:

@@ -289,7 +289,7 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
                 "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails",
             )  # fmt: skip
         return _NONE, "relative"
-    dates, uptimes, lengths, what = zip(*rows, strict=True)
+    dates, uptimes, lengths, labels = zip(*rows, strict=True)
     clock: Clock = "relative"
     if all(dates):
         clock = "epoch" if _ZONE.search(dates[0]) else "local"
@@ -298,7 +298,7 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
         start = np.array([_number(uptime) if uptime else np.nan for uptime in uptimes])
     known = np.isfinite(start)
     end = start + np.array(lengths)
-    return (start[known], end[known], np.array(what, np.str_)[known]), clock
+    return (start[known], end[known], np.array(labels, np.str_)[known]), clock
 
 
 _GCTRACE = re.compile(
@@ -558,7 +558,9 @@ def _crontab(source: Source) -> Events:
             seen = f"the zone {schedule.zone!r} is unknown"
             raise source.corrupt(number, seen, "such as Europe/Berlin", "") from None
     if not schedules:
-        raise source.corrupt(None, "one of its lines is no schedule", "five fields and a command")
+        raise source.corrupt(
+            None, "one of its lines is not a schedule", "five fields and a command"
+        )
     stated = all(schedule.zone for _, schedule in schedules)
     notes = () if stated else ("times of cron, taken as UTC",)
     events = _events(source, "cron", [], [], [], "epoch" if stated else "local", notes)

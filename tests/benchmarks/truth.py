@@ -387,7 +387,7 @@ def explain(quick: bool) -> str:
 
 TABLES: dict[str, Callable[[bool], str]] = {
     "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
-    "diagnosis": diagnosis, "explain": explain,
+    "diagnosis": diagnosis, "events": events, "explain": explain,
 }  # fmt: skip
 
 
