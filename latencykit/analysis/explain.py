@@ -397,15 +397,15 @@ def _of_numbers(
     edges = edges[edges > sample.min()]
     if not edges.size:
         return None, None
-    codes: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
+    cuts: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
     shown = [_number(edge) for edge in edges.tolist()]
     texts = [f"< {shown[0]}"]
     texts += [f"{one} – {two}" for one, two in pairwise(shown)]
     texts.append(f"≥ {shown[-1]}")
     if not known.all():
-        codes[~known] = len(texts)
+        cuts[~known] = len(texts)
         texts.append(NONE)
-    return _Attribute(name, codes, texts, len(texts), folded=False), None
+    return _Attribute(name, cuts, texts, len(texts), folded=False), None
 
 
 def _is_part(cells: Floats, took: Floats) -> bool:
