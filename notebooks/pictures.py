@@ -10,10 +10,10 @@ import pandas as pd
 
 import latencykit as lk
 import latencykit.plot  # the percentile scale
-from latencykit.analysis import fan_out as fanout, fan_out as hedge
+from latencykit.analysis import fan_out as fanout
 
 DATA = Path("data") if Path("data").is_dir() else Path("..") / "data"
-RED, BLUE, AMBER, INK, GREY = "#d0312d", "#0b5cbf", "#c77700", "#1a1d23", "#8a909a"
+RED, BLUE, AMBER, INK, GREY, PALE = "#d0312d", "#0b5cbf", "#c77700", "#1a1d23", "#8a909a", "#c9ced6"
 
 pd.set_option("display.max_colwidth", None)
 plt.rcParams.update({"figure.figsize": (7.6, 4.0), "figure.dpi": 96, "font.size": 9.5, "axes.titlesize": 10.5})
@@ -128,6 +128,26 @@ def hour_of_windows():
     return windows
 
 
+def dashboard_line(windows):
+    """What a dashboard draws of an hour of windows, and where its average and the truth lie."""
+    p95 = nearest_rank(windows, 95, axis=1)
+    minutes = np.arange(p95.size) / 6
+    _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
+    ax.plot(minutes, p95, color=GREY, linewidth=1, label="p95 of each ten-second window")
+    for value, colour, dash, name in (
+        (p95.mean(), RED, (0, (5, 2)), "average of the windows' p95s"),
+        (nearest_rank(windows, 95), BLUE, "-", "true p95 of the hour"),
+    ):
+        ax.axhline(value, color=colour, linestyle=dash, linewidth=2, label=f"{name}: {value:.0f} ms")
+    ax.set_yscale("log")
+    ax.set_yticks([10, 100, 1000, 10_000], ["10", "100", "1,000", "10,000"])
+    ax.set_xlim(0, 60)
+    tidy(ax, "An hour of p95s on a dashboard", "minutes", "milliseconds")
+    ax.set_ylim(10, 60_000)
+    ax.legend(frameon=False, loc="upper left", ncols=1)
+    plt.show()
+
+
 def layout_widths():
     """How far a value can be from what each layout says of it, as a share of the value."""
     found = {f"HDR, {d} digits": 2.0 / 2 ** np.ceil(np.log2(2 * 10**d)) for d in (1, 2, 3, 4)}
@@ -174,6 +194,27 @@ def _digest_cluster(ordered, q, delta):
 
 
 # ------------------------------------------------------------------ lesson 3
+
+
+def landing_curves(leaves=(99, 99.9, 99.99)):
+    """At which percentile of page views a percentile of one request lands."""
+    n = np.geomspace(1, 1000, 300)
+    _, ax = plt.subplots(figsize=(7.6, 3.6), layout="constrained")
+    for p, colour, dash in zip(leaves, (RED, AMBER, BLUE), ("-", (0, (6, 2)), (0, (2, 1.5))), strict=True):
+        y = fanout.landing_percentile(p, n)
+        ax.plot(n, y, color=colour, linestyle=dash, linewidth=2)
+        at, side = {99: (20, "right"), 99.9: (150, "right"), 99.99: (980, "right")}[p]
+        rise = -14 if p == 99.99 else -6
+        ax.annotate(f"p{p:g} of one request", (at, np.interp(at, n, y)), textcoords="offset points", xytext=(-8, rise), ha=side, va="top", color=colour, weight="bold")
+    ax.axhline(50, color=INK, linewidth=0.8)
+    ax.plot([69], [50], "o", color=INK)
+    ax.annotate("69 requests: half of all page views", (69, 50), textcoords="offset points", xytext=(-10, -6), ha="right", va="top", color=INK)
+    ax.set_xscale("log")
+    ax.set_xticks([1, 10, 69, 100, 1000], ["1", "10", "69  ", "   100", "1,000"])
+    ax.set_xticks([], minor=True)
+    tidy(ax, "Where a percentile of one request lands among page views", "requests per page", "percentile of page views")
+    ax.set(ylim=(0, 101), xlim=(1, 1000))
+    plt.show()
 
 
 def users_map():
@@ -224,7 +265,7 @@ def _lognormal(n=200_000):
 def hedging(shared):
     """Draw a service with and without a hedge at its p95, and say what it costs."""
     values, above = _lognormal()
-    found = hedge.hedged(values, above, values[int(0.95 * values.size) - 1], shared)
+    found = fanout.hedged(values, above, values[int(0.95 * values.size) - 1], shared)
     _, ax = plt.subplots(figsize=(7.6, 3.2), layout="constrained")
     ax.set_xscale("percentile", nines=4)
     for v, s, colour, name in ((values, above, RED, "one request"), (found.values, found.survival, BLUE, "with a hedge")):
@@ -244,7 +285,7 @@ def hedged_stall(shared):
     order = np.argsort(values)
     weight = np.repeat([0.999, 0.001], values.size // 2)[order] / (values.size // 2)
     values, above = values[order], np.clip(1 - np.cumsum(weight), 0, None)
-    found = hedge.hedged(values, above, values[np.searchsorted(-above, -0.05)], shared)
+    found = fanout.hedged(values, above, values[np.searchsorted(-above, -0.05)], shared)
     at = [v[np.searchsorted(-s, -0.0005)] for v, s in ((values, above), (found.values, found.survival))]
     return {"without": round(float(at[0]), 1), "with": round(float(at[1]), 1)}
 
@@ -303,7 +344,75 @@ def stall_panel(ax, generator, stall):
     ax.set_xlabel("percentile of requests")
 
 
+def latency_over_time(worlds, stall, every=25, limit=None):
+    """Draw latency against the time of sending, a panel per world; the stall is grey."""
+    axes = panels(len(worlds), 3.2, sharey=True)
+    for ax, (name, samples), colour in zip(axes, worlds.items(), (RED, BLUE), strict=True):
+        sent, took = samples.start / 1e9, samples.values / 1e9
+        chosen = (np.arange(len(samples)) % every == 0) | (took >= 0.999 * took.max()) & (took > 1) & (np.arange(len(samples)) % 5 == 0) | (took == took.max())
+        ax.axvspan(*stall, color="#e7e9ec", zorder=0)
+        ax.plot(sent[chosen], took[chosen], ".", color=colour, markersize=4)
+        if limit:
+            ax.axhline(limit, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
+        tidy(ax, name, "when it was sent, seconds (grey: stall)")
+    axes[0].set_ylabel("latency, seconds")
+    plt.show()
+
+
+def two_stopwatches():
+    """The same client twice: the code that omits, and the code that does not."""
+    common = ["while time() < end:"]
+    versions = {
+        "The clock starts when the request is sent": ["start = time()", "send(request)", "wait for the answer", "record(time() - start)", "sleep until the next slot"],
+        "The clock starts when the request is due": ["due = due + period", "sleep until due", "send(request)", "when the answer arrives:", "    record(time() - due)"],
+    }
+    marked = {"start = time()", "record(time() - start)", "wait for the answer", "due = due + period", "    record(time() - due)", "when the answer arrives:"}
+    _, axes = plt.subplots(1, 2, figsize=(7.6, 2.5), layout="constrained")
+    for ax, (title, lines), colour, verdict in zip(axes, versions.items(), (RED, BLUE), ("omits", "does not omit"), strict=True):
+        for k, text in enumerate([*common, *("    " + one for one in lines)]):
+            strong = text[4:] in marked
+            ax.text(0.03, 0.88 - 0.145 * k, text, family="monospace", fontsize=9.5, color=colour if strong else INK, weight="bold" if strong else "normal", va="center")
+        ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1), facecolor="#f7f8fa")
+        ax.spines[:].set_color("#d5d8dd")
+        ax.set_title(f"{title}: {verdict}", loc="left", fontsize=9, color=colour)
+    plt.show()
+
+
+def league_dumbbells(league):
+    """Per tool and mode: the reported p99, the true one, and a line between them."""
+    rows = league.reset_index()
+    rows = rows.assign(error=np.abs(np.log(rows["p99"] / rows["true p99"]))).sort_values("error", ignore_index=True)
+    _, ax = plt.subplots(figsize=(7.6, 4.6), layout="constrained")
+    place = np.arange(len(rows))
+    ax.hlines(place, rows["p99"], rows["true p99"], color=PALE, linewidth=2.5)
+    ax.plot(rows["p99"], place, "o", color=RED, markersize=7, label="reported p99")
+    ax.plot(rows["true p99"], place, "D", color=BLUE, markersize=6, markerfacecolor="white", markeredgewidth=1.8, label="true p99")
+    ax.set_yticks(place, rows["tool"] + ", " + rows["mode"])
+    ax.set_xscale("log")
+    ax.set_xticks([0.1, 1, 10, 100, 1000, 10_000], ["0.1", "1", "10", "100", "1,000", "10,000"])
+    tidy(ax, "Ten tools in thirteen modes: reported and true p99 of a server that froze", "milliseconds")
+    ax.grid(visible=False, axis="y")
+    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.45, 0.02))
+    plt.show()
+
+
 # ------------------------------------------------------------------ lesson 5b
+
+
+def outcomes(made):
+    """Draw what became of every attempt: answered, or failed."""
+    _, ax = plt.subplots(figsize=(7.6, 1.9), layout="constrained")
+    for place, (name, samples) in enumerate(made.items()):
+        good, count = int(samples.good.sum()), len(samples)
+        ax.barh(place, good, height=0.55, color=BLUE)
+        ax.barh(place, count - good, left=good, height=0.55, color="white", edgecolor=RED, hatch="////")
+        ax.text(good / 2, place, f"{good:,} answered", color="white" if good > 1500 else INK, va="center", ha="center" if good > 1500 else "left", weight="bold") if good > 1500 else ax.text(
+            count / 2, place, f"{good:,} answered, {count - good:,} failed", va="center", ha="center", color=INK, weight="bold", bbox={"facecolor": "white", "edgecolor": "none", "pad": 2}
+        )
+    ax.set_yticks(range(len(made)), list(made))
+    tidy(ax, "What became of 6,000 attempts to pay", "attempts")
+    ax.grid(visible=False, axis="y")
+    plt.show()
 
 
 def answered_only(samples):
@@ -368,6 +477,39 @@ def knee_of(loads, capacity=1000):
     return int(loads[np.argmax((line - response) / (response[-1] - response[0]))])
 
 
+def moving_knee(ends=(950, 800)):
+    """Draw one curve of response times as two people measured it, and the knee that each reads off."""
+    _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
+    loads = np.arange(50, max(ends) + 1, 5)
+    ax.plot(loads, 1 / (1 - loads / 1000), color=PALE, linewidth=6, label="the system, in both cases")
+    for end, colour, dash, mark in zip(ends, (BLUE, RED), ("-", (0, (5, 3))), ("o", "s"), strict=True):
+        measured = np.arange(50, end + 1, 50)
+        knee = knee_of(measured)
+        response = 1 / (1 - measured / 1000)
+        ax.plot(measured, response, color=colour, linestyle=dash, linewidth=1.4)
+        ax.plot(measured[[0, -1]], response[[0, -1]], color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
+        ax.plot([knee], [1 / (1 - knee / 1000)], mark, color=colour, markersize=9, label=f"measured up to {end}/s: knee at {knee}/s")
+    tidy(ax, "One curve, two knees", "arrival rate, requests per second", "mean response time, ms")
+    ax.legend(frameon=False, loc="upper left")
+    plt.show()
+
+
+def scalability(workers, measured, law):
+    """Draw measured throughput against workers, the fitted law, and its best number of workers."""
+    grid = np.linspace(1, workers.max(), 300)
+    _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
+    ax.plot(grid, measured[0] * grid, color=GREY, linestyle=(0, (4, 2)), linewidth=1.2)
+    ax.text(13.4, measured[0] * 13, "if nothing were shared", color="#5b626d", va="center")
+    ax.plot(grid, law.at(grid), color=BLUE, linewidth=2)
+    ax.plot(workers, measured, "o", color=INK, label="measured")
+    ax.axvline(law.peak, color=RED, linewidth=1)
+    ax.text(law.peak + 0.8, 400, f"best: {law.peak:.0f} workers", color=RED)
+    tidy(ax, "More workers, less throughput: the Universal Scalability Law", "workers", "requests per second")
+    ax.set_ylim(0, 1.9 * measured.max())
+    ax.legend(frameon=False, loc="upper right")
+    plt.show()
+
+
 def throughput_of(workers, contention=0.05, coherence=8e-4):
     """Throughput of workers who share data, measured with 1 % noise."""
     law = 1000 * workers / (1 + contention * (workers - 1) + coherence * workers * (workers - 1))
@@ -419,9 +561,29 @@ def p_values():
     """Draw the p-values of comparisons of equal sides."""
     axes = panels(2, 2.8, sharey=True)
     for ax, p, colour, name in zip(axes, equal_sides(200, 0.03), (RED, BLUE), ("all requests together", "one number per run"), strict=True):
-        ax.hist(p, bins=np.linspace(0, 1, 11), color=colour)
-        ax.axhline(20, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
-        tidy(ax, name, "p-value of comparing equals", "comparisons of 200")
+        bars = ax.hist(p, bins=np.linspace(0, 1, 21), color=colour, alpha=0.45)[2]
+        bars[0].set_alpha(1)
+        ax.axhline(10, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
+        ax.annotate(f"{(p < 0.05).sum()} false alarms", (0.05, (p < 0.05).sum()), textcoords="offset points", xytext=(8, 48 if (p < 0.05).sum() < 10 else -4), color=colour, weight="bold")
+        tidy(ax, name, "p-value of a comparison of equal sides", "comparisons of 200")
+    plt.show()
+
+
+def nights(values, changes):
+    """Draw one number per night, and the level before and after each change point."""
+    _, ax = plt.subplots(figsize=(7.6, 3.2), layout="constrained")
+    ax.plot(values, "o", color=GREY, markersize=4)
+    ends = [0, *(change.position for change in changes), len(values)]
+    for start, end in zip(ends, ends[1:], strict=False):
+        ax.hlines(np.median(values[start:end]), start - 0.5, end - 0.5, color=BLUE, linewidth=2.5)
+    for change in changes:
+        ax.axvline(change.position - 0.5, color=RED, linestyle=(0, (5, 2)))
+        ax.text(change.position, 1.62, f"night {change.position}: {change.change:+.0%}", color=RED)
+    top = int(np.argmax(values))
+    ax.annotate(f"one night at {values[top]:.1f} ms", (top, 1.75), textcoords="offset points", xytext=(8, -4), color=INK)
+    ax.plot([top], [1.75], "^", color=INK)
+    tidy(ax, "Sixty nightly runs", "night", "p99, ms")
+    ax.set_ylim(0.85, 1.82)
     plt.show()
 
 
@@ -476,7 +638,56 @@ def invented(measured, filled):
     return {"measured": measured.count, "made up": filled.count - measured.count, "% of the values above p99": round(100 * more / beyond)}
 
 
+def throughput_and_tails(runs, rates):
+    """Draw a bar of throughput per run, and above it what its slowest requests took."""
+    _, (top, ax) = plt.subplots(2, 1, figsize=(7.6, 4.2), height_ratios=(3, 2), sharex=True, layout="constrained")
+    place = np.arange(len(runs))
+    ax.bar(place, rates, width=0.5, color=PALE)
+    for x, rate in zip(place, rates, strict=True):
+        ax.text(x, rate, f"{rate:,.0f}", ha="center", va="bottom")
+    for p, mark, colour in ((50, "o", BLUE), (99, "s", AMBER), (100, "^", RED)):
+        values = [(h.max if p == 100 else h.percentile(p)) / 1e6 for h in runs.values()]
+        top.plot(place, values, mark, color=colour, markersize=8, label="maximum" if p == 100 else f"p{p}")
+    top.vlines(place, [h.percentile(50) / 1e6 for h in runs.values()], [h.max / 1e6 for h in runs.values()], color=PALE, zorder=0, linewidth=2)
+    top.set_yscale("log")
+    top.set_yticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
+    ax.set_xticks(place, list(runs))
+    ax.set_ylim(0, 1.25 * max(rates))
+    tidy(top, "Throughput, with the tail on top", y="latency, ms")
+    tidy(ax, y="requests per second")
+    for one in (top, ax):
+        one.grid(visible=False, axis="x")
+    top.legend(frameon=False, ncols=3, loc="upper center")
+    top.set_ylim(0.01, 40)
+    plt.show()
+
+
 # ------------------------------------------------------------------ lesson 5
+
+
+def steps_on_a_grid(worst, step=20.0):
+    """Draw the upper percentiles of each row as steps below its maximum; lines are whole steps apart."""
+    _, axes = plt.subplots(len(worst), 1, figsize=(7.6, 3.6), sharex=True, layout="constrained")
+    for ax, (name, row) in zip(axes, worst.iterrows(), strict=True):
+        below = (row.max() - row) / step
+        exact = bool((np.abs(below - below.round()) < 0.01).all())
+        ax.vlines(np.arange(0, 17), 0, 1, color="#dfe2e6", linewidth=0.8)
+        ax.vlines(below, 0, 1, color=RED if exact else INK, linewidth=3)
+        colour = RED if exact else INK
+        if row.max() - row.min() < 20:
+            ax.text(below.max() + 0.15, 0.5, "p99, p99.9 and p99.99 within a sixth of a step", ha="right", va="center", color=colour)
+        else:
+            for p, x in below.items():
+                last = p == "p99.99"
+                ax.text(x - 0.12 if last else x + 0.12, 0.5, p, ha="left" if last else "right", va="center", color=colour)
+        ax.tick_params(length=0)
+        ax.set(yticks=[], xlim=(17, -1.4))
+        ax.set_ylabel(name.replace(" ", "\n", 1), rotation=0, ha="right", va="center")
+        ax.spines[:].set_visible(False)
+    axes[0].set_title("Where the upper percentiles lie below the maximum (red: on whole steps)", loc="left", color=INK)
+    axes[-1].set_xticks(range(0, 17, 2))
+    axes[-1].set_xlabel("steps of 20 ms below the maximum")
+    plt.show()
 
 
 def mugshot(data):
@@ -496,7 +707,7 @@ def shadows(suspects, names, seconds):
         ax.plot(x, 100 * floor, color=INK, linewidth=1.2)
         ax.plot(x, 100 * share, color=colour, linewidth=2)
         ax.fill_between(x, 100 * share, 100 * floor, where=share < 0.9 * floor, color=RED, alpha=0.15, linewidth=0)
-        ax.text(0.4 * x[-1], 100 * floor[0] * 0.66, "what the stall must cast", color=INK)
+        ax.text(0.46 * x[-1], 100 * floor[0] * 0.72, "shadow of the stall", color=INK)
         tidy(ax, f"suspect {name}", "x, seconds", "% of requests slower than x")
     plt.show()
 
@@ -505,8 +716,8 @@ def before_and_after(diagnosis):
     """p50, p90 and p99 in ms, as measured and with what was left out."""
     raw, corrected = (h.percentile([90, 99]) / 1e6 for h in (diagnosis.raw, diagnosis.corrected))
     return {
-        "p90 raw": round(raw[0], 2), "p90 repaired": round(corrected[0]),
-        "p99 raw": round(raw[1], 2), "p99 repaired": round(corrected[1]), "by": diagnosis.method,
+        "p90 raw": round(raw[0], 2), "p90 corrected": round(corrected[0]),
+        "p99 raw": round(raw[1], 2), "p99 corrected": round(corrected[1]), "by": diagnosis.method,
     }  # fmt: skip
 
 
@@ -520,7 +731,7 @@ def lonely_slow_request():
 
 
 def chart_crimes():
-    """Three crimes (red) beside their repairs (blue), of the same data."""
+    """Three crimes (left) beside better charts of the same data."""
     log = lk.read(DATA / "ctrlz-scheduled.hlog")
     series, h = log.series((50,), moments=True), log.histogram()
     _, axes = plt.subplots(3, 2, figsize=(8.4, 7.4), layout="constrained")
@@ -528,16 +739,16 @@ def chart_crimes():
     axes[0, 0].plot(series.start, smooth, color=RED)
     tidy(axes[0, 0], "Crime: a smoothed median over time", "seconds", "ms")
     axes[0, 0].set_ylim(0, 800)
-    lk.plot.timeline(log, ax=axes[0, 1], title="Repair: every second's maximum", subtitle="")
+    lk.plot.timeline(log, ax=axes[0, 1], title="Better: every second's maximum", subtitle="")
     p = np.linspace(0, 68, 200)
     axes[1, 0].plot(p, h.percentile(p) / 1e6, color=RED)
     tidy(axes[1, 0], "Crime: a curve that ends where it is pretty", "percentile", "ms")
-    lk.plot.percentiles({"honest": h}, ax=axes[1, 1], nines=4, title="Repair: up to the maximum", subtitle="", color=BLUE)
+    lk.plot.percentiles({"honest": h}, ax=axes[1, 1], nines=4, title="Better: up to the maximum", subtitle="", color=BLUE)
     axes[2, 0].bar(["A", "B"], [505, 505], color=RED, width=0.5)
     tidy(axes[2, 0], "Crime: averages of two hosts' p99s", y="ms")
     hosts = {
         "A: 10 and 1,000": lk.Histogram.of([10] * 985 + [1000] * 15 + [10] * 1000, unit="ms"),
         "B: 505 and 505": lk.Histogram.of(np.linspace(400, 507, 2000), unit="ms"),
     }
-    lk.plot.percentiles(hosts, ax=axes[2, 1], nines=3, title="Repair: merge, then ask", subtitle="")
+    lk.plot.percentiles(hosts, ax=axes[2, 1], nines=3, title="Better: merge, then ask", subtitle="")
     plt.show()

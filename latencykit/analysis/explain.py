@@ -182,8 +182,8 @@ def explained(
         slow |= data.outcome[kept] == timeout
     if not slow.any() or slow.all():
         raise InvalidArgumentError(
-            f"above={above!r}: {'every' if slow.all() else 'no'} request is slower than "
-            f"{format_duration(threshold)}; choose another threshold"
+            f"{name}{': ' if name else ''}{'every' if slow.all() else 'no'} request is slower than "
+            f"{format_duration(threshold)}; choose another threshold than {wanted}"
         )
     notes = [] if answered.all() else [_left_out(int((~answered & inside).sum()))]
     chosen = data.select(kept)
@@ -198,7 +198,9 @@ def explained(
         coincidence = coincide(
             data if between is None else data.select(inside), events, above=above
         )
-        if between is None:
+        if np.unique(world.block[world.late]).size < 2 * _LEAST_BLOCKS:
+            pass  # too little evidence for rates
+        elif between is None:
             mix = mix_changes(attributes, chosen.offsets, slow, None)
         else:
             everyone = data.select(answered)
@@ -368,7 +370,18 @@ def _of_numbers(
 ) -> tuple[_Attribute | None, str | None]:
     import pandas as pd
 
-    few = pd.unique(cells[:: max(1, cells.size // 5000)])
+    some = slice(None, None, max(1, cells.size // 20_000))
+    known = np.isfinite(cells) if cells.dtype.kind == "f" else np.ones(cells.size, np.bool_)
+    sample, took = cells[some][known[some]].astype(np.float64), values[some][known[some]]
+    few = np.unique(sample)
+    if not identity and sample.size > 20 and sample.size >= 0.9 * cells[some].size:
+        if (np.diff(sample) >= 0).all() and few.size > 0.9 * sample.size:
+            return None, f"column {name!r} only counts upwards and is left out"
+        if not chosen and _is_part(sample, took.astype(np.float64)):
+            return (
+                None,
+                f"column {name!r} is a part of the latency and is left out; ask for it by name",
+            )
     if identity or few.size <= _DISTINCT:
         codes, distinct = pd.factorize(cells, use_na_sentinel=True)
         if identity or distinct.size <= _DISTINCT:
@@ -378,32 +391,21 @@ def _of_numbers(
                 texts = [*texts, NONE]
             counts = np.bincount(codes, minlength=len(texts))
             return _folded(name, codes.astype(np.int32), texts, counts), None
-    some = slice(None, None, max(1, cells.size // 20_000))
-    known = np.isfinite(cells) if cells.dtype.kind == "f" else np.ones(cells.size, np.bool_)
-    sample, took = cells[some][known[some]].astype(np.float64), values[some][known[some]]
-    if sample.size > 20 and sample.size >= 0.9 * min(cells.size, 20_000):
-        if (np.diff(sample) >= 0).all() and np.unique(sample).size > 0.9 * sample.size:
-            return None, f"column {name!r} only counts upwards and is left out"
-        if not chosen and _is_part(sample, took.astype(np.float64)):
-            return (
-                None,
-                f"column {name!r} is a part of the latency and is left out; ask for it by name",
-            )
     if not sample.size:
         return None, None
     edges = np.unique(np.quantile(sample, _CUTS, method="higher"))
     edges = edges[edges > sample.min()]
     if not edges.size:
         return None, None
-    codes: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
+    cuts: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
     shown = [_number(edge) for edge in edges.tolist()]
     texts = [f"< {shown[0]}"]
     texts += [f"{one} – {two}" for one, two in pairwise(shown)]
     texts.append(f"≥ {shown[-1]}")
     if not known.all():
-        codes[~known] = len(texts)
+        cuts[~known] = len(texts)
         texts.append(NONE)
-    return _Attribute(name, codes, texts, len(texts), folded=False), None
+    return _Attribute(name, cuts, texts, len(texts), folded=False), None
 
 
 def _is_part(cells: Floats, took: Floats) -> bool:

@@ -1,4 +1,4 @@
-"""``latencykit lab``: copy the lessons into a folder, and start JupyterLab there."""
+"""``latencykit lab``: copy the lessons; start JupyterLab there, or show them as slides."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
+import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +28,9 @@ _RECORD = ".latencykit-lab.json"
 @click.argument(
     "folder", metavar="[DIR]", default="latencykit-lab", type=click.Path(file_okay=False)
 )
-@click.option("--no-launch", is_flag=True, help="Copy only; do not start JupyterLab.")
-def command(folder: str, no_launch: bool) -> None:
+@click.option("--slides", is_flag=True, help="Write the lessons as slides; open them in a browser.")
+@click.option("--no-launch", is_flag=True, help="Write only; do not start JupyterLab or a browser.")
+def command(folder: str, slides: bool, no_launch: bool) -> None:
     """Copy the lessons and their data into DIR (latencykit-lab), and start JupyterLab there.
 
     Files that you have changed in DIR are kept; unchanged lessons are brought up to date.
@@ -35,14 +38,29 @@ def command(folder: str, no_launch: bool) -> None:
     \b
     latencykit lab
     latencykit lab my-desk --no-launch
+    latencykit lab my-desk --slides
     """
     copied = copy_lessons(Path(folder))
     note(f"{len(copied.written)} files copied, {len(copied.same)} were up to date")
     for name in copied.kept:
         note(f"kept {name}: you have changed it")
+    if slides:
+        from latencykit.views.slides import write_slides
+
+        index = write_slides(
+            sorted(Path(folder).glob("[0-9]*.ipynb"), key=_lesson_number), Path(folder) / "slides"
+        )
+        click.echo(index)
+        if not no_launch:
+            webbrowser.open(index.resolve().as_uri())
+        return
     click.echo(folder)
     if not no_launch:
         launch(Path(folder))
+
+
+def _lesson_number(path: Path) -> tuple[int, str]:
+    return int(re.match(r"\d+", path.name)[0]), path.name  # type: ignore[index]
 
 
 @dataclass(frozen=True)
@@ -66,7 +84,7 @@ def lesson_files() -> dict[str, Path]:
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root)
             hidden = any(part.startswith((".", "__")) for part in name.parts)
-            lesson = path.suffix in (".ipynb", ".md", ".py")
+            lesson = path.suffix in (".ipynb", ".md", ".py", ".js")
             if path.is_file() and not hidden and (lesson or prefix or name.parts[0] == "data"):
                 files[prefix + name.as_posix()] = path
     if not any(name.endswith(".ipynb") for name in files):

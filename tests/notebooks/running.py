@@ -1,6 +1,7 @@
 """Runs notebooks, all in one kernel (a kernel takes longer to start than a lesson to run), and writes their outputs.
 
-``python -m tests.notebooks.running`` executes every lesson again and writes its outputs into the repository.
+``python -m tests.notebooks.running`` executes every lesson again and writes its outputs into the repository; given
+files, only those.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import io
 import os
 import re
 import sys
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +29,15 @@ _FRESH = """
 import gc as _gc, os as _os, sys as _sys, warnings as _warnings
 _warnings.simplefilter("default")
 if "matplotlib.pyplot" in _sys.modules: _sys.modules["matplotlib.pyplot"].close("all")
-for _name in ("lessons", "pictures"): _sys.modules.pop(_name, None)
+for _name in ("lessons", "pictures", "controls"): _sys.modules.pop(_name, None)
 _os.chdir({folder!r})
 _gc.collect()
 """
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_KEPT = ("tags", "slideshow", "jupyter")  # what an author sets in JupyterLab
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+LIVE = "application/vnd.latencykit.live+html"
+"""An output for pages without a kernel: HTML with its own script. Jupyter ignores it and shows the picture."""
 
 
 class Runner:
@@ -56,7 +62,7 @@ class Runner:
         """Return the notebook with its outputs; the first cell that fails raises `CellExecutionError`."""
         fresh = nbformat.v4.new_code_cell(_FRESH.format(folder=str(folder)))
         whole = nbformat.v4.new_notebook(cells=[fresh, *notebook.cells], metadata=notebook.metadata)
-        client = NotebookClient(whole, km=self._kernel, timeout=120)
+        client = NotebookClient(whole, km=self._kernel, timeout=120, store_widget_state=False)
         try:
             client.execute()
         finally:
@@ -66,10 +72,14 @@ class Runner:
 
 
 def tidied(notebook: NotebookNode) -> str:
-    """Return a notebook's text as the repository holds it: no times, no addresses, cells counted from 1, small pictures."""
+    """Return a notebook's text as the repository holds it.
+
+    No times, no addresses, cells counted from 1, small pictures with the text that follows them as
+    alternative text. A widget leaves its picture, and its HTML for pages without a kernel.
+    """
     number = 0
-    for cell in notebook.cells:
-        cell.metadata = {}
+    for cell, after in zip(notebook.cells, [*notebook.cells[1:], None], strict=True):
+        cell.metadata = {name: cell.metadata[name] for name in _KEPT if name in cell.metadata}
         if cell.cell_type != "code":
             continue
         number += 1
@@ -78,11 +88,29 @@ def tidied(notebook: NotebookNode) -> str:
             if output.output_type == "execute_result":
                 output.execution_count = number
             data: dict[str, Any] = output.get("data", {})
+            if data.pop(_WIDGET, None) is not None and "text/html" in data:
+                data[LIVE] = data.pop("text/html")
             if "image/png" in data:
+                description = described(after)
                 data["image/png"] = _small(data["image/png"])
+                output.metadata = {"image/png": {"alt": description}}
+                cell.metadata["mystnb"] = {"image": {"alt": description}}
+                if LIVE in data:
+                    live = _PICTURE.sub(lambda found: found[1] + _small(found[2]), data[LIVE])
+                    data[LIVE] = live.replace('<img alt="" ', f'<img alt="{escape(description)}" ')
             if "text/plain" in data:
                 data["text/plain"] = _ADDRESS.sub("", data["text/plain"])
+    notebook.metadata.pop("widgets", None)
     return nbformat.writes(notebook) + "\n"
+
+
+_PICTURE = re.compile(r"(data:image/png;base64,)([A-Za-z0-9+/=]+)")
+
+
+def described(after: NotebookNode | None) -> str:
+    """The description of a picture, in the cell after it, without Markdown."""
+    text = after.source.split("\n\n")[0] if after is not None else ""
+    return " ".join(text.removeprefix("*Picture: ").rstrip("*").replace("*", "").replace("`", "").split())
 
 
 def _small(png: str) -> str:
@@ -96,10 +124,11 @@ def _small(png: str) -> str:
 
 
 def main() -> None:
-    """Execute every lesson again, in place."""
+    """Execute every lesson again, in place, or those that are named."""
     root = Path(__file__).resolve().parents[2]
+    named = [Path(name).resolve() for name in sys.argv[1:]]
     with Runner(root / "notebooks", pythonpath=str(root)) as runner:
-        for path in sorted((root / "notebooks").rglob("*.ipynb")):
+        for path in named or sorted((root / "notebooks").rglob("*.ipynb")):
             path.write_text(tidied(runner.run(nbformat.read(path, 4), path.parent)), "utf-8")
             sys.stdout.write(f"{path.name}\n")
 

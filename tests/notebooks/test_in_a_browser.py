@@ -60,15 +60,14 @@ def _wait(url: str, seconds: float) -> None:
             time.sleep(0.2)
 
 
-def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path, browser: Any):
-    path = desk / LESSON
+def _run_all(page: Any, lab: str, path: Path) -> None:
+    """Open a notebook, forget its outputs, and run all its cells."""
     notebook = nbformat.read(path, 4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     nbformat.write(notebook, path)
-    page = browser.new_page(viewport={"width": 1300, "height": 1000})
-    page.goto(f"{lab}/lab/tree/{LESSON}?token={TOKEN}", timeout=90_000)
+    page.goto(f"{lab}/lab/tree/{path.name}?token={TOKEN}", timeout=90_000)
     page.locator(".jp-NotebookPanel .jp-CodeCell").first.wait_for(timeout=90_000)
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=90_000)
     page.wait_for_timeout(1500)
@@ -77,6 +76,12 @@ def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: P
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
     _until_saved(page, path)
+
+
+def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path, browser: Any):
+    path = desk / LESSON
+    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    _run_all(page, lab, path)
     picture = page.locator(".jp-NotebookPanel .jp-RenderedImage img").first
     picture.scroll_into_view_if_needed(timeout=30_000)
     width = picture.evaluate("image => image.naturalWidth")
@@ -84,8 +89,65 @@ def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: P
     assert width > 400
     done = nbformat.read(path, 4)
     pictures = [out for cell in done.cells for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
-    assert len(pictures) == 3
+    assert len(pictures) == 4
     assert not [out for cell in done.cells for out in cell.get("outputs", []) if out.output_type == "error"]
+
+
+CONTROLS = (
+    "from lessons import *\ntruth = lk.Histogram.of(range(1, 1001), unit='ms')\n"
+    "drawing = draw_prediction({'truth': truth}, nines=3, low=1, high=1000)\ndrawing",
+    "play(sharing_panel, [{'together': 0.0}, {'together': 0.5}], together=[0.0, 0.5, 1.0])",
+    "freeze_it()",
+)
+
+
+def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path, browser: Any):
+    path = desk / "controls-in-a-browser.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CONTROLS]), path)
+    page = browser.new_page(viewport={"width": 1300, "height": 1500})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    _run_all(page, lab, path)
+    predict, slider, live = (page.locator(".lesson").nth(k) for k in range(3))
+
+    canvas = predict.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 70, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 25, box["y"] + 60, steps=30)
+    page.mouse.up()
+    predict.get_by_role("button", name="Show the truth").click()
+    assert "p99: you drew" in predict.locator(".said").inner_text()
+    assert "it is 990 ms" in predict.locator(".said").inner_text()
+
+    handle = slider.locator("input[type=range]")
+    handle.focus()
+    handle.press("End")
+    slider.get_by_text("1.0 % of the page views").wait_for(timeout=5000)
+    handle.press("Home")
+    slider.get_by_text("63.4 % of the page views").wait_for(timeout=5000)
+
+    button = live.locator("button").first
+    button.scroll_into_view_if_needed()
+    live.locator("td", has_text="ms").first.wait_for(timeout=30_000)
+    button.focus()
+    page.keyboard.down(" ")
+    page.wait_for_timeout(3000)
+    page.keyboard.up(" ")
+    page.wait_for_timeout(3000)
+    rows = [row.inner_text().split("\t") for row in live.locator("tr").all()][1:]
+    reported = {row[0].strip(): _seconds(row[2]) for row in rows}
+    slowest = {row[0].strip(): _seconds(row[3]) for row in rows}
+    assert min(slowest.values()) > 2.5  # all three met the stall
+    assert reported["open"] > 2 > 10 * max(reported["closed"], reported["catch-up"])  # one reports it
+    page.close()
+    assert errors == []
+
+
+def _seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number.replace(",", "")) * {"s": 1, "ms": 1e-3, "µs": 1e-6}[unit]
 
 
 def _until_saved(page: object, path: Path, seconds: float = 120) -> None:

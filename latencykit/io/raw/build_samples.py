@@ -238,9 +238,9 @@ def gathered(
             return _counted(chain(kept, parts), rows, notes)
     if not rows.tally["rows"] and not rows.lost:
         raise rows.no_latencies()
-    frames: list[Any] = [part.pop(_FURTHER) for part in kept] if plan.further else []
+    tables: list[Any] = [part.pop(_FURTHER) for part in kept] if plan.further else []
     further = {
-        name: further_cells([frame[name] for frame in frames if len(frame)])
+        name: further_cells([frame[name] for frame in tables if len(frame)])
         for name in plan.further
     }
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}

@@ -1,0 +1,126 @@
+"""Lessons as slides: a notebook becomes one HTML file that needs neither a network nor a kernel.
+
+Cells are grouped by the slide types that JupyterLab's property inspector sets (``slideshow`` in
+their metadata): a slide or subslide begins a slide, ``skip`` leaves a cell out, ``notes`` are for
+the speaker. Reveal.js, which nbconvert's slides need, is loaded from the network by default.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from latencykit.errors import CorruptInputError, MissingPackageError
+from latencykit.views.page import asset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["slides_html", "write_slides"]
+
+_LIVE = "application/vnd.latencykit.live+html"
+"""An output of a lesson that works without a kernel, with its picture as a fallback."""
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+<main>{body}</main>
+<nav aria-label="Slides"><button id="back" aria-label="Previous slide">←</button>
+<output id="place"></output><button id="next" aria-label="Next slide">→</button></nav>
+<script>{script}</script>
+</html>
+"""
+
+
+def slides_html(notebook: dict[str, Any]) -> str:
+    """Return the slides of a notebook (its JSON, with outputs) as one HTML file.
+
+    Raises
+    ------
+    MissingPackageError
+        Without nbconvert, which renders Markdown and code.
+    """
+    slides: list[list[str]] = []
+    title = "Slides"
+    for cell in notebook["cells"]:
+        kind = cell["metadata"].get("slideshow", {}).get("slide_type", "-")
+        if kind == "skip":
+            continue
+        source = "".join(cell["source"])
+        if source.startswith("# "):
+            title = source.partition("\n")[0].removeprefix("# ")
+        if kind in ("slide", "subslide") or not slides:
+            slides.append([])
+        content = _markdown(source) if cell["cell_type"] == "markdown" else _code(cell, source)
+        slides[-1].append(f"<aside>{content}</aside>" if kind == "notes" else content)
+    body = "\n".join(
+        f'<section aria-label="Slide {k} of {len(slides)}"><div>{"".join(parts)}</div></section>'
+        for k, parts in enumerate(slides, 1)
+    )
+    style, script = asset("slides.css"), asset("slides.js")
+    return _PAGE.format(title=escape(title), style=style, script=script, body=body)
+
+
+def write_slides(notebooks: list[Path], folder: Path) -> Path:
+    """Write the slides of each notebook and an index into a folder; return the index."""
+    from latencykit._files import whole
+
+    folder.mkdir(parents=True, exist_ok=True)
+    links = []
+    for path in notebooks:
+        try:
+            text = slides_html(json.loads(path.read_text("utf-8")))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptInputError(
+                f"{path}: not a Jupyter notebook of format 4; expected its JSON with cells; "
+                "remove it to get a new copy"
+            ) from error
+        with whole(folder / f"{path.stem}.html") as temporary:
+            temporary.write_text(text, "utf-8")
+        title = text.partition("<title>")[2].partition("</title>")[0]
+        links.append(f'<li><a href="{escape(path.stem)}.html">{title}</a></li>')
+    index = folder / "index.html"
+    body = f"<section><div><h1>Why averages lie</h1><ul>{''.join(links)}</ul></div></section>"
+    style, script = asset("slides.css"), asset("slides.js")
+    with whole(index) as temporary:
+        temporary.write_text(
+            _PAGE.format(title="Why averages lie", style=style, script=script, body=body), "utf-8"
+        )
+    return index
+
+
+def _markdown(text: str) -> str:
+    try:
+        from nbconvert.filters.markdown_mistune import markdown2html_mistune
+    except ImportError as error:
+        raise MissingPackageError("nbconvert", "latencykit lab --slides", "lab") from error
+    return str(markdown2html_mistune(text)).replace(".ipynb", ".html")
+
+
+def _code(cell: dict[str, Any], source: str) -> str:
+    """A code cell and its outputs; of each output the richest form that needs no kernel."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers.python import PythonLexer
+
+    parts = [highlight(source, PythonLexer(), HtmlFormatter(cssclass="code"))]
+    for output in cell.get("outputs", ()):
+        data = {name: _joined(value) for name, value in output.get("data", {}).items()}
+        if _LIVE in data:
+            parts.append(f'<div class="live">{data[_LIVE]}</div>')
+        elif "image/png" in data:
+            alt = output.get("metadata", {}).get("image/png", {}).get("alt", "")
+            png = data["image/png"].replace("\n", "")
+            parts.append(f'<img alt="{escape(alt)}" src="data:image/png;base64,{png}">')
+        elif "text/html" in data:
+            parts.append(f'<div class="table">{data["text/html"]}</div>')
+        elif text := _joined(output.get("text", data.get("text/plain", ""))):
+            parts.append(f"<pre>{escape(text)}</pre>")
+    return "".join(parts)
+
+
+def _joined(text: Any) -> str:
+    return "".join(text) if isinstance(text, list) else str(text)

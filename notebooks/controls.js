@@ -1,0 +1,532 @@
+// The controls of the lessons. The arithmetic runs here, so that a picture follows the hand;
+// without a kernel everything works but the live server.
+
+export const RED = "#d0312d", BLUE = "#0b5cbf", AMBER = "#c77700", INK = "#1a1d23", GREY = "#8a909a", PALE = "#c9ced6";
+
+// ---------------------------------------------------------------- arithmetic
+
+function random(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const kept = new Map();
+function once(name, make) {
+  if (!kept.has(name)) kept.set(name, make());
+  return kept.get(name);
+}
+
+// Percentile by nearest rank: a value that was measured, never one in between.
+export function percentile(sorted, p) {
+  const rank = Math.ceil((p / 100) * sorted.length - 1e-9);
+  return sorted[Math.min(sorted.length, Math.max(1, rank)) - 1];
+}
+
+// The curve of a sorted sample on the nines axis, as steps.
+function curveOf(sorted, nines) {
+  const points = [];
+  for (let x = 0; x < nines; x += nines / 400) points.push([x, percentile(sorted, 100 * (1 - 10 ** -x))]);
+  points.push([nines, sorted[sorted.length - 1]]);
+  return points;
+}
+
+// The highest percentile whose two-sided 95 % interval has an upper end.
+export const highestSupported = (n) => 100 * 0.025 ** (1 / n);
+const ninesOf = (p) => -Math.log10(1 - p / 100);
+
+export function ranksOfInterval(n, q) {
+  const sd = Math.sqrt(n * q * (1 - q)), low = Math.max(0, Math.floor(n * q - 8 * sd - 8)), high = Math.min(n, Math.ceil(n * q + 8 * sd + 8));
+  let mode = Math.min(high, Math.max(low, Math.floor((n + 1) * q)));
+  const weight = new Float64Array(high - low + 1), odds = q / (1 - q);
+  weight[mode - low] = 1;
+  for (let k = mode; k < high; k++) weight[k + 1 - low] = (weight[k - low] * (n - k) * odds) / (k + 1);
+  for (let k = mode; k > low; k--) weight[k - 1 - low] = (weight[k - low] * k) / ((n - k + 1) * odds);
+  const total = weight.reduce((a, b) => a + b, 0);
+  let sum = 0, first = null;
+  for (let k = low; k <= high; k++) {
+    sum += weight[k - low] / total;
+    if (first === null && sum >= 0.025) first = k;
+    if (sum >= 0.975) return [first, k + 1];
+  }
+  return [first, n + 1];
+}
+
+function normals(n, seed) {
+  const next = random(seed), out = new Float64Array(n);
+  for (let k = 0; k < n; k += 2) {
+    const r = Math.sqrt(-2 * Math.log(1 - next())), a = 2 * Math.PI * next();
+    out[k] = r * Math.cos(a);
+    if (k + 1 < n) out[k + 1] = r * Math.sin(a);
+  }
+  return out;
+}
+
+export const probabilityOfSlow = (p, n, together) => (1 - together) * (1 - (p / 100) ** n) + together * (1 - p / 100);
+
+export function p99OfSplit(share, slow) {
+  return (share * slow) / 100 > 1 ? 1000 : 10;
+}
+
+// Latencies (s) that a generator reports: 100 requests per second for 200 s at 1 ms each, and a stall at 100 s.
+export function stalled(generator, stall) {
+  const times = [], due = 0.01;
+  let free = 0;
+  for (let k = 0; k < 20000; k++) {
+    const at = k * due, from = generator === "open" ? at : Math.max(at, free);
+    if (from >= 200 - 1e-9 && generator === "closed") break;
+    const end = Math.max(from + 0.001, from >= 100 - 1e-9 && from < 100 + stall - 1e-9 ? 100 + stall : 0);
+    times.push(end - from);
+    free = end;
+    if (generator === "closed" && end > at + due) k = Math.ceil(end / due - 1e-9) - 1;
+  }
+  return Float64Array.from(times).sort();
+}
+
+// Service and response times (s) at the till, one customer after the other (Lindley's recursion).
+export function till(busy, slow, customers = 20000) {
+  const draw = once("till", () => {
+    const next = random(3);
+    return Array.from({ length: 3 }, () => Float64Array.from({ length: 40000 }, next));
+  });
+  const work = 30 + 1.5 * slow, service = new Float64Array(customers), response = new Float64Array(customers);
+  let wait = 0;
+  for (let k = 0; k < customers; k++) {
+    service[k] = draw[0][k] < slow / 100 ? 180 : 30;
+    response[k] = wait + service[k];
+    wait = Math.max(0, response[k] + (work / busy) * Math.log(1 - draw[1][k]));
+  }
+  return { service: service.sort(), response: response.sort() };
+}
+
+const ms = (value) => (value >= 1000 ? `${+(value / 1000).toPrecision(3)} s` : value >= 1 ? `${+value.toPrecision(3)} ms` : `${+(value * 1000).toPrecision(3)} µs`);
+const seconds = (value) => ms(value * 1000);
+const thousands = (n) => Math.round(n).toLocaleString("en-US");
+
+// Each picture: what its axes are, and from the values of the sliders its lines and its sentence.
+export const PICTURES = {
+  nines_wall: {
+    x: "nines", nines: 6, y: [0.01, 1000], unit: ms, label: "percentile of requests", names: { n: "requests" },
+    draw({ n }) {
+      n = Math.round(n);
+      const sorted = normalsOf(n).map((z) => Math.exp(1.2 * z)).sort(), wall = highestSupported(n), band = [];
+      for (let x = 0.02; x < ninesOf(wall); x += 0.03) {
+        const [low, high] = ranksOfInterval(n, 1 - 10 ** -x);
+        if (high <= n) band.push([x, sorted[Math.max(low, 1) - 1], sorted[high - 1]]);
+      }
+      return { lines: [{ points: curveOf(sorted, 6), colour: BLUE, dottedFrom: ninesOf(wall) }], band, shade: ninesOf(wall),
+        text: `${thousands(n)} requests support percentiles up to p${+wall.toPrecision(wall > 99.9 ? 5 : 4)}. The slowest took ${ms(sorted[n - 1])}.` };
+    },
+  },
+  split_panel: {
+    x: [0, 100], y: [0, 1100], linear: true, unit: (v) => `${thousands(v)} ms`, label: "share of the traffic that goes to A, %", names: { slow: "slow requests of A, %" },
+    draw({ slow }) {
+      const jump = Math.min(100, 100 / slow);
+      return { lines: [
+        { points: [[0, 10], [100, 1000]], colour: RED, dash: [7, 4], name: "average of the p99s" },
+        { points: [[0, 10], [jump, 10], [jump, 1000], [100, 1000]], colour: BLUE, name: "p99 of all requests" }],
+        text: slow > 1 ? `The p99 of all requests jumps when ${jump.toPrecision(3)} % of the traffic goes to A.` : "The p99 of all requests stays at 10 ms." };
+    },
+  },
+  sharing_panel: {
+    x: "log", from: 1, to: 1000, y: [0, 100], linear: true, unit: (v) => `${+v.toFixed(0)} %`, label: "requests per page", names: { together: "shared part of all slowness" },
+    draw({ together }) {
+      const at = (c) => Array.from({ length: 121 }, (_, k) => [k / 40, 100 * probabilityOfSlow(99, 10 ** (k / 40), c)]);
+      return { lines: [{ points: at(0), colour: PALE, name: "independent" }, { points: at(together), colour: BLUE, name: "page views" }],
+        dots: [[2, 100 * probabilityOfSlow(99, 100, together), BLUE]],
+        text: `With 100 requests per page, ${(100 * probabilityOfSlow(99, 100, together)).toFixed(1)} % of the page views contain a slow request.` };
+    },
+  },
+  stall_panel: {
+    x: "nines", nines: 4, y: [0.0005, 200], unit: seconds, label: "percentile of requests", names: { generator: "generator", stall: "stall, s" },
+    draw({ generator, stall }) {
+      const sorted = stalled(generator, stall), mean = sorted.reduce((a, b) => a + b, 0) / sorted.length;
+      return { lines: [{ points: curveOf(sorted, 4), colour: generator === "open" ? BLUE : RED, name: generator }],
+        text: `${generator}: ${thousands(sorted.length)} requests, mean ${seconds(mean)}, p99 ${seconds(percentile(sorted, 99))}, maximum ${seconds(sorted[sorted.length - 1])}.` };
+    },
+  },
+  queue_panel: {
+    x: "nines", nines: 3, y: [20, 5000], unit: seconds, label: "percentile of customers", names: { busy: "share of the time that she is busy", slow: "slow customers, %" },
+    draw({ busy, slow }) {
+      const { service, response } = till(busy, slow);
+      return { lines: [{ points: curveOf(service, 3), colour: RED, name: "service time" }, { points: curveOf(response, 3), colour: BLUE, name: "response time" }],
+        text: `p99 of the service time ${thousands(percentile(service, 99))} s, p99 of the response time ${thousands(percentile(response, 99))} s.` };
+    },
+  },
+};
+
+function normalsOf(n) {
+  return once("normals", () => normals(50000, 4)).slice(0, n);
+}
+
+// ---------------------------------------------------------------- pictures
+
+const LABELS = [0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999];
+
+export function axes(canvas, spec) {
+  const width = Math.max(300, Math.min(760, canvas.parentElement.clientWidth || 720)), height = Math.round(width * (width < 500 ? 0.7 : 0.46)), ratio = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d"), box = { left: 64, right: width - 18, top: 14, bottom: height - 42 };
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = "#ffffff";
+  context.fillRect(0, 0, width, height);
+  const [low, high] = spec.x === "nines" ? [0, spec.nines] : spec.x === "log" ? [Math.log10(spec.from), Math.log10(spec.to)] : spec.x;
+  const x = (v) => box.left + ((v - low) / (high - low)) * (box.right - box.left);
+  const back = (px) => low + ((px - box.left) / (box.right - box.left)) * (high - low);
+  const scale = spec.linear ? (v) => v : (v) => Math.log10(Math.max(v, spec.y[0])), [bottom, top] = spec.y.map(scale);
+  const y = (v) => box.bottom - ((scale(v) - bottom) / (top - bottom)) * (box.bottom - box.top);
+  const value = (py) => { const t = bottom + ((box.bottom - py) / (box.bottom - box.top)) * (top - bottom); return spec.linear ? t : 10 ** t; };
+  return { context, box, x, y, back, value, low, high, width, height };
+}
+
+export function paint(canvas, spec, picture) {
+  const a = axes(canvas, spec), { context: c, box, x, y } = a;
+  c.font = "12px system-ui, sans-serif";
+  c.lineJoin = "round";
+  if (picture.shade !== undefined && picture.shade < a.high) {
+    c.fillStyle = "#eff1f4";
+    c.fillRect(x(picture.shade), box.top, box.right - x(picture.shade), box.bottom - box.top);
+    c.fillStyle = "#5b626d";
+    c.textAlign = "left";
+    if (box.right - x(picture.shade) > 150) c.fillText("the sample is too small", x(picture.shade) + 6, box.bottom - 8);
+  }
+  const ticksX = spec.x === "nines" ? LABELS.filter((p) => ninesOf(p) < spec.nines - 0.3).map((p) => [p === 0 ? 0 : ninesOf(p), String(p)]).concat([[spec.nines, "100 %"]])
+    : spec.x === "log" ? [1, 10, 100, 1000].map((v) => [Math.log10(v), thousands(v)]) : [0, 20, 40, 60, 80, 100].map((v) => [v, String(v)]);
+  const ticksY = [];
+  if (spec.linear) for (let v = 0; v <= spec.y[1]; v += spec.y[1] > 500 ? 200 : 20) ticksY.push(v);
+  else for (let e = Math.ceil(Math.log10(spec.y[0]) - 1e-9); e <= Math.log10(spec.y[1]) + 1e-9; e++) ticksY.push(10 ** e);
+  c.strokeStyle = "#e6e8eb";
+  c.fillStyle = "#3d434d";
+  c.lineWidth = 1;
+  c.textAlign = "center";
+  for (const [v, text] of ticksX) { line(c, x(v), box.top, x(v), box.bottom); c.fillText(text, x(v) - (text === "100 %" ? 6 : 0), box.bottom + 16); }
+  c.fillText(spec.label, (box.left + box.right) / 2, box.bottom + 34);
+  c.textAlign = "right";
+  for (const v of ticksY) { line(c, box.left, y(v), box.right, y(v)); c.fillText(spec.unit(v), box.left - 6, y(v) + 4); }
+  c.save();
+  c.beginPath();
+  c.rect(box.left, box.top - 4, box.right - box.left + 4, box.bottom - box.top + 8);
+  c.clip();
+  if (picture.band && picture.band.length > 1) {
+    c.fillStyle = "rgba(11, 92, 191, 0.18)";
+    c.beginPath();
+    picture.band.forEach(([at, , high], k) => (k ? c.lineTo(x(at), y(high)) : c.moveTo(x(at), y(high))));
+    picture.band.slice().reverse().forEach(([at, low]) => c.lineTo(x(at), y(low)));
+    c.fill();
+  }
+  for (const one of picture.lines) {
+    c.strokeStyle = one.colour;
+    c.lineWidth = one.width || 2;
+    stroke(c, one.points.filter(([v]) => one.dottedFrom === undefined || v <= one.dottedFrom), x, y, one.dash || []);
+    if (one.dottedFrom !== undefined) stroke(c, one.points.filter(([v]) => v >= one.dottedFrom - 0.02), x, y, [2, 4]);
+  }
+  for (const [at, v, colour] of picture.dots || []) { c.fillStyle = colour; c.beginPath(); c.arc(x(at), y(v), 4.5, 0, 7); c.fill(); }
+  c.restore();
+  const named = picture.lines.filter((one) => one.name);
+  named.forEach((one, k) => {
+    c.strokeStyle = c.fillStyle = one.colour;
+    c.lineWidth = 3;
+    c.setLineDash(one.dash || []);
+    line(c, box.left + 12, box.top + 12 + 17 * k, box.left + 34, box.top + 12 + 17 * k);
+    c.setLineDash([]);
+    c.textAlign = "left";
+    c.fillStyle = INK;
+    c.fillText(one.name, box.left + 40, box.top + 16 + 17 * k);
+  });
+  return a;
+}
+
+function line(c, x1, y1, x2, y2) { c.beginPath(); c.moveTo(x1, y1); c.lineTo(x2, y2); c.stroke(); }
+
+function stroke(c, points, x, y, dash) {
+  c.setLineDash(dash);
+  c.beginPath();
+  points.forEach(([at, v], k) => (k ? c.lineTo(x(at), y(v)) : c.moveTo(x(at), y(v))));
+  c.stroke();
+  c.setLineDash([]);
+}
+
+// ---------------------------------------------------------------- elements
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+const STYLE = `
+.lesson { max-width: 780px; background: #fff; color: ${INK}; font: 14px system-ui, sans-serif; padding: 6px; border-radius: 4px; }
+.lesson canvas { display: block; max-width: 100%; touch-action: none; }
+.lesson canvas:focus-visible, .lesson button:focus-visible { outline: 2px solid ${BLUE}; outline-offset: 2px; }
+.lesson .row { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 14px; margin: 6px 4px; }
+.lesson input[type=range] { width: min(340px, 60vw); accent-color: ${BLUE}; }
+.lesson output { min-width: 5em; font-variant-numeric: tabular-nums; }
+.lesson button { font: inherit; padding: 6px 14px; border: 1px solid #767c86; border-radius: 4px; background: #f4f5f7; color: ${INK}; cursor: pointer; user-select: none; touch-action: none; }
+.lesson button:disabled { opacity: 0.5; cursor: default; }
+.lesson button[aria-pressed=true] { background: ${RED}; border-color: ${RED}; color: #fff; }
+.lesson .said { margin: 4px; min-height: 1.4em; }
+.lesson table { border-collapse: collapse; margin: 6px 4px; font-variant-numeric: tabular-nums; }
+.lesson td, .lesson th { padding: 2px 12px 2px 0; text-align: right; font-weight: normal; color: ${INK}; background: #fff; }
+.lesson th:first-child, .lesson td:first-child { text-align: left; }
+`;
+
+// One picture per frame, however often the hand moves.
+function framed(draw) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; draw(); });
+  };
+}
+
+function host(el, canvas, ...children) {
+  const box = element("div", { class: "lesson" }, element("style", {}, STYLE), ...children);
+  el.replaceChildren(box);
+  return box;
+}
+
+function followWidth(box, draw) {
+  const watch = new ResizeObserver(draw);
+  watch.observe(box);
+  return () => watch.disconnect();
+}
+
+// Sliders beside a picture. `choices` has per name a range [first, last, step, start] or a list of words.
+export function play(el, { picture, choices }) {
+  const spec = PICTURES[picture], values = {}, canvas = element("canvas", { role: "img" }), said = element("p", { class: "said", role: "status" });
+  const draw = framed(() => {
+    const drawn = spec.draw(values);
+    paint(canvas, spec, drawn);
+    said.textContent = drawn.text;
+    canvas.setAttribute("aria-label", drawn.text);
+    canvas.dataset.frames = Number(canvas.dataset.frames || 0) + 1;
+  });
+  const rows = Object.entries(choices).map(([name, range]) => {
+    const title = spec.names[name] || name;
+    if (typeof range[0] === "string") {
+      values[name] = range[0];
+      const group = element("div", { class: "row", role: "radiogroup", "aria-label": title });
+      const id = `g${Math.random()}`;
+      for (const word of range) {
+        const input = element("input", { type: "radio", name: id, value: word });
+        input.checked = word === range[0];
+        input.addEventListener("change", () => { values[name] = word; draw(); });
+        group.append(element("label", {}, input, ` ${word}`));
+      }
+      return group;
+    }
+    const [first, last, step, start] = range, byFactor = first > 0 && last / first >= 50;
+    const to = (v) => (byFactor ? Math.log10(v) : v), back = (v) => (byFactor ? 10 ** v : v);
+    const shown = element("output"), input = element("input", { type: "range", "aria-label": title, min: to(first), max: to(last), step: byFactor ? 0.005 : step, value: to(start) });
+    const read = () => {
+      const raw = back(Number(input.value));
+      values[name] = Math.min(last, Math.max(first, step >= 1 ? Math.round(raw) : raw));
+      shown.textContent = step >= 1 ? thousands(values[name]) : String(+values[name].toFixed(3));
+      input.setAttribute("aria-valuetext", shown.textContent);
+    };
+    read();
+    input.addEventListener("input", () => { read(); draw(); });
+    return element("label", { class: "row" }, `${title} `, input, shown);
+  });
+  const box = host(el, canvas, ...rows, canvas, said), close = followWidth(box, draw);
+  draw();
+  return close;
+}
+
+// Draw a curve by hand on the nines axis, then see the truth.
+export function predict(el, { truths, nines, low, high, example }, changed = () => {}) {
+  const spec = { x: "nines", nines, y: [low, high], unit: ms, label: "percentile of requests" }, drawn = new Map(), STEPS = 120;
+  const canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": "Draw your percentile curve: drag from left to right; arrow keys move and change it" });
+  const said = element("p", { class: "said", role: "status" }, "Drag from left to right across the axes: how slow is each percentile?");
+  const reveal = element("button", { type: "button", disabled: "" }, "Show the truth"), again = element("button", { type: "button" }, "Start again");
+  let shown = false, cursor = 0, last = null;
+  const points = () => [...drawn.entries()].sort((a, b) => a[0] - b[0]).map(([k, v]) => [(k / STEPS) * nines, v]);
+  const at = (t) => {
+    const all = points();
+    if (!all.length || t < all[0][0] - 0.05 || t > all[all.length - 1][0] + 0.05) return null;
+    const after = all.findIndex(([x]) => x >= t);
+    if (after <= 0) return (after ? all[all.length - 1] : all[0])[1];
+    const [x1, v1] = all[after - 1], [x2, v2] = all[after];
+    return v1 * (v2 / v1) ** ((t - x1) / (x2 - x1));
+  };
+  const truthAt = (one, t) => one.points.reduce((best, p) => (p[0] <= t + 1e-9 ? p : best), one.points[0])[1];
+  const draw = framed(() => {
+    const colours = [BLUE, AMBER, "#00806a", "#7a4fbf", "#b0417d", GREY], dashes = [[], [8, 3], [3, 3], [10, 3, 2, 3], [1, 4], [14, 4]];
+    const lines = shown ? truths.map((one, k) => ({ points: one.points, colour: colours[k % 6], dash: dashes[k % 6], name: one.name || "truth" })) : [];
+    const a = paint(canvas, spec, { lines: [...lines, ...(drawn.size ? [{ points: points(), colour: RED, width: 3, name: "your prediction" }] : [])] });
+    if (!drawn.size) {
+      a.context.fillStyle = "#5b626d";
+      a.context.textAlign = "center";
+      a.context.fillText("draw here", (a.box.left + a.box.right) / 2, (a.box.top + a.box.bottom) / 2);
+    }
+    if (document.activeElement === canvas || el.getRootNode().activeElement === canvas) {
+      const t = (cursor / STEPS) * nines;
+      a.context.strokeStyle = INK;
+      line(a.context, a.x(t), a.box.top, a.x(t), a.box.bottom);
+    }
+    canvas.dataset.frames = Number(canvas.dataset.frames || 0) + 1;
+  });
+  const put = (k, value) => {
+    const v = Math.min(high, Math.max(low, value)), from = last && Math.abs(last[0] - k) < STEPS ? last : [k, v];
+    for (let step = Math.min(from[0], k); step <= Math.max(from[0], k); step++)
+      drawn.set(step, from[0] === k ? v : from[1] * (v / from[1]) ** ((step - from[0]) / (k - from[0])));
+    last = [k, v];
+    reveal.disabled = false;
+    draw();
+  };
+  const place = (event) => {
+    const a = axes(canvas, spec), frame = canvas.getBoundingClientRect();
+    draw();
+    const zoom = canvas.offsetWidth / frame.width; // a slide may be scaled
+    return [Math.min(STEPS, Math.max(0, Math.round((a.back((event.clientX - frame.left) * zoom) / nines) * STEPS))), a.value((event.clientY - frame.top) * zoom)];
+  };
+  const report = () => {
+    const rounded = points().map(([t, v]) => [+(100 * (1 - 10 ** -t)).toFixed(6), +v.toPrecision(3)]);
+    changed({ drawn: rounded, shown });
+    if (!shown) return;
+    const marks = [50, 90, 99, 99.9, 99.99].filter((p) => at(ninesOf(p)) !== null && ninesOf(p) < nines);
+    const of = marks.map((p) => {
+      const all = truths.map((one) => truthAt(one, ninesOf(p))), least = Math.min(...all), most = Math.max(...all);
+      return `p${p}: you drew ${ms(at(ninesOf(p)))}, it is ${most / least < 1.02 ? ms(most) : `${ms(least)} to ${ms(most)}`}`;
+    });
+    said.textContent = of.length ? `${of.join("; ")}.` : "";
+  };
+  let held = false;
+  canvas.addEventListener("pointerdown", (event) => { if (shown) return; held = true; last = null; canvas.setPointerCapture(event.pointerId); put(...place(event)); event.preventDefault(); canvas.focus(); });
+  canvas.addEventListener("pointermove", (event) => { if (held) for (const one of event.getCoalescedEvents?.().length ? event.getCoalescedEvents() : [event]) put(...place(one)); });
+  const release = () => { if (held) { held = false; report(); } };
+  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointercancel", release);
+  canvas.addEventListener("focus", draw);
+  canvas.addEventListener("blur", draw);
+  canvas.addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: -2, ArrowRight: 2 }[event.key], change = { ArrowUp: 1.12, ArrowDown: 1 / 1.12 }[event.key];
+    if (shown || !(move || change)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const value = drawn.get(cursor) ?? (last ? last[1] : Math.sqrt(low * high));
+    if (move) { last = [cursor, value]; drawn.set(cursor, value); cursor = Math.min(STEPS, Math.max(0, cursor + move)); put(cursor, value); }
+    else { last = null; put(cursor, value * change); }
+    said.textContent = `p${(100 * (1 - 10 ** (-(cursor / STEPS) * nines))).toPrecision(5)}: ${ms(drawn.get(cursor))}`;
+    report();
+  });
+  reveal.addEventListener("click", () => { shown = true; reveal.disabled = true; report(); draw(); });
+  again.addEventListener("click", () => { shown = false; drawn.clear(); last = null; cursor = 0; reveal.disabled = true; said.textContent = "Drag from left to right across the axes: how slow is each percentile?"; report(); draw(); });
+  const box = host(el, canvas, canvas, element("div", { class: "row" }, reveal, again), said), close = followWidth(box, draw);
+  draw();
+  return close;
+}
+
+// ---------------------------------------------------------------- the live server
+
+// Three clients of one server, each with its own way to measure; 50 requests per second each.
+const CLIENTS = { closed: [RED, []], "catch-up": [AMBER, [8, 4]], open: [BLUE, []] };
+
+// Without a kernel: the same three clients and a server in the browser's own time.
+export class Imitation {
+  constructor(rate = 50, service = 0.001) {
+    Object.assign(this, { rate, service, frozen: false, at: 0, times: { closed: [], "catch-up": [], open: [] }, next: { closed: 0, "catch-up": 0, open: 0 }, waiting: { closed: null, "catch-up": null, open: [] } });
+  }
+
+  // Let the clock run to `now` (seconds).
+  run(now) {
+    for (const name of ["closed", "catch-up"]) {
+      if (this.frozen && this.waiting[name] !== null) continue;
+      if (!this.frozen && this.waiting[name] !== null) { this.times[name].push(this.at - this.waiting[name] + this.service); this.next[name] = name === "closed" ? this.at + 1 / this.rate : this.next[name]; this.waiting[name] = null; }
+      for (let busy = this.at; this.next[name] < now; ) {
+        const sent = Math.max(this.next[name], busy);
+        if (name === "catch-up" && sent > now) break;
+        this.next[name] += 1 / this.rate;
+        if (this.frozen) { this.waiting[name] = sent; break; }
+        this.times[name].push(this.service);
+        busy = sent + this.service;
+      }
+    }
+    if (!this.frozen) { for (const due of this.waiting.open) this.times.open.push(this.at - due + this.service); this.waiting.open = []; }
+    for (; this.next.open < now; this.next.open += 1 / this.rate) this.frozen ? this.waiting.open.push(this.next.open) : this.times.open.push(this.service);
+    this.at = now;
+  }
+
+  // Percentile curves and counts, with what is still waiting as far as the client knows of it.
+  state() {
+    const clients = {};
+    for (const [name, times] of Object.entries(this.times)) {
+      const open = name === "open" ? this.waiting.open : this.waiting[name] === null ? [] : [this.waiting[name]];
+      const sorted = Float64Array.from([...times, ...open.map((since) => this.at - since)].map((s) => s * 1000)).sort();
+      clients[name] = { n: sorted.length, p99: percentile(sorted, 99) ?? 0, max: sorted[sorted.length - 1] ?? 0, points: sorted.length ? curveOf(sorted, 3) : [] };
+    }
+    return { clients, frozen: this.frozen, seconds: this.at };
+  }
+}
+
+export function freeze(el, { send = null, listen = null }) {
+  const spec = { x: "nines", nines: 3, y: [0.1, 60000], unit: ms, label: "percentile of requests" }, canvas = element("canvas", { role: "img", "aria-label": "Percentile curves of the three clients" });
+  const button = element("button", { type: "button", "aria-pressed": "false" }, "Hold to freeze the server"), stop = element("button", { type: "button" }, "Start again");
+  const said = element("p", { class: "said", role: "status" }, `${send ? "" : "There is no kernel here, so this server is simulated in your browser. "}Three clients send 50 requests per second each. Hold the button for some seconds, and watch their curves.`);
+  const table = element("table"), lines = () => Object.entries(CLIENTS);
+  let state = { clients: {}, frozen: false, seconds: 0 };
+  const draw = framed(() => {
+    paint(canvas, spec, { lines: lines().filter(([name]) => state.clients[name]?.points.length).map(([name, [colour, dash]]) => ({ points: state.clients[name].points, colour, dash, name })) });
+    const rows = lines().map(([name]) => state.clients[name]).map((one, k) => element("tr", {}, ...[lines()[k][0], one ? thousands(one.n) : "–", one?.n ? ms(one.p99) : "–", one?.n ? ms(one.max) : "–"].map((text) => element("td", {}, text))));
+    table.replaceChildren(element("tr", {}, ...["client", "requests", "p99", "slowest"].map((text) => element("th", {}, text))), ...rows);
+    canvas.dataset.frames = Number(canvas.dataset.frames || 0) + 1;
+  });
+  let world = null, timer = 0, began = 0;
+  if (!send) {
+    world = new Imitation();
+    began = performance.now();
+    timer = setInterval(() => { world.run((performance.now() - began) / 1000); state = world.state(); draw(); }, 60);
+  }
+  const hold = (on) => {
+    if ((button.getAttribute("aria-pressed") === "true") === on) return;
+    button.setAttribute("aria-pressed", String(on));
+    button.textContent = on ? "Frozen: release to thaw" : "Hold to freeze the server";
+    if (send) send({ freeze: on });
+    else { world.run((performance.now() - began) / 1000); world.frozen = on; }
+    if (!on) said.textContent = "The open client has recorded the stall. What do the other two report?";
+  };
+  button.addEventListener("pointerdown", (event) => { button.setPointerCapture(event.pointerId); hold(true); });
+  for (const name of ["pointerup", "pointercancel", "blur"]) button.addEventListener(name, () => hold(false));
+  button.addEventListener("keydown", (event) => { if (event.key === " " || event.key === "Enter") { event.preventDefault(); hold(true); } });
+  button.addEventListener("keyup", (event) => { if (event.key === " " || event.key === "Enter") hold(false); });
+  stop.addEventListener("click", () => { hold(false); if (send) send({ again: true }); else { world = new Imitation(); began = performance.now(); } });
+  const quiet = listen && listen((message) => {
+    if (message.said) said.textContent = message.said;
+    if (message.clients) { state = message; draw(); }
+  });
+  const box = host(el, canvas, element("div", { class: "row" }, button, stop), canvas, table, said), close = followWidth(box, draw);
+  draw();
+  if (send) send({ again: true });
+  return () => { close(); clearInterval(timer); if (quiet) quiet(); if (send) send({ stop: true }); };
+}
+
+const KINDS = { play, predict, freeze };
+
+// A control in a page without a kernel.
+export function mount(el, kind, options) {
+  return KINDS[kind](el, options);
+}
+
+function render({ model, el }) {
+  const kind = model.get("_kind"), options = JSON.parse(model.get("_options"));
+  if (kind === "predict")
+    return predict(el, options, ({ drawn, shown }) => { model.set("drawn", drawn); model.set("shown", shown); model.save_changes(); });
+  if (kind === "freeze")
+    return freeze(el, {
+      send: (message) => model.send(message),
+      listen: (heard) => { model.on("msg:custom", heard); return () => model.off("msg:custom", heard); },
+    });
+  return KINDS[kind](el, options);
+}
+
+export default { render };
