@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from latencykit.analysis.capacity import LoadCurve as LoadCurve
     from latencykit.analysis.capacity import load_curve as load_curve
     from latencykit.analysis.change_points import change_points as change_points
+    from latencykit.analysis.coincidence import Coincidence as Coincidence
+    from latencykit.analysis.coincidence import coincide as coincide
     from latencykit.analysis.compare import Comparison as Comparison
     from latencykit.analysis.compare import compare as compare
     from latencykit.analysis.correct import correct as correct
+    from latencykit.analysis.explain import Explanation as Explanation
     from latencykit.analysis.fan_out import FanOut as FanOut
     from latencykit.analysis.fan_out import fan_out as fan_out
     from latencykit.analysis.fan_out import sequential as sequential
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from latencykit.core.buckets import EdgeBuckets as EdgeBuckets
     from latencykit.core.buckets import HdrBuckets as HdrBuckets
     from latencykit.core.distribution import Distribution as Distribution
+    from latencykit.core.events import Events as Events
     from latencykit.core.histogram import Histogram as Histogram
     from latencykit.core.histogram_log import HistogramLog as HistogramLog
     from latencykit.core.histogram_log import merge as merge
@@ -49,11 +53,13 @@ if TYPE_CHECKING:
     from latencykit.errors import LatencyKitError as LatencyKitError
     from latencykit.errors import MissingPackageError as MissingPackageError
     from latencykit.errors import UnknownFormatError as UnknownFormatError
+    from latencykit.io.events import read_events as read_events
     from latencykit.io.reading import formats as formats
     from latencykit.io.reading import read as read
     from latencykit.io.reading import read_all as read_all
     from latencykit.io.writing import write as write
     from latencykit.record.recorder import Recorder as Recorder
+    from latencykit.views.explanation import explain as explain
     from latencykit.views.explore import explore as explore
     from latencykit.views.explore import link as link
     from latencykit.views.report import Report as Report
@@ -70,9 +76,12 @@ _MODULE_OF = {
     "LoadCurve": "analysis.capacity",
     "load_curve": "analysis.capacity",
     "change_points": "analysis.change_points",
+    "Coincidence": "analysis.coincidence",
+    "coincide": "analysis.coincidence",
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
     "correct": "analysis.correct",
+    "Explanation": "analysis.explain",
     "FanOut": "analysis.fan_out",
     "fan_out": "analysis.fan_out",
     "sequential": "analysis.fan_out",
@@ -85,6 +94,7 @@ _MODULE_OF = {
     "EdgeBuckets": "core.buckets",
     "HdrBuckets": "core.buckets",
     "Distribution": "core.distribution",
+    "Events": "core.events",
     "Histogram": "core.histogram",
     "HistogramLog": "core.histogram_log",
     "merge": "core.histogram_log",
@@ -103,11 +113,13 @@ _MODULE_OF = {
     "LatencyKitError": "errors",
     "MissingPackageError": "errors",
     "UnknownFormatError": "errors",
+    "read_events": "io.events",
     "formats": "io.reading",
     "read": "io.reading",
     "read_all": "io.reading",
     "write": "io.writing",
     "Recorder": "record.recorder",
+    "explain": "views.explanation",
     "explore": "views.explore",
     "link": "views.explore",
     "Report": "views.report",

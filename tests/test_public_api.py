@@ -118,6 +118,7 @@ def values() -> dict[str, object]:
         "series": log.series([50, 99], moments=True),
         "page": lk.Report("<p>Page</p>"), "distribution": lk.fan_out(h, 10), "fan-out": lk.sequential(h, 2),
         "slo": lk.SLO.parse("99=20ms"),
+        "explanation": lk.explain(tagged), "columns": samples.with_columns({"host": ["a"] * 3000}),
         "diagnosis": found, "stalls": found.found, "comparison": lk.compare(h, h),
         "load curve": curve,
         "load row": curve.rows[0], "evidence": samples.evidence(),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
@@ -79,6 +80,17 @@ def test_diagnose(run: Run, path: Path) -> None:
 def test_fanout(run: Run) -> None:
     for more in ((), ("--independent",), ("--quorum", "2"), ("--hedge-after", "95")):
         validated("fanout", run("fanout", LOGS[0], "-n", "4,10", *more, "--format", "json")[1])
+
+
+def test_explain(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    host, took = rng.choice(["a", "b"], 4000), rng.exponential(1, 4000)
+    rows = [f"{k},{one},{two}" for k, (one, two) in enumerate(zip(took, host, strict=True))]
+    path = tmp_path / "calls.csv"
+    path.write_text("\n".join(["start_s,latency_ms,host", *rows]) + "\n")
+    record = validated("explain", run("explain", path, "--format", "json")[1])
+    assert {row["value"] for row in record["series"][0]["attributes"]} == {"a", "b"}
+    validated("explain", run("explain", LOGS[0], "--format", "json")[1])
 
 
 def test_compare(run: Run) -> None:

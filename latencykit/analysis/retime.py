@@ -227,4 +227,4 @@ def _rebuilt(samples: Samples, order: Ints, laid: _Laid, rate: float, connection
     return Samples(
         start=start[turn], duration=(end - start)[turn], intended=due[turn], outcome=outcome,
         connection=column(samples.connection), tag=column(samples.tag), run=run,
-    )  # fmt: skip
+    ).with_columns(samples.columns.select(rows[turn]))  # fmt: skip

@@ -67,6 +67,11 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "latencykit load 'rate-*.txt' --slo 99=20ms",
         ),
         (
+            "explain",
+            "Find what slow requests have in common.",
+            "latencykit explain access.log --by endpoint,host",
+        ),
+        (
             "fanout",
             "Estimate tail latency under fan-out.",
             "latencykit fanout run.hlog -n 1,10,100",

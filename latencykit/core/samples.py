@@ -10,6 +10,7 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.columns import Columns, Words, word_of
 from latencykit.core.histogram import Evidence, Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, slot_edges, tails_of_requests
 from latencykit.core.run import Run
@@ -163,12 +164,14 @@ class Samples(HistogramBacked, Value):
     unit : str, default "ns"
         Unit of the arguments (``none`` for bare numbers); the attributes are nanoseconds, int64.
     run : Run, optional
+    **columns : array_like
+        Further columns such as endpoint, host or status: numbers, or words (None for none).
 
     Examples
     --------
-    >>> s = Samples(start=[0, 10, 20], duration=[1, 2, 300], unit="ms")
-    >>> s.histogram().max, len(s)
-    (300000000.0, 3)
+    >>> s = Samples(start=[0, 10, 20], duration=[1, 2, 300], unit="ms", host=["a", "a", "b"])
+    >>> s.histogram().max, len(s), s.where(host="a").histogram().max
+    (300000000.0, 3, 2000000.0)
     """
 
     start: Ints | None
@@ -179,6 +182,7 @@ class Samples(HistogramBacked, Value):
     tag: NDArray[np.str_] | None
     unit: str
     run: Run
+    columns: Columns = field(repr=False)
     _clock: int | None = field(repr=False, compare=False)
     _whole: Histogram | None = field(repr=False, compare=False)
 
@@ -193,6 +197,7 @@ class Samples(HistogramBacked, Value):
         tag: ArrayLike | None = None,
         unit: str = "ns",
         run: Run | None = None,
+        **columns: ArrayLike,
     ) -> None:
         given: dict[str, Any] = {
             "duration": _nanoseconds(duration, unit),
@@ -202,7 +207,10 @@ class Samples(HistogramBacked, Value):
             "connection": None if connection is None else np.asarray(connection, np.int64),
             "tag": None if tag is None else np.asarray(tag, np.str_),
         }
-        sizes = {name: array.shape for name, array in given.items() if array is not None}
+        further = {name: _cells(values) for name, values in columns.items()}
+        sizes = {
+            name: array.shape for name, array in (given | further).items() if array is not None
+        }
         if len(set(sizes.values())) > 1 or len(given["duration"].shape) != 1:
             raise InvalidArgumentError(f"the columns of samples must be of one length, not {sizes}")
         if (given["duration"] < 0).any():
@@ -221,6 +229,7 @@ class Samples(HistogramBacked, Value):
             object.__setattr__(self, name, None if array is None else read_only(array))
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
         object.__setattr__(self, "run", facts)
+        object.__setattr__(self, "columns", Columns(further))
         object.__setattr__(self, "_clock", None)
         object.__setattr__(self, "_whole", None)
 
@@ -245,7 +254,8 @@ class Samples(HistogramBacked, Value):
             Unit of numbers. Datetimes (UTC if they have no zone) and timedeltas need none.
         run : Run, optional
         **columns : str
-            Further columns: `start`, `intended`, `outcome`, `connection`, `tag`.
+            The columns of `start`, `intended`, `outcome`, `connection` and `tag`. All others are
+            kept in `Samples.columns` under their own names.
 
         Raises
         ------
@@ -269,14 +279,45 @@ class Samples(HistogramBacked, Value):
             )
         if duration is None and not columns:
             columns = {name: name for name in _COLUMNS if name in frame.columns}
-        arrays = sample_columns(frame, {"duration": duration or "duration"} | columns, unit)
-        return cls(unit="none" if unit == "none" else "ns", run=run or Run(unit=unit), **arrays)
+        roles = {"duration": duration or "duration"} | columns
+        arrays = sample_columns(frame, roles, unit)
+        samples = cls(unit="none" if unit == "none" else "ns", run=run or Run(unit=unit), **arrays)
+        others = [name for name in frame.columns if name not in roles.values()]
+        return samples.with_columns({str(name): frame[name] for name in others})
 
     def __len__(self) -> int:
         return int(self.duration.size)
 
     def _content(self) -> tuple[Any, ...]:
         return *super()._content(), None if self.start is None else self._zero
+
+    def with_columns(self, columns: Mapping[str, Any] | Columns) -> Samples:
+        """Return a copy with further columns, in addition to those that it has.
+
+        Parameters
+        ----------
+        columns : mapping of str to array_like
+            One cell per row: numbers, or words (None for none).
+
+        Examples
+        --------
+        >>> s = Samples(duration=[1, 2]).with_columns({"unit": ["rack 1", "rack 2"]})
+        >>> s.columns["unit"].tolist()
+        ['rack 1', 'rack 2']
+        """
+        if not isinstance(columns, Columns):
+            further = {name: _cells(values) for name, values in columns.items()}
+            for name, cells in further.items():
+                if cells.shape != self.duration.shape:
+                    raise InvalidArgumentError(
+                        f"column {name!r} has the shape {cells.shape}; the samples have "
+                        f"{len(self)} rows"
+                    )
+            held = {name: self.columns.cells(name) for name in self.columns}
+            columns = Columns(held | further)
+        copy = self.with_run()
+        object.__setattr__(copy, "columns", columns)
+        return copy
 
     # ------------------------------------------------------------ latencies
 
@@ -351,9 +392,62 @@ class Samples(HistogramBacked, Value):
         for name in _COLUMNS:
             column = getattr(self, name)
             object.__setattr__(copy, name, None if column is None else read_only(column[rows]))
+        object.__setattr__(copy, "columns", self.columns.select(rows))
         if self.start is not None:  # times of a selection count from the same origin
             object.__setattr__(copy, "_clock", self._zero)
         return copy
+
+    def where(self, **values: Any) -> Samples:
+        """Return the rows that have a value, or one of several, in each of the columns named.
+
+        Parameters
+        ----------
+        **values : object or sequence
+            Column → its value, or a list of values. `outcome`, `connection` and `tag` are columns,
+            too.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a column that is not there, and for a value that no row has.
+
+        Examples
+        --------
+        >>> s = Samples(duration=[1, 2, 3], host=["a", "b", "b"], status=[200, 200, 404])
+        >>> s.where(host="b", status=[200, 404]).duration.tolist()
+        [2, 3]
+        """
+        rows = np.ones(len(self), np.bool_)
+        for name, value in values.items():
+            wanted = list(value) if isinstance(value, list | tuple | set | np.ndarray) else [value]
+            cells = self._attribute(name)
+            if isinstance(cells, Words):
+                known = {None: -1} | {word: k for k, word in enumerate(cells.names.tolist())}
+                keys = [word_of(one) for one in wanted]
+                places = [known.get(key, -2) for key in keys]
+                unknown = [key for key, place in zip(keys, places, strict=True) if place == -2]
+                if unknown:
+                    seen = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.names))
+                    often = cells.names[np.argsort(-seen, kind="stable")[:6]].tolist()
+                    raise InvalidArgumentError(
+                        f"no row has {name} {unknown[0]!r}; values are {', '.join(often) or 'none'}"
+                    )
+                rows &= np.isin(cells.codes, places)
+            else:
+                rows &= np.isin(cells, wanted)
+        return self.select(rows)
+
+    def _attribute(self, name: str) -> Words | NDArray[Any]:
+        """A column by its name: a further one, or outcome, connection or tag."""
+        if name not in ("outcome", "connection", "tag") or getattr(self, name) is None:
+            return self.columns.cells(name)
+        values = getattr(self, name)
+        if name == "connection":
+            return np.asarray(values)
+        if name == "outcome":
+            return Words(values.astype(np.int32), np.array(OUTCOMES, object))
+        names, codes = np.unique(values, return_inverse=True)
+        return Words(codes.reshape(-1).astype(np.int32), names.astype(object))
 
     @property
     def epoch(self) -> int | None:
@@ -484,7 +578,12 @@ class Samples(HistogramBacked, Value):
         return tails_of_requests(begin[good], self.values[good], late, tag, counted)
 
     def to_log(
-        self, interval: str | float = "1s", digits: int = 3, *, by_start: bool = False
+        self,
+        interval: str | float = "1s",
+        digits: int = 3,
+        *,
+        by_start: bool = False,
+        by: str | None = None,
     ) -> HistogramLog:
         """Count the good requests into intervals by the time of their reply, as a recorder would.
 
@@ -495,6 +594,8 @@ class Samples(HistogramBacked, Value):
         digits : int, default 3
         by_start : bool, default False
             Count each request in the interval of its send.
+        by : str, optional
+            The column whose values become the tags of the log; that of `tag` without it.
 
         Raises
         ------
@@ -504,6 +605,17 @@ class Samples(HistogramBacked, Value):
         width = parse_duration(interval, "s")
         good, origin = self.good, self._zero
         assert self.start is not None
+        names, tag_code = self.tags or ("",), None
+        if by is not None:
+            cells = self._attribute(by)
+            if not isinstance(cells, Words):
+                numbers, codes = np.unique(cells, return_inverse=True)
+                cells = Words(
+                    codes.reshape(-1).astype(np.int32), numbers.astype(str).astype(object)
+                )
+            order = np.argsort(np.append(cells.names, "").astype(str), kind="stable")
+            names = tuple(np.append(cells.names, "").astype(str)[order].tolist())
+            tag_code = np.argsort(order)[cells.codes]
         first = (self._origin - origin) // int(max(width, 1))
         moment = (self.start if by_start else self.start + self.duration)[good] - origin
         slot = (moment // int(max(width, 1))).astype(np.int64) - first
@@ -512,12 +624,14 @@ class Samples(HistogramBacked, Value):
             raise InputTooLargeError(
                 f"intervals of {format_duration(width)} would number {size:,}; use longer ones"
             )
-        names = self.tags or ("",)
-        code = (
-            np.zeros(slot.size, np.int64)
-            if self.tag is None
-            else np.searchsorted(np.asarray(names), self.tag[good])
-        )
+        if tag_code is not None:
+            used = np.unique(tag_code[good])
+            code = np.searchsorted(used, tag_code[good])
+            names = tuple(names[k] for k in used.tolist()) or ("",)
+        elif self.tag is None:
+            code = np.zeros(slot.size, np.int64)
+        else:
+            code = np.searchsorted(np.asarray(names), self.tag[good])
         buckets = HdrBuckets(digits)
         block = block_of_rows(
             slot * len(names) + code,
@@ -547,7 +661,7 @@ class Samples(HistogramBacked, Value):
         -------
         DataFrame
             The known columns of start, duration, intended (ns, int64), outcome (words),
-            connection and tag.
+            connection and tag, and all further columns.
         """
         import pandas as pd
 
@@ -562,9 +676,11 @@ class Samples(HistogramBacked, Value):
             "connection": self.connection,
             "tag": None if self.tag is None else word_column(self.tag),
         }
-        return pd.DataFrame(
-            {name: column for name, column in columns.items() if column is not None}
-        )
+        columns = {name: self.columns[name] for name in self.columns} | {
+            name: column for name, column in columns.items() if column is not None
+        }
+        order = sorted(columns, key=lambda name: name not in _COLUMNS)
+        return pd.DataFrame({name: columns[name] for name in order})
 
     def _repr_html_(self) -> str:
         from latencykit.core.key_statistics import html_of
@@ -580,6 +696,22 @@ class Samples(HistogramBacked, Value):
             else ""
         )
         return f"Samples({format_count(good)} good requests{others}{over})"
+
+
+def _cells(values: Any) -> Any:
+    """Cells of a further column as they were given, safe from later changes; encoded when used."""
+    if isinstance(values, Words) or hasattr(values, "cat"):
+        return values
+    if hasattr(values, "to_numpy"):
+        return values.copy()
+    if isinstance(values, np.ndarray):
+        return values.copy() if values.flags.writeable else values
+    cells = list(values)
+    plain = np.asarray(cells) if all(isinstance(one, int | float) for one in cells) else None
+    if plain is None or plain.dtype.kind not in "biuf":
+        plain = np.empty(len(cells), object)
+        plain[:] = cells
+    return plain
 
 
 def _nanoseconds(values: ArrayLike, unit: str) -> Ints:

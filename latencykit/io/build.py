@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
+from latencykit.core.columns import Columns, Words, encoded
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
@@ -20,8 +21,10 @@ from latencykit.units import NANOSECONDS, format_count
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core.columns import Cells
     from latencykit.core.run import Run
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, ReadOptions, Source
@@ -29,10 +32,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "EMPTY",
     "base_unit",
     "data_from_points",
     "data_from_values",
     "distinct",
+    "further_cells",
+    "further_columns",
     "histogram_of_both",
     "histogram_of_payload",
     "in_nanoseconds",
@@ -51,6 +57,9 @@ __all__ = [
 
 
 _Key = TypeVar("_Key")
+EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
+"""Cells that stand for "nothing"."""
+
 _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
 
 
@@ -172,7 +181,11 @@ def without_negative(
         return columns, ()
     note = f"{several(number, 'negative duration')} left out: the clock was set back"
     options.report(note)
-    return {name: np.asarray(column)[~bad] for name, column in columns.items()}, (note,)
+    further = columns.pop("columns", None)  # of `Samples.with_columns`
+    columns = {name: np.asarray(column)[~bad] for name, column in columns.items()}
+    if further is not None:
+        columns["columns"] = Columns(further).select(~bad)
+    return columns, (note,)
 
 
 def per_operation(
@@ -195,6 +208,41 @@ def per_operation(
     whole = everything.select(~np.isin(code, outside)) if outside else everything
     free = aggregate if aggregate not in each else f"{aggregate} operations"
     return {free: whole.with_run(aggregate=True)} | each
+
+
+def further_cells(pieces: Sequence[pd.Series[Any]]) -> Cells:
+    """Return the cells of a further column: numbers where all of its words are such."""
+    import pandas as pd
+
+    parts = [encoded(piece) for piece in pieces]
+    numbers = [part for part in parts if not isinstance(part, Words)]
+    if len(numbers) == len(parts):
+        return np.concatenate(numbers) if numbers else np.zeros(0)
+    places: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        cells = part if isinstance(part, Words) else encoded(part.astype(str).astype(object))
+        assert isinstance(cells, Words)
+        words = [str(word).strip() for word in cells.names]
+        table = [-1 if word in EMPTY else places.setdefault(word, len(places)) for word in words]
+        codes.append(np.array([*table, -1], np.int32)[cells.codes])
+    names, code = np.array(list(places), object), np.concatenate(codes)
+    values = pd.to_numeric(pd.Series(names, dtype=object), errors="coerce").to_numpy(np.float64)
+    if not names.size or not np.isfinite(values).all():
+        return Words(code, names)
+    if (code >= 0).all() and (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
+        return np.asarray(values.astype(np.int64)[code])
+    return np.asarray(np.append(values, np.nan)[code])
+
+
+def further_columns(pieces: Sequence[pd.DataFrame]) -> dict[str, Cells]:
+    """Return further columns from tables of words, one after the other; some may lack columns."""
+    import pandas as pd
+
+    if not pieces:
+        return {}
+    frame = pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
+    return {str(name): further_cells([frame[name]]) for name in frame.columns}
 
 
 # ------------------------------------------------------------

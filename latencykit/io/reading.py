@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from latencykit.core.columns import Columns
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -78,6 +79,7 @@ class Selection:
     end: str | None = None
     anywhere: bool = False
     """Whether a series or tag has to be in one of the inputs only."""
+    columns: bool = False
 
     def options(self, report: Callable[[str], None]) -> ReadOptions:
         """Return what the readers have to know."""
@@ -85,7 +87,7 @@ class Selection:
         counted = self.counted and self.begin is None and self.end is None
         return ReadOptions(
             self.unit, self.column, self.start_column, self.lenient, counted, measure,
-            self.series or (), report,
+            self.series or (), self.columns, report,
         )  # fmt: skip
 
 
@@ -222,7 +224,52 @@ def read_source(
             command=without_login(run.command or "") or None,
             notes=run.with_notes(*notes).notes,
         )
+    if not (options.columns or options.counted):
+        for name, data in result.items():
+            if isinstance(data, Samples):
+                load = _Later(source, options, chosen, name, data.duration)
+                result[name] = data.with_columns(Columns(load=load))
     return result
+
+
+class _Later:
+    """Reads the further columns of samples, by reading the input again when they are used."""
+
+    def __init__(
+        self, source: Source, options: ReadOptions, chosen: Format, name: str, duration: Any
+    ) -> None:
+        self._source: Source | None = source
+        self._path, self._name = source.shown, name
+        self._options = replace(options, columns=True, report=_silent, tally=Tally())
+        self._format = chosen
+        self._rows, self._sum = int(duration.size), int(duration.sum())
+
+    def __call__(self) -> dict[str, Any]:
+        source = self._source or source_of(FileRange(self._path))
+        data = read_source(source, self._options, self._format).get(self._name)
+        self._source = None
+        known = isinstance(data, Samples) and (len(data), int(data.duration.sum()))
+        if known != (self._rows, self._sum):
+            raise source.corrupt(
+                None, "the file has changed since its latencies were read", "the same rows",
+                "read it again",
+            )  # fmt: skip
+        assert isinstance(data, Samples)
+        return {name: data.columns.cells(name) for name in data.columns}
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._path == "-":
+            raise TypeError("standard input cannot be read again")
+        named = registry.named_format(self._format.name)
+        return vars(self) | {
+            "_source": None, "_path": str(Path(self._path).absolute())
+            if Path(self._path).exists() else self._path,
+            "_format": self._format.name if named is self._format else self._format,
+        }  # fmt: skip
+
+
+def _silent(_: str) -> None:
+    """Report nothing: what was skipped has been reported by the first reading."""
 
 
 def _in_stated_unit(data: Data, unit: str) -> Data:
@@ -244,7 +291,7 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
             unit="none" if unit == "none" else "ns",
             run=run.replace(**facts),
             **{name: column for name, column in columns.items() if column is not None},
-        )
+        ).with_columns(data.columns)
     bare: Any = data.to_unit(run.unit)
     if isinstance(bare, HistogramLog):
         bare = bare.rows(np.arange(len(bare)), unit=unit)
@@ -306,7 +353,8 @@ def select(
 ) -> list[tuple[str, str, Data]]:
     """Read a source; return series, tag and data of whatever is wanted of it.
 
-    A tagged log or tagged samples give one entry per tag. With `part`, a range of a log, in which
+    A tagged log or tagged samples give one entry per tag, unless columns are wanted: a tag is one
+    of them. With `part`, a range of a log, in which
     a tag may be missing.
     """
     path = source.shown
@@ -318,13 +366,16 @@ def select(
         raise InvalidArgumentError(
             f"{path}: has no series {missing[0]!r}{did_you_mean(missing[0], series)}"
         )
+    if wanted.columns and not wanted.series:  # what sums up the others is enough
+        series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
     tags: set[str] = set()
     for name, data in series.items():
         if wanted.series is not None and name not in wanted.series:
             continue
         data = _with_measure(data, wanted.measure)
-        for tag, one in expand_tags("", data).items():
+        together = wanted.columns and wanted.tags is None
+        for tag, one in ({"": data} if together else expand_tags("", data)).items():
             own = (one.run.tags or ("",))[0]
             tags.add(own)
             if wanted.tags is None or own in wanted.tags:

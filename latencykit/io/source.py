@@ -498,6 +498,8 @@ class ReadOptions:
     series : tuple of str
         Series that were asked for by name. A reader of an output that holds many unlike ones gives
         its main series where none is named, and all it holds where one is.
+    columns : bool
+        Attach further columns to samples. Without it, they are read when they are first used.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
     tally : Tally
@@ -511,6 +513,7 @@ class ReadOptions:
     counted: bool = False
     measure: Measure | None = None
     series: tuple[str, ...] = ()
+    columns: bool = False
     report: Callable[[str], None] = field(default=lambda _: None, repr=False)
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
 

@@ -38,6 +38,7 @@ __all__ = [
     "entry",
     "epoch_seconds",
     "fact",
+    "flat",
     "has_json_keys",
     "has_keys",
     "has_match",
@@ -489,3 +490,14 @@ def _has_match(
     pattern: re.Pattern[str], plain: Callable[[str], str], confidence: Confidence, head: Head
 ) -> Confidence:
     return confidence if pattern.search(plain(head.text)) else Confidence.NO
+
+
+def flat(record: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
+    """Return nested objects as ``a.b``; lists are left out."""
+    found: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, dict) and depth:
+            found |= {f"{key}.{inner}": one for inner, one in flat(value, depth - 1).items()}
+        elif not isinstance(value, (dict, list)):
+            found[str(key)] = value
+    return found

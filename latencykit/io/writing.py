@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._files import whole
+from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, merge_logs
 from latencykit.core.samples import OUTCOMES, Samples
@@ -77,6 +78,13 @@ def _write_one(
             "tag": None if data.tag is None else _cells(data.tag.tolist()),
         }  # fmt: skip
         table = {key: column for key, column in columns.items() if column is not None}
+        for key in data.columns:
+            cells = data.columns.cells(key)
+            if isinstance(cells, Words):
+                words = np.array([*(guarded(name) for name in cells.names), ""], object)
+                table.setdefault(key, words[cells.codes])
+            else:
+                table.setdefault(key, cells)
     else:
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         numbers = [*data.stats.values(), *data.reported_percentiles.values()]

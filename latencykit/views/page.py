@@ -21,6 +21,7 @@ from latencykit.core.key_statistics import small_curve
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import as_series, conditions, measured
+from latencykit.views.explanation import explanation_section
 from latencykit.views.page_data import (
     PAGE_SIZE,
     bin_width,
@@ -159,6 +160,7 @@ def page_html(
         _explorer(series, percentiles, measured_series),
         stalls_section(found),
         omission_section(found),
+        explanation_section(named),
         comparison_section(measured_series),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",

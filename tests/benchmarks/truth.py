@@ -1,7 +1,7 @@
 """How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
 
 Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said
-is compared with the truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis`` chooses
+is compared with the truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis,events,explain`` chooses
 tables, ``--quick`` takes few runs of short logs.
 
 * coverage: of the intervals that are given, how many hold the truth; and how many are given
@@ -10,6 +10,8 @@ tables, ``--quick`` takes few runs of short logs.
 * changes: change points in series without a change, and with one
 * load: brackets of an M/M/1 queue's capacity
 * diagnosis: omission, see `tests.benchmarks.truth_diagnosis`
+* events: what coincides with stalls, see `tests.benchmarks.truth_events`
+* explain: planted causes of slow requests, and worlds without, see `tests.benchmarks.truth_explain`
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -357,9 +360,34 @@ def diagnosis(quick: bool) -> str:
     return str(importlib.import_module("tests.benchmarks.truth_diagnosis").tables(quick))
 
 
+def events(quick: bool) -> str:
+    """Return the tables of events beside runs."""
+    from tests.benchmarks.truth_events import tables
+
+    return "\n".join(tables(quick, in_parallel, markdown))
+
+
+def explain(quick: bool) -> str:
+    """Return the table of causes."""
+    from tests.benchmarks.truth_explain import NULL, PLANTED, judged
+
+    runs, rows = 4 if quick else 40, []
+    for name in (*PLANTED, *NULL):
+        count = sum(in_parallel(partial(judged, name), range(runs)), Counter[str]())
+        named = count["right"] + count["wrong"]
+        rows.append(
+            [
+                name, f"{count['found']}/{count['causes']}" if count["causes"] else "–",
+                f"{count['right']}/{named}" if named else "–", share(count["false"], runs),
+            ]
+        )  # fmt: skip
+    header = ["world", "causes found", "findings right", "runs with a false finding, %"]
+    return markdown("Causes of slow requests, 10 min at 100/s", header, rows)
+
+
 TABLES: dict[str, Callable[[bool], str]] = {
     "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
-    "diagnosis": diagnosis,
+    "diagnosis": diagnosis, "events": events, "explain": explain,
 }  # fmt: skip
 
 

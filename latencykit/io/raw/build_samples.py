@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import data_from_values, several
+from latencykit.io.build import data_from_values, further_cells, several
 from latencykit.io.raw.aggregates import OPEN, counted_data, level_of, percentile_data
 from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
@@ -39,7 +40,12 @@ _MOST_TAGS = 200
 _FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
-_PLACE, _LEVEL, _TEXT = "\0place", "\0level", "\0text"  # names that no role has
+_PLACE, _LEVEL, _TEXT, _FURTHER = (
+    "\0place",
+    "\0level",
+    "\0text",
+    "\0further",
+)  # names that no role has
 
 
 @dataclass
@@ -115,6 +121,9 @@ class _Rows:
         ):
             if column is not None:
                 columns[name] = words.codes(frame[column])[keep]
+        if plan.further:
+            table: Any = frame[list(plan.further)][keep]
+            columns[_FURTHER] = table
         if _PLACE in frame:
             columns[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
         self.tally["rows"] += len(columns["duration"])
@@ -229,17 +238,25 @@ def gathered(
             return _counted(chain(kept, parts), rows, notes)
     if not rows.tally["rows"] and not rows.lost:
         raise rows.no_latencies()
+    tables: list[Any] = [part.pop(_FURTHER) for part in kept] if plan.further else []
+    further = {
+        name: further_cells([frame[name] for frame in tables if len(frame)])
+        for name in plan.further
+    }
     whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     series = whole.pop("series", None)
     if series is None:
-        return {"": _data(whole, run, rows)}
-    return {
-        rows.series.names[code]: _data(
-            {name: column[series == code] for name, column in whole.items()}, run, rows
-        )
-        for code in np.unique(series).tolist()
-    }
+        data = _data(whole, run, rows)
+        return {"": data.with_columns(further) if isinstance(data, Samples) else data}
+    found: dict[str, Data] = {}
+    for code in np.unique(series).tolist():
+        mine = series == code
+        data = _data({name: column[mine] for name, column in whole.items()}, run, rows)
+        if isinstance(data, Samples):
+            data = data.with_columns(FurtherColumns(further).select(mine))
+        found[rows.series.names[code]] = data
+    return found
 
 
 def _run(plan: Plan, rows: _Rows) -> Run:

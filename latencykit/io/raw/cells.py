@@ -11,6 +11,7 @@ import numpy as np
 
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
+from latencykit.io.build import EMPTY
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
@@ -360,8 +361,6 @@ def roles_of(columns: Iterable[str], taken: str) -> dict[str, ColumnName]:
 # Cells into nanoseconds: numbers of a unit, spelled durations, dates.
 
 Kind = Literal["number", "span", "moment", "word"]
-EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
-"""Cells that stand for "nothing"."""
 
 _JUDGED = 60
 _LONGEST_WORD = 80

@@ -39,6 +39,7 @@ __all__ = ["Plan", "TimestampColumn", "plan_of"]
 
 _EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
 _MOST_TAGS = 40
+_OWN = ("outcome", "connection", "tag")  # columns that samples have in any case
 _AGES = 1e17  # ns, three years: not a latency, but a point in time
 _LATEST = 9.2e18  # ns since 1970; the year 2261
 _HOUR = 3.6e12  # ns
@@ -94,6 +95,8 @@ class Plan:
         Column of each row's unit.
     shape : Shape or None
         What rows are that are not requests.
+    further : tuple of str
+        Columns that are kept under their own names, if they are asked for.
     """
 
     duration: str
@@ -110,6 +113,7 @@ class Plan:
     notes: tuple[str, ...]
     unit_column: str | None = None
     shape: Shape | None = None
+    further: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -151,6 +155,7 @@ class Plan:
         if self.shape is not None:
             every += [column for column in (self.shape.count, self.shape.level) if column]
             every += [self.shape.low.column] if self.shape.low is not None else []
+        every += self.further
         return tuple(column for column in dict.fromkeys(every) if column not in self.numbers)
 
 
@@ -219,9 +224,15 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
         sample, [column for column in columns if column not in taken], notes
     )
     connection = roles.get("connection")
+    moments = _moments(sample, roles, unit if kind == "number" else "ns", notes)
+    further: tuple[str, ...] = ()
+    if options.columns and shape is None:
+        used = {chosen.column, unit_column, *(one.column for one in moments.values()), *_OWN}
+        used |= {roles["series"].column} if "series" in roles else set()
+        further = tuple(column for column in columns if column not in used)
     return Plan(
         duration=chosen.column, kind=kind, unit=unit, unit_from=unit_from,
-        moments=_moments(sample, roles, unit if kind == "number" else "ns", notes),
+        moments=moments, further=further,
         outcomes=outcomes, failures_known=known,
         connection=connection.column if connection else None,
         connection_kind=kind_of(sample[connection.column]) if connection else "word",

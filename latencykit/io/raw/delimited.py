@@ -244,7 +244,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
         comment=dialect.comment,
         na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63),
-        loose=tuple(one.column for one in plan.outcomes), exact=True,
+        loose=(*(one.column for one in plan.outcomes), *plan.further), exact=True,
     )  # fmt: skip
     notes = [
         f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"

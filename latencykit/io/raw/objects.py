@@ -17,15 +17,13 @@ from latencykit.io.source import Confidence, Format, refuse_rows
 from latencykit.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 __all__ = ["FORMATS"]
-
-_DEPTH = 3
 
 
 class _Twice(dict[str, Any]):
@@ -47,22 +45,11 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
 _SAMPLE = 400
 
 
-def _flat(record: Mapping[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
-    """Nested objects as ``a.b``; lists are left out."""
-    found: dict[str, Any] = {}
-    for key, value in record.items():
-        if isinstance(value, dict) and depth:
-            found |= {f"{key}.{inner}": one for inner, one in _flat(value, depth - 1).items()}
-        elif not isinstance(value, (dict, list)):
-            found[str(key)] = value
-    return found
-
-
 def _has_latency(record: Any) -> bool:
     """Whether an object names a latency, or a bucket and its count."""
     if not isinstance(record, dict):
         return False
-    columns = _flat(record)
+    columns = jsontext.flat(record)
     return bool(latency_columns(columns)[0]) or looks_aggregated(columns)
 
 
@@ -123,7 +110,7 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not records:
         raise source.corrupt(1, "it contains no object", "one JSON object per line", "")
     _refuse_twice(records, source)
-    plan = plan_of(pd.DataFrame([_flat(record) for record in records]), options, source)
+    plan = plan_of(pd.DataFrame([jsontext.flat(record) for record in records]), options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
     return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
@@ -287,7 +274,7 @@ def _table_of(value: Any, source: Source) -> pd.DataFrame:
             "an object",
             "",
         )
-    return pd.DataFrame([_flat(record) for record in value])
+    return pd.DataFrame([jsontext.flat(record) for record in value])
 
 
 FORMATS = (

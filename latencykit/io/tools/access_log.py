@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
     base_unit,
+    further_columns,
     nanoseconds_of,
     outcome_codes,
     whole_nanoseconds,
@@ -36,12 +37,13 @@ from latencykit.io.build import (
 from latencykit.io.raw.cells import latency_columns, named, unit_in
 from latencykit.io.rows import CUT_LINE, line_chunks
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, iso_nanoseconds
+from latencykit.io.text import certain, flat, iso_nanoseconds
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -249,7 +251,7 @@ _JUDGED = 200  # lines
 
 @dataclass(frozen=True)
 class _Line:
-    """One line format: what to match, in the order stamp, status, time."""
+    """One line format: what to match, in the order stamp, status, time; `label` of the time."""
 
     tool: str
     pattern: re.Pattern[bytes]
@@ -258,6 +260,7 @@ class _Line:
     at_end: bool  # the stamp is that of the reply
     order: tuple[int, int, int] = (0, 1, 2)
     notes: tuple[str, ...] = ()
+    label: str | None = None
 
 
 _MSEC = re.compile(rb"^(\d{9,11}\.\d{3}) (\d+\.\d{3}) (?:(\d+\.\d{3}|-) )?")
@@ -292,7 +295,8 @@ def _format_of(head: Head) -> _Line | None:
     if tails and len(tails) >= 0.9 * len(lines) and (time := time_field(tails)) is not None:
         tool = "nginx" if time.seconds else "Apache httpd"
         full = re.compile(_HEAD + time.pattern(), re.MULTILINE)
-        row = _Line(tool, full, time.unit, time.unit_from, time.seconds, notes=time.notes)
+        row = _Line(tool, full, time.unit, time.unit_from, time.seconds)
+        row = replace(row, notes=time.notes, label=time.label)
         candidates.insert(0, row)
     for line_format in candidates:
         fits = sum(line_format.pattern.match(line) is not None for line in lines)
@@ -322,6 +326,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if chosen is _HAPROXY:
         notes = ["stamps without a time zone were taken as UTC"]
     parts = []
+    details: list[pd.DataFrame] = []
     for first, chunk in line_chunks(source):
         rows = chosen.pattern.findall(chunk)
         if len(rows) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
@@ -347,17 +352,53 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if chosen.at_end:
             start = start - np.rint(duration).astype(np.int64)
         parts.append((duration, start, status.astype(np.int64)))
+        if options.columns:
+            lines = [line for line in chunk.split(b"\n") if chosen.pattern.match(line)]
+            details.append(_details(lines, chosen))
         notes += [] if b"." in rows[0][chosen.order[0]] else ["stamps are whole seconds"]
     if not parts:
         return {}
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
-    given = {"duration": duration, "start": start, "outcome": _outcomes(status)}
+    given: dict[str, Any] = {
+        "duration": duration, "start": start, "outcome": _outcomes(status),
+    }  # fmt: skip
+    if options.columns:
+        given["columns"] = further_columns(details) | {"status": status}
     kept, left_out = without_negative(given, options)
+    further = kept.pop("columns", {})
     run = Run(
         tool=chosen.tool, measure="service", corrected="none", unit=unit, unit_from=unit_from,
         notes=(*dict.fromkeys(notes), *left_out, _SERVER_SIDE),
     )  # fmt: skip
-    return {"": Samples(run=run, unit=base_unit(unit), **kept)}
+    return {"": Samples(run=run, unit=base_unit(unit), **kept).with_columns(further)}
+
+
+_DETAILS = re.compile(
+    r'^(?:(?P<client>(?!\d{9,11}\.\d{3} )\S+) )?.*?(?:"| )(?P<method>[A-Z]{3,9}) '
+    r'(?P<endpoint>[^\s"]+)[^"\s]*(?: HTTP/[\d.]+)?'
+    r'(?:" (?P<status>\d{3}) (?P<size>\d+|-)(?: "(?P<referer>[^"]*)" "(?P<user_agent>[^"]*)")?)?'
+)
+_BACKEND = re.compile(r"\] (?P<frontend>\S+) (?P<backend>[^/\s]+)/(?P<server>\S+) ")
+_NAMED = re.compile(r'(?<![\w.$%?&-])([A-Za-z_][\w.-]*)[=:] ?"?([^\s",;|)}\]=]+)')
+
+
+def _details(lines: Sequence[bytes], chosen: _Line) -> pd.DataFrame:
+    """What lines say of each request: client, method, path, size, agent and labelled values."""
+    import pandas as pd
+
+    texts = pd.Series([line.decode("utf-8", "replace") for line in lines], dtype=object)
+    frame = texts.str.extract(_DETAILS).drop(columns="status")
+    frame["endpoint"] = frame["endpoint"].str.replace(r"[?#].*$", "", regex=True)
+    if chosen is _HAPROXY:
+        frame = frame.join(texts.str.extract(_BACKEND))
+    behind = texts.str.extract(r'" \d{3} (.*)$', expand=False).fillna("")
+    behind = behind.str.replace(r'^\S+ "[^"]*" "[^"]*"', "", regex=True)
+    named = [dict(_NAMED.findall(text)) for text in behind]
+    some = named[:_JUDGED]
+    for label in dict.fromkeys(label for row in some for label in row):
+        if sum(label in row for row in some) >= 0.5 * len(some) and label != chosen.label:
+            frame.insert(len(frame.columns), label, [row.get(label) for row in named], True)
+    return frame.dropna(axis=1, how="all")
 
 
 def _outcomes(status: Ints) -> NDArray[np.int8] | None:
@@ -457,6 +498,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     ]
     if not parts:
         return {}
+    details = [part.pop("columns") for part in parts if "columns" in part]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     unit, unit_from = options.resolve_unit(server.unit)
     duration = nanoseconds_of(columns["time"], unit)
@@ -466,17 +508,19 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     if "end" in columns:
         kept["start"] = columns["end"] - np.rint(duration).astype(np.int64)
     kept["connection"] = columns.get("connection")
+    kept["columns"] = further_columns(details) if details else None
     kept, left_out = without_negative(kept, options)
+    further = kept.pop("columns", {})
     run = Run(
         tool=server.tool, measure="service", corrected="none", unit=unit, unit_from=unit_from,
         notes=(*notes, *left_out, _SERVER_SIDE),
     )  # fmt: skip
-    return {"": Samples(run=run, unit=base_unit(unit), **kept)}
+    return {"": Samples(run=run, unit=base_unit(unit), **kept).with_columns(further)}
 
 
 def _json_columns(
     batch: list[Any], first: int, server: _Keys, source: Source, options: ReadOptions
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Any]:
     """The keys of a batch that matter, as arrays; objects without a time are corrupt."""
 
     def time_of(row: Any) -> float | None:
@@ -495,7 +539,7 @@ def _json_columns(
     if not batch:
         return {"time": time, "status": np.zeros(0, np.int64)}
     status = next((key for key in server.status if key in batch[0]), "")
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, Any] = {
         "time": time,
         "status": np.array([_whole_number(row.get(status), 200) for row in batch], np.int64),
     }
@@ -517,6 +561,12 @@ def _json_columns(
     if "connection" in batch[0]:
         numbers = [_whole_number(row.get("connection"), -1) for row in batch]
         columns["connection"] = np.array(numbers, np.int64)
+    if options.columns:
+        import pandas as pd
+
+        used = (server.time, *server.begin, *server.end, "connection")
+        rows = [{key: one for key, one in flat(row).items() if key not in used} for row in batch]
+        columns["columns"] = pd.DataFrame(rows, dtype=object)
     return columns
 
 

@@ -94,6 +94,11 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         "outcome": outcome_codes(error=failed, timeout=late, unfinished=unfinished),
         "code": code.reshape(-1),
     }
+    if options.columns:
+        columns["columns"] = {
+            "request": np.array([one.decode("utf-8", "replace") for one in name.tolist()], object),
+            "group": np.array([one.decode("utf-8", "replace") for one in group.tolist()], object),
+        }
     kept, left_out = without_negative(columns, options)
     version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\S*)\s*$"
     run = Run(
@@ -101,8 +106,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         corrected="none", unit="ms", unit_from="format", notes=(*notes, *left_out),
     )  # fmt: skip
     labels = [label.decode("utf-8", "replace") for label in names.tolist()]
-    code = kept.pop("code")
-    return per_operation(Samples(run=run, **kept), code, labels)
+    code, further = kept.pop("code"), kept.pop("columns", {})
+    return per_operation(Samples(run=run, **kept).with_columns(further), code, labels)
 
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

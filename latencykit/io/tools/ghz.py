@@ -81,10 +81,20 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             str(row.get("status") or "") or ("error" if str(row.get("error") or "") else "")
             for row in details
         ]
-        given = {"duration": duration, "start": end - duration, "outcome": _outcomes(words)}
+        given: dict[str, Any] = {
+            "duration": duration,
+            "start": end - duration,
+            "outcome": _outcomes(words),
+        }
+        if options.columns:
+            given["columns"] = {
+                "status": [str(row.get("status") or "") for row in details],
+            }
         columns, notes = without_negative(given, options)
+        further = columns.pop("columns", {})
         start = float(columns["start"].min()) / 1e9 if columns["start"].size else None
-        return {"": Samples(run=run.replace(start=start).with_notes(*notes), **columns)}
+        run = run.replace(start=start).with_notes(*notes)
+        return {"": Samples(run=run, **columns).with_columns(further)}
     codes = record.get("statusCodeDistribution") or {}
     status = {str(name): int(count) for name, count in codes.items()}
     points = {

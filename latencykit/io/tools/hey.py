@@ -24,6 +24,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io.build import (
     data_from_points,
+    further_columns,
     histogram_of_both,
     mixed_note,
     nothing_answered,
@@ -254,17 +255,23 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     columns = tuple(source.head.lines[0].strip().split(","))
     numbers = tuple(name for name in ("response-time", "status-code", "offset") if name in columns)
     largest = {"response-time": 9e9, "offset": 9e9}
-    frame, notes = read_table(source, options, Layout(columns, numbers, skip=1, largest=largest))
+    further = [name for name in columns if name not in numbers] if options.columns else []
+    layout = Layout(columns, numbers, tuple(further), skip=1, largest=largest)
+    frame, notes = read_table(source, options, layout)
     given: dict[str, Any] = {"duration": frame["response-time"].to_numpy(np.float64)}
     if "offset" in frame:
         given["start"] = frame["offset"].to_numpy(np.float64)
     if "status-code" in frame:
         given["outcome"] = outcome_codes(error=frame["status-code"].to_numpy(np.int64) >= 400)
+    if options.columns:
+        given["columns"] = further_columns([frame[[*further, "status-code"]]])
     given, left_out = without_negative(given, options)
     if len(frame) == _MOST:
         notes += ("hey keeps the first million replies: the run may have been longer",)
     notes = ("hey prints times to 0.1 ms", *notes, *left_out)
-    return {"": Samples(unit="s", run=_RUN.replace(unit_from="format", notes=notes), **given)}
+    further_ones = given.pop("columns", {})
+    run = _RUN.replace(unit_from="format", notes=notes)
+    return {"": Samples(unit="s", run=run, **given).with_columns(further_ones)}
 
 
 FORMATS = (

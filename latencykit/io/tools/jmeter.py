@@ -15,7 +15,7 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import per_operation, without_negative
+from latencykit.io.build import further_columns, per_operation, without_negative
 from latencykit.io.rows import Layout, line_chunks, read_table
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import certain
@@ -69,9 +69,12 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     if dated:
         numbers.remove("timeStamp")
         words.append("timeStamp")
+    further = (
+        [name for name in columns if name not in (*words, *_NUMBERS)] if options.columns else []
+    )
     layout = Layout(
-        columns, tuple(numbers), tuple(words), sep, skip=int(headed), optional=("allThreads",),
-        na=("null",), largest=_LARGEST,
+        columns, tuple(numbers), (*words, *further), sep, skip=int(headed),
+        optional=("allThreads",), loose=tuple(further), na=("null",), largest=_LARGEST,
     )  # fmt: skip
     frame, notes = read_table(source, options, layout)
     if dated:
@@ -108,7 +111,7 @@ def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -
     if "responseMessage" in frame:
         sums = _matching(frame["responseMessage"], _TRANSACTION)
     stamps, threads = frame.get("timeStamp"), frame.get("threadName")
-    facts = {
+    facts: dict[str, Any] = {
         "start": None if stamps is None else np.rint(stamps.to_numpy()).astype(np.int64),
         "duration": frame["elapsed"].to_numpy(np.float64),
         "outcome": outcome,
@@ -116,8 +119,12 @@ def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -
         "code": _codes(frame["label"]),
         "sums": sums,
     }
+    if options.columns:
+        used = ["timeStamp", "elapsed", "success", "failureMessage"]
+        facts["columns"] = further_columns([frame.drop(columns=used, errors="ignore")])
     columns, left_out = without_negative(facts, options)
     code, sums = columns.pop("code"), columns.pop("sums")
+    further = columns.pop("columns", {})
     names = [str(name) for name in frame["label"].astype("category").cat.categories]
     apart = [names[k] for k in np.unique(code[sums]).tolist()]
     if apart:
@@ -131,7 +138,9 @@ def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -
         connections=int(most) if np.isfinite(most) and most > 0 else None, unit_from="format",
         notes=(*notes, *left_out),
     )  # fmt: skip
-    return per_operation(Samples(unit="ms", run=run, **columns), code, names, apart=apart)
+    return per_operation(
+        Samples(unit="ms", run=run, **columns).with_columns(further), code, names, apart=apart
+    )
 
 
 def _codes(column: pd.Series[Any]) -> NDArray[np.int64]:

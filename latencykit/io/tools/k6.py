@@ -28,6 +28,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
     data_from_points,
+    further_columns,
     mixed_note,
     nanoseconds,
     nanoseconds_of,
@@ -230,8 +231,11 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     numeric = len(lines) < 2 or re.match(r"[^,]*,\d+,", lines[1]) is not None
     numbers = ("timestamp", "metric_value") if numeric else ("metric_value",)
     words = _WORDS if numeric else (*_WORDS, "timestamp")
+    further = [name for name in columns if name not in (*words, *numbers)]
+    further = [name for name in further if name != "metadata"] if options.columns else []
     layout = Layout(
-        columns, numbers, tuple(name for name in words if name in columns), skip=1,
+        columns, numbers, (*(name for name in words if name in columns), *further), skip=1,
+        loose=tuple(further),
         only={"metric_name": _wanted(options)},
         largest={"timestamp": 9.2e18, "metric_value": 9e12},
     )  # fmt: skip
@@ -254,6 +258,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             "value": rows["metric_value"].to_numpy(np.float64),
             "outcome": _outcomes(*cells),
         }
+        if options.columns:
+            beside = [word for word in ("status", *further) if word in rows]
+            metrics[name]["columns"] = rows[beside]
     if metrics and all((points["stamp"] % 1_000_000_000 == 0).all() for points in metrics.values()):
         notes += ("time stamps are whole seconds: K6_CSV_TIME_FORMAT=unix_nano keeps the rest",)
     return _series_of_points(metrics, notes, options, source)
@@ -300,7 +307,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         if len(_LINE.findall(chunk)) == len(_BEGUN.findall(chunk)):
             try:
                 records = json.loads(b"[" + b",".join(pattern.findall(chunk)) + b"]")
-                part = _points(records, wanted)
+                part = _points(records, wanted, options)
             except (ValueError, KeyError, TypeError):
                 part = None
         if part is None:
@@ -314,7 +321,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
                         good.append(record)
                 except (KeyError, TypeError, ValueError):
                     refuse_line(source, options, number, "a point without time and value", "both")
-            part = _points(good, wanted)
+            part = _points(good, wanted, options)
         parts.append(part)
     metrics = {
         name: {
@@ -323,10 +330,18 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         }
         for name in {name for part in parts for name in part}
     }
+    if options.columns:
+        for name, points in metrics.items():
+            import pandas as pd
+
+            tables = [part[name]["columns"] for part in parts if name in part]
+            points["columns"] = pd.concat(tables, ignore_index=True)
     return _series_of_points(metrics, notes, options, source)
 
 
-def _points(records: Sequence[Any], wanted: Sequence[str]) -> dict[str, Points]:
+def _points(
+    records: Sequence[Any], wanted: Sequence[str], options: ReadOptions
+) -> dict[str, Points]:
     """Arrays of each metric's points."""
     metrics: dict[str, Points] = {}
     for name in wanted:
@@ -339,6 +354,10 @@ def _points(records: Sequence[Any], wanted: Sequence[str]) -> dict[str, Points]:
                 "value": np.array([row["value"] for row in rows], np.float64),
                 "outcome": _outcomes(*cells),
             }
+            if options.columns:
+                import pandas as pd
+
+                metrics[name]["columns"] = pd.DataFrame(tags, dtype=object)
     return metrics
 
 
@@ -371,8 +390,11 @@ def _series_of_points(
         duration = np.rint(nanoseconds_of(points["value"], "ms")).astype(np.int64)
         given = {"start": points["stamp"] - duration, "duration": duration}
         given["outcome"] = points["outcome"] if points["outcome"].any() else None
+        if options.columns:
+            given["columns"] = further_columns([points["columns"]])
         columns, left_out = without_negative(given, options)
-        series[name] = Samples(run=run.with_notes(*left_out), **columns)
+        further = columns.pop("columns", {})
+        series[name] = Samples(run=run.with_notes(*left_out), **columns).with_columns(further)
     return series
 
 

@@ -23,6 +23,7 @@ from latencykit.io import text as jsontext
 from latencykit.io.build import (
     data_from_points,
     distinct,
+    further_columns,
     histogram_of_both,
     mixed_note,
     nanoseconds_of,
@@ -78,8 +79,12 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     line, ends, _ = source.head.text.partition("\n")
     columns = _COLUMNS[: len(next(csv.reader([line.rstrip("\r")])))] if ends else _COLUMNS
     words = tuple(name for name in ("error", "attack") if name in columns)
+    further = tuple(name for name in ("out", "in", "method", "url") if name in columns)
+    further = further if options.columns else ()
     largest = {"stamp": 9.2e18, "latency": 9.2e18}
-    layout = Layout(columns, ("stamp", "code", "latency"), words, largest=largest)
+    layout = Layout(
+        columns, ("stamp", "code", "latency"), (*words, *further), largest=largest, loose=further
+    )
     frame, notes = read_table(source, options, layout)
     given: Columns = {
         "start": frame["stamp"].to_numpy(np.int64),
@@ -90,6 +95,8 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         kinds = frame[name].astype("category").cat
         given[name] = np.asarray(kinds.codes, np.int64)
         given[f"{name}s"] = ["" if kind == "" else str(kind) for kind in kinds.categories]
+    if options.columns:
+        given["columns"] = further_columns([frame[[*further, "code"]]])
     return _series(given, notes, options)
 
 
@@ -106,13 +113,15 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     for first, chunk in line_chunks(source):
         end = chunk.rfind(b"\n") + 1
         lines = chunk[:end]
-        parts.append(_matched(lines) or _parsed(source, options, first, lines, notes))
+        matched = None if options.columns else _matched(lines)
+        parts.append(matched or _parsed(source, options, first, lines, notes))
         if end < len(chunk):
             last = first + chunk.count(b"\n")
             parts.append(_parsed(source, options, last, chunk[end:], notes))
     parts = [part for part in parts if len(part["start"])]
     if not parts:
         return {}
+    details = [part.pop("columns") for part in parts if "columns" in part]
     given: Columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     for name in ("error", "attack"):
         kinds, code = np.unique(given[name], return_inverse=True)
@@ -121,6 +130,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             str(json.loads(f'"{text}"')) if "\\" in text else text for text in texts
         ]
         given[name] = code.reshape(-1)
+    if details:
+        given["columns"] = further_columns(details)
     return _series(given, tuple(notes), options)
 
 
@@ -150,6 +161,7 @@ def _parsed(
     """The same, line by line, so that corrupt lines are named."""
     stamps: list[str] = []
     rows: list[tuple[int, int, bytes, bytes]] = []
+    details: list[dict[str, Any]] = []
     for number, record in jsontext.numbered(source, options, first, chunk, notes):
         try:
             error, attack = (str(record.get(key, "")).encode() for key in ("error", "attack"))
@@ -164,13 +176,22 @@ def _parsed(
             continue
         stamps.append(stamp)
         rows.append((latency, code, error, attack))
-    return {
+        details.append({key: record.get(key) for key in _FURTHER})
+    found: Columns = {
         "start": iso_nanoseconds(stamps),
         "duration": np.array([row[0] for row in rows], np.int64),
         "status": np.array([row[1] for row in rows], np.int64),
         "error": np.array([row[2] for row in rows], np.bytes_),
         "attack": np.array([row[3] for row in rows], np.bytes_),
     }
+    if options.columns:
+        import pandas as pd
+
+        found["columns"] = pd.DataFrame(details, columns=list(_FURTHER), dtype=object)
+    return found
+
+
+_FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
 
 
 def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[str, Data]:
@@ -185,9 +206,9 @@ def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[
         late = bad & np.array(timeouts or [False], np.bool_)[error]
     given["outcome"] = outcome_codes(error=bad, timeout=late)
     columns, left_out = without_negative(given, options)
-    code = columns.pop("attack", None)
+    code, further = columns.pop("attack", None), columns.pop("columns", {})
     run = _paced(columns["start"], columns["duration"]).with_notes(*notes, *left_out)
-    samples = Samples(run=run, **columns)
+    samples = Samples(run=run, **columns).with_columns(further)
     return {"": samples} if code is None else per_operation(samples, code, attacks)
 
 

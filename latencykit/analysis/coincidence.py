@@ -1,0 +1,963 @@
+"""`coincide`: what happened when requests were slow, from events of other logs and the run itself.
+
+How often events coincide with stalls by chance is measured by moving the clocks against each other:
+every shift keeps the rhythm of the events and that of the stalls, and breaks only what connects the
+two. Shifts are not wrapped around the end of the run, which would break the rhythm of periodic
+events; what leaves the run is not counted. Of periodic events and stalls only the phase is
+evidence. Irregular ones match one by one, which is stronger: gaps between such stalls are exchanged
+as well.
+Several statistics of several sources are compared under the same shifts, so that the probability of
+the best of them under no connection is known (step-down min-p without the steps: Westfall and
+Young, Resampling-Based Multiple Testing, 1993, section 2.3).
+
+From top to bottom: the result and the operation, common clocks, the test of the sources, words, and
+what the run shows by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.value import Value
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_duration,
+    parse_duration,
+    parse_percentile,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from latencykit.core.events import Events
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+__all__ = ["Coincidence", "coincide"]
+
+_ALPHA = 0.045  # of any false finding about events
+_OWN = 0.003  # of each question about the run itself
+
+
+@dataclass(frozen=True, eq=False)
+class Coincidence(Value):
+    """Events and the slow times of a run that they coincide with.
+
+    Attributes
+    ----------
+    threshold : float
+        Latency above which requests count as slow, ns.
+    rows : DataFrame
+        One row per source, and per kind of its events that says more: ``source``, ``stalls`` (how
+        many there were), ``coincide`` (with how many of them it coincides), ``expected`` (by
+        chance), ``p`` (adjusted for all looks), ``lag`` (ns, from the start of an event to that of
+        the stall), ``share_above`` (of the slow requests), ``significant``.
+    stalls : DataFrame
+        The columns of `find_stalls`, and ``suspect``: the source that coincides, empty if none
+        does more often than by chance.
+    findings, notes : tuple of str
+        Sentences that chance does not explain, and what limits them.
+    lanes : tuple of Events
+        The events in seconds from the start of the run.
+    data : Samples or HistogramLog
+        The run.
+    """
+
+    threshold: float
+    rows: pd.DataFrame
+    stalls: pd.DataFrame
+    findings: tuple[str, ...]
+    notes: tuple[str, ...]
+    lanes: tuple[Events, ...] = ()
+    data: Samples | HistogramLog | None = field(default=None, repr=False)
+
+
+def coincide(
+    data: Samples | HistogramLog,
+    events: Iterable[Events] = (),
+    *,
+    above: str | float = "p99",
+) -> Coincidence:
+    """Find what coincides with the stalls and the slow requests of a run.
+
+    Parameters
+    ----------
+    data : Samples or HistogramLog
+        Samples need start times.
+    events : iterable of Events, optional
+        What other logs say (`read_events`). Without them only the run's own evidence is examined:
+        a period of its stalls, the time of day, the first minutes, idle times, one connection.
+    above : str or float, default "p99"
+        Requests above it are slow: a percentile, or a latency (``"20ms"``, a number in ns).
+
+    Returns
+    -------
+    Coincidence
+        Findings are wrong in at most 5 % of runs without any connection.
+
+    Raises
+    ------
+    DataNotAvailableError
+        For data without time.
+    InvalidArgumentError
+        For a threshold that is neither a percentile nor a latency.
+
+    Examples
+    --------
+    >>> from latencykit.core.events import Events
+    >>> from latencykit.simulate import Server, Stall, open_loop
+    >>> at = np.array([3.0, 14.0, 22.0, 41.0, 47.0, 55.0])
+    >>> server = Server("1ms", stalls=[Stall(t, 0.5) for t in at])
+    >>> run = open_loop(server, rate=200, duration=60, seed=1)
+    >>> gc = Events("gc.log", "jvm-gc", at, at + 0.5, ["Pause Full"] * 6)
+    >>> found = coincide(run, [gc])
+    >>> found.rows[["source", "stalls", "coincide", "significant"]].values.tolist()
+    [['gc.log', 6, 6, True]]
+    """
+    import pandas as pd
+
+    stalls = stalls_of(data)
+    run = _Run.of(data, stalls, above)
+    findings = _own_evidence(run, stalls)
+    sources = _sources(run, tuple(events))
+    results, notes = _tested(run, sources)
+    shown = [one for one in results if one.of_file or one.adds]
+    suspects = np.full(len(stalls), "", dtype=object)
+    for one in sorted((one for one in shown if one.significant), key=lambda one: -one.surprise):
+        suspects[one.hit & (suspects == "")] = one.name
+    table = [
+        {
+            "source": one.name, "stalls": len(stalls), "coincide": int(one.hit.sum()),
+            "expected": one.expected, "p": one.p, "lag": one.lag * 1e9,
+            "share_above": one.share, "significant": one.significant,
+        }
+        for one in shown
+    ]  # fmt: skip
+    detailed = {one.name.split(": ")[0] for one in shown if one.adds}
+    findings += _sentences(run, stalls, [one for one in shown if one.name not in detailed])
+    frame = stalls.to_frame()
+    frame["suspect"] = suspects
+    if table and len(stalls):
+        left = int((suspects == "").sum())
+        sentence = f"no suspect explains {left} of {_number(len(stalls), 'stall')}"
+        if left < len(stalls):
+            findings += [sentence] if left else []
+        else:
+            notes.append(sentence)
+    rhythm = period_of(stalls.start, run.span)
+    for one, source in zip(results, sources, strict=True) if rhythm else ():
+        own = None if one.significant else period_of(source.events.start, run.span)
+        if own and rhythm and one.hit.mean() > 0.5 and abs(own.seconds / rhythm.seconds - 1) < 0.02:
+            notes.append(
+                f"{one.name} and the stalls have one period "
+                f"({format_duration(own.seconds * 1e9)}), so only their phase is evidence: they "
+                f"coincide as well by chance with probability {one.p:.2g}; a run in which the "
+                "period of one of them is changed would show more"
+            )
+    columns = ["source", "stalls", "coincide", "expected", "p", "lag", "share_above", "significant"]
+    notes += [note for note in stalls.notes if "stalls occur about every" not in note]
+    return Coincidence(
+        run.threshold,
+        pd.DataFrame(table, columns=columns),
+        frame,
+        tuple(findings),
+        tuple(dict.fromkeys(notes)),
+        tuple(source.events for source in sources if source.parent is None),
+        data,
+    )
+
+
+def _number(count: int, item: str) -> str:
+    return f"{format_count(count)} {item}{'' if count == 1 else 's'}"
+
+
+# ------------------------------------------------------------
+# A run: its span, its stalls and its slow requests, in seconds from its start.
+
+_TARGETS = 400  # slow times that are compared with events
+_EQUAL = 0.999  # of a latency: less than a bucket below it
+_REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
+
+
+@dataclass(frozen=True)
+class _Run:
+    data: Samples | HistogramLog
+    epoch: float | None
+    span: float
+    tolerance: float  # seconds by which the start of a stall may be wrong
+    threshold: float  # ns
+    name: str  # of the threshold
+    begin: Floats  # of the stalls
+    end: Floats
+    slow_begin: Floats  # of the slow requests, or of the intervals that counted them
+    slow_end: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, data: Samples | HistogramLog, stalls: Stalls, above: str | float) -> _Run:
+        threshold, name = _threshold(data, above)
+        if isinstance(data, Samples):
+            assert data.start is not None
+            epoch = None if data.epoch is None else data.epoch / 1e9
+            values = data.values
+            slow = (values > threshold) & data.good
+            if not slow.any():  # many are as slow as the slowest
+                slow = (values >= threshold * _EQUAL) & data.good
+            if data.outcome is not None:
+                slow |= data.outcome == OUTCOMES.index("timeout")
+            end = (data.offsets + data.duration / 1e9)[slow]
+            begin, weight = end - values[slow] / 1e9, np.ones(end.size)
+            span = data.elapsed
+            ends = np.unique(data.start + data.duration)
+            grain = float(np.median(np.diff(ends))) / 1e9 if ends.size > 1 else 0.0
+            tolerance = max(_REACH * span / max(len(data), 1), grain, 1e-3)
+        else:
+            epoch, span = data.run.start, data.duration
+            factor = NANOSECONDS.get(data.unit, 1.0)
+            counts = np.zeros(len(data), np.int64)
+            for limit in (threshold, threshold * _EQUAL):
+                if not counts.any():
+                    fold = SlowFold(np.full(len(data), 2 * limit / factor))
+                    data.scan(fold)
+                    counts = fold.counts[LEVELS.index(0.5)]
+            slow = counts > 0
+            begin, weight = data.starts[slow], counts[slow].astype(np.float64)
+            end = begin + data.lengths[slow]
+            tolerance = float(np.median(data.lengths)) / 2 if len(data) else 1.0
+        order = np.argsort(begin, kind="stable")
+        return cls(
+            data, epoch, float(span), tolerance, threshold, name, stalls.start, stalls.end,
+            begin[order], end[order], weight[order],
+        )  # fmt: skip
+
+
+def _threshold(data: Samples | HistogramLog, above: str | float) -> tuple[float, str]:
+    """A threshold in ns, and its name."""
+    text = str(above).strip()
+    if isinstance(above, str) and text[-1:].isalpha() and not text.endswith("th"):
+        value = parse_duration(text)
+        return value, text
+    if isinstance(above, str):
+        percentile = parse_percentile(text)
+        value = float(data.percentile(percentile)) * NANOSECONDS.get(data.unit, 1.0)
+        return value, f"p{percentile:g}"
+    if not np.isfinite(above) or above < 0:
+        raise InvalidArgumentError(f"{above!r} is not a valid threshold; write 'p99' or '20ms'")
+    return float(above), format_duration(float(above))
+
+
+# ------------------------------------------------------------
+# Sources: files, and kinds of events within a file, on the clock of the run.
+
+_KINDS = 12  # of events of a file that are looked at apart
+_FEWEST = 3  # events of a kind; and coincidences behind a finding
+_ZONES = 14 * 3600.0 + 60  # clocks in use differ by no more than that
+
+
+@dataclass(frozen=True)
+class _Source:
+    events: Events  # seconds from the start of the run
+    name: str
+    parent: int | None  # position of its file
+    placed: bool  # whether its clock is known
+    p: float = 0.0  # of an offset that was estimated
+
+
+def _sources(run: _Run, given: Sequence[Events]) -> list[_Source]:
+    sources: list[_Source] = []
+    names: dict[str, int] = {}
+    for events in given:
+        names[events.name] = names.get(events.name, 0) + 1
+        again = names[events.name]
+        name = events.name if again == 1 else f"{events.name} ({again})"
+        if events.schedule:
+            events = _expanded(events, run)
+        placed = True
+        if events.clock == "relative":
+            placed = run.epoch is None or events.offset is not None
+        elif run.epoch is None:
+            placed = False
+        else:
+            events = events.shifted(-run.epoch)
+        file = len(sources)
+        sources.append(_Source(replace(events, name=name), name, None, placed))
+        labels, count = np.unique(events.label, return_counts=True)
+        if labels.size > 1:
+            chosen = np.flatnonzero(count >= _FEWEST)
+            chosen = chosen[np.argsort(-count[chosen], kind="stable")][:_KINDS]
+            for label in labels[chosen].tolist():
+                part = sources[file].events.select(events.label == label)
+                sources.append(_Source(part, f"{name}: {label}" if label else name, file, placed))
+    return sources
+
+
+def _expanded(events: Events, run: _Run) -> Events:
+    """The due times of a crontab over the run, and around it for the clocks of other zones."""
+    if run.epoch is None:
+        raise DataNotAvailableError(
+            f"{events.name}: a crontab needs a run whose date is known; "
+            "this one states no start, so name its events in a CSV of times instead"
+        )
+    around = 0.0 if events.clock == "epoch" else _ZONES
+    begin = run.epoch - around - (events.offset or 0.0)
+    end = begin + run.span + 2 * around
+    due = [one.between(begin, end) for one in events.schedule]
+    at = np.concatenate(due) + (events.offset or 0.0)
+    label = np.repeat([one.command for one in events.schedule], [times.size for times in due])
+    return replace(events, start=at, end=at, label=label, schedule=())
+
+
+# ------------------------------------------------------------
+# The test of all sources under common shifts of the clock.
+
+_SHIFTS = 2000
+_PER_LOOK = 60  # more shifts where there are many looks
+_LAGS = 30.0  # seconds that effects may lag behind events
+_EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
+_RHYTHM = 300  # events to find a rhythm in
+_EVEN = 0.08  # of the mean gap: gaps that differ by less are a rhythm
+_NEARBY = 6.0  # places by which a gap of a surrogate may move
+_NEAR = 64  # stalls, the longest, whose starts are compared with those of events
+_PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
+
+
+@dataclass(frozen=True)
+class _Result:
+    name: str
+    of_file: bool
+    adds: bool  # says more than its file
+    hit: Flags  # the stalls that it coincides with
+    expected: float  # by chance
+    p: float
+    lag: float  # seconds
+    share: float  # of the slow requests
+    by_chance: float  # the same under shifts
+    within: float  # seconds after the event
+    stall_p: float
+    slow_p: float
+    significant: bool
+
+    @property
+    def surprise(self) -> float:
+        """How far the coincidences exceed those by chance."""
+        return float((self.hit.sum() + 1e-9) / (self.expected + 0.1))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One statistic of one source: its value and its values under shifts."""
+
+    source: int
+    kind: str
+    seen: float
+    shifted: Floats
+    lag: float = 0.0
+    within: float = 0.0
+
+
+def _tested(run: _Run, sources: list[_Source]) -> tuple[list[_Result], list[str]]:
+    notes = _clock_notes(run, sources)
+    results = _results(run, sources)
+    if run.begin.size >= _MATCHED and not all(one.events.offset is not None for one in sources):
+        known = {one.name.split(": ")[0] for one in results if one.significant}
+        moved = False
+        for file, source in enumerate(sources):
+            if (
+                source.parent is not None
+                or source.events.offset is not None
+                or source.name in known
+            ):
+                continue
+            members = [k for k, one in enumerate(sources) if k == file or one.parent == file]
+            offset, p, why = _offset(run, [sources[k] for k in members])
+            notes += [f"{source.name}: {why}"] if why else []
+            if offset is None:
+                continue
+            moved = True
+            for k in members:
+                moved_events = sources[k].events.shifted(offset)
+                sources[k] = replace(sources[k], events=moved_events, placed=True, p=p)
+        if moved:
+            results = _results(run, sources)
+    for source in sources:
+        if source.parent is None and not source.placed:
+            notes.append(
+                f"{source.name}: its clock and that of the run have nothing in common; give the "
+                f"offset or its process' start: {source.name}@+10s, "
+                f"{source.name}@2026-01-31T12:00:00Z"
+            )
+        elif (
+            source.parent is None
+            and len(source.events)
+            and not len(source.events.between(0, run.span))
+        ):
+            first, last = source.events.start[0], source.events.end.max()
+            where = (
+                f"{format_duration(-last * 1e9, 2)} before the run begins"
+                if last < 0
+                else f"{format_duration((first - run.span) * 1e9, 2)} after the run ended"
+            )
+            notes.append(
+                f"{source.name}: none of its events lies within the run (the nearest is {where}); "
+                f"another zone or host? An offset can be given: {source.name}@+3600s"
+            )
+    return results, notes
+
+
+def _clock_notes(run: _Run, sources: Sequence[_Source]) -> list[str]:
+    notes = []
+    for source in sources:
+        if source.parent is None:
+            if source.placed and source.events.clock == "relative" and run.epoch is None:
+                notes.append(f"{source.name}: taken to have started with the run")
+            notes += [f"{source.name}: {note}" for note in source.events.notes]
+    return notes
+
+
+def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
+    active = [k for k, one in enumerate(sources) if one.placed and len(one.events)]
+    number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
+    shifts = min(max(_SHIFTS, _PER_LOOK * number), 6 * _SHIFTS)
+    rng = np.random.default_rng(2026)
+    # Evenly over half of the run to both sides, each at random within its step.
+    moves = ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5) * run.span
+    rhythm = _periodic(run.begin, run.span)
+    targets = {
+        (kind, irregular): _Targets.of(*columns, moves, rng if irregular else None)
+        for kind, columns in (
+            ("stalls", (run.begin, run.end, np.ones(run.begin.size), run.tolerance)),
+            ("slow", (run.slow_begin, run.slow_end, run.weight, run.tolerance)),
+        )
+        for irregular in ((False,) if rhythm else (False, True))
+        if columns[0].size
+    }
+    looks = []
+    for k in active:
+        irregular = not rhythm and not _periodic(sources[k].events.start, run.span)
+        same = {
+            kind: target for (kind, shuffled), target in targets.items() if shuffled == irregular
+        }
+        looks += _looks_of(run, k, sources[k].events, same)
+    if looks:
+        table = np.stack([np.append(look.shifted, look.seen) for look in looks])
+        # p of each look at every shift: the share of all shifts that do as well.
+        p = np.stack(
+            [np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table]
+        )
+        best = np.sort(p.min(axis=0))
+        adjusted = np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size
+    results: list[_Result] = []
+    for k, source in enumerate(sources):
+        own = [j for j, look in enumerate(looks) if look.source == k]
+        results.append(_result(run, source, [looks[j] for j in own], adjusted[own] if own else []))
+    return [
+        replace(
+            one,
+            adds=source.parent is not None
+            and one.significant
+            and one.surprise > 1.1 * results[source.parent].surprise,
+        )
+        for one, source in zip(results, sources, strict=True)
+    ]
+
+
+def _periodic(at: Floats, span: float) -> bool:
+    """Whether times have a rhythm, which of few of them their gaps alone can show."""
+    times = np.unique(at)[:_RHYTHM]
+    if times.size < 3:
+        return False
+    gaps = np.diff(times)
+    if float(gaps.std()) < _EVEN * float(gaps.mean()):
+        return True
+    whole = times.size < _RHYTHM
+    return (
+        period_of(
+            times - times[0], max(span, float(np.ptp(times))) if whole else float(np.ptp(times))
+        )
+        is not None
+    )
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """Slow times, apart and in order, and where surrogates of them lie.
+
+    A surrogate is moved as a whole. Where neither stalls nor events have a rhythm, its gaps change
+    places with others nearby, too: slow phases stay together, and irregular times become other
+    irregular times.
+    """
+
+    begin: Floats
+    end: Floats
+    weight: Floats
+    moved: Floats  # (shifts, targets): begin of each
+
+    @classmethod
+    def of(
+        cls,
+        begin: Floats,
+        end: Floats,
+        weight: Floats,
+        tolerance: float,
+        moves: Floats,
+        rng: np.random.Generator | None,
+    ) -> _Targets:
+        together = tolerance + float(np.median(end - begin))
+        left, right = hulls(begin, end + together)
+        owner = np.searchsorted(left, begin, "right") - 1
+        weight = np.bincount(owner, weight, left.size).astype(np.float64)
+        right = right - together
+        if left.size > _TARGETS:  # the heaviest, of equals those evenly spread
+            spread = np.random.default_rng(1).random(left.size)
+            chosen = np.sort(np.lexsort((spread, -weight))[:_TARGETS])
+            left, right, weight = left[chosen], right[chosen], weight[chosen]
+        length = right - left
+        moved: Floats = np.broadcast_to(left, (moves.size, left.size))
+        if left.size > 2 and rng is not None:
+            gap = left[1:] - right[:-1]
+            keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * _NEARBY
+            steps = length[:-1] + gap[np.argsort(keys, axis=1)]
+            moved = left[0] + np.concatenate(
+                [np.zeros((moves.size, 1)), np.cumsum(steps, axis=1)], axis=1
+            )
+        return cls(left, right, weight, moved + moves[:, None])
+
+    def shares(self, limits: tuple[float, float], hit: Any) -> tuple[float, Floats]:
+        """The share that `hit` counts, and the same of the surrogates within the limits.
+
+        Of surrogates that leave too little within them, the values of others stand in.
+        """
+        inside = (self.moved >= limits[0]) & (self.moved <= limits[1])
+        number = inside @ self.weight
+        length = self.end - self.begin
+        total = float(self.weight.sum())
+        counted = (hit(self.moved, self.moved + length) * inside) @ self.weight
+        share = np.where(number >= total / 2, counted / np.maximum(number, 1e-9), np.nan)
+        known = share[np.isfinite(share)]
+        share[~np.isfinite(share)] = np.resize(known if known.size else [1.0], share.size)[
+            ~np.isfinite(share)
+        ]
+        return float(hit(self.begin, self.end) @ self.weight) / total, share
+
+
+def _effects(events: Events, run: _Run) -> Floats:
+    """Seconds after events that are looked at: for points, whose effects have a length as well."""
+    if not len(events) or float((events.end > events.start).mean()) > 0.5:
+        return np.zeros(1)
+    gap = float(np.median(np.diff(events.start))) if len(events) > 1 else run.span
+    return np.array([w for w in _EFFECTS if w <= max(gap, 1e-9) / 4])
+
+
+def _looks_of(run: _Run, source: int, events: Events, targets: dict[str, _Targets]) -> list[_Look]:
+    """Statistics of a source, and what they are for surrogates of the slow times.
+
+    The share of stalls, and of slow requests, that overlap with an event; and how near stalls start
+    to the starts of events: at once, and after a common lag.
+    """
+    looks: list[_Look] = []
+    limits = min(0.0, float(events.start[0])), max(run.span, float(events.end.max()))
+    for within in _effects(events, run).tolist():
+        for kind, target in targets.items():
+            reach = run.tolerance if kind == "stalls" else 0.0
+            left, right = hulls(events.start - reach, events.end + within + reach)
+            seen, shifted = target.shares(limits, lambda a, b: _overlap(left, right, a, b))  # noqa: B023
+            looks.append(_Look(source, kind, seen, shifted, within=within))
+    stalls = targets.get("stalls")
+    if stalls is None or stalls.begin.size < _FEWEST:
+        return looks
+    if stalls.begin.size > _NEAR:  # the common lag looks at all pairs of stalls
+        chosen = np.sort(np.argsort(stalls.begin - stalls.end, kind="stable")[:_NEAR])
+        stalls = _Targets(
+            stalls.begin[chosen], stalls.end[chosen], stalls.weight[chosen],
+            stalls.moved[:, chosen],
+        )  # fmt: skip
+    starts = np.unique(events.start)
+    width = run.tolerance * (2 if isinstance(run.data, HistogramLog) else 4)
+    gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
+    farthest = min(_LAGS, gap / 4, run.span / 20)
+
+    def after(begin: Floats) -> Floats:
+        """Seconds from the nearest start of an event, negative before it."""
+        at = np.searchsorted(starts, begin)
+        before = begin - starts[np.maximum(at - 1, 0)]
+        following = begin - starts[np.minimum(at, starts.size - 1)]
+        return np.where(np.abs(before) <= np.abs(following), before, following)
+
+    def at_once(begin: Floats, _: Floats) -> Floats:
+        return np.maximum(0.0, 1.0 - np.abs(after(begin)) / width)
+
+    looks.append(_Look(source, "start", *stalls.shares(limits, at_once)))
+    if farthest > width:
+        begins = np.concatenate([stalls.begin[None], stalls.moved])
+        inside = (begins >= limits[0]) & (begins <= limits[1])
+        inside[0] = True
+        lags = after(begins)
+        lags = np.where(inside & (np.abs(lags) <= farthest), lags, np.nan)
+        common = np.zeros(lags.shape)  # stalls whose lag is that of each stall, nearly
+        for k in range(stalls.begin.size):
+            near = np.nan_to_num(1.0 - np.abs(lags - lags[:, k : k + 1]) / width)
+            common[:, k] = np.maximum(near, 0.0).sum(axis=1)
+        value = common.max(axis=1) / np.maximum(inside.sum(axis=1), stalls.begin.size / 2)
+        lag = lags[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
+        if np.isfinite(lag):
+            lag = float(np.nanmedian(lags[0][np.abs(lags[0] - lag) <= width]))
+            looks.append(_Look(source, "lag", float(value[0]), value[1:], lag=lag))
+    return looks
+
+
+def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
+    """Whether each [begin, end] meets one of the windows, which are apart and ascend."""
+    first = np.searchsorted(right, begin)
+    start = np.append(left, np.inf)[first]
+    return np.asarray(start <= end)
+
+
+def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -> _Result:
+    events = source.events
+    stalls = run.begin.size
+    nothing = _Result(
+        source.name, source.parent is None, False, np.zeros(stalls, np.bool_), 0.0, np.nan, np.nan,
+        0.0, 0.0, 0.0, 1.0, 1.0, False,
+    )  # fmt: skip
+    if not looks:
+        return nothing
+    p = np.maximum(np.asarray(adjusted), source.p)
+    best = int(np.argmin(p))
+    # Of looks that are as good, the one that moves and extends the events least.
+    order = {"stalls": 0, "start": 1, "slow": 2, "lag": 3}
+    ties = [k for k in range(p.size) if p[k] <= p[best] * 1.0001]
+    best = min(ties, key=lambda k: (order[looks[k].kind], looks[k].within))
+    look = looks[best]
+    moved = look.lag if look.kind == "lag" else 0.0
+    left, right = hulls(
+        events.start + moved - run.tolerance, events.end + moved + look.within + run.tolerance
+    )
+    hit = _overlap(left, right, run.begin, run.end) if stalls else nothing.hit
+    plain = {(one.kind, one.within): one for one in looks}
+    counted, slow = plain.get(("stalls", look.within)), plain.get(("slow", look.within))
+    expected = stalls * float(counted.shifted.mean()) if counted else 0.0
+    left, right = hulls(events.start + moved, events.end + moved + look.within)
+    slow_hit = _overlap(left, right, run.slow_begin, run.slow_end)
+    share = float(run.weight @ slow_hit) / max(float(run.weight.sum()), 1e-9)
+    lag = np.nan
+    if hit.any():  # of stalls, from the start of the event that is nearest
+        starts = np.unique(events.start)
+        begin = run.begin[hit] - moved
+        after = np.clip(np.searchsorted(starts, begin), 1, max(starts.size - 1, 1))
+        pair = starts[[np.minimum(after - 1, starts.size - 1), np.minimum(after, starts.size - 1)]]
+        distance = begin - pair
+        nearest = distance[np.argmin(np.abs(distance), axis=0), np.arange(begin.size)]
+        lag = float(np.median(nearest)) + moved
+    met = np.searchsorted(right, run.slow_begin[slow_hit])
+    evidence = max(int(hit.sum()), np.unique(met).size)
+    by_kind = {
+        kind: float(min((p[k] for k, one in enumerate(looks) if one.kind in kinds), default=1.0))
+        for kind, kinds in (("stalls", ("stalls", "start", "lag")), ("slow", ("slow",)))
+    }
+    return replace(
+        nothing,
+        hit=hit,
+        expected=expected,
+        p=float(p[best]),
+        lag=lag,
+        share=share,
+        by_chance=float(slow.shifted.mean()) if slow else 0.0,
+        within=look.within,
+        stall_p=by_kind["stalls"],
+        slow_p=by_kind["slow"],
+        significant=bool(p[best] <= _ALPHA and evidence >= _FEWEST),
+    )
+
+
+# ------------------------------------------------------------
+# Offsets between clocks: the most frequent distance from events to stalls.
+
+_QUARTER = 900.0  # seconds: zones differ by quarters of an hour
+_MATCHED = 5  # stalls at least behind an offset
+_CERTAIN = 1e-4
+_UNIQUE = 0.75  # of the matches of the best offset: others must have fewer
+
+
+def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float, str]:
+    """The offset that puts events where the stalls are, its probability by chance, and words.
+
+    Each stall meets an event by chance with the share of time that events cover within the
+    tolerance; the offsets looked at number as many as tolerances fit into their range. Others that
+    match nearly as many stalls leave it undecided, as periodic events do.
+    """
+    from scipy import special
+
+    width = max(2 * run.tolerance, 1e-3)
+    stall = run.begin
+    best: tuple[float, float, str] | None = None
+    ambiguous = ""
+    for source in sources:
+        starts = np.unique(source.events.start)
+        if starts.size < _MATCHED or starts.size * stall.size > _PAIRS:
+            continue
+        distance = (stall[:, None] - starts).ravel()
+        owner = np.repeat(np.arange(stall.size), starts.size)
+        if source.placed and source.events.clock != "relative":
+            near = np.abs(distance) <= _ZONES
+            distance, owner = distance[near], owner[near]
+        if not distance.size:
+            continue
+        order = np.argsort(distance, kind="stable")
+        distance, owner = distance[order], owner[order]
+        # Matches of the offsets that begin at each distance: pairs within the width.
+        until = np.searchsorted(distance, distance + width, "right")
+        pairs = until - np.arange(distance.size)
+        top = int(np.argmax(pairs))
+        window = slice(top, int(until[top]))
+        matched = np.unique(owner[window]).size
+        offset = float(np.median(distance[window]))
+        far = np.abs(distance + width / 2 - offset) > 2 * width
+        second = int(pairs[far].max(initial=0))
+        covered = min(1.0, starts.size * width / max(float(np.ptp(starts)), width))
+        looked = 2 * min(_ZONES, float(np.ptp(distance)) + width) / width
+        p = float(special.betainc(matched, stall.size - matched + 1, covered)) * looked
+        if matched < _MATCHED or p > _CERTAIN:
+            continue
+        if second > _UNIQUE * matched:
+            apart = float(np.abs(distance[far][np.argmax(pairs[far])] - offset))
+            ambiguous = (
+                "its clock may be off, but several offsets fit equally well "
+                f"({_signed(offset)}, or {format_duration(apart * 1e9, 3)} from that)"
+            )
+            continue
+        if best is None or p < best[1]:
+            zone = round(offset / _QUARTER) * _QUARTER
+            offset = zone if zone and abs(offset - zone) <= width else offset
+            words = (
+                f"its clock seems to be off: moved by {_signed(offset)}, where "
+                f"{matched} of {_number(stall.size, 'stall')} start with one of its events; "
+                f"another offset can be given: {sources[0].name}@+0s"
+            )
+            best = offset, p, words
+    return best or (None, 1.0, ambiguous)
+
+
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{format_duration(abs(seconds) * 1e9)}"
+
+
+# ------------------------------------------------------------
+# Words.
+
+
+def _probability(p: float) -> str:
+    return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+
+
+def _sentences(run: _Run, stalls: Stalls, results: Sequence[_Result]) -> list[str]:
+    sentences = []
+    for one in results:
+        if not one.significant:
+            continue
+        parts = []
+        number = int(one.hit.sum())
+        after = f" (within {format_duration(one.within * 1e9)} after it)" if one.within else ""
+        if number and one.stall_p <= _ALPHA:
+            chance = f"{one.expected:.1f}" if one.expected < 10 else f"{one.expected:.0f}"
+            parts.append(
+                f"coincides with {number} of {_number(len(stalls), 'stall')}{after} "
+                f"(by chance {chance}; {_probability(max(one.p, one.stall_p))})"
+            )
+        if one.slow_p <= _ALPHA or not parts:
+            share = f"{100 * one.share:.0f} %"
+            chance = f"by chance {100 * one.by_chance:.0f} %"
+            extra = "" if parts else f"; {_probability(one.p)}"
+            whose = "" if parts else "coincides with "
+            after = "" if parts else after
+            parts.append(
+                f"{whose}{share} of the requests above {run.name}{after} ({chance}{extra})"
+            )
+        sentences.append(f"{one.name} {' and with '.join(parts)}")
+    return sentences
+
+
+# ------------------------------------------------------------
+# What the run shows by itself: each question has its own test and its part of the false findings.
+
+_DAY = 86_400.0
+_SLOTS = 48  # of a day
+_ROUND = (60.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, _DAY)
+_BLOCKS = 20  # of a run, for its first minutes
+_SLOWER = 1.2  # times as slow: less is not worth a sentence
+_STAMPS = 0.5  # of the requests have a time of their own, else the clock is too coarse
+_LATER = 3  # requests after the one that ended an idle time: it is compared with that
+_IDLE = 20.0  # times the usual gap between requests
+
+
+def _own_evidence(run: _Run, stalls: Stalls) -> list[str]:
+    findings: list[str] = []
+    # Stalls that follow each other closely are one event: a cluster would pass for a period.
+    apart = run.span / max(4 * len(stalls), 1)
+    period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
+    if period is not None and period.p <= _OWN:
+        words = period.words
+        whole = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
+        if run.epoch is not None and abs(period.seconds / whole - 1) < 0.01:
+            turn = np.exp(2j * np.pi * (stalls.start + run.epoch) / whole).sum()
+            phase = float(np.angle(turn)) / (2 * np.pi) % 1.0 * whole
+            words += f", {format_duration(phase * 1e9, 2)} after the full "
+            words += {60.0: "minute", 3600.0: "hour", _DAY: "day"}.get(
+                whole, format_duration(whole * 1e9)
+            )
+            words += " of the clock (UTC)"
+        findings.append(words)
+    findings += _time_of_day(run)
+    findings += _first_minutes(run)
+    if isinstance(run.data, Samples):
+        findings += _after_idle(run, run.data)
+        findings += _one_connection(run, run.data)
+    return findings
+
+
+def _time_of_day(run: _Run) -> list[str]:
+    """Days are alike in when they are slow: each turned at random, they would not be."""
+    days = int(run.span // _DAY)
+    if days < 3 or not run.slow_begin.size or run.epoch is None:
+        return []
+    slot = (run.slow_begin / _DAY * _SLOTS).astype(np.int64)
+    kept = slot < days * _SLOTS
+    table = np.bincount(slot[kept], run.weight[kept], days * _SLOTS).reshape(days, _SLOTS)
+    table = table[table.sum(axis=1) > 0]
+    if len(table) < 3:
+        return []
+    table = table / table.sum(axis=1)[:, None]
+
+    def peak(rows: Floats) -> Floats:
+        middle = rows.mean(axis=-2)
+        return np.asarray((middle + np.roll(middle, 1, axis=-1)).max(axis=-1))
+
+    rng = np.random.default_rng(7)
+    turns = rng.integers(0, _SLOTS, (4999, len(table), 1))
+    turned = np.take_along_axis(
+        np.broadcast_to(table, (4999, *table.shape)), (np.arange(_SLOTS) + turns) % _SLOTS, axis=2
+    )
+    seen = float(peak(table))
+    p = (1 + int((peak(turned) >= seen - 1e-12).sum())) / 5000
+    if p > _OWN:
+        return []
+    middle = table.mean(axis=0)
+    last = int(np.argmax(middle + np.roll(middle, 1)))
+    begin = (run.epoch + (last - 1) * _DAY / _SLOTS) % _DAY
+    clock = [f"{int(t // 3600) % 24:02d}:{int(t % 3600 // 60):02d}" for t in (begin, begin + 3600)]
+    text = (
+        f"{100 * seen:.0f} % of the requests above {run.name} fall between {clock[0]} and "
+        f"{clock[1]} UTC of each day ({len(table)} days; {_probability(p)})"
+    )
+    return [text]
+
+
+def _first_minutes(run: _Run) -> list[str]:
+    """The first blocks are slower than all others, by more than these differ (Dixon, 1950)."""
+    if isinstance(run.data, Samples):
+        at, value = run.data.offsets[run.data.good], run.data.values[run.data.good] / 1e9
+    else:
+        series = run.data.series((50,))
+        counted = series.count > 0
+        at = series.start[counted]
+        value = series.values[counted, 0] * NANOSECONDS.get(series.unit, 1.0) / 1e9
+    if at.size < 5 * _BLOCKS or not run.span > 0:
+        return []
+    order = np.argsort(at, kind="stable")
+    at, value = at[order], np.maximum(value[order], 1e-9)
+    edges = np.searchsorted(at, np.arange(_BLOCKS + 1) / _BLOCKS * run.span)
+    if (np.diff(edges) < 5).any():
+        return []
+    middle = np.log([np.median(value[a:b]) for a, b in pairwise(edges.tolist())])
+    for lead in (3, 2, 1):
+        rest = middle[lead:]
+        gap = float(middle[:lead].min() - rest.max())
+        if gap >= max(float(np.ptp(rest)), np.log(_SLOWER)):
+            first, others = (np.median(part) * 1e9 for part in np.split(value, [edges[lead]]))
+            length = format_duration(lead / _BLOCKS * run.span * 1e9, 2)
+            text = (
+                f"the first {length} are slower than all the rest (median "
+                f"{format_duration(first)} against {format_duration(others)}): a warm-up"
+            )
+            return [text]
+    return []
+
+
+def _after_idle(run: _Run, samples: Samples) -> list[str]:
+    """Requests after an idle time are slow more often than those that follow them (McNemar's test).
+
+    A stall or a slow phase hits both of a pair.
+    """
+    from scipy import special
+
+    assert samples.start is not None
+    order = np.argsort(samples.start, kind="stable")
+    start, slow = samples.offsets[order], (samples.values > run.threshold)[order]
+    end = (samples.offsets + samples.duration / 1e9)[order]
+    if start.size < 100:
+        return []
+    idle = start[1:] - np.maximum.accumulate(end)[:-1]
+    limit = _IDLE * float(np.median(np.diff(start)))
+    # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
+    if min(np.unique(start).size, np.unique(end).size) < _STAMPS * start.size:
+        return []
+    after = np.concatenate(([False], idle > limit))
+    both, number = int((after & slow).sum()), int(after.sum())
+    if both < 5 or both < 0.1 * slow.sum() or both < 0.3 * number:
+        return []
+    first = np.flatnonzero(after)
+    first = first[first + _LATER < start.size]
+    first = first[np.cumsum(after)[first] == np.cumsum(after)[first + _LATER]]
+    alone = int((slow[first] & ~slow[first + _LATER]).sum())
+    others = int((~slow[first] & slow[first + _LATER]).sum())
+    p = float(special.betainc(alone, others + 1, 0.5)) if alone else 1.0
+    if p > _OWN:
+        return []
+    text = (
+        f"{both} of {format_count(number)} requests after an idle time of "
+        f"{format_duration(limit * 1e9, 2)} or more are above {run.name} ({_probability(p)})"
+    )
+    return [text]
+
+
+def _one_connection(run: _Run, samples: Samples) -> list[str]:
+    """One connection is hit in more blocks of time than its share; blocks that hit all are out."""
+    if samples.connection is None:
+        return []
+    from scipy import special
+
+    names, code = np.unique(samples.connection, return_inverse=True)
+    if not 2 <= names.size <= 10_000:
+        return []
+    size = min(200, max(1, len(samples) // (5 * names.size)))
+    block = np.minimum((samples.offsets / max(run.span, 1e-9) * size).astype(np.int64), size - 1)
+    cell, cells = block * names.size + code, size * names.size
+    sent = np.bincount(cell, minlength=cells).reshape(size, -1)
+    slow = np.bincount(cell, samples.values > run.threshold, cells).reshape(size, -1) > 0
+    slow &= (slow.sum(axis=1) <= np.maximum((sent > 0).sum(axis=1) / 2, 1))[:, None]
+    hits = slow.sum(axis=0)
+    total, most = int(hits.sum()), int(np.argmax(hits))
+    if hits[most] < 5 or hits[most] < 0.5 * total:
+        return []
+    share = float(sent[:, most].sum() / sent.sum())
+    p = float(special.betainc(hits[most], total - hits[most] + 1, share)) * names.size
+    if p > _OWN:
+        return []
+    text = (
+        f"connection {names[most]} is slow in {hits[most]} of the {total} blocks of time in which "
+        f"any one was slow; its share of requests is {100 * share:.0f} % ({_probability(p)})"
+    )
+    return [text]

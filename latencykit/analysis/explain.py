@@ -1,0 +1,934 @@
+"""`explained`: what slow requests have in common, and what happened when they were slow.
+
+A stall makes hundreds of requests slow at once, so single requests are not independent evidence:
+the unit is the block of time. Blocks are as long as slow requests depend on each other: the
+shortest width at which the dispersion of their counts (variance over mean) has nearly reached its
+plateau.
+
+Each block with slow requests casts one vote, split among the values of an attribute as its slow
+requests are. If the attribute does not matter, the expected vote for a value is its share of all
+requests sent around the same moments, so neither drift nor a changing mix makes a value stand out.
+At worst all slow requests of a block have one fate; then votes are Bernoulli trials, and the upper
+tail of the binomial distribution bounds the probability of as many votes (Hoeffding, 1956, Ann.
+Math. Statist. 27: unequal probabilities have the smaller tail). Small blocks may hide large ones,
+so the test is repeated among the blocks with the most slow requests, and adjusted for that.
+
+Probabilities are adjusted for all values of all attributes (Bonferroni; each attribute has the same
+part of the error rate, so that one with thousands of values spends only its own). The value that
+explains most is accepted, its requests are set aside, and what is left is tested again: a value
+that goes with slow requests only because it goes with another one does not stand out any more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from latencykit.analysis.coincidence import coincide
+from latencykit.analysis.mix_changes import mix_changes
+from latencykit.core.columns import Words
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.value import Value
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.units import (
+    format_count,
+    format_duration,
+    format_percentile,
+    in_unit,
+    parse_percentile,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from latencykit.core.events import Events
+    from latencykit.units import Moment
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+__all__ = ["Explanation", "explained"]
+
+_LEVEL = 0.05  # probability of any false finding
+_PAIRS = 0.2  # part of it that is for combinations of two
+_LEAST_BLOCKS = 5  # with slow requests of a value; fewer are too few
+_LEAST_EXCESS = 0.01  # of the slow requests, beyond the value's share
+_LEAST_LIFT = 1.1
+_NEAR = 40  # requests around a moment that say what is usual then
+_FEWEST_BLOCKS = 20  # that a run is cut into
+_PLATEAU = 0.7  # of the dispersion
+_DISTINCT = 20  # numbers; more are cut at quantiles
+_CUTS = (0.25, 0.5, 0.75, 0.9, 0.99)
+_SHOWN = 12  # values per attribute
+_SMALL = 0.01  # shares below it are folded into the others
+_MOST_VALUES = 400  # per attribute that are tested one by one
+_MOST_CAUSES = 6
+_MOST_SETS = 5  # sizes of blocks among which votes are counted
+_SAME = 0.98  # of the requests of two values in common: they cannot be distinguished
+_MOST_PAIRS = 12
+_BETTER = 1.2  # lift of a combination over that of its parts
+_PERIODS = 100  # in which requests are compared with the rest of their time
+OTHERS, NONE = "others", "(none)"
+_COLUMNS = (
+    "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
+)  # fmt: skip
+_ID = re.compile(
+    r"(?<=/)(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|(?=[^/?#\s]*\d)(?:[0-9a-fA-F]{8,}|(?=[^/?#\s]*[A-Za-z])[A-Za-z0-9_-]{16,}))(?=[/?#.:;\s]|$)"
+)
+_QUERY = re.compile(r"[?#][^\s]*")
+_PATH = re.compile(r"(?:[A-Z]{3,8} )?(?:\w+://|/)")
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation(Value):
+    """What slow requests have in common.
+
+    Attributes
+    ----------
+    name : str
+        Of the data.
+    above : str
+        What counts as slow, as given: ``p99``, ``200ms``.
+    threshold : float
+        Latency above which requests are slow, ns.
+    attributes : DataFrame
+        One row per value: `attribute`, `value`, `share` of all requests, `share_above` of the slow
+        ones (both add up to one exactly within an attribute), `lift` (their ratio) with its 95 %
+        interval `low` to `high`, `significant`, and `explains`: the part (0..1) by which the
+        threshold would be lower if these requests were as fast as all others of their time. A
+        combination of two attributes is named ``endpoint & host``.
+    mix : DataFrame
+        Where the mix of an attribute changed: `attribute`, `value`, `share_before`, `share_after`,
+        `slow_before`, `slow_after` (share of slow requests), and the difference in all slow
+        requests that comes from the `mix` and from `within` the value; both columns add up to the
+        difference.
+    coincidence : Coincidence or None
+        What happened at the same time.
+    findings, notes : tuple of str
+    """
+
+    name: str
+    above: str
+    threshold: float
+    attributes: pd.DataFrame
+    mix: pd.DataFrame
+    coincidence: Any
+    findings: tuple[str, ...]
+    notes: tuple[str, ...]
+    latency: Histogram | None = field(default=None, repr=False)
+    without: Histogram | None = field(default=None, repr=False)
+
+    @property
+    def suspects(self) -> pd.DataFrame:
+        """The significant rows of `attributes`, those that explain most first."""
+        rows = self.attributes[self.attributes["significant"]]
+        return rows.sort_values("explains", ascending=False, kind="stable", ignore_index=True)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        lines = "".join(f"<li>{escape(text)}</li>" for text in self.findings)
+        table = self.attributes.to_html(index=False, float_format="{:.3g}".format)
+        return f"<ul>{lines}</ul>{table}"
+
+
+def explained(
+    data: Samples | HistogramLog,
+    above: str | float = "p99",
+    by: str | Sequence[str] | None = None,
+    between: tuple[Moment, Moment] | None = None,
+    events: Iterable[Events] = (),
+) -> Explanation:
+    """Return what `latencykit.explain` returns; events have been read."""
+    events, (wanted, level) = tuple(events), _threshold(above)
+    name, listed = data.run.source or "", [by] if isinstance(by, str) else by
+    if not isinstance(data, Samples):
+        if not isinstance(data, HistogramLog):
+            raise DataNotAvailableError(
+                "no single requests and no times: neither attributes nor events can be compared"
+            )
+        log = data if between is None else data.between(*between)
+        found = coincide(log, events, above=above)
+        lacks = "the log has no single requests: only events can be compared with its stalls"
+        return Explanation(
+            name, wanted, found.threshold, _frame([]), mix_changes([], None, None, None)[0], found,
+            found.findings, (lacks, *found.notes),
+        )  # fmt: skip
+    inside = np.ones(len(data), np.bool_)
+    if between is not None:
+        first, last = (_offset(moment, data) for moment in between)
+        inside = (data.offsets >= first) & (data.offsets < last)
+    timeout = OUTCOMES.index("timeout")
+    answered = data.good if data.outcome is None else data.good | (data.outcome == timeout)
+    kept = answered & inside
+    if not kept.any():
+        raise DataNotAvailableError("no request was answered: there is nothing to explain")
+    values = data.values[kept]
+    threshold = _quantile(values, level) if level is not None else float(in_unit(above, "ns"))
+    slow = values > threshold
+    if data.outcome is not None:
+        slow |= data.outcome[kept] == timeout
+    if not slow.any() or slow.all():
+        raise InvalidArgumentError(
+            f"{name}{': ' if name else ''}{'every' if slow.all() else 'no'} request is slower than "
+            f"{format_duration(threshold)}; choose another threshold than {wanted}"
+        )
+    notes = [] if answered.all() else [_left_out(int((~answered & inside).sum()))]
+    chosen = data.select(kept)
+    attributes = _attributes(chosen, values, listed, notes)
+    if not attributes:
+        notes.append(_no_columns(data, listed))
+    world = _World.of(chosen, values, slow, notes)
+    accepted = _causes(world, attributes)
+    coincidence = None
+    mix = mix_changes([], None, None, None)
+    if data.start is not None:
+        coincidence = coincide(
+            data if between is None else data.select(inside), events, above=above
+        )
+        if np.unique(world.block[world.late]).size < 2 * _LEAST_BLOCKS:
+            pass  # too little evidence for rates
+        elif between is None:
+            mix = mix_changes(attributes, chosen.offsets, slow, None)
+        else:
+            everyone = data.select(answered)
+            late = everyone.values > threshold
+            others = _attributes(everyone, everyone.values, listed, [])
+            mix = mix_changes(others, everyone.offsets, late, inside[answered])
+    elif events:
+        raise DataNotAvailableError(
+            "these samples do not state when each request was sent, so that events cannot be "
+            "compared with stalls; name the column with start="
+        )
+    percentile = level if level is not None else 100 * (1 - float(slow.mean()))
+    rows = _rows(world, attributes, accepted, percentile, threshold)
+    frame = _frame(rows)
+    top = np.zeros(slow.size, np.bool_)
+    for cause in accepted:
+        top |= cause.mask(slow.size)
+    findings = [*_findings(frame, accepted, world, attributes, wanted, threshold, level), *mix[1]]
+    return Explanation(
+        name, wanted, threshold, frame, mix[0], coincidence,
+        (*findings, *(() if coincidence is None else coincidence.findings)),
+        (*notes, *(() if coincidence is None else coincidence.notes)),
+        Histogram.of(values, unit=data.unit),
+        Histogram.of(values[~top], unit=data.unit) if top.any() and not top.all() else None,
+    )  # fmt: skip
+
+
+def _threshold(above: str | float) -> tuple[str, float | None]:
+    """The threshold in words, and the percentile that it is, if it is one."""
+    if isinstance(above, str) or 0 < above <= 100:
+        try:
+            level = parse_percentile(above)
+        except InvalidArgumentError:
+            in_unit(above, "ns")
+            return str(above), None
+        if not 0 < level < 100:
+            raise InvalidArgumentError(f"above={above!r}: choose a percentile between 0 and 100")
+        return f"p{format_percentile(level)}", level
+    return format_duration(above), None
+
+
+def _quantile(values: Ints, level: float) -> float:
+    rank = int(np.ceil(level / 100 * values.size * (1 - 1e-12)))
+    return float(np.partition(values, max(rank - 1, 0))[max(rank - 1, 0)])
+
+
+def _offset(moment: Moment, data: Samples) -> float:
+    from latencykit.units import parse_moment
+
+    return parse_moment(moment, data.epoch)
+
+
+def _left_out(failed: int) -> str:
+    return f"{format_count(failed)} requests without a good reply are left out"
+
+
+def _no_columns(data: Samples, by: Sequence[str] | None) -> str:
+    if by is not None or len(data.columns):
+        return "no column has several values: there is nothing to compare"
+    return "the source has no further columns, such as endpoint, host or status"
+
+
+# ------------------------------------------------------------
+# Attributes: columns as a few values each.
+
+
+@dataclass(frozen=True, eq=False)
+class _Attribute:
+    """An attribute: a code per request, and the value that each code stands for."""
+
+    name: str
+    codes: NDArray[np.int32]
+    values: list[str]
+    looks: int  # values before rare ones were folded
+    folded: bool  # the last value stands for all others
+
+
+def _attributes(
+    samples: Samples, values: Ints, by: Sequence[str] | None, notes: list[str]
+) -> list[_Attribute]:
+    names = list(samples.columns)
+    own = [name for name in ("tag", "connection") if getattr(samples, name) is not None]
+    if by is not None:
+        by = [_meant(name, (*names, *own)) for name in by]
+        unknown = [name for name in by if name not in (*names, *own)]
+        if unknown:
+            raise InvalidArgumentError(
+                f"no column {unknown[0]!r}; the columns are {', '.join([*names, *own]) or 'none'}"
+            )
+        names = list(dict.fromkeys(by))
+    else:
+        names += [name for name in own if not _is_copy(samples, name)]
+    found = []
+    for name in names:
+        cells: Any = getattr(samples, name) if name in own else samples.columns.cells(name)
+        if name == "tag":
+            kinds, codes = np.unique(cells, return_inverse=True)
+            cells = Words(codes.reshape(-1).astype(np.int32), kinds.astype(object))
+        text = None
+        if isinstance(cells, Words):
+            one, text = _of_words(name, cells)
+        elif cells.dtype.kind in "iuf":
+            one, text = _of_numbers(name, cells, values, name == "connection", by is not None)
+        else:
+            one, text = None, f"column {name!r} contains times and is left out"
+        if text:
+            notes.append(text)
+        if one is not None and len(one.values) > 1:
+            found.append(one)
+    return found
+
+
+_SYNONYMS = {
+    "endpoint": (
+        "path", "uri", "url", "route", "request.uri", "RequestPath", "label", "name", "request",
+        "operation",
+    ),
+    "host": ("hostname", "server", "backend", "upstream", "node", "instance", "Hostname", "client"),
+}  # fmt: skip
+"""Columns that tools have in place of those that people ask for, the best first."""
+
+
+def _meant(name: str, columns: Sequence[str]) -> str:
+    """The column of a name, which may be written in another case, or be the tool's own word."""
+    alike = {column.lower(): column for column in columns}
+    others = (other for other in _SYNONYMS.get(name.lower(), ()) if other in columns)
+    return name if name in columns else alike.get(name.lower()) or next(others, name)
+
+
+def _is_copy(samples: Samples, name: str) -> bool:
+    """Whether a tag or connection is also among the further columns, under its own name."""
+    own = getattr(samples, name)[:2000].astype(str)
+    for other in samples.columns:
+        cells = samples.columns.cells(other)
+        if isinstance(cells, Words):
+            few = np.append(cells.names, "")[cells.codes[:2000]].astype(str)
+        else:
+            few = cells[:2000].astype(str)
+        one, two = (np.unique(array, return_inverse=True)[1].reshape(-1) for array in (own, few))
+        pairs = np.unique(one * (two.max() + 1) + two).size if one.size else 0
+        if pairs == one.max() + 1 == two.max() + 1:
+            return True
+    return False
+
+
+def _of_words(name: str, cells: Words) -> tuple[_Attribute | None, str | None]:
+    names, codes = cells.names, cells.codes
+    texts: list[str] = names.tolist()
+    if len(texts) > 1 and sum(_PATH.match(text) is not None for text in texts[:1000]) >= 0.5 * min(
+        len(texts), 1000
+    ):
+        grouped = [_ID.sub("{id}", _QUERY.sub("", text)) for text in texts]
+        place = {text: k for k, text in enumerate(dict.fromkeys(grouped))}
+        table = np.array([*(place[text] for text in grouped), -1], np.int32)
+        codes, texts = np.asarray(table[codes], np.int32), list(place)
+    if (codes < 0).any():
+        codes = np.where(codes < 0, np.int32(len(texts)), codes)
+        texts = [*texts, NONE]
+    counts = np.bincount(codes, minlength=len(texts))
+    if int((counts > 0).sum()) > 0.5 * codes.size and codes.size > 20:
+        return None, f"column {name!r} identifies requests (nearly every value is unique)"
+    return _folded(name, codes, texts, counts), None
+
+
+def _of_numbers(
+    name: str, cells: NDArray[Any], values: Ints, identity: bool, chosen: bool
+) -> tuple[_Attribute | None, str | None]:
+    import pandas as pd
+
+    some = slice(None, None, max(1, cells.size // 20_000))
+    known = np.isfinite(cells) if cells.dtype.kind == "f" else np.ones(cells.size, np.bool_)
+    sample, took = cells[some][known[some]].astype(np.float64), values[some][known[some]]
+    few = np.unique(sample)
+    if not identity and sample.size > 20 and sample.size >= 0.9 * cells[some].size:
+        if (np.diff(sample) >= 0).all() and few.size > 0.9 * sample.size:
+            return None, f"column {name!r} only counts upwards and is left out"
+        if not chosen and _is_part(sample, took.astype(np.float64)):
+            return (
+                None,
+                f"column {name!r} is a part of the latency and is left out; ask for it by name",
+            )
+    if identity or few.size <= _DISTINCT:
+        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+        if identity or distinct.size <= _DISTINCT:
+            texts = [_number(one) for one in distinct.tolist()]
+            if (codes < 0).any():
+                codes = np.where(codes < 0, len(texts), codes)
+                texts = [*texts, NONE]
+            counts = np.bincount(codes, minlength=len(texts))
+            return _folded(name, codes.astype(np.int32), texts, counts), None
+    if not sample.size:
+        return None, None
+    edges = np.unique(np.quantile(sample, _CUTS, method="higher"))
+    edges = edges[edges > sample.min()]
+    if not edges.size:
+        return None, None
+    cuts: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
+    shown = [_number(edge) for edge in edges.tolist()]
+    texts = [f"< {shown[0]}"]
+    texts += [f"{one} – {two}" for one, two in pairwise(shown)]
+    texts.append(f"≥ {shown[-1]}")
+    if not known.all():
+        cuts[~known] = len(texts)
+        texts.append(NONE)
+    return _Attribute(name, cuts, texts, len(texts), folded=False), None
+
+
+def _is_part(cells: Floats, took: Floats) -> bool:
+    """Whether numbers are the latency or a part of it: never more, in some unit, and in step."""
+    if not np.ptp(cells) > 0 or not np.ptp(took) > 0 or np.corrcoef(cells, took)[0, 1] < 0.8:
+        return False
+    return any(
+        bool((cells <= took * unit * 1.001 + step).mean() > 0.99)
+        and float(cells.sum()) > 0.2 * unit * float(took.sum())
+        for unit, step in ((1.0, 1.0), (1e-3, 1.0), (1e-6, 1.0), (1e-9, 0.002))
+    )
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
+
+
+def _folded(name: str, codes: NDArray[Any], texts: list[str], counts: Ints) -> _Attribute:
+    """Values with too few requests to be evidence, or too many values, as others."""
+    frequent = counts >= _LEAST_BLOCKS
+    looks = int(frequent.sum())
+    if looks > _MOST_VALUES:
+        frequent &= counts >= np.sort(counts)[-_MOST_VALUES]
+    used = np.flatnonzero(frequent)
+    rest = bool((counts[~frequent] > 0).any())
+    table = np.full(len(texts), used.size, np.int32)
+    table[used] = np.arange(used.size)
+    values = [texts[k] for k in used.tolist()] + ([OTHERS] if rest else [])
+    return _Attribute(name, table[codes], values, max(looks, 1), folded=rest)
+
+
+# ------------------------------------------------------------
+# Evidence: votes of blocks.
+
+
+@dataclass(frozen=True, eq=False)
+class _World:
+    """Requests near slow ones, in order of time, and the blocks that slow ones fall into.
+
+    Attributes
+    ----------
+    slow : of all requests.
+    rows : positions of the requests that share a neighbourhood with a slow one, in order of time.
+    near : neighbourhood of each of `rows`.
+    late : which of `rows` are slow.
+    block : of each of `rows`.
+    period : of all requests, for comparisons with the rest of their time.
+    """
+
+    values: Ints
+    slow: Flags
+    rows: Ints
+    near: Ints
+    late: Flags
+    block: Ints
+    period: Ints
+    seconds: float | None
+
+    @classmethod
+    def of(cls, samples: Samples, values: Ints, slow: Flags, notes: list[str]) -> _World:
+        n = slow.size
+        if samples.start is None:
+            notes.append(
+                "requests have no times: their order is taken for their order in time, and stalls "
+                "cannot be compared with events"
+            )
+            when: Any = np.arange(n, dtype=np.float64)
+            order = None
+        else:
+            when = samples.offsets
+            order = None if (np.diff(when) >= 0).all() else np.argsort(when, kind="stable")
+        ordered = slow if order is None else slow[order]
+        moments = when if order is None else when[order]
+        span = float(moments[-1] - moments[0]) or 1.0
+        since = moments - moments[0]
+        width = _block_width(since, ordered, span)
+        groups = -(-n // _NEAR)
+        group = np.arange(n) // _NEAR
+        with_slow = np.bincount(group, weights=ordered, minlength=groups) > 0
+        rows = np.flatnonzero(with_slow[group])
+        near = np.cumsum(with_slow)[group[rows]] - 1
+        block = (since[rows] / width).astype(np.int64)
+        period = np.minimum((when - moments[0]) / span * _PERIODS, _PERIODS - 1).astype(np.int64)
+        places = rows if order is None else order[rows]
+        return cls(
+            values, slow, places, near, ordered[rows], block, period,
+            None if samples.start is None else width,
+        )  # fmt: skip
+
+
+def _block_width(since: Floats, slow: Flags, span: float) -> float:
+    """The shortest width at which the dispersion of slow requests' counts has nearly settled."""
+    share = float(slow.mean())
+    least = min(_NEAR / slow.size, 1 / _FEWEST_BLOCKS)
+    number = max(int(1 / least), _FEWEST_BLOCKS)
+    place = np.minimum(since / span * number, number - 1).astype(np.int64)
+    counts = np.bincount(place, minlength=number).astype(np.float64)
+    late = np.bincount(place, weights=slow, minlength=number)
+    widths, dispersions, sizes = [], [], []
+    merged = 1
+    while number // merged >= _FEWEST_BLOCKS:
+        cuts = np.arange(0, number, merged)
+        load, seen = np.add.reduceat(counts, cuts), np.add.reduceat(late, cuts)
+        expected = (share * (1 - share) * load).sum()
+        dispersions.append(float(((seen - share * load) ** 2).sum() / max(expected, 1e-9)))
+        widths.append(span / number * merged)
+        sizes.append(cuts.size)
+        merged *= 2
+    level = np.asarray(dispersions)
+    sure = level * (1 - np.sqrt(2 / np.asarray(sizes)))
+    return widths[int(np.argmax(level >= _PLATEAU * sure.max()))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Votes:
+    """Votes of blocks for each value: what was cast, and what is expected."""
+
+    cast: Floats  # blocks × values
+    due: Floats
+    size: Floats  # slow requests per block
+
+
+def _votes(world: _World, codes: NDArray[Any], values: int, active: Flags | None) -> _Votes:
+    """Votes for the values that `codes` (of `world.rows`) stand for, among the active rows."""
+    near, late, block = world.near, world.late, world.block
+    if active is not None:
+        near, late, block, codes = near[active], late[active], block[active], codes[active]
+    groups = int(world.near[-1]) + 1 if world.near.size else 0
+    usual = np.bincount(near * values + codes, minlength=groups * values).reshape(groups, values)
+    everyone = np.maximum(usual.sum(axis=1), 1)
+    at = np.flatnonzero(late)
+    if not at.size:
+        empty = np.zeros((0, values))
+        return _Votes(empty, empty, np.zeros(0))
+    place, starts = np.unique(block[at], return_index=True)  # blocks ascend in time
+    index = np.repeat(np.arange(place.size), np.diff(np.append(starts, at.size)))
+    size = np.bincount(index).astype(np.float64)
+    cast = np.bincount(index * values + codes[at], minlength=place.size * values)
+    # One step per neighbourhood and block, not per slow request.
+    pair = index * groups + near[at]
+    distinct, number = np.unique(pair, return_counts=True)
+    which, group = np.divmod(distinct, groups)
+    due = np.add.reduceat(
+        usual[group] * (number / everyone[group])[:, None],
+        np.flatnonzero(np.diff(which, prepend=-1)),
+    )
+    return _Votes(cast.reshape(place.size, values) / size[:, None], due / size[:, None], size)
+
+
+def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
+    """For each value: the probability of as many votes, the deviance, and blocks that back it.
+
+    The deviance is K · KL(share of votes ‖ expected share), which orders probabilities that are too
+    small for a float.
+    """
+    blocks, values = votes.cast.shape
+    if not blocks:
+        return np.ones(values), np.zeros(values), np.zeros(values)
+    order = np.argsort(-votes.size, kind="stable")
+    open_ = (votes.due[order] > 0) & (votes.due[order] < 1)
+    cast = np.where(open_, votes.cast[order], 0.0)
+    due = np.where(open_, votes.due[order], 0.0)
+    sizes = [blocks]
+    while sizes[-1] // 3 >= 2 * _LEAST_BLOCKS and len(sizes) < _MOST_SETS:
+        sizes.append(sizes[-1] // 3)
+    best, deviance = np.ones(values), np.zeros(values)
+    for number in sizes:
+        trials = open_[:number].sum(axis=0).astype(np.float64)
+        seen, expected = cast[:number].sum(axis=0), due[:number].sum(axis=0)
+        chance = np.clip(expected / np.maximum(trials, 1), 1e-12, 1 - 1e-12)
+        part = np.clip(seen / np.maximum(trials, 1), 0.0, 1.0)
+        more = (seen > expected) & (trials > 0)
+        # The regularized incomplete beta function continues the binomial tail between integers.
+        tail = special.betainc(np.maximum(seen, 1e-9), trials - seen + 1, chance)
+        best = np.where(more, np.minimum(best, tail * len(sizes)), best)
+        far = trials * (special.rel_entr(part, chance) + special.rel_entr(1 - part, 1 - chance))
+        deviance = np.where(more, np.maximum(deviance, far), deviance)
+    return best, deviance, (votes.cast > 0).sum(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cause:
+    """One value, or a combination of two, that goes with slow requests."""
+
+    parts: tuple[tuple[_Attribute, int], ...]
+    rows: Flags  # which of `_World.rows` have it
+    alias: tuple[tuple[_Attribute, int], ...] = ()
+
+    def mask(self, size: int) -> Flags:
+        """Return which of all requests have it."""
+        mask = np.ones(size, np.bool_)
+        for attribute, code in self.parts:
+            mask &= attribute.codes == code
+        return mask
+
+
+def _causes(world: _World, attributes: Sequence[_Attribute]) -> list[_Cause]:
+    """The values that stand out, one after the other, each among the requests without the last."""
+    local = [attribute.codes[world.rows] for attribute in attributes]
+    accepted: list[_Cause] = []
+    active = np.ones(world.rows.size, np.bool_)
+    total = max(int(world.late.sum()), 1)
+    while attributes and len(accepted) < _MOST_CAUSES and (world.late & active).any():
+        best: tuple[float, _Cause] | None = None
+        standing: list[Flags] = []
+        some = None if active.all() else active
+        for attribute, codes in zip(attributes, local, strict=True):
+            size = len(attribute.values)
+            p, deviance, blocks = _tested(_votes(world, codes, size, some))
+            now = codes if some is None else codes[some]
+            everyone = np.bincount(now, minlength=size) / now.size
+            slow = np.bincount(codes[world.late & active], minlength=size) / total
+            lifted = (blocks >= _LEAST_BLOCKS) & (slow >= everyone * _LEAST_LIFT)
+            lifted &= slow - everyone * (world.late & active).sum() / total >= _LEAST_EXCESS
+            if attribute.folded:
+                lifted[-1] = False
+            standing.append(lifted & (p <= 0.05))
+            sure = lifted & (p * attribute.looks * len(attributes) <= _LEVEL * (1 - _PAIRS))
+            if sure.any():
+                code = int(np.argmax(np.where(sure, deviance, -1.0)))
+                if best is None or deviance[code] > best[0]:
+                    best = deviance[code], _Cause(((attribute, code),), codes == code)
+        both = _combination(world, attributes, local, standing, active)
+        if both is not None and (best is None or both[0] > best[0]):
+            best = both
+        if best is None:
+            break
+        cause = best[1]
+        accepted.append(_with_aliases(cause, attributes, local, active))
+        active &= ~cause.rows
+    return accepted
+
+
+def _with_aliases(
+    cause: _Cause, attributes: Sequence[_Attribute], local: Sequence[NDArray[Any]], active: Flags
+) -> _Cause:
+    """The cause with the values that nearly the same requests have."""
+    mine = cause.rows & active
+    alias = []
+    for attribute, codes in zip(attributes, local, strict=True):
+        if any(attribute is part for part, _ in cause.parts):
+            continue
+        size = len(attribute.values)
+        both = np.bincount(codes[mine], minlength=size)
+        either = np.bincount(codes[active], minlength=size) + mine.sum() - both
+        code = int(both.argmax())
+        if both[code] >= _SAME * either[code]:
+            alias.append((attribute, code))
+    return _Cause(cause.parts, cause.rows, tuple(alias))
+
+
+def _combination(
+    world: _World,
+    attributes: Sequence[_Attribute],
+    local: Sequence[NDArray[Any]],
+    standing: Sequence[Flags],
+    active: Flags,
+) -> tuple[float, _Cause] | None:
+    """The combination of two values that says more than either of them, if there is one."""
+    looks = sum(
+        one.looks * two.looks for k, one in enumerate(attributes) for two in attributes[k + 1 :]
+    )
+    late = world.late & active
+    candidates: list[tuple[float, int, int, int, int]] = []
+    for i in range(len(attributes)):
+        for j in range(i + 1, len(attributes)):
+            for u in np.flatnonzero(standing[i])[:8].tolist():
+                first = local[i] == u
+                size = len(attributes[j].values)
+                slow = np.bincount(local[j][late & first], minlength=size) / max(late.sum(), 1)
+                whole = np.bincount(local[j][active & first], minlength=size) / active.sum()
+                second = np.bincount(local[j][late], minlength=size) / max(late.sum(), 1)
+                usual = np.bincount(local[j][active], minlength=size) / active.sum()
+                lift = slow / np.maximum(whole, 1e-12)
+                alone = max(slow.sum() / max(whole.sum(), 1e-12), 0.0)
+                more = (lift >= _BETTER * alone) & (
+                    lift >= _BETTER * second / np.maximum(usual, 1e-12)
+                )
+                more &= (slow - whole >= _LEAST_EXCESS) & standing[j]
+                for v in np.flatnonzero(more).tolist():
+                    weight = float(special.rel_entr(slow[v], whole[v]))
+                    candidates.append((weight, i, u, j, v))
+    best: tuple[float, _Cause] | None = None
+    for _, i, u, j, v in sorted(candidates, reverse=True)[:_MOST_PAIRS]:
+        first, second = local[i] == u, local[j] == v
+        both = first & second
+        p, deviance, blocks = _tested(
+            _votes(world, both.astype(np.int32), 2, None if active.all() else active)
+        )
+        if blocks[1] < _LEAST_BLOCKS or p[1] * looks > _LEVEL * _PAIRS:
+            continue
+        inner = [
+            _tested(_votes(world, other.astype(np.int32), 2, active & one))[0][1]
+            for one, other in ((first, second), (second, first))
+        ]
+        if max(inner) * max(len(candidates), 1) > _LEVEL:
+            continue
+        if best is None or deviance[1] > best[0]:
+            parts = (attributes[i], u), (attributes[j], v)
+            best = float(deviance[1]), _Cause(parts, both)
+    return best
+
+
+# ------------------------------------------------------------
+# Rows: shares, lift and what a value explains.
+
+_GRID = 2.0**50  # shares are multiples of its inverse, so that they add up exactly in any order
+
+
+def _whole_shares(counts: Floats) -> Floats:
+    """Shares that add up to one exactly."""
+    scaled = np.floor(counts / counts.sum() * _GRID)
+    scaled[int(np.argmax(counts))] += _GRID - scaled.sum()
+    return np.asarray(scaled / _GRID)
+
+
+def _rows(
+    world: _World,
+    attributes: Sequence[_Attribute],
+    accepted: Sequence[_Cause],
+    level: float,
+    threshold: float,
+) -> list[dict[str, Any]]:
+    slow = world.slow
+    counter = _Counterfactual(world.values, world.period, level, threshold)
+    rows: list[dict[str, Any]] = []
+    for cause in accepted:
+        if len(cause.parts) > 1:
+            names = " & ".join(attribute.name for attribute, _ in cause.parts)
+            value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
+            mask = (~cause.mask(slow.size)).astype(np.int32)
+            one = _Attribute(names, mask, [value, OTHERS], 1, folded=True)
+            rows += _rows_of(one, {0}, world, counter)
+    for attribute in attributes:
+        significant = {
+            code
+            for cause in accepted
+            for part, code in ((*cause.parts, *cause.alias) if len(cause.parts) == 1 else ())
+            if part is attribute
+        }
+        rows += _rows_of(attribute, significant, world, counter)
+    order: dict[str, float] = {}
+    for row in rows:
+        explains = 0.0 if row["explains"] is None else row["explains"]
+        key = explains + (10.0 if row["significant"] else 0.0)
+        order[row["attribute"]] = max(order.get(row["attribute"], -np.inf), key)
+    return sorted(rows, key=lambda row: -order[row["attribute"]])
+
+
+def _rows_of(
+    attribute: _Attribute, significant: set[int], world: _World, counter: _Counterfactual
+) -> list[dict[str, Any]]:
+    size = len(attribute.values)
+    everyone = np.bincount(attribute.codes, minlength=size).astype(np.float64)
+    late = np.bincount(attribute.codes[world.slow], minlength=size).astype(np.float64)
+    share, above = everyone / everyone.sum(), late / late.sum()
+    shown = [
+        code
+        for code in np.argsort(-np.maximum(share, above), kind="stable").tolist()
+        if (max(share[code], above[code]) >= _SMALL or code in significant)
+        and not (attribute.folded and code == size - 1)
+    ]
+    shown = [code for code in shown if code in significant] + [
+        code for code in shown if code not in significant
+    ][:_SHOWN]
+    table = np.full(size, len(shown), np.int32)
+    table[shown] = np.arange(len(shown))
+    codes = table[attribute.codes]
+    rest = len(shown) < size
+    names = [attribute.values[code] for code in shown] + ([OTHERS] if rest else [])
+    number = len(names)
+    every = np.bincount(codes, minlength=number).astype(np.float64)
+    seen = np.bincount(codes[world.slow], minlength=number).astype(np.float64)
+    shares, aboves = _whole_shares(every), _whole_shares(seen)
+    low, high = _share_interval(world, codes, number, seen)
+    rows = []
+    for k, name in enumerate(names):
+        share = shares[k]
+        rows.append(
+            {
+                "attribute": attribute.name, "value": name,
+                "share": float(share), "share_above": float(aboves[k]),
+                "lift": float(aboves[k] / share) if share else None,
+                "low": float(low[k] / share) if share else None,
+                "high": float(high[k] / share) if share else None,
+                "significant": k < len(shown) and shown[k] in significant,
+                "explains": counter.explains(codes == k),
+            }
+        )  # fmt: skip
+    folded = [row for row in rows if row["value"] == OTHERS]
+    rows = [row for row in rows if row["value"] != OTHERS]
+    rows.sort(key=lambda row: (not row["significant"], -(row["explains"] or 0.0)))
+    return rows + folded
+
+
+def _share_interval(
+    world: _World, codes: NDArray[Any], size: int, seen: Floats
+) -> tuple[Floats, Floats]:
+    """95 % interval of each value's share of the slow requests, with blocks as clusters.
+
+    Clopper and Pearson's interval at the effective number of slow requests: as many independent
+    ones have the variance that the blocks show.
+    """
+    late = world.late
+    _, index = np.unique(world.block[late], return_inverse=True)
+    index = index.reshape(-1)
+    blocks = int(index.max()) + 1
+    total = seen.sum()
+    part = seen / total
+    cast = np.bincount(index * size + codes[world.rows[late]], minlength=blocks * size)
+    counts = cast.reshape(blocks, size).astype(np.float64)
+    residual = counts - counts.sum(axis=1)[:, None] * part
+    variance = (residual**2).sum(axis=0) * blocks / max(blocks - 1, 1) / total**2
+    effective = part * (1 - part) / np.maximum(variance, 1e-300)
+    effective = np.where(variance > 0, np.clip(effective, 1.0, total), min(blocks, total))
+    hits = part * effective
+    low = np.where(
+        hits > 0, special.betaincinv(np.maximum(hits, 1e-9), effective - hits + 1, 0.025), 0.0
+    )
+    high = np.where(
+        hits < effective,
+        special.betaincinv(hits + 1, np.maximum(effective - hits, 1e-9), 0.975),
+        1.0,
+    )
+    return np.asarray(np.minimum(low, part)), np.asarray(np.maximum(high, part))
+
+
+class _Counterfactual:
+    """What the threshold would be if some requests were as fast as the others of their time."""
+
+    def __init__(self, values: Ints, period: Ints, level: float, threshold: float) -> None:
+        self._order = np.argsort(-values, kind="stable")
+        self._values, self._period = values, period
+        self._above, self._threshold = 1 - level / 100, threshold
+        self._load = np.bincount(period, minlength=_PERIODS).astype(np.float64)
+
+    def explains(self, mine: Flags) -> float | None:
+        """Return the part of the threshold that these requests explain; None without others."""
+        rest = self._load - np.bincount(self._period[mine], minlength=_PERIODS)
+        # Each other request stands for those of its time, too.
+        weight = np.where(rest > 0, self._load / np.maximum(rest, 1), 0.0)
+        due = self._above * float((weight * rest).sum())
+        if self._above * rest.sum() < 1:
+            return None
+        n = self._values.size
+        most = min(n, int(4 * self._above * n) + 1000)
+        while True:
+            some = self._order[:most]
+            above = np.cumsum(np.where(mine[some], 0.0, weight[self._period[some]]))
+            if above[-1] > due * (1 + 1e-9) or most == n:
+                break
+            most = min(n, 4 * most)
+        at = min(int(np.searchsorted(above, due * (1 + 1e-9), "right")), most - 1)
+        return 1 - float(self._values[some[at]]) / self._threshold if self._threshold > 0 else None
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS))
+    numbers = ("share", "share_above", "lift", "low", "high", "explains")
+    kinds: dict[str, Any] = dict.fromkeys(numbers, np.float64)
+    return frame.astype(kinds | {"significant": np.bool_})
+
+
+# ------------------------------------------------------------
+# Sentences.
+
+
+def _findings(
+    frame: pd.DataFrame,
+    accepted: Sequence[_Cause],
+    world: _World,
+    attributes: Sequence[_Attribute],
+    above: str,
+    threshold: float,
+    level: float | None,
+) -> list[str]:
+    if not attributes:
+        return []
+    if not accepted:
+        text = (
+            f"nothing in particular stands out among {len(attributes)} attributes: slow requests "
+            "have the same mix as the others of their time"
+        )
+        blocks = np.unique(world.block[world.late]).size
+        if blocks < 2 * _LEAST_BLOCKS:
+            text = (
+                f"too little evidence: the slow requests fall into {blocks} "
+                f"{'block' if blocks == 1 else 'blocks'} of time, and a value needs at least "
+                f"{_LEAST_BLOCKS}"
+            )
+        return [text]
+    rows = {(row.attribute, row.value): row for row in frame.itertuples()}
+    what = f"above {above}" if level is not None else f"above {format_duration(threshold)}"
+    found = []
+    for cause in accepted:
+        names = " & ".join(attribute.name for attribute, _ in cause.parts)
+        value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
+        row: Any = rows[names, value]
+        label = " with ".join(f"{one.name}={one.values[code]}" for one, code in cause.parts)
+        same = "".join(
+            f" (the same requests as {one.name}={one.values[code]})" for one, code in cause.alias
+        )
+        text = (
+            f"{label}{same} goes with slow requests: {_percent(row.share)} of all requests, "
+            f"{_percent(row.share_above)} of those {what} (lift {row.lift:.3g}, "
+            f"{row.low:.3g} to {row.high:.3g})"
+        )
+        if np.isfinite(row.explains) and row.explains > 0.005:
+            name = (
+                above
+                if level is not None
+                else f"p{format_percentile(round(100 * (1 - float(world.slow.mean())), 3))}"
+            )
+            text += (
+                f"; if they were like the rest, {name} would be "
+                f"{format_duration(threshold * (1 - row.explains))} instead of "
+                f"{format_duration(threshold)}"
+            )
+        found.append(text)
+    return found
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %" if share >= 1e-4 else "< 0.01 %"

@@ -1,0 +1,118 @@
+"""``latencykit explain``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.cli.common import Input, expand, print_notes
+from latencykit.cli.options import Command, Inputs, chart_option, format_option, inputs, note
+from latencykit.cli.output import print_json, progress, write_chart
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import without_secrets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["command"]
+
+
+@click.command("explain", cls=Command)
+@inputs()
+@click.option(
+    "--above",
+    metavar="P",
+    default="p99",
+    show_default=True,
+    help="Requests above it are slow: a percentile, or a latency such as 200ms.",
+)
+@click.option(
+    "--by", metavar="LIST", help="Columns to look at, such as endpoint,host; all without it."
+)
+@click.option(
+    "--events",
+    multiple=True,
+    metavar="FILE",
+    help="Events to compare with stalls: GC logs, journals, tables of times; FILE@+1h shifts its "
+    "clock (repeatable).",
+)
+@chart_option
+@format_option
+def command(
+    given: Inputs,
+    above: str,
+    by: str | None,
+    events: tuple[str, ...],
+    out: Path | None,
+    style: str,
+) -> None:
+    """Find what slow requests have in common, and what happened then.
+
+    Compares the columns of slow requests with those of the others, block of time by block of time.
+    --from and --to choose the requests, and the mix is compared with that of all others.
+
+    \b
+    latencykit explain access.log --above p99 --by endpoint,host -o why.png
+    latencykit explain calls.csv --above 200ms --from 60 --to 120
+    latencykit explain run.hlog --events gc.log
+    """
+    from latencykit.io.events import read_events
+    from latencykit.views.explanation import explain, explanation_record, explanation_text
+
+    read = [read_events(path) for path in events]
+    columns = None if by is None else [name.strip() for name in by.split(",") if name.strip()]
+    between = None
+    if given.begin is not None or given.end is not None:
+        between = given.begin or "-inf", given.end or "inf"
+    loaded = _load(given)
+    with progress("comparing"):
+        found = {one.name: explain(one.data, above, columns, between, read) for one in loaded}
+    if out is not None:
+        from latencykit.plot.explain_chart import explanation
+
+        name, *others = found
+        if others:
+            note(f"the chart shows {name}; choose another with --series or --tag")
+        write_chart(
+            explanation, found[name], out, given.files, *events,
+            size=(1000.0, 640.0), name=name, unit=given.out_unit,
+        )  # fmt: skip
+        note(f"wrote {out}")
+    records = [explanation_record(name, one) for name, one in found.items()]
+    if style == "json":
+        print_json({"schema_version": 1, "series": records})
+        return
+    click.echo(explanation_text(records, style, given.out_unit))
+    for one in found.values():
+        for text in one.notes:
+            note(text)
+
+
+def _load(given: Inputs) -> list[Input]:
+    """Read all requests of each input together, whatever their operation, with all columns."""
+    from latencykit.io.files import FileRange, source_of
+    from latencykit.io.reading import Selection, select, unique_names
+
+    wanted = Selection(
+        given.format_in, given.series or None, given.tag or None, given.measure, given.unit,
+        given.column, given.start_column, given.lenient, columns=True,
+    )  # fmt: skip
+    entries: list[tuple[str, str, Any]] = []
+    for label, path in expand(given.files):
+        with progress(f"reading {path}"):
+            selected = select(source_of(FileRange(path)), wanted, note)
+        for name, tag, data in selected:
+            text = tag or name
+            if label is not None:
+                text = label if len(selected) == 1 else f"{label}:{text}"
+            entries.append((path, text, data))
+    if not entries:
+        raise InvalidArgumentError("none of the files has the series or tags asked for")
+    names = unique_names([(without_secrets(path), name, data) for path, name, data in entries])
+    loaded = [
+        Input(name, data, path)
+        for (path, _, _), (name, data) in zip(entries, names.items(), strict=True)
+    ]
+    print_notes(loaded)
+    return loaded

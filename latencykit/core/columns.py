@@ -1,0 +1,208 @@
+"""Further columns of samples, such as endpoint, host or status: read when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.value import equal, read_only
+from latencykit.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["Columns", "Words", "word_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A column of words: a code per row, -1 where there is none, and the word of each code."""
+
+    codes: NDArray[np.int32]
+    names: NDArray[np.object_]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the column."""
+        return self.codes.shape
+
+
+Cells = Words | np.ndarray[Any, Any]
+
+
+class _Table:
+    """Complete columns, shared by all selections of rows; loaded and encoded once."""
+
+    def __init__(
+        self, given: Mapping[str, Any] | None, load: Callable[[], Mapping[str, Any]] | None
+    ) -> None:
+        self._given = {} if given is None and load is None else given
+        self.load = load
+        self._encoded: dict[str, Cells] = {}
+
+    @property
+    def loaded(self) -> bool:
+        return self._given is not None
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        if self._given is None:
+            assert self.load is not None
+            self._given = self.load()
+        return self._given
+
+    def cells(self, name: str) -> Cells:
+        if name not in self._encoded:
+            self._encoded[name] = encoded(self.given[name])
+        return self._encoded[name]
+
+
+class Columns(Mapping[str, "NDArray[Any]"]):
+    """Further columns of samples by name, as read-only arrays with one cell per row.
+
+    Numbers are int64 or float64 (NaN where there is none), words are objects (None where there is
+    none). A file's columns are read when one of them is first used.
+
+    Parameters
+    ----------
+    given : mapping of str to array_like, optional
+    load : callable, optional
+        Returns such a mapping; called once, when it is needed.
+    rows : ndarray of int64, optional
+        Positions of the rows; all without it.
+    """
+
+    def __init__(
+        self,
+        given: Mapping[str, Any] | _Table | None = None,
+        *,
+        load: Callable[[], Mapping[str, Any]] | None = None,
+        rows: Ints | None = None,
+    ) -> None:
+        self._table = given if isinstance(given, _Table) else _Table(given, load)
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        cells = self.cells(name)
+        if isinstance(cells, Words):
+            words: NDArray[Any] = np.array([*cells.names, None], object)
+            return read_only(words[cells.codes])
+        return read_only(cells)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table.given)
+
+    def __len__(self) -> int:
+        return len(self._table.given)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table.given
+
+    def cells(self, name: str) -> Cells:
+        """Return a column as an array of numbers, or as codes and words."""
+        if name not in self._table.given:
+            raise InvalidArgumentError(
+                f"no column {name!r}; the columns are {', '.join(self) or 'none'}"
+            )
+        cells = self._table.cells(name)
+        if self._rows is None:
+            return cells
+        if isinstance(cells, Words):
+            return Words(cells.codes[self._rows], cells.names)
+        return np.asarray(cells[self._rows])
+
+    def select(self, rows: NDArray[np.bool_] | Ints) -> Columns:
+        """Return the columns of some rows: a boolean mask or positions; nothing is read."""
+        if self._table.loaded and not self._table.given:
+            return self
+        at = np.flatnonzero(rows) if rows.dtype.kind == "b" else np.asarray(rows, np.int64)
+        return Columns(self._table, rows=at if self._rows is None else self._rows[at])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Columns):
+            return NotImplemented
+        if self._table is other._table and equal(self._rows, other._rows):
+            return True
+        return self.keys() == other.keys() and all(
+            np.array_equal(self[name], other[name])
+            if self[name].dtype.kind == "O"
+            else equal(self[name], other[name])
+            for name in self
+        )
+
+    def __hash__(self) -> int:
+        return hash(Columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import pickle
+
+        if not self._table.loaded:
+            try:  # what can read the file again travels in place of its columns
+                pickle.dumps(self._table.load)
+            except (pickle.PicklingError, TypeError, AttributeError):
+                pass
+            else:
+                return _rebuilt, (None, self._table.load, self._rows)
+        return _rebuilt, ({name: self.cells(name) for name in self}, None, None)
+
+    def __repr__(self) -> str:
+        return f"Columns({', '.join(self)})"
+
+
+def _rebuilt(given: Any, load: Any, rows: Any) -> Columns:
+    return Columns(given, load=load, rows=rows)
+
+
+def encoded(values: Any) -> Cells:
+    """Return a column as numbers, or as codes and words; cells without a value stay so."""
+    import pandas as pd
+
+    if isinstance(values, Words):
+        return values
+    # a Series of words would be converted to pandas' own strings
+    cells: Any = values if isinstance(values, pd.Series) else np.asarray(values)
+    if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
+        return read_only(np.asarray(cells))
+    if cells.dtype.kind in "iuf":
+        array = cells if isinstance(cells, np.ndarray) else _plain(cells)
+        kind: Any = np.int64 if array.dtype.kind in "iu" else np.float64
+        return read_only(array.astype(kind, copy=False))
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        codes, distinct = cells.cat.codes.to_numpy(), cells.cat.categories
+    else:
+        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+    names = np.asarray(distinct, object)
+    type_of = pd.api.types.infer_dtype(names, skipna=False)
+    if type_of in ("integer", "floating", "mixed-integer-float", "decimal") and names.size:
+        if type_of == "integer" and (codes >= 0).all() and np.abs(names).max() < 2**63:
+            return read_only(names.astype(np.int64)[codes])
+        return read_only(np.append(names.astype(np.float64), np.nan)[codes])
+    if type_of == "string" and "" not in names:
+        return Words(read_only(codes.astype(np.int32)), names)
+    words = [word_of(name) for name in names.tolist()]
+    place = {word: k for k, word in enumerate(dict.fromkeys(w for w in words if w is not None))}
+    table = np.array([*(-1 if word is None else place[word] for word in words), -1], np.int32)
+    return Words(read_only(table[codes]), np.array(list(place), object))
+
+
+def _plain(cells: Any) -> NDArray[Any]:
+    """A column of pandas' own numbers as an array, NaN for missing cells."""
+    if isinstance(cells.dtype, np.dtype):
+        return np.asarray(cells)
+    if cells.dtype.kind in "iu" and not cells.isna().any():
+        return np.asarray(cells.to_numpy(np.int64))
+    return np.asarray(cells.to_numpy(np.float64, na_value=np.nan))
+
+
+def word_of(value: Any) -> str | None:
+    """Return a cell as a word; None where it has no value."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    return str(value) if value is not None and value == value and str(value) != "" else None

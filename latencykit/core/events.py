@@ -1,0 +1,132 @@
+"""Events beside a run: what a log of another process says happened, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from latencykit.core.value import Value
+from latencykit.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Clock", "Cron", "Events"]
+
+Clock = Literal["epoch", "local", "relative"]
+
+
+@dataclass(frozen=True)
+class Cron:
+    """A schedule of cron: the values that each field allows, and its command."""
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: tuple[int, ...]
+    months: tuple[int, ...]
+    weekdays: tuple[int, ...]  # 0 is Sunday
+    either: bool  # days and weekdays are both restricted: one of them is enough
+    command: str
+    zone: str = ""  # IANA name; empty where the crontab does not state it
+
+    def between(self, begin: float, end: float) -> Floats:
+        """Return the due times in [begin, end], seconds since the epoch; UTC without a zone."""
+        ahead = 0.0
+        if self.zone:
+            local = datetime.fromtimestamp(begin, ZoneInfo(self.zone))
+            ahead = (local.utcoffset() or timedelta()).total_seconds()
+        begin, end = begin + ahead, end + ahead
+        first = np.datetime64(int(begin // 60), "m")
+        at = np.arange(first, np.datetime64(int(end // 60) + 1, "m"))
+        day = at.astype("M8[D]")
+        in_month = (day - day.astype("M8[M]")).astype(np.int64) + 1
+        month = day.astype("M8[M]").astype(np.int64) % 12 + 1
+        weekday = (day.astype(np.int64) + 4) % 7
+        of_days, of_week = np.isin(in_month, self.days), np.isin(weekday, self.weekdays)
+        minute = (at - day).astype(np.int64)
+        due = np.isin(minute % 60, self.minutes) & np.isin(minute // 60, self.hours)
+        due &= np.isin(month, self.months)
+        due &= of_days | of_week if self.either else of_days & of_week
+        times = at[due].astype("M8[s]").astype(np.float64)
+        return np.asarray(times[(times >= begin) & (times <= end)] - ahead)
+
+
+@dataclass(frozen=True, eq=False)
+class Events(Value):
+    """Times at which something happened: garbage collections, jobs, restarts.
+
+    Attributes
+    ----------
+    name : str
+        The source, as charts and tables show it.
+    kind : str
+        ``jvm-gc``, ``go-gctrace``, ``hiccup``, ``journal``, ``kubernetes``, ``times`` or ``cron``.
+    start, end : ndarray of float64, shape (n,)
+        Seconds on `clock`, ascending by start; equal for events without a length.
+    label : ndarray of str, shape (n,)
+        What each of them is.
+    clock : {"epoch", "local", "relative"}
+        Seconds since 1970 in UTC; the same in a zone that the source does not state; or seconds
+        since the process that wrote the source began.
+    offset : float or None
+        Seconds by which a user moved the clock, None where the source's own times are taken.
+    schedule : tuple of Cron
+        Schedules of a crontab, which has no times of its own.
+    notes : tuple of str
+
+    Examples
+    --------
+    >>> gc = Events("gc.log", "jvm-gc", start=[2.0, 39.0], end=[2.4, 39.3], label=["Full", "Full"])
+    >>> len(gc), gc.between(10, 60).start.tolist()
+    (2, [39.0])
+    """
+
+    name: str
+    kind: str
+    start: Floats
+    end: Floats
+    label: NDArray[np.str_]
+    clock: Clock = "relative"
+    offset: float | None = None
+    schedule: tuple[Cron, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        start, end = np.asarray(self.start, np.float64), np.asarray(self.end, np.float64)
+        label = np.asarray(self.label, np.str_)
+        if not (start.shape == end.shape == label.shape and start.ndim == 1):
+            raise InvalidArgumentError("start, end and label of events must be of one length")
+        if not (np.isfinite(start).all() and np.isfinite(end).all()):
+            raise InvalidArgumentError("times of events must be finite; drop such rows")
+        if (end < start).any():
+            raise InvalidArgumentError("an event ends before it starts; are the columns exchanged?")
+        order = np.argsort(start, kind="stable")
+        for name, column in (("start", start), ("end", end), ("label", label)):
+            object.__setattr__(self, name, column[order])
+        super().__post_init__()
+
+    def __len__(self) -> int:
+        return int(self.start.size)
+
+    def select(self, rows: ArrayLike) -> Events:
+        """Return some of the events: a boolean mask or positions."""
+        chosen = np.asarray(rows)
+        columns = (self.start[chosen], self.end[chosen], self.label[chosen])
+        return replace(self, **dict(zip(("start", "end", "label"), columns, strict=True)))
+
+    def between(self, begin: float, end: float) -> Events:
+        """Return the events under way in [begin, end], seconds on their clock."""
+        return self.select((self.end >= begin) & (self.start <= end))
+
+    def shifted(self, seconds: float) -> Events:
+        """Return the same events on a clock that is ahead by `seconds`."""
+        return replace(self, start=self.start + seconds, end=self.end + seconds)
+
+    def __repr__(self) -> str:
+        return f"Events({self.name!r}, {self.kind}, {len(self):,} events)"

@@ -1,0 +1,732 @@
+"""`read_events`: times at which something happened, from the logs that other processes keep.
+
+Each kind of file is recognised by its content. From top to bottom: the operation and what
+recognises a file, logs of garbage collectors, JSON of journals and clusters, hiccup logs, Redis'
+slow log, crontabs, and tables of times.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.events import Cron, Events
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.errors import InvalidArgumentError, UnknownFormatError
+from latencykit.io import registry
+from latencykit.io.source import Confidence, Source
+from latencykit.io.text import epoch_seconds, iso_nanoseconds
+from latencykit.units import NANOSECONDS, parse_duration, printable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.events import Clock
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["read_events"]
+
+_EXPECTED = (
+    "a JVM or Go GC log, a hiccup log (.hlog), journalctl -o json, kubectl get events -o json, "
+    "a Redis slow log, a crontab, or a CSV of times"
+)
+_OFFSET = re.compile(r"(?P<path>.+)@(?P<offset>[+-]\d.*|\d{4}-\d\d-\d\d.*)", re.DOTALL)
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
+
+
+def read_events(path: str | os.PathLike[str], offset: float | str | None = None) -> Events:
+    """Read the events of a log beside a run, whatever process wrote it.
+
+    Logs of garbage collections (JVM unified logging and the style of JDK 8, Go's
+    ``GODEBUG=gctrace=1``), hiccup logs (``.hlog``), ``journalctl -o json``,
+    ``kubectl get events -o json``, ``SLOWLOG GET`` of Redis, crontabs, and tables (CSV or JSON) of
+    moments or of times from–to are recognised by their content.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``gc.log@+3600s`` moves the clock of that file by an hour, ``gc.log@2026-01-31T12:00:00Z``
+        says when the process started whose times count from there; a file of such a name wins.
+    offset : float or str, optional
+        The same as an argument: seconds to add, a duration, or that moment.
+
+    Returns
+    -------
+    Events
+        Times in seconds on their `clock`.
+
+    Raises
+    ------
+    UnknownFormatError
+        If the content is none of these.
+    CorruptInputError
+        If the file cannot be read, or none of its events has a time.
+    InvalidArgumentError
+        For an offset that is not a time, or a moment for a clock that needs none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> log = Path(tempfile.mkdtemp()) / "gc.log"
+    >>> _ = log.write_text("[2.500s][info][gc] GC(0) Pause Full (System.gc()) 9M->2M(64M) 500.0ms")
+    >>> gc = read_events(log)
+    >>> gc.kind, gc.clock, gc.start.tolist(), gc.label.tolist()
+    ('jvm-gc', 'relative', [2.0], ['Pause Full (System.gc())'])
+    """
+    given = str(path)
+    if offset is None and not Path(given).exists() and (match := _OFFSET.fullmatch(given)):
+        given, offset = match["path"], match["offset"]
+    source = Source(given)
+    if not source.is_dir and not source.head.data.removeprefix(b"\xef\xbb\xbf").strip():
+        raise source.corrupt(None, "the file is empty", _EXPECTED, "was it recorded?")
+    events = _reader_of(source)(source)
+    if offset is None:
+        return events
+    moment = epoch_seconds(offset) if re.match(r"\d{4}-", str(offset)) else None
+    if moment is not None:
+        if events.clock != "relative":
+            raise InvalidArgumentError(
+                f"{source.shown}: its times are dates already; write an offset such as @+3600s"
+            )
+        return replace(events.shifted(moment), clock="epoch", offset=moment)
+    text = str(offset)
+    sign = -1 if text.startswith("-") else 1
+    seconds = sign * parse_duration(text.lstrip("+-"), "s") / 1e9
+    clock: Clock = "epoch" if events.clock == "local" else events.clock
+    return replace(events.shifted(seconds), clock=clock, offset=seconds)
+
+
+def _reader_of(source: Source) -> Callable[[Source], Events]:
+    """The reader that knows the content."""
+    head = source.head
+    hlog = registry.named_format("hlog")
+    if hlog is not None and hlog.sniff(head) >= Confidence.LIKELY:
+        return _hiccups
+    if b"\0" in head.data[:4096]:
+        raise UnknownFormatError(f"{source.shown}: this is not text; expected {_EXPECTED}")
+    text = head.text
+    for mark, reader in _MARKS:
+        if mark.search(text):
+            return reader
+    if _cron_lines(head.lines):
+        return _crontab
+    return _table
+
+
+def _events(
+    source: Source,
+    kind: str,
+    start: Any,
+    end: Any,
+    label: Sequence[str] | NDArray[Any],
+    clock: Clock = "epoch",
+    notes: Iterable[str] = (),
+) -> Events:
+    begin, stop = np.asarray(start, np.float64), np.asarray(end, np.float64)
+    words = np.asarray([printable(text, 80) for text in label], np.str_)
+    return Events(
+        source.name, kind, begin, np.maximum(begin, stop), words, clock, notes=tuple(notes)
+    )
+
+
+def _number(text: str) -> float:
+    """A decimal, which some locales write with a comma."""
+    return float(text.replace(",", "."))
+
+
+# ------------------------------------------------------------
+# Garbage collectors. Unified logging (JEP 158) writes a line when a pause is over; its decorations
+# are chosen by the user and stand in brackets before it. JDK 8 stamps the start of a pause.
+
+_PAUSE = re.compile(
+    r"^(?P<before>.*?)(?:GC\(\d+\) )?(?:[YOyo]: )?(?P<what>(?:Pause|Allocation Stall)\b.*?)"
+    r"(?: \d+[BKMG]->\d+[BKMG]\(\d+[BKMG]\))?(?: \([\d.,]+s, [\d.,]+s\))?"
+    r" (?P<took>\d+[.,]\d+)ms[ \t]*$",
+    re.MULTILINE,
+)
+_SAFEPOINT = re.compile(
+    r'^(?P<before>.*?)Safepoint "(?P<what>[^"]*)",.*?Total: *(?P<took>\d+) ns.*$', re.MULTILINE
+)
+_STOPPED = re.compile(
+    r"^(?P<before>.*?)Total time for which application threads were (?P<what>stopped): "
+    r"(?P<took>\d+[.,]\d+) seconds.*$",
+    re.MULTILINE,
+)
+_JDK8 = re.compile(
+    rf"^.*?(?:(?P<date>{_ISO}): )?(?:(?P<uptime>\d+[.,]\d+): )?"
+    r"\[(?P<what>Full GC|GC)(?P<rest>[^\n]*)",
+    re.MULTILINE,
+)
+_SECONDS = re.compile(r", (\d+[.,]\d+) secs\]")
+_CLOCKS = (
+    (re.compile(_ISO), "date"),
+    (re.compile(r"\[\s*(\d{12,14})ms\s*\]"), "epoch-ms"),
+    (re.compile(r"\[\s*(\d+[.,]\d+)s\s*\]"), "s"),
+    (re.compile(r"\[\s*(\d+)ms\s*\]"), "ms"),
+    (re.compile(r"\[\s*(\d+)ns\s*\]"), "ns"),
+    (re.compile(r"(?:^|\s)(\d+[.,]\d+): "), "s"),
+)
+_Rows = tuple["Floats", "Floats", "NDArray[np.str_]"]
+_NONE: _Rows = (np.zeros(0), np.zeros(0), np.zeros(0, np.str_))
+_NEAR = 0.002  # s: stamps are rounded to a millisecond
+_NO_TIME = "log with -Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
+_RELATIVE = "its times count from the start of its process"
+
+
+def _decorated(before: Sequence[str]) -> tuple[Floats, Clock] | None:
+    """Times of the decorations of lines, NaN where a line has none; None if no line has any."""
+    for pattern, unit in _CLOCKS:
+        if not any(pattern.search(text) for text in before[:200]):
+            continue
+        found = [pattern.search(text) for text in before]
+        times = np.full(len(found), np.nan)
+        has = np.flatnonzero([match is not None for match in found])
+        if unit == "date":
+            texts = [match[0].replace(",", ".") for match in found if match]
+            times[has] = iso_nanoseconds(texts) / 1e9
+            return times, "epoch" if _ZONE.search(texts[0]) else "local"
+        times[has] = [_number(match[1]) for match in found if match]
+        if unit == "epoch-ms":
+            return times / 1e3, "epoch"
+        return times * NANOSECONDS[unit] / 1e9, "relative"
+    return None
+
+
+def _jvm(source: Source) -> Events:
+    """Pauses of a JVM: of its collector and, where they are logged, at safepoints."""
+    text = source.text()
+    clocks: set[Clock] = set()
+    undated: list[int] = []
+    old, clock = _jdk8_pauses(text, source)
+    if old[0].size:
+        clocks.add(clock)
+    parts = [old]
+    for pattern, factor in ((_PAUSE, 1e-3), (_SAFEPOINT, 1e-9), (_STOPPED, 1.0)):
+        lines = list(pattern.finditer(text))
+        timed = _decorated([line["before"] for line in lines])
+        parts.append(_NONE)
+        if timed is None:
+            undated += [line.start() for line in lines[:1]]
+            continue
+        known = np.isfinite(timed[0])
+        clocks.add(timed[1])
+        at = timed[0][known]
+        length = np.array([_number(line["took"]) for line in lines])[known] * factor
+        label = np.array([line["what"].strip() for line in lines])[known]
+        if pattern is not _PAUSE:
+            label = np.char.strip(np.char.add("Safepoint ", np.char.replace(label, "stopped", "")))
+        parts[-1] = (at - length, at, label)
+    if undated and not clocks:
+        seen = "the lines of its pauses have no time"
+        line = text.count("\n", 0, min(undated)) + 1
+        raise source.corrupt(line, seen, "the decoration time or uptime", _NO_TIME)
+    if len(clocks) > 1:
+        seen = "some of its lines have a date and others an uptime only"
+        raise source.corrupt(None, seen, "one clock", _NO_TIME)
+    start, end, label = _joined(_together(parts[:2]), _together(parts[2:]))
+    clock = clocks.pop() if clocks else "epoch"
+    notes = [_RELATIVE] if clock == "relative" else []
+    if not start.size:
+        notes.append("this GC log contains no pause")
+    return _events(source, "jvm-gc", start, end, label, clock, notes)
+
+
+def _together(parts: Sequence[_Rows]) -> _Rows:
+    start, end, label = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return start, end, label
+
+
+def _joined(gc: _Rows, stops: _Rows) -> _Rows:
+    """Pauses, each from the moment that threads were asked to stop, and safepoints without one."""
+    start, end, label = gc
+    order = np.argsort(start, kind="stable")
+    start, end, label = start[order], end[order], label[order]
+    begin, stop, what = stops
+    if not start.size or not begin.size:
+        return _together([gc, stops])
+    first = np.searchsorted(end, begin - _NEAR)
+    at = np.minimum(first, start.size - 1)
+    same = (first < start.size) & (start[at] <= stop + _NEAR)
+    start, end = start.copy(), end.copy()
+    np.minimum.at(start, at[same], begin[same])
+    np.maximum.at(end, at[same], stop[same])
+    return _together([(start, end, label), (begin[~same], stop[~same], what[~same])])
+
+
+def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
+    """Pauses in the style of JDK 8, whose line may be broken by other output."""
+    headers = [match for match in _JDK8.finditer(text) if "concurrent" not in match["rest"][:30]]
+    rows = []
+    for match, following in zip_longest(headers, headers[1:]):
+        until = following.start() if following else len(text)
+        line = match["rest"].split("[Times:")[0]
+        took = _SECONDS.findall(line)
+        if not took:
+            took = _SECONDS.findall(
+                text[match.end() : min(until, match.end() + 4000)].split("[Times:")[0]
+            )
+        if took and (match["date"] or match["uptime"]):
+            cause = re.match(r" remark| cleanup|(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*", line)
+            what = f"{match['what']}{cause[0] if cause else ''}"
+            rows.append((match["date"], match["uptime"], _number(took[-1]), what))
+    if not rows:
+        if headers and not any(match["date"] or match["uptime"] for match in headers):
+            line = text.count("\n", 0, headers[0].start()) + 1
+            raise source.corrupt(
+                line, "the lines of its pauses have no time", "a date or an uptime",
+                "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails",
+            )  # fmt: skip
+        return _NONE, "relative"
+    dates, uptimes, lengths, labels = zip(*rows, strict=True)
+    clock: Clock = "relative"
+    if all(dates):
+        clock = "epoch" if _ZONE.search(dates[0]) else "local"
+        start = iso_nanoseconds([date.replace(",", ".") for date in dates]) / 1e9
+    else:
+        start = np.array([_number(uptime) if uptime else np.nan for uptime in uptimes])
+    known = np.isfinite(start)
+    end = start + np.array(lengths)
+    return (start[known], end[known], np.array(labels, np.str_)[known]), clock
+
+
+_GCTRACE = re.compile(
+    r"^(?P<before>.*?)\bgc \d+ @(?P<at>\d+\.\d+)s \d+%: (?P<clock>[\d.+]+) ms clock,"
+    r"[^\n]*?(?P<forced>\(forced\))?[ \t]*$",
+    re.MULTILINE,
+)
+
+
+def _gctrace(source: Source) -> Events:
+    """Cycles of Go's collector; ``@`` is the start of one, the sum of its phases its length."""
+    lines = _GCTRACE.findall(source.text())
+    before, at, phases, forced = zip(*lines, strict=True)
+    start = np.array(at, np.float64)
+    length = np.array([sum(map(float, filter(None, part.split("+")))) for part in phases]) / 1e3
+    label = ["GC forced" if one else "GC" for one in forced]
+    # A container's log puts a date before each line, which is written when the cycle ends.
+    stamped = _decorated([re.sub(r"\[.*?\]", "", text) for text in before])
+    if stamped is not None and np.isfinite(stamped[0]).all() and stamped[1] != "relative":
+        origin = float(np.median(stamped[0] - start - length))
+        start, clock = start + origin, stamped[1]
+        return _events(source, "go-gctrace", start, start + length, label, clock)
+    return _events(source, "go-gctrace", start, start + length, label, "relative", (_RELATIVE,))
+
+
+# ------------------------------------------------------------
+# JSON: journals, clusters.
+
+_STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"  # systemd's message ids (sd-messages.h)
+_STARTED = ("39f53479d3a045ac8e11786248231fbf", "be02cf6855d2428ba40df7e9d022f03d")
+
+
+def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """All JSON objects: one document, one a line, or one after the other; of lists their items."""
+    text = source.text().replace("\x1e", "")
+    text = re.sub(r"^data: ", "", text, flags=re.MULTILINE) if text.startswith("data: ") else text
+    decoder, at = json.JSONDecoder(), 0
+    values: list[Any] = []
+    blank = re.compile(r"\s*")
+    notes: tuple[str, ...] = ()
+    while (at := blank.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            where = text.count("\n", 0, at) + 1
+            rest = text[at:]
+            if values and "\n" not in rest.strip():
+                notes = ("the last line is truncated; it was left out",)
+                break
+            seen = f"the JSON is corrupt ({printable(str(error), 60)})"
+            raise source.corrupt(where, seen, "an intact file", "write it anew") from None
+        values += value if isinstance(value, list) else [value]
+    return [value for value in values if isinstance(value, dict)], notes
+
+
+def _journal(source: Source) -> Events:
+    """Messages of systemd's journal; of a unit that started, from its start to when it was done."""
+    records, notes = _objects(source)
+    start: list[float] = []
+    end: list[float] = []
+    label: list[str] = []
+    begun: dict[str, int] = {}
+    for record in records:
+        stamp = record.get("_SOURCE_REALTIME_TIMESTAMP") or record.get("__REALTIME_TIMESTAMP")
+        if not str(stamp).isdigit():
+            continue
+        at = int(str(stamp)) / 1e6
+        unit = record.get("UNIT") or record.get("USER_UNIT")
+        if unit and record.get("MESSAGE_ID") in _STARTED and unit in begun:
+            end[begun.pop(unit)] = at
+            continue
+        if unit and record.get("MESSAGE_ID") == _STARTING:
+            begun[unit] = len(start)
+        who = str(unit or record.get("SYSLOG_IDENTIFIER") or record.get("_SYSTEMD_UNIT") or "")
+        message = record.get("MESSAGE")
+        command = re.search(r"\bCMD \((.*)\)", message) if isinstance(message, str) else None
+        start.append(at)
+        end.append(at)
+        label.append(f"{who}: {command[1]}" if command else who)
+    if not start:
+        raise source.corrupt(
+            None,
+            "no message has a time",
+            "__REALTIME_TIMESTAMP",
+            "write it with journalctl -o json",
+        )
+    return _events(source, "journal", start, end, label, "epoch", notes)
+
+
+def _kubernetes(source: Source) -> Events:
+    """Events of a cluster; of one that recurred, its first and its last time."""
+    records, notes = _objects(source)
+    items: list[dict[str, Any]] = []
+    for record in records:
+        inner: dict[str, Any] = record.get("object") or record
+        items += inner.get("items") or [] if "items" in inner else [inner]
+    texts: list[str] = []
+    label: list[str] = []
+    recurred = False
+    for item in items:
+        series = item.get("series") or {}
+        times = [
+            item.get("firstTimestamp") or item.get("deprecatedFirstTimestamp"),
+            item.get("eventTime"),
+            item.get("lastTimestamp") or item.get("deprecatedLastTimestamp"),
+            series.get("lastObservedTime"),
+        ]
+        about = item.get("involvedObject") or item.get("regarding") or {}
+        meta = item.get("metadata") or {}
+        stamps = dict.fromkeys(filter(None, times)) or dict.fromkeys(
+            filter(None, [meta.get("creationTimestamp")])
+        )
+        recurred |= int(item.get("count") or series.get("count") or 1) > 2
+        texts += stamps
+        label += [f"{item.get('reason') or '?'} {about.get('kind') or ''}".strip()] * len(stamps)
+    if not texts:
+        raise source.corrupt(
+            None, "no event has a time", "lastTimestamp or eventTime",
+            "write it with kubectl get events -A -o json",
+        )  # fmt: skip
+    start = iso_nanoseconds(texts) / 1e9
+    if recurred:
+        notes = (*notes, "of events that recurred, the first and the last time are known only")
+    whole = np.array(["." not in text for text in texts])  # known to the second
+    return _events(source, "kubernetes", start, start + whole, label, "epoch", notes)
+
+
+# ------------------------------------------------------------
+# Hiccup logs: each interval whose longest pause stands out.
+
+_OUTLYING = 5.0  # times the median of the intervals' maxima,
+_MOST = 0.1  # or the highest tenth of them
+_LEAST_PAUSE = 1e-3  # seconds
+
+
+def _hiccups(source: Source) -> Events:
+    from latencykit.io.reading import read
+
+    log = read(source.shown)
+    if not isinstance(log, HistogramLog) or not len(log):
+        raise source.corrupt(None, "this log has no interval", "a hiccup log", "was it recorded?")
+    series = log.series((50,))
+    worst = np.nan_to_num(series.max) * NANOSECONDS.get(series.unit, 1.0) / 1e9
+    usual, high = np.quantile(worst, (0.5, 1 - _MOST)).tolist()
+    limit = max(min(_OUTLYING * usual, high), _LEAST_PAUSE)
+    chosen = worst > limit
+    begin = log.run.start or 0.0
+    start = begin + series.start[chosen] - worst[chosen]
+    end = begin + (series.start + series.length)[chosen]
+    note = f"pauses above {1e3 * limit:.3g} ms, each known to its interval"
+    clock: Clock = "epoch" if log.run.start else "relative"
+    return _events(source, "hiccup", start, end, ["hiccup"] * int(chosen.sum()), clock, (note,))
+
+
+# ------------------------------------------------------------
+# Redis: SLOWLOG GET as redis-cli prints it to a terminal, into a file, or with --json. The stamp
+# is of the second in which a command ended.
+
+_SLOW = re.compile(
+    r"^ *\d+\) +1\) \(integer\) \d+\n +2\) \(integer\) (\d+)\n +3\) \(integer\) (\d+)\n"
+    r" +4\) +1\) \"((?:[^\"\\\n]|\\.)*)\"",
+    re.MULTILINE,
+)
+_SLOW_RAW = re.compile(r"^\d+\n(1\d{9})\n(\d+)\n([^\n]+)\n(?:[^\n]*\n)*?[^\s]+:\d+\n", re.MULTILINE)
+
+
+def _slowlog(source: Source) -> Events:
+    text = source.text()
+    rows: list[tuple[Any, ...]] = _SLOW.findall(text) or _SLOW_RAW.findall(text)
+    if text.lstrip().startswith("[["):
+        rows = [(row[1], row[2], (row[3] or [""])[0]) for row in json.loads(text)]
+    if not rows:
+        raise source.corrupt(None, "this slow log is empty", "entries of SLOWLOG GET", "")
+    stamp, took, command = zip(*rows, strict=True)
+    at, length = np.array(stamp, np.float64), np.array(took, np.float64) / 1e6
+    note = "the slow log knows the second in which a command ended"
+    label = [str(one).upper() for one in command]
+    return _events(source, "redis-slowlog", at - length, at + 1, label, "epoch", (note,))
+
+
+# ------------------------------------------------------------
+# Crontabs (crontab(5) of Debian and of cronie): five fields or a nickname, then the command.
+
+_NAMES = {
+    name: number
+    for names, first in (
+        ("jan feb mar apr may jun jul aug sep oct nov dec", 1),
+        ("sun mon tue wed thu fri sat", 0),
+    )
+    for number, name in enumerate(names.split(), first)
+}
+_NICKNAMES = {
+    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}  # fmt: skip
+_FIELD = r"[\d*/,a-zA-Z~-]+"
+_CRON = re.compile(rf"^\s*((?:{_FIELD}\s+){{4}}{_FIELD}|@[a-z]+)\s+(\S.*)$")
+_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+
+
+def _cron_field(text: str, least: int, most: int) -> tuple[int, ...]:
+    """The values that a field allows: ``*``, ``a``, ``a-b``, each with ``/step``, in a list."""
+    values: set[int] = set()
+    for part in text.lower().split(","):
+        span, _, step = part.partition("/")
+        low, _, high = ("*", "", "") if span == "*" else span.partition("-")
+        first = least if low == "*" else _NAMES.get(low, -1) if low.isalpha() else int(low)
+        last = _NAMES.get(high, -1) if high.isalpha() else int(high) if high else first
+        last = most if low == "*" or (step and not high) else last
+        if not least <= first <= last <= most or (step and int(step) < 1):
+            raise ValueError(part)
+        values.update(range(first, last + 1, int(step or 1)))
+    return tuple(sorted(values))
+
+
+def _cron_lines(lines: Sequence[str]) -> list[tuple[int, Cron]]:
+    """The schedules of a crontab; nothing if any line is something else."""
+    found, zone = [], ""
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if setting := re.match(r"\s*(\w+)\s*=\s*(.*)$", line):
+            zone = setting[2].strip("\"' ") if setting[1] in ("CRON_TZ", "TZ") else zone
+            continue
+        match = _CRON.match(line)
+        if match is None:
+            return []
+        if match[1] == "@reboot":
+            continue
+        fields = _NICKNAMES.get(match[1], match[1]).split()
+        try:
+            values = [
+                _cron_field(text, *limit) for text, limit in zip(fields, _LIMITS, strict=True)
+            ]
+        except ValueError:
+            return []
+        days, weekdays = fields[2][0] != "*", fields[4][0] != "*"
+        week = tuple(sorted({day % 7 for day in values[4]}))
+        either = days and weekdays
+        minutes, hours, month_days, months, _ = values
+        command = match[2].strip()
+        schedule = Cron(minutes, hours, month_days, months, week, either, command, zone)
+        found.append((number, schedule))
+    return found
+
+
+def _crontab(source: Source) -> Events:
+    from zoneinfo import ZoneInfo
+
+    schedules = _cron_lines(source.text().split("\n"))
+    for number, schedule in schedules:
+        try:
+            if schedule.zone:
+                ZoneInfo(schedule.zone)
+        except (ValueError, OSError):
+            seen = f"the zone {schedule.zone!r} is unknown"
+            raise source.corrupt(number, seen, "such as Europe/Berlin", "") from None
+    if not schedules:
+        raise source.corrupt(
+            None, "one of its lines is not a schedule", "five fields and a command"
+        )
+    stated = all(schedule.zone for _, schedule in schedules)
+    notes = () if stated else ("times of cron, taken as UTC",)
+    events = _events(source, "cron", [], [], [], "epoch" if stated else "local", notes)
+    return replace(events, schedule=tuple(schedule for _, schedule in schedules))
+
+
+# ------------------------------------------------------------
+# Tables of times: CSV with or without a header, JSON objects with the same names.
+
+_ROLES = {
+    "start": "start starttime start_time started from begin begins time timestamp @timestamp ts at "
+    "when date datetime created_at created",
+    "end": "end endtime end_time ended to until stop finish finished timeend time_end end_at",
+    "length": "duration length took elapsed",
+    "label": "label name event what kind type text title message msg reason job source description",
+}
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0}
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+
+
+def _role_of(name: str) -> tuple[str, float]:
+    """Role and unit in seconds (0: unknown) that the name of a column states."""
+    word = name.strip().strip('"').lower().replace(" ", "_")
+    stem, _, unit = re.sub(r"[(\[]", "_", word).rstrip(")]").rpartition("_")
+    for key, factor in ((word, 0.0), (stem.rstrip("_"), _UNITS.get(unit, 0.0))):
+        for role, names in _ROLES.items():
+            if key in names.split():
+                return role, factor
+    return "", 0.0
+
+
+def _moments(texts: Sequence[str], factor: float) -> tuple[Floats, Clock] | None:
+    """Times of a column in seconds, and their clock; None if they are not times.
+
+    A number is a moment since 1970 in the unit by which it lies between 1973 and 2286, otherwise
+    seconds from the start.
+    """
+    if all(_NUMBER.fullmatch(text) for text in texts):
+        numbers = np.array(texts, np.float64)
+        largest = float(np.abs(numbers).max(initial=0.0))
+        if factor:
+            numbers *= factor
+            return numbers, "epoch" if largest * factor > 1e8 else "relative"
+        scale = next((size for size in (1e-9, 1e-6, 1e-3, 1.0) if 1e8 < largest * size < 1e10), 0.0)
+        return (numbers * scale, "epoch") if scale else (numbers, "relative")
+    if all(re.match(r"\d{4}-?\d\d-?\d\d", text) for text in texts):
+        try:
+            times = iso_nanoseconds(texts) / 1e9
+        except InvalidArgumentError:
+            return None
+        return times, "epoch" if _ZONE.search(texts[0][10:]) else "local"
+    try:
+        return np.array([parse_duration(text) / 1e9 for text in texts]), "relative"
+    except InvalidArgumentError:
+        return None
+
+
+def _table(source: Source) -> Events:
+    """Moments, or times from–to, with a label where there is one."""
+    text = source.text()
+    if text.lstrip()[:1] in ("{", "["):
+        records, _ = _objects(source)
+        header = list(dict.fromkeys(name for record in records for name in record))
+        rows = [[_cell(record.get(name)) for name in header] for record in records]
+        numbers = list(range(1, len(rows) + 1))
+    else:
+        lines = [
+            (number, line)
+            for number, line in enumerate(text.split("\n"), 1)
+            if line.strip() and not line.startswith("#")
+        ]
+        first = lines[0][1] if lines else ""
+        mark = next((mark for mark in "\t;,|" if mark in first), ",")
+        numbers = [number for number, _ in lines]
+        parsed = csv.reader((line for _, line in lines), delimiter=mark, skipinitialspace=True)
+        rows = [[cell.strip() for cell in row] for row in parsed]
+        header = rows[0] if rows else []
+        if _moments(header[:1], 0.0) is None and header:
+            rows, numbers = rows[1:], numbers[1:]
+        else:
+            second = len(header) > 1 and _moments(header[1:2], 0.0) is not None
+            header = ["start", *(["end"] if second else []), "label"]
+    roles = [_role_of(name) for name in header]
+    columns: dict[str, tuple[list[str], float]] = {}
+    for k, (role, factor) in enumerate(roles):
+        if role and role not in columns:
+            columns[role] = [row[k] if k < len(row) else "" for row in rows], factor
+    if "start" not in columns or not rows:
+        begin = printable(text.strip().split("\n")[0], 50)
+        raise UnknownFormatError(
+            f"{source.shown}: no events are known in this input (it begins '{begin}'); expected "
+            f"{_EXPECTED} with a column such as start, from or time"
+        )
+    start, clock = _column(source, columns["start"], numbers)
+    end = start
+    if "end" in columns:
+        texts, factor = columns["end"]
+        # what goes on at the end of the recording has no end yet: a moment
+        stop, other = _column(
+            source,
+            (
+                [b or a for a, b in zip(columns["start"][0], texts, strict=True)],
+                factor or columns["start"][1],
+            ),
+            numbers,
+        )
+        if other != clock:
+            raise source.corrupt(
+                numbers[0], "its starts and ends are on different clocks", "one clock"
+            )
+        end = stop
+        if (end < start).any():
+            line = numbers[int(np.argmax(end < start))]
+            raise source.corrupt(line, "the event ends before it starts", "start, then end")
+    elif "length" in columns:
+        texts, factor = columns["length"]
+        lengths, _ = _column(source, ([text or "0" for text in texts], factor or 1.0), numbers)
+        end = start + lengths
+    label = columns["label"][0] if "label" in columns else [""] * len(rows)
+    notes = ("its times state no zone; taken as UTC",) if clock == "local" else ()
+    return _events(source, "times", start, end, label, clock, notes)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _column(
+    source: Source, column: tuple[list[str], float], numbers: Sequence[int]
+) -> tuple[Floats, Clock]:
+    """A column of times; the first cell that is none is an error with its line."""
+    texts, factor = column
+    times = _moments(texts, factor)
+    if times is not None and np.isfinite(times[0]).all():
+        return times
+    first = _moments(texts[:1], factor)
+    for number, text in zip(numbers, texts, strict=True):
+        one = _moments([text], factor)
+        if one is None or first is None or one[1] != first[1] or not np.isfinite(one[0]).all():
+            seen = f"{printable(text, 40)!r} is not a time as those before it"
+            raise source.corrupt(
+                number, seen, "seconds, or a date such as 2026-01-31T12:00:00Z", ""
+            )
+    raise source.corrupt(numbers[0], "its times have different units", "one unit")
+
+
+_MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
+    (re.compile(r'"__REALTIME_TIMESTAMP"'), _journal),
+    (
+        re.compile(r'"(?:involvedObject|regarding)"\s*:|"kind"\s*:\s*"(?:EventList|Event)"'),
+        _kubernetes,
+    ),
+    (re.compile(r"\bgc \d+ @\d+\.\d+s \d+%: "), _gctrace),
+    (
+        re.compile(
+            r"GC\(\d+\) |Safepoint \"|application threads were stopped: |\]\s*Using "
+            r"(?:G1|Serial|Parallel|Shenandoah|The Z|Epsilon|Concurrent Mark)|"
+            r"^[^\n]*?\d[.,]\d+: \[(?:Full )?GC\b|^\[(?:Full )?GC\b|CommandLine flags: ",
+            re.MULTILINE,
+        ),
+        _jvm,
+    ),
+    (
+        re.compile(
+            r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^\s*\[\[\d+,\s*1\d{9},", re.MULTILINE
+        ),
+        _slowlog,
+    ),
+)

@@ -1,0 +1,344 @@
+"""How often `explain` is wrong: simulated services with planted causes, and worlds without any.
+
+``python -m tests.benchmarks.truth --only explain`` prints the table. A planted world has one cause
+or two of slow requests, beside background noise, and about ten blocks of evidence; a finding is
+right if it names a cause, or the pair of attributes that it consists of. A null world has none:
+every finding is wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import latencykit as lk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Rng = np.random.Generator
+
+__all__ = ["NULL", "PLANTED", "Run", "judged"]
+
+SECONDS = 600.0
+
+
+@dataclass
+class Run:
+    """Requests with attributes, and the causes that were planted: pairs of attribute and value."""
+
+    start: Floats
+    latency: Floats
+    columns: dict[str, Any]
+    causes: tuple[tuple[str, str], ...] = ()
+    above: str = "p99"
+
+    def samples(self) -> lk.Samples:
+        """Return the requests as samples."""
+        return lk.Samples(start=self.start * 1e9, duration=self.latency * 1e9).with_columns(
+            self.columns
+        )
+
+
+def plain(rng: Rng, rate: float = 100.0, seconds: float = SECONDS) -> Run:
+    """Return a service whose attributes do not matter: six of them, some correlated."""
+    n = rng.poisson(rate * seconds)
+    start = np.sort(rng.uniform(0, seconds, n))
+    endpoint = rng.choice(12, n, p=_zipf(12))
+    host = np.where(rng.random(n) < 0.8, endpoint % 4, rng.integers(0, 4, n))
+    columns: dict[str, Any] = {
+        "endpoint": np.char.add("/e", endpoint.astype(str)).astype(object),
+        "host": np.char.add("h", host.astype(str)).astype(object),
+        "shard": rng.integers(0, 8, n),
+        "method": np.where(endpoint % 3 == 0, "POST", "GET").astype(object),
+        "bytes": rng.lognormal(8, 1, n).round(),
+        "user": np.char.add("u", rng.zipf(1.6, n).clip(max=5000).astype(str)).astype(object),
+        "id": np.char.add("r", np.arange(n).astype(str)).astype(object),
+        "zone": np.array(["a", "b", None], object)[rng.choice(3, n, p=[0.6, 0.3, 0.1])],
+    }
+    return Run(start, 5e-3 * rng.lognormal(0, 0.6, n), columns)
+
+
+def _zipf(size: int) -> Floats:
+    weight = 1 / np.arange(1, size + 1)
+    return weight / weight.sum()
+
+
+def _times(rng: Rng, number: int, seconds: float = SECONDS) -> Floats:
+    return np.sort(rng.uniform(5, seconds - 5, number))
+
+
+def _stall(run: Run, begin: float, length: float, who: NDArray[np.bool_]) -> None:
+    """Whoever of `who` arrives meanwhile waits for the end."""
+    hit = who & (run.start >= begin) & (run.start < begin + length)
+    run.latency[hit] += begin + length - run.start[hit]
+
+
+def _is(run: Run, column: str, value: Any) -> NDArray[np.bool_]:
+    return np.asarray(run.columns[column] == value, np.bool_)
+
+
+# ---------------------------------------------------------------- planted
+
+
+def slow_shard(rng: Rng) -> Run:
+    run = plain(rng)
+    for begin in _times(rng, 12):
+        _stall(run, begin, rng.uniform(1.0, 3.0), _is(run, "shard", 3))
+    run.causes = (("shard", "3"),)
+    return run
+
+
+def slow_half(rng: Rng) -> Run:
+    """One of two hosts: half of all requests."""
+    run = plain(rng)
+    run.columns["node"] = rng.choice(["n1", "n2"], run.start.size).astype(object)
+    for begin in _times(rng, 14):
+        _stall(run, begin, rng.uniform(0.5, 1.5), _is(run, "node", "n2"))
+    run.causes = (("node", "n2"),)
+    return run
+
+
+def slow_endpoint(rng: Rng) -> Run:
+    run = plain(rng)
+    mine = _is(run, "endpoint", "/e4")
+    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.3, 12, 1)
+    run.causes = (("endpoint", "/e4"),)
+    return run
+
+
+def rare_endpoint(rng: Rng) -> Run:
+    """An endpoint of one request in five hundred that is always slow."""
+    run = plain(rng)
+    mine = rng.random(run.start.size) < 0.002
+    run.columns["endpoint"] = np.where(mine, "/export", run.columns["endpoint"]).astype(object)
+    run.latency[mine] *= 20
+    run.causes = (("endpoint", "/export"),)
+    run.above = "p99.8"
+    return run
+
+
+def host_not_endpoint(rng: Rng) -> Run:
+    """A slow host, on which some endpoints nearly always are."""
+    run = plain(rng)
+    mine = _is(run, "host", "h2")
+    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.05, 15, 1)
+    run.causes = (("host", "h2"),)
+    return run
+
+
+def endpoint_sets_host(rng: Rng) -> Run:
+    """A slow endpoint; each endpoint is served by one host only."""
+    run = plain(rng)
+    number = np.array([int(text[2:]) for text in run.columns["endpoint"]])
+    run.columns["host"] = np.char.add("h", (number % 4).astype(str)).astype(object)
+    mine = number == 5
+    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.2, 20, 1)
+    run.causes = (("endpoint", "/e5"),)
+    return run
+
+
+def large_replies(rng: Rng) -> Run:
+    """Latency grows with the size beyond the 95th percentile."""
+    run = plain(rng)
+    size = run.columns["bytes"]
+    large = size > np.quantile(size, 0.95)
+    run.latency[large] *= rng.uniform(3, 10, large.sum())
+    run.causes = (("bytes", "*"),)
+    return run
+
+
+def two_causes(rng: Rng) -> Run:
+    run = plain(rng)
+    for begin in _times(rng, 12):
+        _stall(run, begin, rng.uniform(1.0, 2.0), _is(run, "shard", 6))
+    mine = _is(run, "endpoint", "/e3")
+    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.1, 60, 1)
+    run.causes = (("shard", "6"), ("endpoint", "/e3"))
+    return run
+
+
+def pair(rng: Rng) -> Run:
+    """Slow only together: one endpoint on one shard."""
+    run = plain(rng)
+    mine = _is(run, "endpoint", "/e1") & _is(run, "shard", 2)
+    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.7, 15, 1)
+    run.causes = (("endpoint & shard", "/e1 & 2"),)
+    return run
+
+
+def mix_shift(rng: Rng) -> Run:
+    """A slow kind of request becomes common halfway."""
+    run = plain(rng)
+    share = np.where(run.start < SECONDS / 2, 0.02, 0.2)
+    mine = rng.random(run.start.size) < share
+    run.columns["kind"] = np.where(mine, "report", "page").astype(object)
+    run.latency[mine] *= 4
+    run.causes = (("kind", "report"),)
+    return run
+
+
+def deploy(rng: Rng) -> Run:
+    """A slow endpoint that exists for a minute only, when everything is somewhat slower."""
+    run = plain(rng)
+    now = (run.start > 300) & (run.start < 360)
+    run.latency[now] *= 1.5
+    mine = now & (rng.random(run.start.size) < 0.1)
+    run.columns["endpoint"] = np.where(mine, "/migrate", run.columns["endpoint"]).astype(object)
+    run.latency[mine] *= 10
+    run.causes = (("endpoint", "/migrate"),)
+    return run
+
+
+def heavy_tails(rng: Rng) -> Run:
+    """Services whose usual latencies differ tenfold, with Pareto tails; the slowest is the tail."""
+    run = plain(rng)
+    number = rng.integers(0, 5, run.start.size)
+    base = np.array([1e-3, 3e-3, 2e-3, 5e-3, 4e-2])[number]
+    run.columns["service"] = np.array(["auth", "cart", "search", "user", "billing"], object)[number]
+    run.latency = base * (1 + rng.pareto(2.2, run.start.size))
+    run.causes = (("service", "billing"),)
+    return run
+
+
+def stalls_and_shard(rng: Rng) -> Run:
+    """A slow shard, beside stalls that hit all."""
+    run = plain(rng)
+    for begin in _times(rng, 3):
+        _stall(run, begin, 0.4, np.ones(run.start.size, np.bool_))
+    for begin in _times(rng, 14):
+        _stall(run, begin, rng.uniform(1.0, 3.0), _is(run, "shard", 1))
+    run.causes = (("shard", "1"),)
+    return run
+
+
+def missing_zone(rng: Rng) -> Run:
+    """Requests without a value are the slow ones."""
+    run = plain(rng)
+    mine = np.array([one is None for one in run.columns["zone"]])
+    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.1, 12, 1)
+    run.causes = (("zone", "(none)"),)
+    return run
+
+
+# ---------------------------------------------------------------- null
+
+
+def independent(rng: Rng) -> Run:
+    return plain(rng)
+
+
+def drift(rng: Rng, time: float = 10.0) -> Run:
+    """Log-latency follows an AR(1) in time, as in any shared service."""
+    run = plain(rng)
+    steps = int(SECONDS * 10)
+    keep = np.exp(-0.1 / time)
+    noise = rng.normal(0, np.sqrt(1 - keep**2), steps)
+    level = np.empty(steps)
+    level[0] = rng.normal()
+    for k in range(1, steps):
+        level[k] = keep * level[k - 1] + noise[k]
+    run.latency = 5e-3 * np.exp(
+        level[(run.start * 10).astype(int).clip(max=steps - 1)]
+        + 0.5 * rng.normal(size=run.start.size)
+    )
+    return run
+
+
+def slow_drift(rng: Rng) -> Run:
+    return drift(rng, 60.0)
+
+
+def stalls_hit_all(rng: Rng) -> Run:
+    run = plain(rng)
+    for begin in _times(rng, rng.poisson(30)):
+        _stall(run, begin, rng.exponential(0.4), np.ones(run.start.size, np.bool_))
+    return run
+
+
+def one_stall(rng: Rng) -> Run:
+    run = plain(rng)
+    _stall(run, rng.uniform(50, 500), 8.0, np.ones(run.start.size, np.bool_))
+    return run
+
+
+def stalls_of_random_hosts(rng: Rng) -> Run:
+    """Each stall hits one host, whichever: with eight of them, none is to blame."""
+    run = plain(rng)
+    for begin in _times(rng, 8):
+        _stall(run, begin, rng.uniform(1, 2), _is(run, "shard", rng.integers(0, 8)))
+    return run
+
+
+def harmless_mix(rng: Rng) -> Run:
+    """The mix changes when everything becomes slower: a coincidence of times, not of requests."""
+    run = plain(rng)
+    late = run.start > SECONDS / 2
+    mine = rng.random(run.start.size) < np.where(late, 0.5, 0.05)
+    run.columns["version"] = np.where(mine, "v2", "v1").astype(object)
+    run.latency[late] *= 1.7
+    return run
+
+
+def bursts(rng: Rng) -> Run:
+    """Requests of one user come in bursts, and stalls hit whoever is there."""
+    run = plain(rng)
+    place = (run.start * 2).astype(int)
+    run.columns["session"] = np.char.add(
+        "s", rng.integers(0, 40, place.max() + 1)[place].astype(str)
+    ).astype(object)
+    for begin in _times(rng, 30):
+        _stall(run, begin, rng.exponential(0.4), np.ones(run.start.size, np.bool_))
+    return run
+
+
+PLANTED: dict[str, Callable[[Rng], Run]] = {
+    "one slow shard of 8, 12 stalls": slow_shard,
+    "one of two nodes, 14 stalls": slow_half,
+    "one slow endpoint": slow_endpoint,
+    "a rare slow endpoint": rare_endpoint,
+    "a slow host, endpoints correlated": host_not_endpoint,
+    "a slow endpoint, one host each": endpoint_sets_host,
+    "large replies": large_replies,
+    "two causes at once": two_causes,
+    "one endpoint on one shard": pair,
+    "a mix shift": mix_shift,
+    "an endpoint during a deploy only": deploy,
+    "heavy tails, unlike bases": heavy_tails,
+    "a slow shard, and stalls that hit all": stalls_and_shard,
+    "requests without a value": missing_zone,
+}
+NULL: dict[str, Callable[[Rng], Run]] = {
+    "i.i.d.": independent,
+    "AR drift, 10 s": drift,
+    "AR drift, 60 s": slow_drift,
+    "stalls that hit all": stalls_hit_all,
+    "one stall": one_stall,
+    "stalls of random hosts": stalls_of_random_hosts,
+    "a mix that changes with everything else": harmless_mix,
+    "sessions in bursts, stalls that hit all": bursts,
+}
+
+
+def judged(name: str, seed: int) -> Counter[str]:
+    """Return, of one run, how many findings are right or wrong and how many causes were found."""
+    world = (PLANTED | NULL)[name]
+    run = world(np.random.default_rng([seed, *name.encode()]))
+    found = lk.explain(run.samples(), above=run.above)
+    rows = list(zip(found.suspects["attribute"], found.suspects["value"], strict=True))
+    count: Counter[str] = Counter(runs=1, causes=len(run.causes), any=bool(rows))
+    for row in rows:
+        count["right" if any(_names(row, cause) for cause in run.causes) else "wrong"] += 1
+    count["false"] = int(count["wrong"] > 0)
+    count["found"] = sum(any(_names(row, cause) for row in rows) for cause in run.causes)
+    return count
+
+
+def _names(row: tuple[str, str], cause: tuple[str, str]) -> bool:
+    return row[0] == cause[0] and cause[1] in ("*", row[1])
