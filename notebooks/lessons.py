@@ -177,6 +177,21 @@ ANSWERS = {
         "try: lk.find_stalls(h) except lk.LatencyKitError as error: ...",
         "type(error).__name__",
     )),
+    "10.1": (9.25, 0.05, "", (
+        "Lift compares two shares of one page.",
+        "Divide one share by the other; a lift above one goes with slow requests.",
+        "74 / 8",
+    )),
+    "10.2": (100, 0.5, "%", (
+        "Only the threshold is another one.",
+        "lk.explain takes above=, and its suspects have a column share_above.",
+        "100 * lk.explain(shop, above='500ms').suspects['share_above'][0]",
+    )),
+    "10.3": (10, 0, "whole", (
+        "It is the same as with a coin.",
+        "Multiply one half by itself until the product is below 0.001.",
+        "np.ceil(np.log(0.001) / np.log(0.5))",
+    )),
 }  # fmt: skip
 
 MODEL_ANSWERS = {
@@ -216,6 +231,10 @@ MODEL_ANSWERS = {
     "9.4": "For example: 'We measured 10,217 requests in 11 s, on an open loop. They support p99.96; "
     "p99 was 38 ms. Four stalls of up to 70 ms caused nearly all of the tail, so p99.9 is based on "
     "few events. We do not know how often such stalls occur in an hour.'",
+    "10.4": "One pause is one piece of evidence, however many requests it delayed. Somebody was "
+    "active in those ten seconds, and whoever it was has nearly all of the slow requests. I would "
+    "wait until several pauses, at different times, hit this user far more often than the user's "
+    "share of the requests at those times.",
 }
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

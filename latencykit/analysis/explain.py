@@ -888,8 +888,8 @@ def _findings(
         return []
     if not accepted:
         text = (
-            f"nothing in particular stands out among {len(attributes)} attributes: slow requests "
-            "have the same mix as the others of their time"
+            f"nothing in particular stands out among {_several(attributes)}: slow requests have the "
+            "same mix as the others of their time"
         )
         blocks = np.unique(world.block[world.late]).size
         if blocks < 2 * _LEAST_BLOCKS:
@@ -928,6 +928,10 @@ def _findings(
             )
         found.append(text)
     return found
+
+
+def _several(attributes: Sequence[_Attribute]) -> str:
+    return f"{len(attributes)} attribute{'' if len(attributes) == 1 else 's'}"
 
 
 def _percent(share: float) -> str:

@@ -291,7 +291,7 @@ class Samples(HistogramBacked, Value):
     def _content(self) -> tuple[Any, ...]:
         return *super()._content(), None if self.start is None else self._zero
 
-    def with_columns(self, columns: Mapping[str, Any] | Columns) -> Samples:
+    def with_columns(self, columns: Mapping[str, ArrayLike] | Columns) -> Samples:
         """Return a copy with further columns, in addition to those that it has.
 
         Parameters
@@ -397,7 +397,7 @@ class Samples(HistogramBacked, Value):
             object.__setattr__(copy, "_clock", self._zero)
         return copy
 
-    def where(self, **values: Any) -> Samples:
+    def where(self, **values: object) -> Samples:
         """Return the rows that have a value, or one of several, in each of the columns named.
 
         Parameters

@@ -248,7 +248,8 @@ def gathered(
     series = whole.pop("series", None)
     if series is None:
         data = _data(whole, run, rows)
-        return {"": data.with_columns(further) if isinstance(data, Samples) else data}
+        columns = FurtherColumns(further)
+        return {"": data.with_columns(columns) if isinstance(data, Samples) else data}
     found: dict[str, Data] = {}
     for code in np.unique(series).tolist():
         mine = series == code
