@@ -426,7 +426,7 @@ class HistogramLog(HistogramBacked, Value):
             self._shelf.keep(cache)
 
     def _in_unit(self, block: Block) -> Block:
-        return block if self._factor == 1.0 else replace(block, buckets=self._scaled(block.buckets))
+        return block if self._factor == 1.0 else block.of_layout(self._scaled(block.buckets))
 
     def _scaled(self, buckets: Buckets) -> Buckets:
         """Return a stored layout in the unit of this log."""
@@ -450,7 +450,7 @@ class HistogramLog(HistogramBacked, Value):
             wanted = row_of[mine]
             for block in part.blocks(wanted) if mine.size else ():
                 own = mine[np.searchsorted(wanted, block.rows)]
-                yield Block(own, block.indptr, block.index, block.counts, block.buckets)
+                yield block.numbered(own)
 
     def scan(self, *folds: Fold) -> None:
         """Pass every block to every fold, and keep what is decoded for later questions."""
@@ -464,12 +464,12 @@ class HistogramLog(HistogramBacked, Value):
         known = self._cached()
         cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
         for block in self._stored_blocks():
-            if cache is not None:
-                cache.add(block)
-            if folds:
+            if folds:  # first: what they decode is at hand then
                 shown = self._in_unit(block)
                 for fold in folds:
                     fold.add(shown)
+            if cache is not None:
+                cache.add(block)
         if cache is None:
             return known
         cache.close()
@@ -614,7 +614,7 @@ class HistogramLog(HistogramBacked, Value):
             for window in windows:
                 yield self._in_unit(window)
             for block in self.rows(rest).blocks() if rest.size else ():
-                yield replace(block, rows=rest[block.rows])
+                yield block.numbered(rest[block.rows])
 
         return np.concatenate((units, rest)), blocks()
 
@@ -643,8 +643,11 @@ class HistogramLog(HistogramBacked, Value):
                     self.starts, self.lengths, cache.series.count[rows], least, most, wanted,
                     values, none, none, self.unit, lows,
                 )  # fmt: skip
-        fold = self.series_fold(percentiles, moments=moments)
+        total = self.totals_fold() if self._whole is None else None
+        fold = SeriesFold(len(self), percentiles, moments=moments, total=total)
         self.scan(fold)
+        if total is not None:
+            self._whole = self.histogram_of(total)
         return self.series_of(fold)
 
     def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
@@ -852,7 +855,7 @@ class LogPart:
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the log's blocks of the given rows, numbered as the log numbers them."""
         for block in self._log.rows(rows).blocks():
-            yield Block(rows[block.rows], block.indptr, block.index, block.counts, block.buckets)
+            yield block.numbered(rows[block.rows])
 
 
 # ------------------------------------------------------------
