@@ -31,12 +31,13 @@ import numpy as np
 
 from latencykit import hdr as codec
 from latencykit._limits import in_force
-from latencykit.core.blocks import Block, EncodedBlock, MemoryPart, blocks_by_layout
+from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
+from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.limits import PayloadError, RowError
 from latencykit.hdr.payload import Payloads, open_payload, open_payloads
 from latencykit.io.source import Confidence, Format
