@@ -1079,6 +1079,12 @@ class _Table:
         if not block.counts.size:
             return
         column = self._of(block.buckets, block.width)[block.index]
+        if block.rows.size == 1 and len(self.tags) == 1:  # the sum of a slot: the same, sooner
+            at = int(self.slot[block.rows[0]])
+            self.table[at] += np.bincount(column, block.counts, self.table.shape[1])
+            top = float(block.buckets.high(int(block.index[-1])))
+            self.longest[at] = max(self.longest[at], top)
+            return
         lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self.slot[block.rows]
         first = np.flatnonzero(np.diff(slot, prepend=-1))  # rows of one slot are counted together
         ends = block.indptr[np.append(first[1:], slot.size)].tolist()

@@ -506,7 +506,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
 def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     """All payloads, if every one is a compressed V2 that announces what it holds; else None."""
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    if sizes.max() > limits.harmless or sizes.sum() > _AT_ONCE * limits.harmless:
+    if sizes.max() > limits.line or sizes.sum() > _AT_ONCE * limits.harmless:
         return None
     raws = _decoded(texts, sizes)
     if raws is None:
@@ -526,11 +526,11 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     # A stream ends with the checksum of what it holds: bytes that follow it would stand in its
     # place.
     checksums = np.fromiter(map(adler, plains), np.uint32, len(plains))
-    if (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any():
+    lengths = np.fromiter(map(len, plains), np.int64, len(plains))
+    if lengths.max() > limits.inflated or (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any():
         return None
-    data, ends = b"".join(plains), np.fromiter(map(len, plains), np.int64, len(plains)).cumsum()
-    begins = _lengths(ends)
-    np.subtract(ends, begins - HEADER_BYTES, out=begins)
+    data, ends = b"".join(plains), lengths.cumsum()
+    begins = ends - lengths + HEADER_BYTES
     layouts = _layouts(data, begins, ends, limits)
     return None if layouts is None else Payloads(layouts, data, begins, ends)
 

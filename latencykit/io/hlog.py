@@ -390,9 +390,10 @@ CHUNK = 192 * 1024
 """Bytes of inflated payload decoded at once: the temporaries of such a block fit the cache."""
 _BESIDE = 16  # bytes that a payload costs beside its own
 
-SPAN = 192 * 1024
-"""Bytes that are read at once where payloads lie one after the other."""
-AHEAD = 2 * SPAN
+SPAN = 124 * 1024
+"""Bytes that are read at once where payloads lie one after the other; of more, the payloads might
+inflate to more memory than `open_payloads` takes for all of them together."""
+AHEAD = 3 * SPAN
 """The same where only the places of payloads are noted."""
 TOGETHER = 1024
 """Rows that are opened together at most."""
