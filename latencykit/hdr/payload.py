@@ -527,7 +527,10 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     # place.
     checksums = np.fromiter(map(adler, plains), np.uint32, len(plains))
     lengths = np.fromiter(map(len, plains), np.int64, len(plains))
-    if lengths.max() > limits.inflated or (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any():
+    if (
+        lengths.max() > limits.inflated
+        or (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any()
+    ):
         return None
     data, ends = b"".join(plains), lengths.cumsum()
     begins = ends - lengths + HEADER_BYTES

@@ -97,7 +97,7 @@ class LineError(ValueError):
         self.seen, self.expected = seen, expected
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Times:
     """Turns time stamps into seconds from the log's start, as headers come and go."""
 
@@ -157,7 +157,7 @@ class Times:
         return stamp + self.base
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class TagTable:
     """Tags in order of appearance; code 0 is "no tag"."""
 
@@ -177,7 +177,7 @@ class TagTable:
         return tuple(tag.decode("utf-8", "surrogateescape") for tag in self.codes)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Intervals:
     """What is known of each interval without decoding it: 36 bytes per line."""
 
