@@ -57,7 +57,8 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # Compiled when they are first used.
 _PART = rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*"
 _PERCENTILE = rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*"
-_LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"  # a password may have a slash in it
+# A password may have a slash in it.
+_LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
 _QUERY = r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?"
 _STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 

@@ -1059,8 +1059,14 @@ class Tails(Evidence):
 
 def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     """Requests of each row above each cut, shape (rows, p)."""
-    running = np.concatenate((np.zeros((len(table), 1)), np.cumsum(table, axis=1)), axis=1)
-    return np.asarray(running[:, -1:] - running[:, group + 1] + table[:, group] * share)
+    # Row by row of the transposed result, which is large, and some rows at a time.
+    running, counts = np.cumsum(table, axis=1).T.copy(), table.T.copy()
+    above = np.empty((group.size, len(table)))
+    for first in range(0, group.size, _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        wanted = group[some]
+        above[some] = running[-1] - running[wanted] + counts[wanted] * share[some, None]
+    return above.T
 
 
 class _Table:

@@ -398,7 +398,7 @@ def _tidy(error: Exception) -> str:
 
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
-_AT_ONCE = 6  # times what one payload may inflate to: the most memory that is taken
+_ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: what one, and all, may take
 _PAD = ord("=")
 
 
@@ -506,7 +506,8 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
 def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     """All payloads, if every one is a compressed V2 that announces what it holds; else None."""
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    if sizes.max() > limits.line or sizes.sum() > _AT_ONCE * limits.harmless:
+    most = min(limits.line, _ALONE * limits.harmless)
+    if sizes.max() > most or sizes.sum() > _AT_ONCE * limits.harmless:
         return None
     raws = _decoded(texts, sizes)
     if raws is None:
