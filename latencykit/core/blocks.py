@@ -548,9 +548,14 @@ class SeriesFold:
             mine = np.flatnonzero(layout == number)
             index = self._index[mine if rows is None else rows[mine]][:, columns].astype(np.int64)
             layout_of = scaled(buckets)
-            lows[mine] = layout_of.low(index[:, 1:])
-            edges = layout_of.high(index)
-            edges[:, lowest] = layout_of.low(index[:, :1])
+            width = int(index.max(initial=0)) + 1
+            if width < index.size:  # the edges of all buckets are fewer
+                every = np.arange(width)
+                low, edges = layout_of.low(every)[index], layout_of.high(every)[index]
+            else:
+                low, edges = layout_of.low(index), layout_of.high(index)
+            lows[mine] = low[:, 1:]
+            edges[:, lowest] = low[:, :1]
             values[mine] = edges
         return values[:, 0], values[:, 1], values[:, 2:], lows
 

@@ -626,7 +626,7 @@ class HistogramLog(HistogramBacked, Value):
         elif self._gains_by_cache():
             self._pass(Request(total=self._factor == 1.0), *folds)
         else:
-            self.scan(total, *folds)
+            self.scan(*folds, total)  # in this order: what they decode is at hand then
             self._whole = self.histogram_of(total)
         return self.histogram()
 
