@@ -378,10 +378,9 @@ class SlidingSums:
     def add(self, block: Block, series: SeriesFold | None = None) -> None:
         """Take a block in; `series` takes it in, too."""
         group = self._group[block.rows]
-        first = np.flatnonzero(np.diff(group, prepend=-1))
-        ends = np.append(first[1:], group.size)
-        columns = group[first].tolist(), first.tolist(), ends.tolist()
-        in_one_walk = block.encoded and block.nbytes > _WALK * first.size
+        first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
+        columns = group[first].tolist(), first, [*first[1:], group.size]
+        in_one_walk = block.encoded and block.nbytes > _WALK * len(first)
         for number, begin, end in zip(*columns, strict=True):
             part = block if len(first) == 1 else block.part(begin, end)
             sums = _GroupSums(self, number)

@@ -520,8 +520,9 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     one = inflate_short if sizes.sum() < SHORT * len(texts) else inflate
     try:
         # A buffer that has to grow costs a tenth of inflating; neighbours are about as large.
-        room = len(inflate(streams[0])) * 9 // 8 + SHORT
-        plains = list(map(one, streams, repeat(15), repeat(room)))
+        plains = [one(streams[0])]
+        room = len(plains[0]) * 9 // 8 + SHORT
+        plains += map(one, streams[1:], repeat(15), repeat(room))
     except INFLATE_ERRORS:
         return None
     # A stream ends with the checksum of what it holds: bytes that follow it would stand in its
