@@ -1088,8 +1088,7 @@ class _Table:
         if block.rows.size == 1 and len(self.tags) == 1:  # the sum of a slot: the same, sooner
             at = int(self.slot[block.rows[0]])
             self.table[at] += np.bincount(column, block.counts, self.table.shape[1])
-            top = float(block.buckets.high(int(block.index[-1])))
-            self.longest[at] = max(self.longest[at], top)
+            self.longest[at] = max(self.longest[at], float(block.buckets.high(block.index[-1])))
             return
         lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self.slot[block.rows]
         first = np.flatnonzero(np.diff(slot, prepend=-1))  # rows of one slot are counted together

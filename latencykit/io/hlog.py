@@ -404,7 +404,7 @@ KEEP = 6 << 20
 def blocks_of(
     rows: Ints, payloads: Payloads, refuse: Callable[[int, str], object]
 ) -> Iterator[Block]:
-    """Yield opened payloads as blocks for each layout; `refuse` is told of what is corrupt."""
+    """Yield opened payloads as blocks for each layout; `refuse` takes what is corrupt."""
     words = {layout.word for layout in payloads.layouts}
     if len(words) > 1:  # a change of versions is rare
         word_of = np.array([layout.word for layout in payloads.layouts])
